@@ -1,0 +1,2 @@
+//! The iolab binary.
+fn main() {}

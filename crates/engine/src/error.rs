@@ -1,0 +1,91 @@
+//! The one error type of the workspace: what happened, to what, and what to do next.
+
+use std::fmt;
+
+/// What kind of failure this is; each kind has its own exit code in the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The request cannot be carried out as stated: a wrong value, a target of the wrong kind.
+    Usage,
+    /// Refused because data could be lost or the system harmed.
+    Refused,
+    /// A measurement was started and failed.
+    Failed,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// A failure, in plain words, with the remedy when one is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+    message: String,
+    hint: Option<String>,
+}
+
+/// Result with the workspace's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// A request that cannot be carried out as stated.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// A refusal for safety.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, message)
+    }
+
+    /// A measurement that failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Kind::Failed, message)
+    }
+
+    /// The user's interrupt.
+    pub fn interrupted() -> Self {
+        Self::new(Kind::Interrupted, "interrupted")
+    }
+
+    fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The kind of failure.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What happened, without the remedy.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do next, when it is known.
+    pub fn remedy(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,101 @@
+//! What one trial did: counted by the engine as it happened, never copied from what was asked.
+
+use hdrhistogram::Histogram;
+
+use crate::counters::Counters;
+
+/// Latencies in nanoseconds, 3 significant digits.
+pub type LatencyHistogram = Histogram<u64>;
+
+/// Requests of one direction.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// Requests completed without error.
+    pub requests: u64,
+    /// Bytes transferred by them.
+    pub bytes: u64,
+    /// Times the kernel transferred less than asked and the request was continued.
+    pub short_transfers: u64,
+    /// Service time of every completed request, ns. Under the sync policy `each` a write's includes its `fsync`.
+    pub latency: LatencyHistogram,
+}
+
+/// A request that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The system call, for example `pwrite`.
+    pub syscall: &'static str,
+    /// Byte offset of the request.
+    pub offset: u64,
+    /// Bytes the request asked for.
+    pub length: u64,
+    /// The error number; 0 stands for an unexpected end of file.
+    pub errno: i32,
+}
+
+/// Why a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The bytes, requests or the pass asked for are done.
+    Done,
+    /// The time bound was reached.
+    Time,
+    /// The stop flag was raised; the outcome is partial.
+    Interrupted,
+    /// A request failed; the outcome is partial.
+    Failed,
+}
+
+/// What was in effect, where that can differ from what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Effective {
+    /// `io_uring`: the file was registered.
+    pub fixed_file: bool,
+    /// `io_uring`: the buffers were registered.
+    pub fixed_buffers: bool,
+    /// `io_uring`: set-up flags in force, for example `single_issuer,defer_taskrun`.
+    pub ring_flags: String,
+    /// Why something asked for is not in force; empty when all is.
+    pub note: String,
+}
+
+/// What one trial did.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Reads.
+    pub reads: Tally,
+    /// Writes.
+    pub writes: Tally,
+    /// `fsync` calls.
+    pub syncs: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// The first failure.
+    pub failure: Option<Failure>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// From the first worker's start to the last worker's end (final `fsync` included), ns.
+    pub elapsed_ns: u64,
+    /// The span in which every worker was active, ns.
+    pub all_active_ns: u64,
+    /// The part of `elapsed_ns` that the final `fsync` of policy `end` took (longest worker), ns.
+    pub end_sync_ns: u64,
+    /// Time-stamp counter against `CLOCK_MONOTONIC_RAW` over this trial, parts per million.
+    pub clock_drift_ppm: f64,
+    /// Kernel counters over the timed span.
+    pub counters: Counters,
+    /// Settings in force.
+    pub effective: Effective,
+}
+
+impl Outcome {
+    /// Requests completed, both directions.
+    pub fn requests(&self) -> u64 {
+        self.reads.requests + self.writes.requests
+    }
+
+    /// Bytes transferred, both directions.
+    pub fn bytes(&self) -> u64 {
+        self.reads.bytes + self.writes.bytes
+    }
+}

@@ -1,0 +1,202 @@
+//! Sizes and durations as users write and read them. Sizes are binary, rates decimal.
+
+use std::time::Duration;
+
+use iolab_engine::{Error, Result};
+
+const BINARY: [(&str, u32); 6] = [
+    ("", 0),
+    ("k", 10),
+    ("m", 20),
+    ("g", 30),
+    ("t", 40),
+    ("p", 50),
+];
+
+/// Reads `4096`, `4k`, `4K`, `4Ki`, `4KiB` (all 4096 bytes), `1.5MiB`.
+///
+/// # Errors
+/// Of kind usage. `kB` and its like are refused: they are 1000 to some and 1024 to others.
+pub fn parse_size(text: &str) -> Result<u64> {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(trimmed.len());
+    let (number, suffix) = (&trimmed[..split], trimmed[split..].trim());
+    let wrong = || {
+        Error::usage(format!("'{text}' is not a size"))
+            .hint("write bytes (4096) or a binary size: 4k, 4KiB, 1.5MiB, 10G")
+    };
+    let lower = suffix.to_ascii_lowercase();
+    let unit = lower
+        .strip_suffix("ib")
+        .or_else(|| lower.strip_suffix('i'))
+        .unwrap_or(&lower);
+    if unit.len() == 2 && unit.ends_with('b') {
+        return Err(Error::usage(format!(
+            "'{text}' is ambiguous: {suffix} is 1000-based to some and 1024-based to others"
+        ))
+        .hint(format!(
+            "write {number}{}iB for a binary size, or the bytes as a bare number",
+            &suffix[..1].to_ascii_uppercase()
+        )));
+    }
+    let unit = if unit == "b" { "" } else { unit };
+    let shift = BINARY
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .map(|(_, shift)| *shift)
+        .ok_or_else(wrong)?;
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole
+            .checked_mul(1 << shift)
+            .filter(|bytes| *bytes <= i64::MAX as u64)
+            .ok_or_else(|| {
+                Error::usage(format!("'{text}' is more than 8 EiB")).hint("choose a smaller size")
+            });
+    }
+    let value = number.parse::<f64>().map_err(|_| wrong())? * (1u64 << shift) as f64;
+    if value.fract() != 0.0 || value >= i64::MAX as f64 {
+        return Err(
+            Error::usage(format!("'{text}' is not a whole number of bytes"))
+                .hint("choose a size that is"),
+        );
+    }
+    Ok(value as u64)
+}
+
+/// Writes a size exactly: `4KiB`, `1MiB`, `1536`, never rounded, and readable by [`parse_size`].
+pub fn format_size(bytes: u64) -> String {
+    for (unit, shift) in [
+        ("PiB", 50),
+        ("TiB", 40),
+        ("GiB", 30),
+        ("MiB", 20),
+        ("KiB", 10),
+    ] {
+        if bytes != 0 && bytes % (1 << shift) == 0 {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
+/// Reads `30s`, `1.5s`, `100us`, `2min`, `1h`, `1h 30m`; a bare number is seconds.
+///
+/// # Errors
+/// Of kind usage.
+pub fn parse_duration(text: &str) -> Result<Duration> {
+    let wrong = || {
+        Error::usage(format!("'{text}' is not a duration"))
+            .hint("write seconds (30) or a number with a unit: 100us, 250ms, 1.5s, 2min, 1h")
+    };
+    let trimmed = text.trim();
+    if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        return trimmed
+            .parse::<f64>()
+            .ok()
+            .and_then(|s| Duration::try_from_secs_f64(s).ok())
+            .filter(|d| *d < Duration::from_secs(366 * 86_400))
+            .ok_or_else(wrong);
+    }
+    let signed: jiff::SignedDuration = trimmed.parse().map_err(|_| wrong())?;
+    Duration::try_from(signed)
+        .ok()
+        .filter(|d| *d < Duration::from_secs(366 * 86_400))
+        .ok_or_else(wrong)
+}
+
+/// Writes a duration with one unit and at most three digits after the point: `250ms`, `1.5s`, `2min`.
+/// Readable by [`parse_duration`] and exact to the nanosecond for such values.
+pub fn format_duration(duration: Duration) -> String {
+    let ns = duration.as_nanos();
+    for (unit, size) in [
+        ("h", 3_600_000_000_000_u128),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+    ] {
+        let part = size / 1000;
+        if ns >= size
+            && part > 0
+            && ns % part == 0
+            && (ns % size == 0 || !matches!(unit, "h" | "min"))
+        {
+            return format!("{}{unit}", ns as f64 / size as f64);
+        }
+    }
+    format!("{ns}ns")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sizes_people_write() {
+        for text in [
+            "4096",
+            "4k",
+            "4K",
+            "4Ki",
+            "4KiB",
+            "4kib",
+            " 4 KiB ",
+            "0.00390625M",
+            "4096B",
+        ] {
+            assert_eq!(parse_size(text).unwrap(), 4096, "{text}");
+        }
+        assert_eq!(parse_size("1.5MiB").unwrap(), 1_572_864);
+    }
+
+    #[test]
+    fn kb_is_refused_with_the_reason() {
+        for text in ["4kB", "4KB", "4MB", "4GB"] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.message().contains("ambiguous"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "", "k", "-1", "4X", "1.3", "1e9", "9999999P", "1..5k", "4 4k", "٤k",
+        ] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+        for text in ["", "-1s", "abc", "1x", "1e30", "99999999999h", "."] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_people_write() {
+        assert_eq!(parse_duration("30").unwrap(), Duration::from_secs(30));
+        assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(parse_duration("100us").unwrap(), Duration::from_micros(100));
+        assert_eq!(parse_duration("2min").unwrap(), Duration::from_secs(120));
+        assert_eq!(parse_duration("1h 30m").unwrap(), Duration::from_secs(5400));
+    }
+
+    proptest! {
+        #[test]
+        fn sizes_round_trip(bytes in 0..=i64::MAX as u64) {
+            prop_assert_eq!(parse_size(&format_size(bytes)).unwrap(), bytes);
+        }
+
+        #[test]
+        fn durations_round_trip(ns in 0..10_000_000_000_000_u64) {
+            let duration = Duration::from_nanos(ns);
+            prop_assert_eq!(parse_duration(&format_duration(duration)).unwrap(), duration);
+        }
+
+        #[test]
+        fn no_input_panics(text in ".*") {
+            let _ = parse_size(&text);
+            let _ = parse_duration(&text);
+        }
+    }
+}
