@@ -62,6 +62,13 @@ impl Error {
         self
     }
 
+    /// Says where it happened: `read-size.toml, line 3: ...`.
+    #[must_use]
+    pub fn within(mut self, place: impl fmt::Display) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> Kind {
         self.kind
