@@ -66,3 +66,180 @@ pub struct Counters {
     /// The device's counters, when the target lies on one block device.
     pub device: Option<DeviceStat>,
 }
+
+impl Counters {
+    /// Reads everything now; `device` is MAJOR and MINOR.
+    pub fn snapshot(device: Option<(u32, u32)>) -> Self {
+        Self {
+            process_io: read_process_io(),
+            usage: read_usage(),
+            device: device.and_then(read_device),
+        }
+    }
+
+    /// What happened since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            process_io: self
+                .process_io
+                .zip(earlier.process_io)
+                .map(|(b, a)| ProcessIo {
+                    rchar: b.rchar.saturating_sub(a.rchar),
+                    wchar: b.wchar.saturating_sub(a.wchar),
+                    syscr: b.syscr.saturating_sub(a.syscr),
+                    syscw: b.syscw.saturating_sub(a.syscw),
+                    read_bytes: b.read_bytes.saturating_sub(a.read_bytes),
+                    write_bytes: b.write_bytes.saturating_sub(a.write_bytes),
+                }),
+            usage: ResourceUse {
+                user_ns: self.usage.user_ns.saturating_sub(earlier.usage.user_ns),
+                system_ns: self.usage.system_ns.saturating_sub(earlier.usage.system_ns),
+                minor_faults: self
+                    .usage
+                    .minor_faults
+                    .saturating_sub(earlier.usage.minor_faults),
+                major_faults: self
+                    .usage
+                    .major_faults
+                    .saturating_sub(earlier.usage.major_faults),
+                voluntary_switches: self
+                    .usage
+                    .voluntary_switches
+                    .saturating_sub(earlier.usage.voluntary_switches),
+                involuntary_switches: self
+                    .usage
+                    .involuntary_switches
+                    .saturating_sub(earlier.usage.involuntary_switches),
+            },
+            device: self.device.zip(earlier.device).map(|(b, a)| DeviceStat {
+                read_ios: b.read_ios.saturating_sub(a.read_ios),
+                read_merges: b.read_merges.saturating_sub(a.read_merges),
+                read_bytes: b.read_bytes.saturating_sub(a.read_bytes),
+                write_ios: b.write_ios.saturating_sub(a.write_ios),
+                write_merges: b.write_merges.saturating_sub(a.write_merges),
+                write_bytes: b.write_bytes.saturating_sub(a.write_bytes),
+                flush_ios: b.flush_ios.saturating_sub(a.flush_ios),
+                busy_ms: b.busy_ms.saturating_sub(a.busy_ms),
+            }),
+        }
+    }
+}
+
+fn read_process_io() -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)
+}
+
+/// proc(5), `/proc/pid/io`.
+fn parse_process_io(text: &str) -> Option<ProcessIo> {
+    let field = |name: &str| {
+        text.lines().find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(':')?
+                .trim()
+                .parse()
+                .ok()
+        })
+    };
+    Some(ProcessIo {
+        rchar: field("rchar")?,
+        wchar: field("wchar")?,
+        syscr: field("syscr")?,
+        syscw: field("syscw")?,
+        read_bytes: field("read_bytes")?,
+        write_bytes: field("write_bytes")?,
+    })
+}
+
+fn read_device((major, minor): (u32, u32)) -> Option<DeviceStat> {
+    parse_device(&std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?)
+}
+
+/// Documentation/block/stat.rst of Linux; its sectors are always 512 bytes.
+fn parse_device(text: &str) -> Option<DeviceStat> {
+    let fields: Vec<u64> = text
+        .split_whitespace()
+        .map_while(|f| f.parse().ok())
+        .collect();
+    let [
+        read_ios,
+        read_merges,
+        read_sectors,
+        _,
+        write_ios,
+        write_merges,
+        write_sectors,
+        _,
+        _,
+        busy_ms,
+        ..,
+    ] = fields[..]
+    else {
+        return None;
+    };
+    Some(DeviceStat {
+        read_ios,
+        read_merges,
+        read_bytes: read_sectors * 512,
+        write_ios,
+        write_merges,
+        write_bytes: write_sectors * 512,
+        // Counted since Linux 5.5.
+        flush_ios: fields.get(15).copied().unwrap_or(0),
+        busy_ms,
+    })
+}
+
+fn read_usage() -> ResourceUse {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a writable rusage, and all-zero bytes are a valid one even if the call failed.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    ResourceUse {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_linux_prints() {
+        let io = "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\nread_bytes: 4096\nwrite_bytes: 323932160\ncancelled_write_bytes: 0\n";
+        let io = parse_process_io(io).expect("complete");
+        assert_eq!(
+            (io.rchar, io.read_bytes, io.write_bytes),
+            (323_934_931, 4096, 323_932_160)
+        );
+        assert_eq!(parse_process_io("rchar: 1\n"), None);
+
+        let stat =
+            "  446216 784926 9550688 4382310 883461 322361 4960736 3612 0 1 6 7 8 9 10 11 12\n";
+        let stat = parse_device(stat).expect("complete");
+        assert_eq!((stat.read_ios, stat.read_bytes), (446_216, 9_550_688 * 512));
+        assert_eq!(
+            (stat.write_ios, stat.write_bytes),
+            (883_461, 4_960_736 * 512)
+        );
+        assert_eq!((stat.busy_ms, stat.flush_ios), (1, 11));
+        assert_eq!(parse_device("1 2 3"), None);
+    }
+
+    #[test]
+    fn this_process_uses_cpu_and_faults() {
+        let before = Counters::snapshot(None);
+        let fresh = std::hint::black_box(vec![1u8; 8 << 20]);
+        let spent = Counters::snapshot(None).since(&before);
+        assert!(spent.usage.minor_faults > 0, "{} bytes", fresh.len());
+        assert_eq!(spent.device, None);
+    }
+}

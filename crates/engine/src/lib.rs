@@ -1,9 +1,17 @@
 //! iolab-engine: issues storage I/O and times it. Knows nothing of experiments.
 
+mod backend;
+mod buffer;
+pub mod clock;
 pub mod counters;
 pub mod error;
+mod gate;
+pub mod histogram;
 pub mod outcome;
+pub mod pattern;
 pub mod spec;
 pub mod target;
+pub mod trial;
+mod worker;
 
 pub use error::{Error, Kind, Result};

@@ -1,11 +1,7 @@
 //! What one trial did: counted by the engine as it happened, never copied from what was asked.
 
-use hdrhistogram::Histogram;
-
 use crate::counters::Counters;
-
-/// Latencies in nanoseconds, 3 significant digits.
-pub type LatencyHistogram = Histogram<u64>;
+use crate::histogram::LatencyHistogram;
 
 /// Requests of one direction.
 #[derive(Debug, Clone)]

@@ -311,6 +311,20 @@ impl TrialSpec {
                 "polled completions need cache=direct",
             );
         }
+        if self.backend == Backend::Mmap
+            && matches!(self.sync, SyncPolicy::Osync | SyncPolicy::Odsync)
+        {
+            return fail(
+                format!("backend mmap with sync={}", self.sync),
+                "the flag has no effect on a mapping; set sync=each or sync=end",
+            );
+        }
+        if self.iopoll && self.sync == SyncPolicy::Each {
+            return fail(
+                "iopoll with sync=each".to_owned(),
+                "a polled ring cannot fsync; set sync=odsync",
+            );
+        }
         if self.limit.bytes == Some(0)
             || self.limit.requests == Some(0)
             || self.limit.time == Some(Duration::ZERO)

@@ -1,0 +1,200 @@
+//! `io_uring`: with registered file and buffers, and the cheapest ring mode the kernel has.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use io_uring::types::{Fd, Fixed};
+use io_uring::{IoUring, opcode, squeue};
+
+use super::{Action, Backend, Completion, Request, SystemFailure};
+use crate::buffer::Buffers;
+use crate::error::{Error, Result};
+use crate::outcome::Effective;
+use crate::spec::TrialSpec;
+
+/// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
+const SQPOLL_IDLE_MS: u32 = 1_000;
+
+pub(crate) struct Uring {
+    ring: IoUring,
+    file: File,
+    effective: Effective,
+}
+
+impl Uring {
+    /// To be called by the thread that submits: SINGLE_ISSUER binds the ring to it.
+    pub(crate) fn new(file: File, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
+        let (ring, flags) = build(spec)?;
+        let mut uring = Self {
+            ring,
+            file,
+            effective: Effective {
+                ring_flags: flags,
+                ..Effective::default()
+            },
+        };
+        if spec.registered {
+            uring.register(spec, buffers);
+        }
+        Ok(uring)
+    }
+
+    /// Registers what the kernel lets us; what it refuses is used unregistered, and said.
+    fn register(&mut self, spec: &TrialSpec, buffers: &Buffers) {
+        let submitter = self.ring.submitter();
+        match submitter.register_files(&[self.file.as_raw_fd()]) {
+            Ok(()) => self.effective.fixed_file = true,
+            Err(error) => self.effective.note = format!("file not registered: {error}"),
+        }
+        let vectors: Vec<libc::iovec> = (0..spec.depth)
+            .map(|slot| libc::iovec {
+                iov_base: buffers.slot(slot).as_ptr().cast(),
+                iov_len: spec.bs as usize,
+            })
+            .collect();
+        // SAFETY: the buffers outlive the ring (the worker drops the backend first) and are never unmapped before.
+        match unsafe { submitter.register_buffers(&vectors) } {
+            Ok(()) => self.effective.fixed_buffers = true,
+            Err(error) => {
+                self.effective.note = format!(
+                    "buffers not registered: {error} (a higher locked-memory limit, ulimit -l, may help)"
+                );
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&self, slot: u32, request: Request) -> squeue::Entry {
+        /// Builds an entry for a registered or an ordinary descriptor alike.
+        macro_rules! with_file {
+            (|$fd:ident| $entry:expr) => {
+                if self.effective.fixed_file {
+                    let $fd = Fixed(0);
+                    $entry
+                } else {
+                    let $fd = Fd(self.file.as_raw_fd());
+                    $entry
+                }
+            };
+        }
+        let (memory, len) = (request.memory.as_ptr(), request.len);
+        let index = slot as u16;
+        let entry = match (request.action, self.effective.fixed_buffers) {
+            (Action::Read, true) => with_file!(|fd| opcode::ReadFixed::new(fd, memory, len, index)
+                .offset(request.offset)
+                .build()),
+            (Action::Read, false) => {
+                with_file!(|fd| opcode::Read::new(fd, memory, len)
+                    .offset(request.offset)
+                    .build())
+            }
+            (Action::Write, true) => {
+                with_file!(|fd| opcode::WriteFixed::new(fd, memory, len, index)
+                    .offset(request.offset)
+                    .build())
+            }
+            (Action::Write, false) => {
+                with_file!(|fd| opcode::Write::new(fd, memory, len)
+                    .offset(request.offset)
+                    .build())
+            }
+            (Action::Fsync, _) => with_file!(|fd| opcode::Fsync::new(fd).build()),
+        };
+        entry.user_data(u64::from(slot))
+    }
+}
+
+impl Backend for Uring {
+    #[inline(always)]
+    fn queue(&mut self, slot: u32, request: Request) {
+        let entry = self.entry(slot, request);
+        // SAFETY: the request's memory stays valid until its completion is taken.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        assert!(pushed.is_ok(), "the ring has an entry for every slot");
+    }
+
+    #[inline(always)]
+    fn complete(
+        &mut self,
+        wait: u32,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        if let Err(error) = self.ring.submit_and_wait(wait as usize) {
+            match error.raw_os_error() {
+                // A signal, or a ring that wants its completions taken first: both go on below.
+                Some(libc::EINTR | libc::EBUSY | libc::EAGAIN) => {}
+                errno => {
+                    return Err(SystemFailure {
+                        syscall: "io_uring_enter",
+                        errno: errno.unwrap_or(0),
+                    });
+                }
+            }
+        }
+        done.extend(self.ring.completion().map(|entry| Completion {
+            slot: entry.user_data() as u32,
+            result: i64::from(entry.result()),
+        }));
+        Ok(())
+    }
+
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => "io_uring read",
+            Action::Write => "io_uring write",
+            Action::Fsync => "io_uring fsync",
+        }
+    }
+
+    fn effective(&self) -> Effective {
+        self.effective.clone()
+    }
+}
+
+/// The ring in the best mode the kernel takes, and the names of its flags.
+fn build(spec: &TrialSpec) -> Result<(IoUring, String)> {
+    // With SQPOLL the kernel's thread issues and completes: task-run flags do not apply there.
+    let modes: &[&[&str]] = if spec.sqpoll {
+        &[&["sqpoll", "single_issuer"], &["sqpoll"]]
+    } else {
+        &[&["single_issuer", "defer_taskrun"], &["coop_taskrun"], &[]]
+    };
+    let mut last = None;
+    for mode in modes {
+        let mut builder = IoUring::builder();
+        for flag in *mode {
+            match *flag {
+                "sqpoll" => builder.setup_sqpoll(SQPOLL_IDLE_MS),
+                "single_issuer" => builder.setup_single_issuer(),
+                "defer_taskrun" => builder.setup_defer_taskrun(),
+                _ => builder.setup_coop_taskrun(),
+            };
+        }
+        let mut names = mode.join(",");
+        if spec.iopoll {
+            builder.setup_iopoll();
+            names = if names.is_empty() {
+                "iopoll".into()
+            } else {
+                names + ",iopoll"
+            };
+        }
+        match builder.build(spec.depth) {
+            Ok(ring) => return Ok((ring, names)),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
+            Err(error) => {
+                last = Some(error);
+                break;
+            }
+        }
+    }
+    let error = last.expect("at least one mode was tried");
+    Err(Error::usage(format!("io_uring cannot be set up: {error}")).hint(match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "the system forbids it (sysctl kernel.io_uring_disabled, or a container's filter): set backend=libaio or backend=psync"
+        }
+        Some(libc::ENOMEM) => "raise the locked-memory limit (ulimit -l), or use fewer threads or a smaller depth",
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n), or use fewer threads",
+        _ => "set backend=libaio or backend=psync",
+    }))
+}

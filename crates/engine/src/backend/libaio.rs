@@ -1,0 +1,205 @@
+//! `libaio`: Linux native asynchronous I/O by its system calls, without the library.
+//!
+//! With buffered files `io_submit` itself waits for the data; only direct I/O is asynchronous.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use super::{Action, Backend, Completion, Request, SystemFailure};
+use crate::error::{Error, Result};
+use crate::outcome::Effective;
+
+/// `struct iocb` of linux/aio_abi.h (little-endian layout).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Iocb {
+    data: u64,
+    key: u32,
+    rw_flags: i32,
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    eventfd: u32,
+}
+
+/// `struct io_event` of linux/aio_abi.h.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct IoEvent {
+    data: u64,
+    object: u64,
+    result: i64,
+    result2: i64,
+}
+
+const OP_PREAD: u16 = 0;
+const OP_PWRITE: u16 = 1;
+const OP_FSYNC: u16 = 2;
+
+pub(crate) struct Libaio {
+    file: File,
+    context: libc::c_ulong,
+    control: Vec<Iocb>,
+    /// Control blocks not submitted yet.
+    pending: Vec<*mut Iocb>,
+    events: Vec<IoEvent>,
+    in_flight: usize,
+    buffered: bool,
+}
+
+impl Libaio {
+    pub(crate) fn new(file: File, depth: u32, direct: bool) -> Result<Self> {
+        let mut context: libc::c_ulong = 0;
+        // SAFETY: the pointer is to a writable word set to zero, as io_setup(2) demands.
+        let status = unsafe { libc::syscall(libc::SYS_io_setup, depth, &mut context) };
+        if status < 0 {
+            let error = std::io::Error::last_os_error();
+            return Err(Error::usage(format!("io_setup for depth {depth} failed: {error}")).hint(
+                match error.raw_os_error() {
+                    Some(libc::EAGAIN) => {
+                        "the system's limit is used up: raise fs.aio-max-nr with sysctl, or use fewer threads or a smaller depth"
+                    }
+                    _ => "set backend=io_uring or backend=psync",
+                },
+            ));
+        }
+        Ok(Self {
+            file,
+            context,
+            control: vec![Iocb::default(); depth as usize],
+            pending: Vec::with_capacity(depth as usize),
+            events: vec![IoEvent::default(); depth as usize],
+            in_flight: 0,
+            buffered: !direct,
+        })
+    }
+
+    fn submit(&mut self) -> std::result::Result<(), SystemFailure> {
+        let mut submitted = 0;
+        while submitted < self.pending.len() {
+            let rest = &self.pending[submitted..];
+            // SAFETY: the pointers are to control blocks that live as long as this value, and whose buffers stay
+            // valid until their completion is taken.
+            let taken = unsafe {
+                libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_ptr())
+            };
+            if taken > 0 {
+                submitted += taken as usize;
+                continue;
+            }
+            match last_errno() {
+                libc::EINTR => {}
+                // The request queue is full: what is in flight will complete and make room.
+                libc::EAGAIN if self.in_flight + submitted > 0 => break,
+                errno => {
+                    return Err(SystemFailure {
+                        syscall: "io_submit",
+                        errno,
+                    });
+                }
+            }
+        }
+        self.pending.drain(..submitted);
+        self.in_flight += submitted;
+        Ok(())
+    }
+}
+
+impl Drop for Libaio {
+    fn drop(&mut self) {
+        // SAFETY: the context came from io_setup and is destroyed once; the call waits for what is in flight.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+    }
+}
+
+impl Backend for Libaio {
+    #[inline(always)]
+    fn queue(&mut self, slot: u32, request: Request) {
+        let control = &mut self.control[slot as usize];
+        *control = Iocb {
+            data: u64::from(slot),
+            opcode: match request.action {
+                Action::Read => OP_PREAD,
+                Action::Write => OP_PWRITE,
+                Action::Fsync => OP_FSYNC,
+            },
+            fd: self.file.as_raw_fd() as u32,
+            ..Iocb::default()
+        };
+        if request.action != Action::Fsync {
+            control.buffer = request.memory.as_ptr() as u64;
+            control.bytes = u64::from(request.len);
+            control.offset = request.offset as i64;
+        }
+        self.pending.push(control);
+    }
+
+    #[inline(always)]
+    fn complete(
+        &mut self,
+        wait: u32,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        self.submit()?;
+        // After a partly refused submission fewer than asked for may be in flight.
+        let wait = if self.pending.is_empty() { wait } else { 1 };
+        // SAFETY: `events` has room for as many events as are asked for.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                libc::c_long::from(wait),
+                self.events.len() as libc::c_long,
+                self.events.as_mut_ptr(),
+                std::ptr::null_mut::<libc::timespec>(),
+            )
+        };
+        if count < 0 {
+            return match last_errno() {
+                libc::EINTR => Ok(()),
+                errno => Err(SystemFailure {
+                    syscall: "io_getevents",
+                    errno,
+                }),
+            };
+        }
+        self.in_flight -= count as usize;
+        done.extend(
+            self.events[..count as usize]
+                .iter()
+                .map(|event| Completion {
+                    slot: event.data as u32,
+                    result: event.result,
+                }),
+        );
+        Ok(())
+    }
+
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => "io_submit (read)",
+            Action::Write => "io_submit (write)",
+            Action::Fsync => "io_submit (fsync)",
+        }
+    }
+
+    fn effective(&self) -> Effective {
+        Effective {
+            note: if self.buffered {
+                "buffered libaio waits inside io_submit: the depth is not reached".to_owned()
+            } else {
+                String::new()
+            },
+            ..Effective::default()
+        }
+    }
+}
+
+fn last_errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}

@@ -1,0 +1,489 @@
+//! Offsets: sequential, strided, reverse, random permutation, random with replacement, zipf.
+//!
+//! An [`Offsets`] belongs to one worker and is an endless stream of byte offsets. Its memory
+//! does not depend on the number of blocks. Patterns that visit every block divide the blocks
+//! between the workers: all workers together make one pass.
+
+use rand_core::{Rng, SeedableRng};
+use rand_distr::{Distribution, Zipf};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::spec::{Pattern, TrialSpec};
+
+/// A keyed permutation of `0..blocks` in constant memory.
+///
+/// Rounds of invertible steps on the next power of two (add a key, multiply by an odd key, fold
+/// the high half down), followed by cycle walking: a value outside is permuted again until it
+/// falls inside, which keeps the map a bijection and takes fewer than two rounds on average.
+/// Source: A. Kensler, "Correlated Multi-Jittered Sampling", Pixar TM 13-01 (2013), section 3;
+/// cycle walking: J. Black and P. Rogaway, "Ciphers with Arbitrary Finite Domains" (2002).
+#[derive(Debug, Clone)]
+pub struct Permutation {
+    blocks: u64,
+    mask: u64,
+    shift: u32,
+    add: [u64; ROUNDS],
+    multiply: [u64; ROUNDS],
+}
+
+const ROUNDS: usize = 4;
+
+impl Permutation {
+    /// The permutation of `0..blocks` that belongs to `key`; `blocks` is at least 1.
+    pub fn new(blocks: u64, key: u64) -> Self {
+        assert!(blocks > 0, "a permutation of nothing");
+        let mask = blocks.next_power_of_two() - 1;
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(key);
+        Self {
+            blocks,
+            mask,
+            shift: mask.count_ones().div_ceil(2).max(1),
+            add: std::array::from_fn(|_| rng.next_u64()),
+            multiply: std::array::from_fn(|_| rng.next_u64() | 1),
+        }
+    }
+
+    /// Where `index` goes; `index` is below the number of blocks.
+    #[inline]
+    pub fn apply(&self, index: u64) -> u64 {
+        let mut x = index;
+        loop {
+            for round in 0..ROUNDS {
+                x = x
+                    .wrapping_add(self.add[round])
+                    .wrapping_mul(self.multiply[round])
+                    & self.mask;
+                x ^= x >> self.shift;
+            }
+            if x < self.blocks {
+                return x;
+            }
+        }
+    }
+}
+
+/// One worker's endless stream of offsets.
+#[derive(Debug, Clone)]
+pub struct Offsets {
+    kind: Kind,
+    bs: u64,
+    /// First byte of the worker's share of the region.
+    base: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Seq {
+        next: u64,
+        end: u64,
+    },
+    Reverse {
+        next: u64,
+        end: u64,
+    },
+    Strided(Strided),
+    Rand(Shuffled),
+    RandReplace {
+        rng: Xoshiro256PlusPlus,
+        blocks: u64,
+    },
+    Zipf(Box<Popular>),
+}
+
+#[derive(Debug, Clone)]
+struct Strided {
+    next: u64,
+    phase: u64,
+    length: u64,
+    stride: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Shuffled {
+    permutation: Permutation,
+    next: u64,
+    first: u64,
+    step: u64,
+    seed: u64,
+    pass: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Popular {
+    rng: Xoshiro256PlusPlus,
+    rank: Zipf<f64>,
+    scatter: Permutation,
+}
+
+/// A key for one purpose, derived from a seed (SplitMix64's output function, Steele et al. 2014).
+pub(crate) fn derive(seed: u64, purpose: u64) -> u64 {
+    let mut z = seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The part of `total` that falls to `worker` when `workers` share it as evenly as possible: (first, count).
+pub(crate) fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
+    let (worker, workers) = (u64::from(worker), u64::from(workers));
+    let (base, rest) = (total / workers, total % workers);
+    (
+        base * worker + worker.min(rest),
+        base + u64::from(worker < rest),
+    )
+}
+
+impl Offsets {
+    /// The stream of worker number `worker` of `spec`, which has passed [`TrialSpec::check`].
+    pub fn new(spec: &TrialSpec, worker: u32) -> Self {
+        let blocks = spec.region / spec.bs;
+        let (first, count) = share(blocks, worker, spec.threads);
+        let (start, length) = (first * spec.bs, count * spec.bs);
+        let worker_seed = derive(spec.seed, u64::from(worker) + 1);
+        let (kind, start) = match spec.pattern {
+            Pattern::Seq => (
+                Kind::Seq {
+                    next: 0,
+                    end: length,
+                },
+                start,
+            ),
+            Pattern::Reverse => (
+                Kind::Reverse {
+                    next: length,
+                    end: length,
+                },
+                start,
+            ),
+            Pattern::Strided => (
+                Kind::Strided(Strided {
+                    next: 0,
+                    phase: 0,
+                    length,
+                    stride: spec.bs + spec.skip,
+                }),
+                start,
+            ),
+            Pattern::Rand => (
+                Kind::Rand(Shuffled {
+                    permutation: Permutation::new(blocks, derive(spec.seed, 0)),
+                    next: u64::from(worker),
+                    first: u64::from(worker),
+                    step: u64::from(spec.threads),
+                    seed: spec.seed,
+                    pass: 0,
+                }),
+                0,
+            ),
+            Pattern::RandReplace => (
+                Kind::RandReplace {
+                    rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed),
+                    blocks,
+                },
+                0,
+            ),
+            Pattern::Zipf(theta) => (
+                Kind::Zipf(Box::new(Popular {
+                    rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed),
+                    rank: Zipf::new(blocks as f64, theta).expect("checked with the pattern"),
+                    scatter: Permutation::new(blocks, derive(spec.seed, 0)),
+                })),
+                0,
+            ),
+        };
+        Self {
+            kind,
+            bs: spec.bs,
+            base: spec.offset + start,
+        }
+    }
+
+    /// The next offset.
+    #[inline(always)]
+    pub fn next_offset(&mut self) -> u64 {
+        let relative = match &mut self.kind {
+            Kind::Seq { next, end } => {
+                let at = *next;
+                *next = if at + self.bs < *end { at + self.bs } else { 0 };
+                at
+            }
+            Kind::Reverse { next, end } => {
+                if *next == 0 {
+                    *next = *end;
+                }
+                *next -= self.bs;
+                *next
+            }
+            Kind::Strided(strided) => strided.advance(self.bs),
+            Kind::Rand(shuffled) => shuffled.advance() * self.bs,
+            // Lemire's multiplication maps the draw to a range without division; its bias is below 2^-16.
+            Kind::RandReplace { rng, blocks } => {
+                ((u128::from(rng.next_u64()) * u128::from(*blocks)) >> 64) as u64 * self.bs
+            }
+            Kind::Zipf(popular) => popular.draw() * self.bs,
+        };
+        self.base + relative
+    }
+}
+
+impl Strided {
+    #[inline]
+    fn advance(&mut self, bs: u64) -> u64 {
+        let at = self.next;
+        self.next += self.stride;
+        if self.next + bs > self.length {
+            self.phase += bs;
+            // A phase must fit between two blocks of the phase before, and into the share.
+            if self.phase + bs > self.stride.min(self.length) {
+                self.phase = 0;
+            }
+            self.next = self.phase;
+        }
+        at
+    }
+}
+
+impl Shuffled {
+    #[inline]
+    fn advance(&mut self) -> u64 {
+        if self.next >= self.permutation.blocks {
+            self.pass += 1;
+            self.next = self.first;
+            let key = derive(self.seed, self.pass << 32);
+            self.permutation = Permutation::new(self.permutation.blocks, key);
+        }
+        let block = self.permutation.apply(self.next);
+        self.next += self.step;
+        block
+    }
+}
+
+impl Popular {
+    fn draw(&mut self) -> u64 {
+        let rank = self.rank.sample(&mut self.rng) as u64;
+        self.scatter.apply(rank.clamp(1, self.scatter.blocks) - 1)
+    }
+}
+
+/// Decides which requests read, from a seed, at a fixed share.
+#[derive(Debug, Clone)]
+pub struct Mix {
+    rng: Xoshiro256PlusPlus,
+    read_percent: u8,
+}
+
+impl Mix {
+    /// The mix of worker number `worker`.
+    pub fn new(spec: &TrialSpec, worker: u32) -> Self {
+        let key = derive(spec.seed, (u64::from(worker) + 1) << 16);
+        Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(key),
+            read_percent: spec.read_percent,
+        }
+    }
+
+    /// Whether the next request reads.
+    #[inline(always)]
+    pub fn next_is_read(&mut self) -> bool {
+        match self.read_percent {
+            100 => true,
+            0 => false,
+            percent => ((self.rng.next_u64() >> 32) * 100) >> 32 < u64::from(percent),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spec(pattern: Pattern, bs: u64, blocks: u64, threads: u32) -> TrialSpec {
+        TrialSpec {
+            pattern,
+            bs,
+            region: bs * blocks,
+            threads,
+            ..TrialSpec::default()
+        }
+    }
+
+    fn pass(spec: &TrialSpec, worker: u32, count: u64) -> Vec<u64> {
+        let mut offsets = Offsets::new(spec, worker);
+        (0..count).map(|_| offsets.next_offset()).collect()
+    }
+
+    /// The inverse, step by step: its existence at any size shows that every block comes exactly once.
+    fn invert(p: &Permutation, value: u64) -> u64 {
+        let inverse_of = |odd: u64| {
+            // Newton's iteration for the inverse modulo 2^64.
+            (0..6).fold(odd, |x, _| {
+                x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)))
+            })
+        };
+        let mut x = value;
+        loop {
+            for round in (0..ROUNDS).rev() {
+                let (mut unfolded, mut shift) = (x, p.shift);
+                while shift < 64 {
+                    unfolded = x ^ (unfolded >> p.shift);
+                    shift += p.shift;
+                }
+                x = unfolded
+                    .wrapping_mul(inverse_of(p.multiply[round]))
+                    .wrapping_sub(p.add[round])
+                    & p.mask;
+            }
+            if x < p.blocks {
+                return x;
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn permutation_visits_each_block_once(blocks in 1u64..5_000, key: u64) {
+            let p = Permutation::new(blocks, key);
+            let seen: HashSet<u64> = (0..blocks).map(|i| p.apply(i)).collect();
+            prop_assert_eq!(seen.len() as u64, blocks);
+            prop_assert!(seen.iter().all(|b| *b < blocks));
+        }
+
+        #[test]
+        fn permutation_is_a_bijection_up_to_2_48(
+            bits in 1u32..=48, below: u64, index: u64, key: u64
+        ) {
+            let blocks = (1u64 << bits) - below % (1u64 << (bits - 1)).max(1);
+            let index = index % blocks;
+            let p = Permutation::new(blocks, key);
+            let image = p.apply(index);
+            prop_assert!(image < blocks);
+            prop_assert_eq!(invert(&p, image), index);
+        }
+
+        #[test]
+        fn workers_together_make_one_pass(
+            blocks in 1u64..400, threads in 1u32..9, seed: u64,
+            pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
+        ) {
+            prop_assume!(u64::from(threads) <= blocks);
+            let spec = TrialSpec { seed, offset: 1 << 20, ..spec(pattern, 512, blocks, threads) };
+            for passes in 1..=2 {
+                let mut seen: Vec<u64> = (0..threads)
+                    .flat_map(|t| {
+                        let count = share(blocks, t, threads).1;
+                        pass(&spec, t, passes * count).split_off(((passes - 1) * count) as usize)
+                    })
+                    .collect();
+                seen.sort_unstable();
+                let all: Vec<u64> = (0..blocks).map(|b| (1 << 20) + b * 512).collect();
+                prop_assert_eq!(seen, all);
+            }
+        }
+
+        #[test]
+        fn every_offset_is_aligned_and_inside(
+            blocks in 1u64..2_000, threads in 1u32..5, skip_blocks in 0u64..50, bs in 1u64..9_000,
+            slack in 0u64..9_000,
+            pattern in prop::sample::select(vec![
+                Pattern::Seq, Pattern::Reverse, Pattern::Strided, Pattern::Rand,
+                Pattern::RandReplace, Pattern::Zipf(1.2),
+            ]),
+        ) {
+            prop_assume!(u64::from(threads) <= blocks);
+            let spec = TrialSpec {
+                skip: skip_blocks * bs,
+                region: blocks * bs + slack % bs,
+                ..spec(pattern, bs, blocks, threads)
+            };
+            for worker in 0..threads {
+                for offset in pass(&spec, worker, 600) {
+                    prop_assert_eq!(offset % bs, 0);
+                    prop_assert!(offset + bs <= spec.region);
+                }
+            }
+        }
+
+        #[test]
+        fn strided_visits_each_block_once_when_phases_tile(blocks in 1u64..500, skip_blocks in 0u64..600) {
+            let spec = TrialSpec { skip: skip_blocks * 4096, ..spec(Pattern::Strided, 4096, blocks, 1) };
+            let seen: HashSet<u64> = pass(&spec, 0, blocks).into_iter().collect();
+            prop_assert_eq!(seen.len() as u64, blocks);
+        }
+
+        #[test]
+        fn mix_keeps_its_share(percent in 0u8..=100, seed: u64) {
+            let spec = TrialSpec { read_percent: percent, seed, ..TrialSpec::default() };
+            let mut mix = Mix::new(&spec, 0);
+            let reads = (0..10_000).filter(|_| mix.next_is_read()).count() as f64;
+            // Six standard deviations of the binomial: about one false alarm in 5e8.
+            prop_assert!((reads - 100.0 * f64::from(percent)).abs() <= 300.0);
+        }
+    }
+
+    #[test]
+    fn strided_reads_what_was_asked() {
+        let spec = TrialSpec {
+            skip: 8192,
+            ..spec(Pattern::Strided, 4096, 10, 1)
+        };
+        let blocks: Vec<u64> = pass(&spec, 0, 11).into_iter().map(|o| o / 4096).collect();
+        assert_eq!(blocks, [0, 3, 6, 9, 1, 4, 7, 2, 5, 8, 0]);
+    }
+
+    #[test]
+    fn a_skip_that_is_no_multiple_leaves_what_does_not_fit() {
+        let spec = TrialSpec {
+            skip: 1024,
+            ..spec(Pattern::Strided, 4096, 4, 1)
+        };
+        assert_eq!(pass(&spec, 0, 4), [0, 5120, 10240, 0]);
+    }
+
+    #[test]
+    fn passes_differ_and_seeds_differ() {
+        let one = spec(Pattern::Rand, 512, 64, 1);
+        let two = pass(&one, 0, 128);
+        assert_ne!(two[..64], two[64..]);
+        let other = TrialSpec {
+            seed: 2,
+            ..one.clone()
+        };
+        assert_ne!(pass(&one, 0, 64), pass(&other, 0, 64));
+        assert_eq!(pass(&one, 0, 128), two);
+    }
+
+    /// Neighbours in a random order are far apart: the mean distance of a uniform shuffle is n/3.
+    #[test]
+    fn permutation_looks_random() {
+        for (blocks, key) in [(1_000u64, 1), (4_096, 2), (262_144, 3), (1_000_003, 4)] {
+            let p = Permutation::new(blocks, key);
+            let mean = (1..10_000.min(blocks))
+                .map(|i| p.apply(i).abs_diff(p.apply(i - 1)) as f64)
+                .sum::<f64>()
+                / (10_000.min(blocks) - 1) as f64;
+            let ratio = mean / (blocks as f64 / 3.0);
+            assert!((0.85..1.15).contains(&ratio), "{blocks}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn zipf_prefers_few_blocks() {
+        let spec = spec(Pattern::Zipf(1.2), 4096, 10_000, 1);
+        let offsets = pass(&spec, 0, 20_000);
+        let mut counts = std::collections::HashMap::new();
+        for offset in &offsets {
+            *counts.entry(offset).or_insert(0u32) += 1;
+        }
+        let mut counts: Vec<u32> = counts.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        // P(rank k) = k^-1.2 / H(10000, 1.2); H is about 4.78, so the most popular has 0.209 and the ratio is 2^1.2.
+        let top = f64::from(counts[0]) / 20_000.0;
+        assert!((0.19..0.23).contains(&top), "{top}");
+        let ratio = f64::from(counts[0]) / f64::from(counts[1]);
+        assert!((2.0..2.65).contains(&ratio), "{ratio}");
+    }
+}

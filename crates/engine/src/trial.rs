@@ -1,0 +1,373 @@
+//! One trial: prepares cache and workers, starts them together, merges what they did.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::fs::{Advice, fadvise};
+use rustix::io::ReadWriteFlags;
+
+use crate::backend::io_uring::Uring;
+use crate::backend::libaio::Libaio;
+use crate::backend::mmap::Mmap;
+use crate::backend::null::Null;
+use crate::backend::synchronous::{PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
+use crate::buffer::Buffers;
+use crate::clock::Clock;
+use crate::counters::Counters;
+use crate::error::{Error, Result};
+use crate::gate::Gate;
+use crate::histogram::new_latency_histogram;
+use crate::outcome::{Ended, Outcome, Tally};
+use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
+use crate::target::{OpenMode, Target};
+use crate::worker::{Worker, WorkerOutcome};
+
+/// Size of one request that fills the page cache before a `hot` trial.
+const WARM_REQUEST: usize = 1 << 20;
+/// Requests of the null trial that shows iolab's own cost.
+const FLOOR_REQUESTS: u64 = 1_000_000;
+
+/// Carries one trial out on `target`. Raising `stop` ends it early, with what was done until then.
+///
+/// A request that fails is no error of this function: it is counted in the outcome, which then
+/// says [`Ended::Failed`].
+///
+/// # Errors
+/// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
+pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
+    check_against(spec, target)?;
+    if spec.backend != Backend::Null {
+        prepare_cache(spec, target, stop)?;
+    }
+    carry_out(spec, Some(target), clock, stop)
+}
+
+/// Checks a spec against a target, without touching it.
+///
+/// # Errors
+/// Of kind usage: what does not fit, and what would.
+pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
+    spec.check()?;
+    if spec.offset + spec.region > target.size() {
+        return Err(Error::usage(format!(
+            "the region ends at byte {}, beyond the target's {} bytes",
+            spec.offset + spec.region,
+            target.size()
+        ))
+        .hint("choose a smaller region with --size"));
+    }
+    if spec.cache == CacheState::Direct && spec.backend != Backend::Null {
+        let alignment = target.direct_alignment()?.offset.max(1);
+        for (name, value) in [
+            ("bs", spec.bs),
+            ("offset", spec.offset),
+            ("skip", spec.skip),
+        ] {
+            if value % alignment != 0 {
+                return Err(Error::usage(format!(
+                    "{name} of {value} bytes is not a multiple of {alignment}, the alignment of direct I/O on this target"
+                ))
+                .hint(format!("choose a multiple of {alignment}, or measure through the page cache with --buffered")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What one request costs iolab itself, ns: the null backend on one thread with latency recorded.
+pub fn floor_ns(clock: &Clock) -> f64 {
+    let spec = TrialSpec {
+        backend: Backend::Null,
+        limit: Limit {
+            requests: Some(FLOOR_REQUESTS),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    carry_out(&spec, None, clock, &AtomicBool::new(false)).map_or(f64::NAN, |outcome| {
+        outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
+    })
+}
+
+/// Brings the page cache into the state asked for. Earlier writes are made durable first, so that
+/// their write-back does not fall into this trial.
+fn prepare_cache(spec: &TrialSpec, target: &Target, stop: &AtomicBool) -> Result<()> {
+    let file = target.file();
+    if spec.writes() {
+        rustix::fs::fdatasync(file).map_err(|errno| {
+            Error::failed(format!("fdatasync before the trial failed: {errno}"))
+        })?;
+    }
+    match spec.cache {
+        // Pages left by buffered use would have to be invalidated by direct I/O inside the timed span.
+        CacheState::Direct | CacheState::Cold => {
+            // Devices without a page cache refuse the advice, and need none.
+            let _ = fadvise(
+                file,
+                spec.offset,
+                std::num::NonZero::new(spec.region),
+                Advice::DontNeed,
+            );
+            Ok(())
+        }
+        CacheState::Hot => read_once(file, spec, stop),
+    }
+}
+
+fn read_once(file: &File, spec: &TrialSpec, stop: &AtomicBool) -> Result<()> {
+    let mut buffer = vec![0u8; WARM_REQUEST];
+    let end = spec.offset + spec.region;
+    let mut at = spec.offset;
+    while at < end {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::interrupted());
+        }
+        let want = (end - at).min(WARM_REQUEST as u64) as usize;
+        match rustix::io::pread(file, &mut buffer[..want], at) {
+            Ok(0) => break,
+            Ok(count) => at += count as u64,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => {
+                return Err(Error::failed(format!(
+                    "pread at offset {at} failed while warming the cache: {errno}"
+                ))
+                .hint("look into the kernel's log (dmesg) for errors of the device"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn carry_out(
+    spec: &TrialSpec,
+    target: Option<&Target>,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    let gate = Gate::new();
+    let device = target.and_then(Target::device);
+    thread::scope(|scope| {
+        let (ready, setups) = mpsc::channel();
+        let mut workers = Vec::with_capacity(spec.threads as usize);
+        let mut setup = Ok(());
+        for number in 0..spec.threads {
+            let (ready, gate) = (ready.clone(), &gate);
+            let body = move || work(spec, target, number, clock, stop, gate, &ready);
+            match thread::Builder::new()
+                .name(format!("iolab-{number}"))
+                .spawn_scoped(scope, body)
+            {
+                Ok(worker) => workers.push(worker),
+                Err(error) => {
+                    setup = Err(Error::usage(format!(
+                        "thread {} cannot be started: {error}",
+                        number + 1
+                    ))
+                    .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
+                    break;
+                }
+            }
+        }
+        drop(ready);
+        for _ in 0..workers.len() {
+            let outcome = setups
+                .recv()
+                .unwrap_or_else(|_| Err(Error::failed("a worker ended during set-up")));
+            setup = setup.and(outcome);
+        }
+        if let Err(error) = setup {
+            gate.abandon();
+            return Err(error);
+        }
+        let anchor = clock.anchor();
+        let before = Counters::snapshot(device);
+        gate.open();
+        gate.wait_finished(spec.threads);
+        let counters = Counters::snapshot(device).since(&before);
+        let drift_ppm = clock.drift_ppm(anchor);
+        gate.release();
+        let outcomes = workers
+            .into_iter()
+            .filter_map(|worker| worker.join().ok().flatten());
+        Ok(merge(outcomes, clock, counters, drift_ppm))
+    })
+}
+
+/// One worker's life.
+fn work(
+    spec: &TrialSpec,
+    target: Option<&Target>,
+    number: u32,
+    clock: &Clock,
+    stop: &AtomicBool,
+    gate: &Gate,
+    ready: &mpsc::Sender<Result<()>>,
+) -> Option<WorkerOutcome> {
+    // What is common to all backends; the backend itself is chosen below, once per worker.
+    let setup = || -> Result<(Option<File>, Buffers)> {
+        let file = match (spec.backend, target) {
+            (Backend::Null, _) | (_, None) => None,
+            (_, Some(target)) => Some(target.reopen(open_mode(spec))?),
+        };
+        Ok((file, Buffers::new(spec, number)?))
+    };
+    let run = Stage {
+        spec,
+        number,
+        clock,
+        stop,
+        gate,
+        ready,
+    };
+    let (file, buffers) = match setup() {
+        Ok(parts) => parts,
+        Err(error) => return run.report(error),
+    };
+    let Some(file) = file else {
+        return run.run(Ok(Null::new(spec.depth)), buffers);
+    };
+    match spec.backend {
+        Backend::Sync => run.run(Ok(Synchronous::new(file, SeekCalls)), buffers),
+        Backend::Psync => run.run(Ok(Synchronous::new(file, PositionedCalls)), buffers),
+        Backend::Pvsync2 => {
+            let mut flags = ReadWriteFlags::empty();
+            flags.set(ReadWriteFlags::HIPRI, spec.iopoll);
+            run.run(Ok(Synchronous::new(file, VectoredCalls { flags })), buffers)
+        }
+        Backend::Mmap => run.run(
+            Mmap::new(file, spec.offset, spec.region, spec.writes()),
+            buffers,
+        ),
+        Backend::Libaio => run.run(
+            Libaio::new(file, spec.depth, spec.cache == CacheState::Direct),
+            buffers,
+        ),
+        Backend::IoUring => run.run(Uring::new(file, spec, &buffers), buffers),
+        Backend::Null => run.run(Ok(Null::new(spec.depth)), buffers),
+    }
+}
+
+/// What a worker needs besides its backend.
+struct Stage<'a> {
+    spec: &'a TrialSpec,
+    number: u32,
+    clock: &'a Clock,
+    stop: &'a AtomicBool,
+    gate: &'a Gate,
+    ready: &'a mpsc::Sender<Result<()>>,
+}
+
+impl Stage<'_> {
+    fn run<B: crate::backend::Backend>(
+        &self,
+        backend: Result<B>,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let backend = match backend {
+            Ok(backend) => backend,
+            Err(error) => return self.report(error),
+        };
+        let worker = Worker::new(
+            self.spec,
+            self.number,
+            backend,
+            buffers,
+            self.clock,
+            self.stop,
+        );
+        self.ready.send(Ok(())).ok()?;
+        let running = self.gate.wait_for_start()?;
+        let (outcome, remains) = worker.run();
+        self.gate.finish(running);
+        drop(remains);
+        Some(outcome)
+    }
+
+    fn report(&self, error: Error) -> Option<WorkerOutcome> {
+        // The coordinator waits for this message; when it is gone there is nobody to tell.
+        let _ = self.ready.send(Err(error));
+        None
+    }
+}
+
+fn open_mode(spec: &TrialSpec) -> OpenMode {
+    OpenMode {
+        write: spec.writes(),
+        direct: spec.cache == CacheState::Direct,
+        osync: spec.writes() && spec.sync == SyncPolicy::Osync,
+        odsync: spec.writes() && spec.sync == SyncPolicy::Odsync,
+    }
+}
+
+fn merge(
+    outcomes: impl Iterator<Item = WorkerOutcome>,
+    clock: &Clock,
+    counters: Counters,
+    clock_drift_ppm: f64,
+) -> Outcome {
+    let mut merged = Outcome {
+        reads: empty_tally(),
+        writes: empty_tally(),
+        syncs: 0,
+        errors: 0,
+        failure: None,
+        ended: Ended::Done,
+        elapsed_ns: 0,
+        all_active_ns: 0,
+        end_sync_ns: 0,
+        clock_drift_ppm,
+        counters,
+        effective: Default::default(),
+    };
+    let (mut first_start, mut last_start) = (u64::MAX, 0);
+    let (mut first_end, mut last_end) = (u64::MAX, 0);
+    for worker in outcomes {
+        add(&mut merged.reads, &worker.reads);
+        add(&mut merged.writes, &worker.writes);
+        merged.syncs += worker.syncs;
+        merged.errors += worker.errors;
+        merged.failure = merged.failure.or(worker.failure);
+        merged.ended = graver(merged.ended, worker.ended);
+        merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
+        merged.effective = worker.effective;
+        first_start = first_start.min(worker.start);
+        last_start = last_start.max(worker.start);
+        first_end = first_end.min(worker.end);
+        last_end = last_end.max(worker.end);
+    }
+    merged.elapsed_ns = clock.ns_between(first_start, last_end);
+    merged.all_active_ns = clock.ns_between(last_start, first_end);
+    merged
+}
+
+fn empty_tally() -> Tally {
+    Tally {
+        requests: 0,
+        bytes: 0,
+        short_transfers: 0,
+        latency: new_latency_histogram(),
+    }
+}
+
+fn add(sum: &mut Tally, part: &Tally) {
+    sum.requests += part.requests;
+    sum.bytes += part.bytes;
+    sum.short_transfers += part.short_transfers;
+    if part.requests > 0 {
+        sum.latency
+            .add(&part.latency)
+            .expect("the sum has the widest bounds in use");
+    }
+}
+
+fn graver(a: Ended, b: Ended) -> Ended {
+    let rank = |ended| match ended {
+        Ended::Done => 0,
+        Ended::Time => 1,
+        Ended::Interrupted => 2,
+        Ended::Failed => 3,
+    };
+    if rank(a) >= rank(b) { a } else { b }
+}
