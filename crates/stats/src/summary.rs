@@ -1,0 +1,52 @@
+//! Everything that a table says about one sample.
+
+use crate::describe::{mean, median_of_sorted, quartiles_of_sorted, sd, sorted};
+use crate::interval::{Interval, mean_interval, median_interval};
+
+/// The confidence of every interval in a [`Summary`].
+pub const CONFIDENCE: f64 = 0.95;
+
+/// One sample in numbers, each in the unit of the data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Number of values.
+    pub n: usize,
+    /// Least value.
+    pub min: f64,
+    /// First quartile.
+    pub q1: f64,
+    /// Median.
+    pub median: f64,
+    /// Third quartile.
+    pub q3: f64,
+    /// Greatest value.
+    pub max: f64,
+    /// Order-statistic interval of the median; `None` below 6 values.
+    pub median_interval: Option<Interval>,
+    /// Mean; `None` when the sum overflows.
+    pub mean: Option<f64>,
+    /// Standard deviation with `n - 1`; `None` below 2 values.
+    pub sd: Option<f64>,
+    /// Student's t interval of the mean; `None` below 2 values.
+    pub mean_interval: Option<Interval>,
+}
+
+/// Summarises the data, with intervals at [`CONFIDENCE`].
+///
+/// `None` when the data is empty or holds a value that is not finite.
+pub fn summary(data: &[f64]) -> Option<Summary> {
+    let x = sorted(data)?;
+    let (q1, q3) = quartiles_of_sorted(&x);
+    Some(Summary {
+        n: x.len(),
+        min: x[0],
+        q1,
+        median: median_of_sorted(&x),
+        q3,
+        max: x[x.len() - 1],
+        median_interval: median_interval(&x, CONFIDENCE),
+        mean: mean(&x),
+        sd: sd(&x),
+        mean_interval: mean_interval(&x, CONFIDENCE),
+    })
+}

@@ -1,0 +1,272 @@
+//! Every function against SciPy; reference.py beside this file made the numbers.
+
+use iolab_stats::{mean, mean_interval, median, median_interval, quartiles, sd, summary};
+
+struct Reference {
+    data: Vec<f64>,
+    median: f64,
+    quartiles: (f64, f64),
+    mean: f64,
+    sd: f64,
+    t_interval: (f64, f64),
+    /// Ranks and coverage of the median's interval at 0.95.
+    ranks: Option<(usize, usize, f64)>,
+}
+
+fn references() -> Vec<Reference> {
+    vec![
+        Reference {
+            data: vec![512.3, 498.7, 505.1, 530.9, 501.2],
+            median: 505.1,
+            quartiles: (501.2, 512.3),
+            mean: 509.64,
+            sd: 12.947895581908272,
+            t_interval: (493.5630642034429, 525.7169357965571),
+            ranks: None,
+        },
+        Reference {
+            data: vec![3.0, 1.0, 2.0, 6.0, 5.0, 4.0],
+            median: 3.5,
+            quartiles: (2.25, 4.75),
+            mean: 3.5,
+            sd: 1.8708286933869707,
+            t_interval: (1.5366856922723917, 5.463314307727608),
+            ranks: Some((1, 6, 0.96875)),
+        },
+        Reference {
+            data: vec![
+                101.5, 99.2, 100.4, 98.7, 250.0, 100.9, 99.9, 100.1, 102.3, 97.8,
+            ],
+            median: 100.25,
+            quartiles: (99.375, 101.35),
+            mean: 115.08,
+            sd: 47.42436785732275,
+            t_interval: (81.15465094282898, 149.00534905717103),
+            ranks: Some((2, 9, 0.978515625)),
+        },
+        Reference {
+            // Far from zero: a one-pass variance loses every digit here.
+            data: vec![1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0],
+            median: 1000000010.0,
+            quartiles: (1000000006.25, 1000000013.75),
+            mean: 1000000010.0,
+            sd: 5.477225575051661,
+            t_interval: (1000000001.2845118, 1000000018.7154882),
+            ranks: None,
+        },
+        Reference {
+            data: (0..23).map(|i| f64::from((7 * i) % 23).powf(1.5)).collect(),
+            median: 36.4828726939094,
+            quartiles: (12.938639172099009, 67.04639781775012),
+            mean: 41.748690707582476,
+            sd: 32.9745611016764,
+            t_interval: (27.489421201908712, 56.00796021325624),
+            ranks: Some((7, 17, 0.9653103351593018)),
+        },
+        Reference {
+            data: (0..100).map(|i| f64::from(i).sqrt()).collect(),
+            median: 7.035533905932738,
+            quartiles: (4.974744871391589, 8.616807459743066),
+            mean: 6.6146294710314795,
+            sd: 2.409299525379058,
+            t_interval: (6.136572175079585, 7.092686766983374),
+            ranks: Some((40, 61, 0.9647997997822951)),
+        },
+    ]
+}
+
+#[track_caller]
+fn close(ours: f64, scipy: f64) {
+    close_within(ours, scipy, 1e-12);
+}
+
+#[track_caller]
+fn close_within(ours: f64, scipy: f64, relative: f64) {
+    let error = (ours - scipy).abs() / scipy.abs().max(1e-300);
+    assert!(error < relative, "{ours} vs {scipy}");
+}
+
+/// The quantiles of the t distribution that the library gives are good to nine digits.
+const T_QUANTILE: f64 = 1e-8;
+
+#[test]
+fn location_and_spread() {
+    for r in references() {
+        close(median(&r.data).unwrap(), r.median);
+        let (q1, q3) = quartiles(&r.data).unwrap();
+        close(q1, r.quartiles.0);
+        close(q3, r.quartiles.1);
+        close(mean(&r.data).unwrap(), r.mean);
+        close(sd(&r.data).unwrap(), r.sd);
+    }
+}
+
+#[test]
+fn t_intervals() {
+    for r in references() {
+        let interval = mean_interval(&r.data, 0.95).unwrap();
+        close_within(interval.low, r.t_interval.0, T_QUANTILE);
+        close_within(interval.high, r.t_interval.1, T_QUANTILE);
+        assert_eq!(interval.ranks, None);
+    }
+}
+
+#[test]
+fn five_values_use_four_degrees_of_freedom() {
+    // t(0.975; 4) = 2.7764451051977987; with 15 degrees of freedom it would be 2.131.
+    let data = [512.3, 498.7, 505.1, 530.9, 501.2];
+    close_within(t_used(&data), 2.7764451051977987, T_QUANTILE);
+}
+
+#[test]
+fn degrees_of_freedom_from_one_to_many() {
+    for (n, t) in [
+        (2, 12.706204736432095),
+        (3, 4.302652729911275),
+        (100, 1.9842169515086827),
+        (20000, 1.960082611089815),
+    ] {
+        let data: Vec<f64> = (0..n).map(f64::from).collect();
+        close_within(t_used(&data), t, T_QUANTILE);
+    }
+}
+
+/// The t quantile that an interval was made with.
+fn t_used(data: &[f64]) -> f64 {
+    let interval = mean_interval(data, 0.95).unwrap();
+    interval.half_width() * (data.len() as f64).sqrt() / sd(data).unwrap()
+}
+
+#[test]
+fn median_intervals() {
+    for r in references() {
+        let interval = median_interval(&r.data, 0.95);
+        let Some((low, high, confidence)) = r.ranks else {
+            assert_eq!(interval, None);
+            continue;
+        };
+        let interval = interval.unwrap();
+        let mut sorted = r.data.clone();
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(interval.ranks, Some((low, high)));
+        assert_eq!(
+            (interval.low, interval.high),
+            (sorted[low - 1], sorted[high - 1])
+        );
+        close(interval.confidence, confidence);
+    }
+}
+
+#[test]
+fn ranks_up_to_many_values() {
+    for (n, confidence, low, high, achieved) in [
+        (6, 0.95, 1, 6, 0.96875),
+        (9, 0.95, 2, 8, 0.9609375),
+        (9, 0.99, 1, 9, 0.99609375),
+        (17, 0.95, 5, 13, 0.950958251953125),
+        (17, 0.99, 3, 15, 0.997650146484375),
+        (50, 0.95, 18, 33, 0.9671608624357315),
+        (50, 0.99, 16, 35, 0.9933995520331891),
+        (1000, 0.95, 469, 532, 0.9537088026395019),
+        (1000, 0.99, 459, 542, 0.9913600509977395),
+        (20000, 0.95, 9861, 10140, 0.9514875384041097),
+        (20000, 0.99, 9818, 10183, 0.9901485600537224),
+    ] {
+        let data: Vec<f64> = (1..=n).map(f64::from).collect();
+        let interval = median_interval(&data, confidence).unwrap();
+        assert_eq!(interval.ranks, Some((low, high)), "n = {n}");
+        close(interval.confidence, achieved);
+    }
+}
+
+#[test]
+fn an_achievable_confidence_is_reached_exactly() {
+    let data = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    assert_eq!(median_interval(&data, 0.96875).unwrap().ranks, Some((1, 6)));
+    assert_eq!(median_interval(&data, 0.9688), None);
+}
+
+#[test]
+fn five_values_have_no_95_percent_interval_of_the_median() {
+    assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95), None);
+    assert!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.90).is_some());
+}
+
+#[test]
+fn no_data_is_none() {
+    assert_eq!(median(&[]), None);
+    assert_eq!(quartiles(&[]), None);
+    assert_eq!(mean(&[]), None);
+    assert_eq!(sd(&[]), None);
+    assert_eq!(median_interval(&[], 0.95), None);
+    assert_eq!(mean_interval(&[], 0.95), None);
+    assert_eq!(summary(&[]), None);
+}
+
+#[test]
+fn one_value_has_a_place_and_no_spread() {
+    let s = summary(&[7.5]).unwrap();
+    assert_eq!(
+        (s.n, s.min, s.q1, s.median, s.q3, s.max),
+        (1, 7.5, 7.5, 7.5, 7.5, 7.5)
+    );
+    assert_eq!(s.mean, Some(7.5));
+    assert_eq!(
+        (s.sd, s.median_interval, s.mean_interval),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn equal_values_have_no_width() {
+    let s = summary(&[0.1; 11]).unwrap();
+    assert_eq!(s.sd, Some(0.0));
+    assert_eq!((s.q1, s.median, s.q3), (0.1, 0.1, 0.1));
+    for interval in [s.median_interval.unwrap(), s.mean_interval.unwrap()] {
+        assert_eq!((interval.low, interval.high), (0.1, 0.1));
+        assert_eq!(interval.relative_half_width(0.1), Some(0.0));
+    }
+}
+
+#[test]
+fn values_that_are_not_finite_are_refused() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let data = [1.0, 2.0, bad, 3.0, 4.0, 5.0, 6.0];
+        assert_eq!(median(&data), None);
+        assert_eq!(quartiles(&data), None);
+        assert_eq!(mean(&data), None);
+        assert_eq!(sd(&data), None);
+        assert_eq!(median_interval(&data, 0.95), None);
+        assert_eq!(mean_interval(&data, 0.95), None);
+        assert_eq!(summary(&data), None);
+    }
+}
+
+#[test]
+fn overflow_is_none_and_never_infinite() {
+    let data = [f64::MAX, f64::MAX, f64::MAX];
+    assert_eq!(median(&data), Some(f64::MAX));
+    assert_eq!(mean(&data), None);
+    assert_eq!(sd(&data), None);
+    let apart = [-f64::MAX, f64::MAX];
+    assert_eq!(median(&apart), Some(0.0));
+    assert!(quartiles(&apart).unwrap().0.is_finite());
+    assert_eq!(mean_interval(&apart, 0.95), None);
+}
+
+#[test]
+fn a_confidence_outside_0_to_1_is_refused() {
+    let data = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    for confidence in [0.0, 1.0, -1.0, 95.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(median_interval(&data, confidence), None);
+        assert_eq!(mean_interval(&data, confidence), None);
+    }
+}
+
+#[test]
+fn a_centre_of_zero_has_no_relative_width() {
+    let interval = median_interval(&[-3.0, -2.0, -1.0, 1.0, 2.0, 3.0], 0.95).unwrap();
+    assert_eq!(interval.relative_half_width(0.0), None);
+    let still = median_interval(&[0.0; 6], 0.95).unwrap();
+    assert_eq!(still.relative_half_width(0.0), None);
+}
