@@ -104,6 +104,18 @@ impl Uring {
     }
 }
 
+impl Drop for Uring {
+    fn drop(&mut self) {
+        // A ring is torn down by the kernel at leisure; a registered file would keep the target busy until then.
+        if self.effective.fixed_file {
+            let _ = self.ring.submitter().unregister_files();
+        }
+        if self.effective.fixed_buffers {
+            let _ = self.ring.submitter().unregister_buffers();
+        }
+    }
+}
+
 impl Backend for Uring {
     #[inline(always)]
     fn queue(&mut self, slot: u32, request: Request) {

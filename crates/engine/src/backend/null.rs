@@ -26,7 +26,8 @@ impl Backend for Null {
 
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
-        done.append(&mut self.queued);
+        // `append` would call memmove, which costs more than all the rest for one completion.
+        done.extend(self.queued.drain(..));
         Ok(())
     }
 

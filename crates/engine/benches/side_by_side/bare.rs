@@ -1,0 +1,41 @@
+//! The least that a measuring loop must do: one `pread`, one time stamp, one histogram entry.
+
+use std::fs::File;
+use std::path::Path;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::counters::Counters;
+use iolab_engine::histogram::new_latency_histogram;
+
+use crate::Reached;
+
+const BS: usize = 4096;
+
+/// Reads the file's first `size` bytes in order, again and again, `requests` times.
+pub(crate) fn read(path: &Path, size: u64, requests: u64, clock: &Clock) -> Reached {
+    let file = File::open(path).expect("the file opens");
+    let mut buffer = vec![1u8; BS];
+    let mut latency = new_latency_histogram();
+    let before = Counters::snapshot(None);
+    let start = clock.now();
+    let (mut stamp, mut offset) = (start, 0);
+    for _ in 0..requests {
+        let count = rustix::io::pread(&file, &mut buffer, offset).expect("the file is readable");
+        assert_eq!(count, BS);
+        let now = clock.now();
+        latency.saturating_record(clock.ns_between(stamp, now));
+        stamp = now;
+        offset = if offset + (BS as u64) < size {
+            offset + BS as u64
+        } else {
+            0
+        };
+    }
+    let elapsed = clock.ns_between(start, clock.now());
+    let usage = Counters::snapshot(None).since(&before).usage;
+    assert_eq!(latency.len(), requests);
+    Reached {
+        iops: requests as f64 * 1e9 / elapsed as f64,
+        user_ns: usage.user_ns as f64 / requests as f64,
+    }
+}

@@ -1,0 +1,259 @@
+//! iolab's engine beside a bare loop and beside fio, in one run, as ratios of medians.
+//!
+//! `cargo bench -p iolab-engine` prints a line per goal and fails when a median misses its goal. The contenders
+//! alternate, so that a machine that gets slower gets slower for all. What is not installed or not permitted
+//! is skipped with the reason.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints")]
+
+mod bare;
+mod fio;
+mod zram;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::outcome::Outcome;
+use iolab_engine::spec::{Backend, Batch, CacheState, Content, Limit, Pattern, TrialSpec};
+use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::trial;
+
+const ROUNDS: usize = 7;
+const HOT_FILE: u64 = 256 << 20;
+const HOT_REQUESTS: u64 = 1 << 20;
+
+/// What a contender reached in one round.
+#[derive(Debug, Clone, Copy)]
+pub struct Reached {
+    /// Requests per second.
+    pub iops: f64,
+    /// CPU time in user mode per request, ns.
+    pub user_ns: f64,
+}
+
+impl From<&Outcome> for Reached {
+    fn from(outcome: &Outcome) -> Self {
+        assert_eq!(outcome.errors, 0, "{:?}", outcome.failure);
+        let requests = outcome.requests() as f64;
+        Self {
+            iops: requests * 1e9 / outcome.elapsed_ns as f64,
+            user_ns: outcome.counters.usage.user_ns as f64 / requests,
+        }
+    }
+}
+
+/// Median over the rounds.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Goals missed so far are counted, so that the whole table is printed before the run fails.
+struct Score {
+    missed: u32,
+}
+
+impl Score {
+    fn goal(&mut self, what: &str, value: f64, at_least: f64) {
+        let met = value >= at_least;
+        self.missed += u32::from(!met);
+        let verdict = if met { "met" } else { "MISSED" };
+        println!("  {what}: {value:.3} (goal: at least {at_least}) {verdict}");
+    }
+}
+
+fn iops(rounds: &[Reached]) -> f64 {
+    median(rounds.iter().map(|r| r.iops).collect())
+}
+
+fn user_ns(rounds: &[Reached]) -> f64 {
+    median(rounds.iter().map(|r| r.user_ns).collect())
+}
+
+fn show(name: &str, rounds: &[Reached]) {
+    let raw: Vec<String> = rounds
+        .iter()
+        .map(|r| format!("{:.0}", r.iops / 1e3))
+        .collect();
+    println!(
+        "  {name:<24} median {:>8.0} kIOPS, {:>4.0} ns user CPU per I/O; rounds in kIOPS: {}",
+        iops(rounds) / 1e3,
+        user_ns(rounds),
+        raw.join(" ")
+    );
+}
+
+fn run(spec: &TrialSpec, target: &Target, clock: &Clock) -> Outcome {
+    trial::run(spec, target, clock, &AtomicBool::new(false)).expect("the trial runs")
+}
+
+fn scratch(directory: &Path, size: u64) -> Target {
+    let need = Need {
+        size: Size::Exactly(size),
+        write: true,
+        consent: Consent::No,
+    };
+    let target = Target::open(directory, &need).expect("room for the scratch file");
+    target
+        .fill(1, &AtomicBool::new(false), &mut |_| {})
+        .expect("the scratch file is filled");
+    target
+}
+
+fn null(clock: &Clock, score: &mut Score) {
+    println!("null backend, one thread, latency recorded");
+    let rate = median((0..ROUNDS).map(|_| 1e3 / trial::floor_ns(clock)).collect());
+    score.goal("million requests per second", rate, 25.0);
+}
+
+fn hot_reads(directory: &Path, clock: &Clock, score: &mut Score) {
+    println!("4 KiB reads of a 256 MiB file that is hot in the page cache, one thread");
+    let target = scratch(directory, HOT_FILE);
+    let spec = TrialSpec {
+        region: HOT_FILE,
+        cache: CacheState::Hot,
+        limit: Limit {
+            requests: Some(HOT_REQUESTS),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let (mut bare, mut own, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        own.push(Reached::from(&run(&spec, &target, clock)));
+        bare.push(bare::read(target.path(), HOT_FILE, HOT_REQUESTS, clock));
+        theirs.extend(fio::run(target.path(), &fio::HOT));
+    }
+    show("bare pread loop", &bare);
+    show("iolab psync", &own);
+    score.goal("IOPS, iolab over bare loop", iops(&own) / iops(&bare), 0.97);
+    if theirs.is_empty() {
+        return println!("  skipped: fio is not installed");
+    }
+    show("fio psync", &theirs);
+    score.goal("IOPS, iolab over fio", iops(&own) / iops(&theirs), 1.3);
+    score.goal(
+        "user CPU per I/O, fio over iolab",
+        user_ns(&theirs) / user_ns(&own),
+        3.0,
+    );
+}
+
+fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
+    let device = zram::Zram::create(HOT_FILE);
+    let target = match &device {
+        Ok(zram) => {
+            println!("4 KiB O_DIRECT random reads, io_uring, depth 32, on a zram device");
+            let need = Need {
+                size: Size::Exactly(HOT_FILE),
+                write: false,
+                consent: Consent::No,
+            };
+            Target::open(zram.path(), &need).expect("the device opens")
+        }
+        Err(reason) => {
+            println!(
+                "4 KiB O_DIRECT random reads, io_uring, depth 32, on a file (no zram: {reason})"
+            );
+            scratch(directory, HOT_FILE)
+        }
+    };
+    let spec = |batch| TrialSpec {
+        backend: Backend::IoUring,
+        pattern: Pattern::Rand,
+        region: HOT_FILE,
+        depth: 32,
+        batch,
+        limit: Limit {
+            time: Some(Duration::from_secs(1)),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let strategies = [Batch::One, Batch::Percent(25), Batch::All];
+    let mut own = strategies.map(|_| Vec::new());
+    let mut theirs = Vec::new();
+    for _ in 0..ROUNDS {
+        for (batch, rounds) in strategies.iter().zip(&mut own) {
+            rounds.push(Reached::from(&run(&spec(*batch), &target, clock)));
+        }
+        theirs.extend(fio::run(target.path(), &fio::DEEP));
+    }
+    for (batch, rounds) in strategies.iter().zip(&own) {
+        show(&format!("iolab io_uring, wait {batch}"), rounds);
+    }
+    if theirs.is_empty() {
+        return println!("  skipped: fio is not installed");
+    }
+    show("fio io_uring", &theirs);
+    let best = own
+        .iter()
+        .max_by(|a, b| iops(a).total_cmp(&iops(b)))
+        .expect("three strategies");
+    score.goal("IOPS, iolab over fio", iops(best) / iops(&theirs), 1.0);
+    score.goal(
+        "user CPU per I/O, fio over iolab",
+        user_ns(&theirs) / user_ns(best),
+        3.0,
+    );
+}
+
+fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
+    println!("1 MiB O_DIRECT writes, unique incompressible content against a constant buffer");
+    let target = scratch(directory, HOT_FILE);
+    let spec = |content| TrialSpec {
+        bs: 1 << 20,
+        region: HOT_FILE,
+        read_percent: 0,
+        content,
+        limit: Limit {
+            bytes: Some(4 * HOT_FILE),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let (mut unique, mut constant) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        unique.push(Reached::from(&run(&spec(Content::Unique), &target, clock)));
+        constant.push(Reached::from(&run(
+            &spec(Content::Repeated),
+            &target,
+            clock,
+        )));
+    }
+    show("unique", &unique);
+    show("constant", &constant);
+    score.goal(
+        "throughput, unique over constant",
+        iops(&unique) / iops(&constant),
+        0.97,
+    );
+    println!(
+        "  user CPU per MiB written: unique {:.1} us, constant {:.1} us",
+        user_ns(&unique) / 1e3,
+        user_ns(&constant) / 1e3
+    );
+}
+
+fn main() {
+    // cargo runs a bench target with --bench; listing and filtering have no meaning here.
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let clock = Clock::calibrate();
+    println!(
+        "clock: {}, {:.1} ns a stamp",
+        clock.source(),
+        clock.cost_ns()
+    );
+    let mut score = Score { missed: 0 };
+    null(&clock, &mut score);
+    hot_reads(directory, &clock, &mut score);
+    deep_reads(directory, &clock, &mut score);
+    writes(directory, &clock, &mut score);
+    if score.missed > 0 {
+        println!("{} goals missed", score.missed);
+        std::process::exit(1);
+    }
+    println!("all goals met");
+}

@@ -1,0 +1,426 @@
+//! Trials on a real file system: what is counted is what happened.
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::outcome::{Ended, Outcome};
+use iolab_engine::spec::{
+    Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
+};
+use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::{Kind, Result, trial};
+
+const SIZE: u64 = 4 << 20;
+const BLOCK: u64 = 4096;
+
+fn folder() -> tempfile::TempDir {
+    // The build folder lies on storage, where direct I/O has a chance; /tmp may be memory.
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder")
+}
+
+fn scratch() -> (tempfile::TempDir, Target) {
+    let directory = folder();
+    let need = Need {
+        size: Size::Exactly(SIZE),
+        write: true,
+        consent: Consent::No,
+    };
+    let target = Target::open(directory.path(), &need).expect("a scratch file");
+    target
+        .fill(7, &AtomicBool::new(false), &mut |_| {})
+        .expect("filled");
+    (directory, target)
+}
+
+fn spec() -> TrialSpec {
+    TrialSpec {
+        region: SIZE,
+        cache: CacheState::Cold,
+        ..TrialSpec::default()
+    }
+}
+
+fn requests(count: u64) -> Limit {
+    Limit {
+        requests: Some(count),
+        ..Limit::default()
+    }
+}
+
+fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
+    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
+}
+
+/// Every backend that works here with each cache state it can have; says what it leaves out.
+fn variants(target: &Target) -> Vec<TrialSpec> {
+    let mut found = Vec::new();
+    for name in Backend::NAMES.iter().filter(|name| **name != "null") {
+        for cache in [CacheState::Direct, CacheState::Cold, CacheState::Hot] {
+            let backend: Backend = name.parse().expect("a name of the list");
+            let depth = if backend.is_asynchronous() { 8 } else { 1 };
+            let spec = TrialSpec {
+                backend,
+                cache,
+                depth,
+                ..spec()
+            };
+            match run(&spec, target) {
+                Ok(outcome) => {
+                    assert_eq!(outcome.errors, 0, "{name} {cache}: {:?}", outcome.failure);
+                    found.push(spec);
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), Kind::Usage, "{name} {cache}: {error}");
+                    eprintln!("skipped {name} with cache={cache}: {error}");
+                }
+            }
+        }
+    }
+    assert!(found.len() >= 5, "sync, psync and mmap work everywhere");
+    found
+}
+
+fn blocks(target: &Target) -> Vec<Vec<u8>> {
+    fs::read(target.path()).expect("readable")[..SIZE as usize]
+        .chunks(BLOCK as usize)
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+/// The byte offset that iolab stamps on every 4 KiB it writes.
+fn stamped_offset(block: &[u8]) -> u64 {
+    u64::from_le_bytes(block[..8].try_into().expect("eight bytes"))
+}
+
+#[test]
+fn one_pass_of_every_backend_is_counted_exactly() {
+    let (_directory, target) = scratch();
+    for spec in variants(&target) {
+        for (pattern, threads) in [(Pattern::Seq, 1), (Pattern::Rand, 3)] {
+            let spec = TrialSpec {
+                pattern,
+                threads,
+                ..spec.clone()
+            };
+            let outcome = run(&spec, &target).expect("it ran before");
+            let what = format!("{} {} {pattern}", spec.backend, spec.cache);
+            assert_eq!(outcome.reads.requests, SIZE / BLOCK, "{what}");
+            assert_eq!(outcome.reads.bytes, SIZE, "{what}");
+            assert_eq!(outcome.reads.latency.len(), SIZE / BLOCK, "{what}");
+            assert_eq!((outcome.writes.requests, outcome.errors), (0, 0), "{what}");
+            assert_eq!(outcome.ended, Ended::Done, "{what}");
+            assert!(outcome.all_active_ns <= outcome.elapsed_ns, "{what}");
+            // The histogram keeps three digits: its greatest value is up to 0.1 % above the true one.
+            assert!(
+                outcome.reads.latency.max() <= outcome.elapsed_ns / 999 * 1000 + 1000,
+                "{what}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_backend_writes_each_block_once_and_all_different() {
+    let (_directory, target) = scratch();
+    let mut seed = 0;
+    for spec in variants(&target) {
+        for (pattern, bs) in [
+            (Pattern::Rand, BLOCK),
+            (Pattern::Seq, 64 << 10),
+            (Pattern::Reverse, BLOCK),
+        ] {
+            seed += 1;
+            let spec = TrialSpec {
+                read_percent: 0,
+                threads: 2,
+                pattern,
+                bs,
+                seed,
+                ..spec.clone()
+            };
+            let before: HashSet<Vec<u8>> = blocks(&target).into_iter().collect();
+            let outcome = run(&spec, &target).expect("it ran before");
+            let what = format!("{} {} {pattern} {bs}", spec.backend, spec.cache);
+            assert_eq!((outcome.writes.bytes, outcome.errors), (SIZE, 0), "{what}");
+            let written = blocks(&target);
+            for (index, block) in written.iter().enumerate() {
+                assert_eq!(stamped_offset(block), index as u64 * BLOCK, "{what}");
+                assert!(!before.contains(block), "{what}: block {index} is old");
+            }
+            let distinct: HashSet<&Vec<u8>> = written.iter().collect();
+            assert_eq!(distinct.len(), written.len(), "{what}: blocks repeat");
+        }
+    }
+}
+
+#[test]
+fn content_can_be_made_compressible_and_repeated() {
+    let (_directory, target) = scratch();
+    let zero = TrialSpec {
+        read_percent: 0,
+        content: Content::Zero,
+        ..spec()
+    };
+    run(&zero, &target).expect("runs");
+    assert!(blocks(&target).iter().flatten().all(|byte| *byte == 0));
+    let repeated = TrialSpec {
+        content: Content::Repeated,
+        ..zero
+    };
+    run(&repeated, &target).expect("runs");
+    let distinct: HashSet<Vec<u8>> = blocks(&target).into_iter().collect();
+    assert_eq!(distinct.len(), 1);
+}
+
+#[test]
+fn bounds_hold_over_all_threads() {
+    let (_directory, target) = scratch();
+    let limited = |limit| TrialSpec {
+        threads: 3,
+        limit,
+        ..spec()
+    };
+    let counted = run(&limited(requests(1000)), &target).expect("runs");
+    assert_eq!(counted.requests(), 1000);
+    let bytes = Limit {
+        bytes: Some(3 * SIZE + 1),
+        ..Limit::default()
+    };
+    let sized = run(&limited(bytes), &target).expect("runs");
+    assert_eq!(sized.bytes(), 3 * SIZE + BLOCK);
+    let time = Limit {
+        time: Some(Duration::from_millis(50)),
+        ..Limit::default()
+    };
+    let timed = run(&limited(time), &target).expect("runs");
+    assert_eq!(timed.ended, Ended::Time);
+    assert!(timed.elapsed_ns >= 50_000_000);
+}
+
+#[test]
+fn sync_policies_count_their_syncs() {
+    let (_directory, target) = scratch();
+    for spec in variants(&target) {
+        let spec = TrialSpec {
+            read_percent: 0,
+            threads: 2,
+            limit: requests(40),
+            ..spec
+        };
+        let with = |sync| {
+            let spec = TrialSpec {
+                sync,
+                ..spec.clone()
+            };
+            run(&spec, &target)
+        };
+        let each = with(SyncPolicy::Each).expect("runs");
+        assert_eq!((each.syncs, each.writes.requests), (40, 40));
+        assert_eq!(each.writes.bytes, 40 * BLOCK);
+        assert_eq!(each.writes.latency.len(), 40);
+        let end = with(SyncPolicy::End).expect("runs");
+        assert_eq!(end.syncs, 2, "{}", spec.backend);
+        assert!(end.end_sync_ns > 0 && end.end_sync_ns <= end.elapsed_ns);
+        assert_eq!(with(SyncPolicy::None).expect("runs").syncs, 0);
+        for sync in [SyncPolicy::Osync, SyncPolicy::Odsync] {
+            match with(sync) {
+                Ok(outcome) => assert_eq!(outcome.writes.requests, 40),
+                Err(error) => assert_eq!(spec.backend, Backend::Mmap, "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn mixed_trials_count_both_directions() {
+    let (_directory, target) = scratch();
+    let spec = TrialSpec {
+        read_percent: 70,
+        limit: requests(2000),
+        ..spec()
+    };
+    let outcome = run(&spec, &target).expect("runs");
+    assert_eq!(outcome.requests(), 2000);
+    let reads = outcome.reads.requests;
+    assert!((1200..=1600).contains(&reads), "{reads}");
+    assert_eq!(outcome.reads.latency.len(), reads);
+    assert_eq!(outcome.writes.bytes, outcome.writes.requests * BLOCK);
+}
+
+#[test]
+fn completion_strategies_and_depths_all_finish() {
+    let (_directory, target) = scratch();
+    let asynchronous = |spec: &TrialSpec| spec.backend.is_asynchronous();
+    for spec in variants(&target).into_iter().filter(asynchronous) {
+        for depth in [1, 2, 33, 512] {
+            for batch in [Batch::One, Batch::Percent(50), Batch::All] {
+                for registered in [true, false] {
+                    let spec = TrialSpec {
+                        pattern: Pattern::Rand,
+                        depth,
+                        batch,
+                        registered,
+                        ..spec.clone()
+                    };
+                    let outcome = run(&spec, &target).expect("runs");
+                    assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0), "{spec:?}");
+                    assert!(registered || !outcome.effective.fixed_buffers);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn null_does_no_io_at_any_depth() {
+    let (_directory, target) = scratch();
+    for depth in [1, 4096] {
+        let spec = TrialSpec {
+            backend: Backend::Null,
+            depth,
+            limit: requests(100_000),
+            ..spec()
+        };
+        let outcome = run(&spec, &target).expect("runs");
+        assert_eq!((outcome.requests(), outcome.errors), (100_000, 0));
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_is_a_counted_error() {
+    for name in Backend::NAMES.iter().filter(|name| **name != "null") {
+        let backend: Backend = name.parse().expect("a name of the list");
+        let directory = folder();
+        let path = directory.path().join("data");
+        fs::write(&path, vec![1u8; SIZE as usize]).expect("written");
+        let need = Need {
+            size: Size::Exactly(SIZE),
+            write: false,
+            consent: Consent::No,
+        };
+        let target = Target::open(&path, &need).expect("opens");
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .expect("opens");
+        file.set_len(SIZE / 2 + 100).expect("cut");
+        let spec = TrialSpec { backend, ..spec() };
+        let outcome = match run(&spec, &target) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                eprintln!("skipped {backend}: {error}");
+                continue;
+            }
+        };
+        assert_eq!(
+            (outcome.ended, outcome.errors),
+            (Ended::Failed, 1),
+            "{backend}"
+        );
+        let failure = outcome.failure.expect("a failure");
+        let got = (failure.offset, failure.errno, outcome.reads.short_transfers);
+        // The first 100 bytes were there: a short read, continued, and then the end of the file. In a mapping
+        // the kernel fills such a page with zeros, and the next one fails.
+        let expected = match backend {
+            Backend::Mmap => (SIZE / 2 + BLOCK, libc::EIO, 0),
+            _ => (SIZE / 2 + 100, 0, 1),
+        };
+        assert_eq!(got, expected, "{backend}");
+        assert_eq!(outcome.reads.requests, outcome.reads.latency.len());
+    }
+}
+
+#[test]
+fn the_stop_flag_ends_a_trial_early() {
+    let (_directory, target) = scratch();
+    let spec = TrialSpec {
+        limit: requests(u64::MAX / 8),
+        threads: 2,
+        ..spec()
+    };
+    let raised = AtomicBool::new(true);
+    let outcome = trial::run(&spec, &target, &Clock::calibrate(), &raised).expect("runs");
+    assert_eq!(outcome.ended, Ended::Interrupted);
+    assert_eq!(outcome.requests(), 2);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_happens() {
+    let (_directory, target) = scratch();
+    type Change = fn(&mut TrialSpec);
+    let wrong: [Change; 16] = [
+        |s| s.bs = 0,
+        |s| s.bs = 2 * SIZE,
+        |s| s.region = SIZE + 1,
+        |s| s.offset = BLOCK,
+        |s| s.offset = u64::MAX,
+        |s| s.threads = 0,
+        |s| s.threads = 1025,
+        |s| (s.threads, s.bs) = (5, SIZE / 4),
+        |s| s.depth = 0,
+        |s| s.depth = 2,
+        |s| (s.depth, s.backend) = (4097, Backend::IoUring),
+        |s| s.read_percent = 101,
+        |s| (s.read_percent, s.buffer_init) = (50, BufferInit::Untouched),
+        |s| (s.backend, s.cache) = (Backend::Mmap, CacheState::Direct),
+        |s| s.limit.requests = Some(0),
+        |s| (s.bs, s.cache) = (1000, CacheState::Direct),
+    ];
+    for change in wrong {
+        let mut spec = spec();
+        change(&mut spec);
+        let error = run(&spec, &target).expect_err("refused");
+        assert_eq!(error.kind(), Kind::Usage, "{spec:?}: {error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn accounts_show_whether_reads_reached_the_device() {
+    let (_directory, target) = scratch();
+    let read = |cache| {
+        let spec = TrialSpec {
+            cache,
+            bs: 64 << 10,
+            ..spec()
+        };
+        run(&spec, &target)
+    };
+    if target.device().is_none() {
+        return eprintln!("skipped: the target lies on no block device");
+    }
+    let hot = read(CacheState::Hot).expect("runs").counters;
+    let Some(hot) = hot.process_io else {
+        return eprintln!("skipped: /proc/self/io is not readable here");
+    };
+    assert!(hot.rchar >= SIZE, "{hot:?}");
+    match read(CacheState::Direct) {
+        Ok(outcome) => {
+            let direct = outcome.counters.process_io.expect("it was readable");
+            // Other tests of this process read at the same time, so that the account may show more.
+            assert!(direct.read_bytes >= SIZE, "{direct:?}");
+        }
+        Err(error) => eprintln!("skipped direct: {error}"),
+    }
+}
+
+#[test]
+fn an_unaligned_write_leaves_its_neighbours_alone() {
+    let (_directory, target) = scratch();
+    let before = fs::read(target.path()).expect("readable");
+    let spec = TrialSpec {
+        offset: 5000,
+        region: 3000,
+        bs: 1000,
+        read_percent: 0,
+        ..spec()
+    };
+    run(&spec, &target).expect("runs");
+    let after = fs::read(target.path()).expect("readable");
+    assert_eq!(after[..5000], before[..5000]);
+    assert_eq!(after[8000..], before[8000..]);
+    assert_ne!(after[5000..6000], before[5000..6000]);
+}
