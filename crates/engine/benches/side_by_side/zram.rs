@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -50,8 +51,19 @@ impl Zram {
 
 impl Drop for Zram {
     fn drop(&mut self) {
-        let removed = fs::write(format!("/sys/block/zram{}/reset", self.number), "1")
-            .and_then(|()| fs::write("/sys/class/zram-control/hot_remove", &self.number));
+        let remove = || {
+            fs::write(format!("/sys/block/zram{}/reset", self.number), "1")
+                .and_then(|()| fs::write("/sys/class/zram-control/hot_remove", &self.number))
+        };
+        // The kernel lets go of a closed ring's descriptor at leisure, and tells nobody.
+        let mut removed = remove();
+        for _ in 0..100 {
+            if removed.is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            removed = remove();
+        }
         if let Err(error) = removed {
             println!("  zram{} could not be removed: {error}", self.number);
         }
