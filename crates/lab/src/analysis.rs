@@ -1,0 +1,406 @@
+//! What a run file says, per cell: a pure function of the record.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use iolab_stats::{Summary, median, summary};
+
+use crate::quantity::{format_ns, format_percent, significant};
+use crate::record::{Cell, Direction, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
+
+/// The measured quantity that an experiment asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Response {
+    /// Bytes per second, in MB/s.
+    Throughput,
+    /// Requests per second.
+    Iops,
+    /// Median service time, in ns.
+    Latency,
+}
+
+impl Response {
+    /// The response named in a run file; throughput for a name this build does not know.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "iops" => Response::Iops,
+            "latency" => Response::Latency,
+            _ => Response::Throughput,
+        }
+    }
+
+    /// Whether more is better.
+    pub fn more_is_better(self) -> bool {
+        self != Response::Latency
+    }
+
+    /// Unit of the values, as a heading says it.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Response::Throughput => "MB/s",
+            Response::Iops => "IOPS",
+            Response::Latency => "ns",
+        }
+    }
+
+    /// Writes a value with its unit.
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Response::Latency => format_ns(value),
+            _ => format!("{} {}", significant(value), self.unit()),
+        }
+    }
+}
+
+impl fmt::Display for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Response::Throughput => "throughput",
+            Response::Iops => "IOPS",
+            Response::Latency => "median latency",
+        })
+    }
+}
+
+/// Where the bytes of a cell came from, over its measured trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Served {
+    /// Trials per verdict, in the order of [`ServedBy`]'s declaration.
+    pub trials: Vec<(ServedBy, usize)>,
+    /// Median over the trials of the share that the device carried, where it is known.
+    pub device_fraction: Option<f64>,
+    /// The reason most trials gave.
+    pub reason: String,
+}
+
+impl Served {
+    /// The verdict of every trial, when they agree.
+    pub fn unanimous(&self) -> Option<ServedBy> {
+        match self.trials.as_slice() {
+            [(only, _)] => Some(*only),
+            _ => None,
+        }
+    }
+
+    /// Whether every trial was served by the device. Only then may a number be called the device's.
+    pub fn is_device(&self) -> bool {
+        self.unanimous() == Some(ServedBy::Device)
+    }
+
+    /// Whether any trial had this verdict.
+    pub fn any(&self, verdict: ServedBy) -> bool {
+        self.trials.iter().any(|(v, _)| *v == verdict)
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match (self.unanimous(), self.device_fraction) {
+            (Some(ServedBy::Mixed), Some(share)) => {
+                format!("mixed ({} device)", format_percent(share))
+            }
+            (Some(only), _) => name(only).to_owned(),
+            (None, _) => {
+                let parts: Vec<String> = self
+                    .trials
+                    .iter()
+                    .map(|(verdict, n)| format!("{n} x {}", name(*verdict)))
+                    .collect();
+                parts.join(", ")
+            }
+        };
+        f.pad(&text)
+    }
+}
+
+/// The name of a verdict, as run files and tables write it.
+pub fn name(verdict: ServedBy) -> &'static str {
+    match verdict {
+        ServedBy::Device => "device",
+        ServedBy::PageCache => "page-cache",
+        ServedBy::Mixed => "mixed",
+        ServedBy::NotStorage => "not-storage",
+        ServedBy::Unknown => "unknown",
+    }
+}
+
+/// Something about a cell that its reader must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flag {
+    /// The page cache served some or all of it.
+    PageCache,
+    /// No storage was involved.
+    NotStorage,
+    /// iolab or the CPU, not the storage, may have set the number.
+    ToolBound,
+    /// Too few trials for an interval, or fewer than the experiment asks for.
+    FewTrials,
+    /// A trial failed.
+    Errors,
+    /// The kernel cut transfers short.
+    ShortTransfers,
+}
+
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Flag::PageCache => "page cache",
+            Flag::NotStorage => "not storage",
+            Flag::ToolBound => "tool-bound",
+            Flag::FewTrials => "few trials",
+            Flag::Errors => "errors",
+            Flag::ShortTransfers => "short transfers",
+        })
+    }
+}
+
+/// Latency quantiles of a cell, ns: medians over its trials, and the greatest of all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latency {
+    /// Median over the trials of their median.
+    pub p50_ns: f64,
+    /// Median over the trials of their 99th percentile.
+    pub p99_ns: f64,
+    /// Median over the trials of their 99.9th percentile.
+    pub p999_ns: f64,
+    /// Greatest of any trial.
+    pub max_ns: f64,
+}
+
+/// One cell, over its measured trials: those that succeeded and are no warm-up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellAnalysis {
+    /// The cell.
+    pub cell: Cell,
+    /// Measured trials.
+    pub n: usize,
+    /// Trials that failed.
+    pub failed: usize,
+    /// MB/s.
+    pub throughput: Option<Summary>,
+    /// Requests per second.
+    pub iops: Option<Summary>,
+    /// Median service time of each trial, ns.
+    pub latency_p50: Option<Summary>,
+    /// The one of the three above that the experiment asks about.
+    pub response: Option<Summary>,
+    /// Latency quantiles of the direction with more requests.
+    pub latency: Option<Latency>,
+    /// Median over the trials of CPU time per request, user and kernel, ns.
+    pub cpu_ns_per_request: Option<f64>,
+    /// Where the bytes came from; `None` without trials.
+    pub served: Option<Served>,
+    /// Half-width of the median's interval over the median, of the response.
+    pub precision: Option<f64>,
+    /// What the reader must know, each once, in a fixed order.
+    pub flags: Vec<Flag>,
+}
+
+impl CellAnalysis {
+    /// Whether every measured trial was served by the device.
+    pub fn is_device(&self) -> bool {
+        self.served.as_ref().is_some_and(Served::is_device)
+    }
+}
+
+/// A whole run, analysed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Its question.
+    pub question: String,
+    /// What it measures.
+    pub response: Response,
+    /// Names of the factors, in the order of the cells' levels.
+    pub factors: Vec<String>,
+    /// Precision goal.
+    pub precision_goal: f64,
+    /// How the run stands.
+    pub status: RunStatus,
+    /// The target, as the run file names it.
+    pub target: String,
+    /// What the target is.
+    pub target_kind: String,
+    /// All cells, in the order of the definition.
+    pub cells: Vec<CellAnalysis>,
+}
+
+/// Analyses a run. The same record gives the same analysis, always.
+pub fn analyse(record: &RunRecord) -> Analysis {
+    let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|s| !s.warmup) {
+        samples.entry(sample.cell).or_default().push(sample);
+    }
+    let response = Response::of(&record.experiment.response);
+    let context = Context {
+        response,
+        trials_min: record.experiment.trials_min as usize,
+        floor_ns: record.run.floor_ns,
+    };
+    let cells = record
+        .cells
+        .iter()
+        .map(|cell| {
+            let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
+            context.cell(cell, trials)
+        })
+        .collect();
+    Analysis {
+        experiment: record.experiment.name.clone(),
+        question: record.experiment.question.clone(),
+        response,
+        factors: record.experiment.factors.clone(),
+        precision_goal: record.experiment.precision,
+        status: record.run.status,
+        target: record.run.target.clone(),
+        target_kind: record.run.target_kind.clone(),
+        cells,
+    }
+}
+
+/// What the analysis of each cell needs of its run.
+struct Context {
+    response: Response,
+    trials_min: usize,
+    floor_ns: f64,
+}
+
+impl Context {
+    fn cell(&self, cell: &Cell, trials: &[&Sample]) -> CellAnalysis {
+        let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
+        let throughput = summarise(&ok, |s| Some(s.throughput_mb_s()));
+        let iops = summarise(&ok, |s| Some(s.iops()));
+        let latency_p50 = summarise(&ok, |s| s.latency_p50_ns().map(|ns| ns as f64));
+        let response = match self.response {
+            Response::Throughput => throughput,
+            Response::Iops => iops,
+            Response::Latency => latency_p50,
+        };
+        let mut analysis = CellAnalysis {
+            cell: cell.clone(),
+            n: ok.len(),
+            failed: failed.len(),
+            throughput,
+            iops,
+            latency_p50,
+            response,
+            latency: latency(&ok),
+            cpu_ns_per_request: median_of(&ok, |s| {
+                per_request((s.user_ns + s.system_ns) as f64, s)
+            }),
+            served: served(&ok),
+            precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
+            flags: Vec::new(),
+        };
+        analysis.flags = self.flags(&analysis, &ok, &failed);
+        analysis
+    }
+
+    fn flags(&self, cell: &CellAnalysis, ok: &[&Sample], failed: &[&Sample]) -> Vec<Flag> {
+        let served = |verdict| cell.served.as_ref().is_some_and(|s| s.any(verdict));
+        let short = |s: &&Sample| s.reads.short_transfers + s.writes.short_transfers > 0;
+        let flags = [
+            (
+                Flag::PageCache,
+                served(ServedBy::PageCache) || served(ServedBy::Mixed),
+            ),
+            (Flag::NotStorage, served(ServedBy::NotStorage)),
+            (Flag::ToolBound, self.is_tool_bound(cell, ok)),
+            (
+                Flag::FewTrials,
+                cell.n < self.trials_min
+                    || cell.response.is_none_or(|r| r.median_interval.is_none()),
+            ),
+            (
+                Flag::Errors,
+                !failed.is_empty() || ok.iter().any(|s| s.errors > 0),
+            ),
+            (Flag::ShortTransfers, ok.iter().any(short)),
+        ];
+        flags
+            .into_iter()
+            .filter_map(|(flag, raised)| raised.then_some(flag))
+            .collect()
+    }
+
+    /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell
+    /// had the CPU nine tenths of the time, so that the CPU and not the device was the limit.
+    /// Workers that poll always have it.
+    fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
+        let threads = f64::from(cell.cell.threads);
+        let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
+        let near_floor = time_per_request.is_some_and(|t| self.floor_ns >= 0.25 * t);
+        let polls = ok.iter().any(|s| s.effective.contains("poll"));
+        let cpu_share = median_of(ok, |s| {
+            let cpu = (s.user_ns + s.system_ns) as f64;
+            (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * threads))
+        });
+        near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))
+    }
+}
+
+fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
+    trials.iter().filter_map(|s| value(s)).collect()
+}
+
+fn summarise(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<Summary> {
+    summary(&values(trials, value))
+}
+
+fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    median(&values(trials, value))
+}
+
+fn per_request(total: f64, sample: &Sample) -> Option<f64> {
+    (sample.requests() > 0).then(|| total / sample.requests() as f64)
+}
+
+/// The direction of a trial with more requests; reads when they are equal.
+fn main_direction(sample: &Sample) -> &Direction {
+    if sample.reads.requests >= sample.writes.requests {
+        &sample.reads
+    } else {
+        &sample.writes
+    }
+}
+
+fn latency(trials: &[&Sample]) -> Option<Latency> {
+    let quantile = |of: fn(LatencySummary) -> u64| {
+        values(trials, |s| main_direction(s).latency.map(|l| of(l) as f64))
+    };
+    Some(Latency {
+        p50_ns: median(&quantile(|l| l.p50_ns))?,
+        p99_ns: median(&quantile(|l| l.p99_ns))?,
+        p999_ns: median(&quantile(|l| l.p999_ns))?,
+        max_ns: quantile(|l| l.max_ns).into_iter().fold(0.0, f64::max),
+    })
+}
+
+fn served(trials: &[&Sample]) -> Option<Served> {
+    const ORDER: [ServedBy; 5] = [
+        ServedBy::Device,
+        ServedBy::PageCache,
+        ServedBy::Mixed,
+        ServedBy::NotStorage,
+        ServedBy::Unknown,
+    ];
+    let count = |verdict| {
+        let of = |s: &&&Sample| s.verdict.served_by == verdict;
+        trials.iter().filter(of).count()
+    };
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for sample in trials {
+        *reasons.entry(&sample.verdict.reason).or_default() += 1;
+    }
+    let reason = reasons.iter().max_by_key(|(_, n)| **n)?.0;
+    Some(Served {
+        trials: ORDER
+            .into_iter()
+            .map(|verdict| (verdict, count(verdict)))
+            .filter(|(_, n)| *n > 0)
+            .collect(),
+        device_fraction: median_of(trials, |s| s.verdict.device_fraction),
+        reason: (*reason).to_owned(),
+    })
+}

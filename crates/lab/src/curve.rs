@@ -1,0 +1,189 @@
+//! The response against one size, with every other factor held at one level.
+
+use std::fmt;
+
+use iolab_stats::{Interval, Summary};
+
+use crate::analysis::{Analysis, CellAnalysis, Response};
+use crate::quantity::significant;
+
+/// One measured size.
+#[derive(Debug, Clone, Copy)]
+pub struct Point<'a> {
+    /// The size, bytes.
+    pub size: u64,
+    /// The response at it.
+    pub summary: Summary,
+    /// Its cell.
+    pub cell: &'a CellAnalysis,
+}
+
+/// The points of one curve in ascending order of size; cells without trials are left out.
+#[derive(Debug, Clone)]
+pub struct Curve<'a> {
+    /// The swept factor: `bs` or `skip`.
+    pub factor: &'static str,
+    /// The levels held, `bs=4KiB`; empty when nothing else varies.
+    pub held: Vec<String>,
+    /// Its points.
+    pub points: Vec<Point<'a>>,
+}
+
+/// The curves over `factor` (`bs` or `skip`), in the order of the definition. Empty unless the
+/// experiment sweeps it; a curve has two points or more.
+pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a>> {
+    let Some(swept) = analysis.factors.iter().position(|f| f == factor) else {
+        return Vec::new();
+    };
+    let mut curves: Vec<Curve<'a>> = Vec::new();
+    for cell in &analysis.cells {
+        let Some(summary) = cell.response else {
+            continue;
+        };
+        let held = held_levels(analysis, cell, swept);
+        let point = Point {
+            size: if factor == "skip" {
+                cell.cell.skip_bytes
+            } else {
+                cell.cell.bs_bytes
+            },
+            summary,
+            cell,
+        };
+        match curves.iter_mut().find(|c| c.held == held) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve {
+                factor,
+                held,
+                points: vec![point],
+            }),
+        }
+    }
+    for curve in &mut curves {
+        curve.points.sort_by_key(|p| p.size);
+    }
+    curves.retain(|c| c.points.len() > 1);
+    curves
+}
+
+fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
+    analysis
+        .factors
+        .iter()
+        .zip(&cell.cell.levels)
+        .enumerate()
+        .filter(|(i, _)| *i != swept)
+        .map(|(_, (factor, level))| format!("{factor}={level}"))
+        .collect()
+}
+
+impl<'a> Curve<'a> {
+    /// The point with the best median.
+    pub fn best(&self, response: Response) -> Option<&Point<'a>> {
+        let worth = |p: &&Point<'_>| {
+            let sign = if response.more_is_better() { 1.0 } else { -1.0 };
+            sign * p.summary.median
+        };
+        // Of equals the smaller size wins: it needs less memory.
+        self.points
+            .iter()
+            .rev()
+            .max_by(|a, b| worth(a).total_cmp(&worth(b)))
+    }
+
+    /// Indices of the first and last point of the unbroken run around `size` that all satisfy `holds`.
+    pub fn run_around(
+        &self,
+        size: u64,
+        holds: impl Fn(&Point<'a>) -> bool,
+    ) -> Option<(usize, usize)> {
+        let at = self.points.iter().position(|p| p.size == size)?;
+        let before = self.points[..at].iter().rev().take_while(|p| holds(p));
+        let first = at - before.count();
+        let after = self.points[at + 1..].iter().take_while(|p| holds(p));
+        Some((first, at + after.count()))
+    }
+
+    /// The levels held, as a phrase to put behind a noun: ` with bs=4KiB`, or nothing.
+    pub fn place(&self) -> String {
+        if self.held.is_empty() {
+            String::new()
+        } else {
+            format!(" with {}", self.held.join(" "))
+        }
+    }
+}
+
+impl Point<'_> {
+    /// The median with its interval: `512 MB/s (95 % interval 498 to 530)`; without one it says so.
+    pub fn with_interval(&self, response: Response) -> String {
+        let median = response.format(self.summary.median);
+        match self.summary.median_interval {
+            Some(i) if response == Response::Latency => format!(
+                "{median} (95 % interval {} to {})",
+                response.format(i.low),
+                response.format(i.high)
+            ),
+            Some(i) => format!(
+                "{median} (95 % interval {} to {})",
+                significant(i.low),
+                significant(i.high)
+            ),
+            None if self.summary.n == 1 => format!("{median} (1 trial, no interval)"),
+            None => format!("{median} ({} trials, no interval)", self.summary.n),
+        }
+    }
+
+    /// `other`'s median over this one's.
+    pub fn ratio_of(&self, other: &Point<'_>) -> Option<Ratio> {
+        Ratio::of(&other.summary, &self.summary)
+    }
+}
+
+/// A ratio of two medians with a range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The ratio of the medians.
+    pub value: f64,
+    /// Lower end of its range, 0 when it has none.
+    pub low: f64,
+    /// Upper end of its range, infinite when it has none.
+    pub high: f64,
+}
+
+impl Ratio {
+    /// The ratio of two medians, ranging over the quotients of their intervals' ends:
+    /// `[a_low / b_high, a_high / b_low]`. By Bonferroni's inequality it holds the true ratio
+    /// with a confidence of at least 90 % when each interval does with 95 %.
+    /// `None` when a median is not positive.
+    pub fn of(numerator: &Summary, denominator: &Summary) -> Option<Ratio> {
+        if !(numerator.median > 0.0 && denominator.median > 0.0) {
+            return None;
+        }
+        let value = numerator.median / denominator.median;
+        let (low, high) = match (numerator.median_interval, denominator.median_interval) {
+            (
+                Some(Interval {
+                    low: a, high: b, ..
+                }),
+                Some(Interval {
+                    low: c, high: d, ..
+                }),
+            ) if c > 0.0 => (a / d, b / c),
+            _ => (0.0, f64::INFINITY),
+        };
+        Some(Ratio { value, low, high })
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = significant(self.value);
+        if self.high.is_finite() {
+            let (low, high) = (significant(self.low), significant(self.high));
+            write!(f, "{value} (range {low} to {high})")
+        } else {
+            write!(f, "{value} (too few trials for a range)")
+        }
+    }
+}

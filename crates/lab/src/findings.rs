@@ -1,0 +1,459 @@
+//! What was found, in plain sentences: one rule, one function, from the analysis alone.
+
+use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
+use crate::curve::{Curve, by_size};
+use crate::quantity::format_percent;
+use crate::record::{RunStatus, ServedBy};
+use crate::units::format_size;
+
+/// How much of the best a size must reach to lie on the plateau.
+const PLATEAU: f64 = 0.95;
+
+/// One sentence or two, and the rule that wrote them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Name of the rule.
+    pub rule: &'static str,
+    /// What was found.
+    pub text: String,
+}
+
+/// All that can be said of one run.
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let rules: [fn(&Analysis) -> Vec<Finding>; 7] = [
+        unfinished,
+        not_the_device,
+        best_size,
+        plateau,
+        cost_of_skipping,
+        below_precision,
+        failed_trials,
+    ];
+    rules.iter().flat_map(|rule| rule(analysis)).collect()
+}
+
+/// The plan was not carried out.
+pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
+    let without = analysis.cells.iter().filter(|c| c.n == 0).count();
+    let text = match analysis.status {
+        RunStatus::Done => return Vec::new(),
+        RunStatus::Running => "The run was cut off or is still going",
+        RunStatus::Interrupted => "The run was interrupted",
+        RunStatus::Failed => "The run ended by a failure",
+    };
+    let text = format!(
+        "{text}: {} {} no measured trial. What follows rests on the trials made so far.",
+        cells_of(without, analysis),
+        has(without),
+    );
+    one("unfinished", text)
+}
+
+/// Cells whose bytes were not all carried by the device: their numbers are not the device's.
+pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (verdict, what) in [
+        (
+            ServedBy::NotStorage,
+            "not from storage: no number of theirs tells anything of a disk",
+        ),
+        (ServedBy::PageCache, "from the page cache, not the device"),
+        (
+            ServedBy::Mixed,
+            "in part from the page cache: their numbers mix memory and device",
+        ),
+        (
+            ServedBy::Unknown,
+            "from a source that the evidence does not tell, which may not be the device",
+        ),
+    ] {
+        let has = |c: &&CellAnalysis| c.served.as_ref().is_some_and(|s| s.any(verdict));
+        let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(has).collect();
+        let Some(first) = cells.first().and_then(|c| c.served.as_ref()) else {
+            continue;
+        };
+        let reason = if first.unanimous() == Some(verdict) && !first.reason.is_empty() {
+            format!(" ({})", first.reason)
+        } else {
+            String::new()
+        };
+        let which = cells_of(cells.len(), analysis);
+        findings.push(Finding {
+            rule: "not-the-device",
+            text: format!("{which} came {what}{reason}."),
+        });
+    }
+    findings
+}
+
+/// The best size of each curve, and the sizes whose intervals overlap its interval.
+pub fn best_size(analysis: &Analysis) -> Vec<Finding> {
+    let sentence = |curve: Curve| {
+        let response = analysis.response;
+        let best = curve.best(response)?;
+        let interval = best.summary.median_interval;
+        let undecided: Vec<String> = curve
+            .points
+            .iter()
+            .filter(|p| p.size != best.size)
+            .filter(|p| match (interval, p.summary.median_interval) {
+                (Some(a), Some(b)) => a.overlaps(&b),
+                _ => false,
+            })
+            .map(|p| format_size(p.size))
+            .collect();
+        let word = if response == Response::Latency {
+            "Lowest"
+        } else {
+            "Highest"
+        };
+        let tail = if interval.is_none() {
+            " Too few trials to say which sizes differ from it.".to_owned()
+        } else if undecided.is_empty() {
+            " No other size's interval overlaps it.".to_owned()
+        } else {
+            format!(
+                " Not distinguishable from it (overlapping median intervals): {}.",
+                undecided.join(", ")
+            )
+        };
+        let text = format!(
+            "{word} {response}{}: {} at {} of {}{}.{tail}",
+            curve.place(),
+            best.with_interval(response),
+            curve.factor,
+            format_size(best.size),
+            origin(best.cell),
+        );
+        Some(Finding {
+            rule: "best-size",
+            text,
+        })
+    };
+    curves(analysis).into_iter().filter_map(sentence).collect()
+}
+
+/// Where the curve bends: the sizes around the best that stay within 5 % of it, and the fall below them.
+pub fn plateau(analysis: &Analysis) -> Vec<Finding> {
+    if analysis.response != Response::Throughput {
+        return Vec::new();
+    }
+    let sentence = |curve: Curve| {
+        let best = curve.best(analysis.response)?;
+        let floor = PLATEAU * best.summary.median;
+        let (first, last) = curve.run_around(best.size, |p| p.summary.median >= floor)?;
+        let (start, end) = (curve.points.get(first)?, curve.points.get(last)?);
+        let response = analysis.response;
+        let mut text = if last + 1 == curve.points.len() && first == 0 {
+            format!(
+                "All sizes from {} to {}{} reach throughput within 5 % of the best, {}{}: the curve does not bend.",
+                format_size(start.size),
+                format_size(end.size),
+                curve.place(),
+                best.with_interval(response),
+                origin(best.cell),
+            )
+        } else {
+            let range = if first == last {
+                format!("Only {} reaches", format_size(start.size))
+            } else if last + 1 == curve.points.len() {
+                format!("From {} on throughput stays", format_size(start.size))
+            } else {
+                format!(
+                    "From {} to {} throughput stays",
+                    format_size(start.size),
+                    format_size(end.size)
+                )
+            };
+            format!(
+                "{range} within 5 % of the best{}, {}{}.",
+                curve.place(),
+                best.with_interval(response),
+                origin(best.cell),
+            )
+        };
+        if let Some(below) = first.checked_sub(1).and_then(|i| curve.points.get(i)) {
+            text.push_str(&format!(
+                " Below, it falls: {} at {}",
+                below.with_interval(response),
+                format_size(below.size)
+            ));
+            if first > 1 {
+                let least = curve.points.first()?;
+                text.push_str(&format!(
+                    ", {} at {}",
+                    least.with_interval(response),
+                    format_size(least.size)
+                ));
+            }
+            text.push('.');
+        }
+        if let Some(above) = curve.points.get(last + 1) {
+            text.push_str(&format!(
+                " Above, it falls again: {} at {}.",
+                above.with_interval(response),
+                format_size(above.size)
+            ));
+        }
+        Some(Finding {
+            rule: "plateau",
+            text,
+        })
+    };
+    curves(analysis)
+        .into_iter()
+        .filter(|c| c.factor == "bs" && c.points.len() >= 3)
+        .filter_map(sentence)
+        .collect()
+}
+
+/// What skipping costs: the least skip against the one with the lowest throughput.
+pub fn cost_of_skipping(analysis: &Analysis) -> Vec<Finding> {
+    if analysis.response != Response::Throughput {
+        return Vec::new();
+    }
+    let sentence = |curve: Curve| {
+        let (least, rest) = curve.points.split_first()?;
+        let worst = rest
+            .iter()
+            .min_by(|a, b| a.summary.median.total_cmp(&b.summary.median))?;
+        let ratio = least.ratio_of(worst)?;
+        let verdict = if ratio.high < 1.0 {
+            "Skipping costs throughput"
+        } else if ratio.low > 1.0 {
+            "No larger skip is slower than the least"
+        } else {
+            "No cost of larger skips can be told"
+        };
+        let text = format!(
+            "{verdict}{}: {} at skip {}, {} at skip {}, the lowest of the others; ratio {ratio}{}.",
+            curve.place(),
+            least.with_interval(analysis.response),
+            format_size(least.size),
+            worst.with_interval(analysis.response),
+            format_size(worst.size),
+            origin(worst.cell),
+        );
+        Some(Finding {
+            rule: "cost-of-skipping",
+            text,
+        })
+    };
+    by_size(analysis, "skip")
+        .into_iter()
+        .filter_map(sentence)
+        .collect()
+}
+
+/// Cells whose interval is wider than the precision asked for, or that have none.
+pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
+    let measured = || analysis.cells.iter().filter(|c| c.n > 0);
+    let wide: Vec<&CellAnalysis> = measured()
+        .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
+        .collect();
+    let without = measured().filter(|c| c.precision.is_none()).count();
+    let mut findings = Vec::new();
+    let worst = wide.iter().max_by(|a, b| {
+        a.precision
+            .unwrap_or(0.0)
+            .total_cmp(&b.precision.unwrap_or(0.0))
+    });
+    if let Some(worst) = worst {
+        findings.push(Finding {
+            rule: "below-precision",
+            text: format!(
+                "{} missed the precision goal of {}; the widest is {} with {} after {} trials. A larger --budget narrows it.",
+                cells_of(wide.len(), analysis),
+                format_percent(analysis.precision_goal),
+                label(analysis, worst),
+                format_percent(worst.precision.unwrap_or(0.0)),
+                worst.n,
+            ),
+        });
+    }
+    if without > 0 {
+        findings.push(Finding {
+            rule: "below-precision",
+            text: format!(
+                "{} {} too few trials for a 95 % interval of the median (6 are needed). A larger --budget gives more.",
+                cells_of(without, analysis),
+                has(without),
+            ),
+        });
+    }
+    findings
+}
+
+/// Cells in which a trial failed.
+pub fn failed_trials(analysis: &Analysis) -> Vec<Finding> {
+    let cells = analysis
+        .cells
+        .iter()
+        .filter(|c| c.flags.contains(&Flag::Errors));
+    match cells.count() {
+        0 => Vec::new(),
+        n => one(
+            "failed-trials",
+            format!(
+                "{} had a trial that failed; failed trials are in the run file and in no number here.",
+                cells_of(n, analysis)
+            ),
+        ),
+    }
+}
+
+/// What random costs against sequential, for each pair of runs that differ in the pattern only.
+pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for sequential in analyses {
+        for random in analyses {
+            findings.extend(random_against_sequential(sequential, random));
+        }
+    }
+    findings
+}
+
+/// The ratio of random to sequential throughput at each size that both runs measured on one
+/// target with the same settings; `None` when there is none.
+pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Option<Finding> {
+    if sequential.target != random.target {
+        return None;
+    }
+    let mut pairs: Vec<(&CellAnalysis, &CellAnalysis)> = Vec::new();
+    for r in random.cells.iter().filter(|c| c.cell.pattern == "rand") {
+        let partner = |s: &&CellAnalysis| differ_in_pattern_only(s, r);
+        if let Some(s) = sequential.cells.iter().find(partner) {
+            pairs.push((s, r));
+        }
+    }
+    pairs.sort_by_key(|(s, _)| s.cell.bs_bytes);
+    let ratios: Vec<_> = pairs
+        .iter()
+        .filter_map(|(s, r)| {
+            let (a, b) = (s.throughput?, r.throughput?);
+            Some((s, r, crate::curve::Ratio::of(&b, &a)?))
+        })
+        .collect();
+    let (first, last) = (ratios.first()?, ratios.last()?);
+    let at = |(s, r, ratio): &(&&CellAnalysis, &&CellAnalysis, crate::curve::Ratio)| {
+        let mb_s =
+            |c: &CellAnalysis| Response::Throughput.format(c.throughput.map_or(0.0, |t| t.median));
+        format!(
+            "{ratio} at {} ({} against {}{})",
+            format_size(s.cell.bs_bytes),
+            mb_s(r),
+            mb_s(s),
+            origin_of_two(s, r),
+        )
+    };
+    let what = if first.0.cell.read_percent == 100 {
+        "read"
+    } else if first.0.cell.read_percent == 0 {
+        "write"
+    } else {
+        "mixed"
+    };
+    let mut text = format!("Random against sequential {what} throughput: {}", at(first));
+    if ratios.len() > 1 {
+        text.push_str(&format!(", {}", at(last)));
+    }
+    text.push('.');
+    let even = ratios
+        .iter()
+        .position(|(_, _, ratio)| ratio.value >= PLATEAU);
+    // Only a size from which the cost stays small is worth a sentence.
+    let stays = even.filter(|i| ratios[*i..].iter().all(|(_, _, r)| r.value >= PLATEAU));
+    match stays.and_then(|i| ratios.get(i)) {
+        Some((s, _, _)) if ratios.len() > 1 => text.push_str(&format!(
+            " From {} on random reaches 95 % of sequential or more.",
+            format_size(s.cell.bs_bytes)
+        )),
+        Some(_) => {}
+        None if ratios.len() > 1 => {
+            text.push_str(
+                " At no measured size does random come within 5 % of sequential for good.",
+            );
+        }
+        None => {}
+    }
+    Some(Finding {
+        rule: "random-against-sequential",
+        text,
+    })
+}
+
+fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> bool {
+    let (s, r) = (&sequential.cell, &random.cell);
+    s.pattern == "seq"
+        && (s.bs_bytes, s.threads, s.depth, s.read_percent)
+            == (r.bs_bytes, r.threads, r.depth, r.read_percent)
+        && (&s.backend, &s.sync, &s.cache, &s.region_bytes)
+            == (&r.backend, &r.sync, &r.cache, &r.region_bytes)
+}
+
+fn curves(analysis: &Analysis) -> Vec<Curve<'_>> {
+    let sizes = by_size(analysis, "bs");
+    if sizes.is_empty() {
+        by_size(analysis, "skip")
+    } else {
+        sizes
+    }
+}
+
+/// Says in brackets where the bytes came from, unless it was the device.
+fn origin(cell: &CellAnalysis) -> String {
+    let Some(served) = cell.served.as_ref().filter(|s| !s.is_device()) else {
+        return String::new();
+    };
+    let what = match served.unanimous() {
+        Some(ServedBy::PageCache) => "page cache",
+        Some(ServedBy::NotStorage) => "not storage",
+        Some(ServedBy::Unknown) => "of unknown origin",
+        Some(other) => return format!(" [{}]", name(other)),
+        None => return format!(" [{served}]"),
+    };
+    format!(" [{what}]")
+}
+
+fn origin_of_two(a: &CellAnalysis, b: &CellAnalysis) -> String {
+    match (origin(a), origin(b)) {
+        (a, b) if a == b => a,
+        (a, b) => format!(
+            "; random{}, sequential{}",
+            if b.is_empty() { " [device]" } else { &b },
+            if a.is_empty() { " [device]" } else { &a }
+        ),
+    }
+}
+
+/// The levels of a cell: `bs=4KiB skip=1MiB`.
+fn label(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    let pairs: Vec<String> = analysis
+        .factors
+        .iter()
+        .zip(&cell.cell.levels)
+        .map(|(factor, level)| format!("{factor}={level}"))
+        .collect();
+    if pairs.is_empty() {
+        "the only cell".to_owned()
+    } else {
+        pairs.join(" ")
+    }
+}
+
+/// `3 of 16 cells`.
+fn cells_of(n: usize, analysis: &Analysis) -> String {
+    match analysis.cells.len() {
+        1 if n == 1 => "The only cell".to_owned(),
+        all if n == all => "All cells".to_owned(),
+        all => format!("{n} of {all} cells"),
+    }
+}
+
+fn has(n: usize) -> &'static str {
+    if n == 1 { "has" } else { "have" }
+}
+
+fn one(rule: &'static str, text: String) -> Vec<Finding> {
+    vec![Finding { rule, text }]
+}

@@ -1,0 +1,94 @@
+//! Measured values as people read them: three significant digits and the unit.
+
+/// Writes a value with three significant digits, and all digits before the point:
+/// `0.123`, `1.23`, `12.3`, `123`, `1234`.
+pub fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() || value.abs() >= 1e15 || value.abs() < 1e-6 {
+        return format!("{value:.2e}");
+    }
+    // Rounding can carry into a further digit (9.996 is 10.0), so the digits are counted after it.
+    let rounded = format!("{value:.2e}");
+    let exponent = rounded
+        .split_once('e')
+        .and_then(|(_, e)| e.parse::<i32>().ok())
+        .unwrap_or(0);
+    let decimals = usize::try_from(2 - exponent).unwrap_or(0);
+    format!("{value:.decimals$}")
+}
+
+/// Writes a time given in nanoseconds: `890 ns`, `12.3 us`, `1.25 ms`, `36.0 s`.
+pub fn format_ns(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        // The limits lie where three digits would round up to the next unit.
+        x if x < 999.5 => {
+            let whole = if ns.fract() == 0.0 {
+                format!("{ns}")
+            } else {
+                significant(ns)
+            };
+            return format!("{whole} ns");
+        }
+        x if x < 999.5e3 => (ns / 1e3, "us"),
+        x if x < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// Writes a share as a percentage: `3.2 %`, `45 %`.
+pub fn format_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_count_after_rounding() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.012_34, "0.0123"),
+            (0.9996, "1.00"),
+            (9.996, "10.0"),
+            (12.34, "12.3"),
+            (99.96, "100"),
+            (512.4, "512"),
+            (123_456.0, "123456"),
+            (-12.34, "-12.3"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn times_change_unit_at_a_thousand() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (890.0, "890 ns"),
+            (999.0, "999 ns"),
+            (999.7, "1.00 us"),
+            (12_345.0, "12.3 us"),
+            (999_600.0, "1.00 ms"),
+            (1_250_000.0, "1.25 ms"),
+            (36e9, "36.0 s"),
+        ] {
+            assert_eq!(format_ns(ns), text);
+        }
+    }
+
+    #[test]
+    fn percentages_keep_a_digit_when_small() {
+        assert_eq!(format_percent(0.0321), "3.2 %");
+        assert_eq!(format_percent(0.0996), "10 %");
+        assert_eq!(format_percent(0.45), "45 %");
+    }
+}

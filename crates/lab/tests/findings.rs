@@ -1,0 +1,343 @@
+//! Every rule, once where it speaks and once where it keeps silent.
+
+#[path = "support/synthetic.rs"]
+mod synthetic;
+
+use iolab_lab::analysis::analyse;
+use iolab_lab::findings::{
+    Finding, below_precision, best_size, cost_of_skipping, cross_findings, failed_trials, findings,
+    not_the_device, plateau, unfinished,
+};
+use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
+use synthetic::{add_cell, add_trial, around, record, serve, size_curve};
+
+const BENT: [(&str, f64); 5] = [
+    ("4KiB", 60.0),
+    ("64KiB", 300.0),
+    ("256KiB", 490.0),
+    ("1MiB", 500.0),
+    ("4MiB", 502.0),
+];
+
+fn bent() -> RunRecord {
+    size_curve("read-size", &BENT)
+}
+
+fn text(findings: &[Finding]) -> String {
+    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
+    texts.join("\n")
+}
+
+#[test]
+fn the_best_size_and_its_equals() {
+    let found = text(&best_size(&analyse(&bent())));
+    assert_eq!(
+        found,
+        "Highest throughput: 502 MB/s (95 % interval 497 to 507) at bs of 4MiB. \
+         Not distinguishable from it (overlapping median intervals): 1MiB."
+    );
+}
+
+#[test]
+fn a_clear_best_has_no_equals() {
+    let found = text(&best_size(&analyse(&size_curve("x", &BENT[..3]))));
+    assert!(
+        found.ends_with("No other size's interval overlaps it."),
+        "{found}"
+    );
+}
+
+#[test]
+fn too_few_trials_leave_the_best_open() {
+    let mut record = record("x", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &[100.0, 101.0]);
+    add_cell(&mut record, &["bs=8KiB"], &[300.0, 301.0]);
+    let found = text(&best_size(&analyse(&record)));
+    assert!(found.contains("(2 trials, no interval)"), "{found}");
+    assert!(found.contains("Too few trials to say"), "{found}");
+}
+
+#[test]
+fn latency_has_a_lowest() {
+    let mut record = bent();
+    record.experiment.response = "latency".to_owned();
+    let found = text(&best_size(&analyse(&record)));
+    assert!(
+        found.starts_with("Lowest median latency: 68.3 us"),
+        "{found}"
+    );
+    assert_eq!(plateau(&analyse(&record)), []);
+}
+
+#[test]
+fn nothing_is_best_without_a_swept_size() {
+    let mut record = record("x", &["threads"]);
+    add_cell(&mut record, &["threads=1"], &around(10.0));
+    add_cell(&mut record, &["threads=2"], &around(20.0));
+    assert_eq!(best_size(&analyse(&record)), []);
+    assert_eq!(plateau(&analyse(&record)), []);
+}
+
+#[test]
+fn the_plateau_and_the_fall_below_it() {
+    let found = text(&plateau(&analyse(&bent())));
+    assert!(
+        found.starts_with("From 256KiB on throughput stays within 5 % of the best, 502 MB/s"),
+        "{found}"
+    );
+    assert!(
+        found.contains("Below, it falls: 300 MB/s (95 % interval 297 to 303) at 64KiB"),
+        "{found}"
+    );
+    assert!(
+        found.contains("60.0 MB/s (95 % interval 59.4 to 60.6) at 4KiB"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_hump_falls_on_both_sides() {
+    let record = size_curve("x", &[("4KiB", 100.0), ("8KiB", 200.0), ("16KiB", 90.0)]);
+    let found = text(&plateau(&analyse(&record)));
+    assert!(found.starts_with("Only 8KiB reaches"), "{found}");
+    assert!(
+        found.contains("Above, it falls again: 90.0 MB/s"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_flat_curve_does_not_bend() {
+    let record = size_curve("x", &[("4KiB", 100.0), ("8KiB", 101.0), ("16KiB", 100.5)]);
+    assert!(text(&plateau(&analyse(&record))).contains("does not bend"));
+}
+
+#[test]
+fn two_points_are_no_curve_to_bend() {
+    assert_eq!(plateau(&analyse(&size_curve("x", &BENT[..2]))), []);
+}
+
+fn strided(slow: f64) -> RunRecord {
+    let mut record = record("read-stride", &["bs", "skip"]);
+    for bs in ["128KiB", "1MiB"] {
+        for (skip, mb_s) in [("4KiB", 400.0), ("1MiB", slow), ("4MiB", slow * 1.05)] {
+            let levels = [format!("bs={bs}"), format!("skip={skip}")];
+            add_cell(&mut record, &[&levels[0], &levels[1]], &around(mb_s));
+        }
+    }
+    record
+}
+
+#[test]
+fn skipping_costs() {
+    let found = cost_of_skipping(&analyse(&strided(200.0)));
+    assert_eq!(found.len(), 2);
+    assert!(
+        found[0]
+            .text
+            .starts_with("Skipping costs throughput with bs=128KiB: 400 MB/s"),
+        "{}",
+        found[0].text
+    );
+    assert!(
+        found[0]
+            .text
+            .contains("200 MB/s (95 % interval 198 to 202) at skip 1MiB"),
+        "{}",
+        found[0].text
+    );
+    assert!(
+        found[0].text.contains("ratio 0.500 (range 0.490 to 0.510)"),
+        "{}",
+        found[0].text
+    );
+}
+
+#[test]
+fn skipping_that_costs_nothing_is_not_accused() {
+    let found = text(&cost_of_skipping(&analyse(&strided(400.0))));
+    assert!(
+        found.contains("No cost of larger skips can be told"),
+        "{found}"
+    );
+    assert!(!found.contains("Skipping costs"), "{found}");
+    assert_eq!(cost_of_skipping(&analyse(&bent())), []);
+}
+
+#[test]
+fn cells_not_from_the_device_are_named_as_what_they_are() {
+    let mut record = bent();
+    for cell in 0..5 {
+        serve(
+            &mut record,
+            cell,
+            ServedBy::NotStorage,
+            "a character device",
+        );
+    }
+    let all = text(&findings(&analyse(&record)));
+    assert!(all.contains("All cells came not from storage"), "{all}");
+    assert_eq!(
+        text(&best_size(&analyse(&record)))
+            .matches("[not storage]")
+            .count(),
+        1
+    );
+    assert_eq!(
+        text(&plateau(&analyse(&record)))
+            .matches("[not storage]")
+            .count(),
+        1
+    );
+    for word in [
+        "the disk's",
+        "device's throughput",
+        "device throughput",
+        "disk throughput",
+    ] {
+        assert!(!all.contains(word), "{all}");
+    }
+}
+
+#[test]
+fn some_cells_from_the_page_cache() {
+    let mut record = bent();
+    serve(
+        &mut record,
+        4,
+        ServedBy::PageCache,
+        "nothing was read from the device",
+    );
+    assert_eq!(
+        text(&not_the_device(&analyse(&record))),
+        "1 of 5 cells came from the page cache, not the device (nothing was read from the device)."
+    );
+    assert!(text(&best_size(&analyse(&record))).contains("4MiB [page cache]"));
+    assert_eq!(not_the_device(&analyse(&bent())), []);
+}
+
+#[test]
+fn wide_intervals_are_told() {
+    let mut record = bent();
+    let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
+    add_cell(&mut record, &["bs=16MiB"], &wide);
+    let found = text(&below_precision(&analyse(&record)));
+    assert!(
+        found.starts_with("1 of 6 cells missed the precision goal of 5.0 %; the widest is bs=16MiB with 20 % after 7 trials."),
+        "{found}"
+    );
+    assert_eq!(below_precision(&analyse(&bent())), []);
+}
+
+#[test]
+fn missing_intervals_are_told() {
+    let mut record = bent();
+    add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
+    let found = text(&below_precision(&analyse(&record)));
+    assert!(
+        found.starts_with("1 of 6 cells has too few trials"),
+        "{found}"
+    );
+}
+
+#[test]
+fn failed_trials_are_told() {
+    let mut record = bent();
+    add_trial(&mut record, 2, 1.0, false).ok = false;
+    assert!(text(&failed_trials(&analyse(&record))).starts_with("1 of 5 cells"));
+    assert_eq!(failed_trials(&analyse(&bent())), []);
+}
+
+#[test]
+fn an_unfinished_run_says_so() {
+    let mut record = bent();
+    assert_eq!(unfinished(&analyse(&record)), []);
+    record.run.status = RunStatus::Interrupted;
+    add_cell(&mut record, &["bs=16MiB"], &[]);
+    let found = text(&unfinished(&analyse(&record)));
+    assert!(
+        found.starts_with("The run was interrupted: 1 of 6 cells has no measured trial."),
+        "{found}"
+    );
+}
+
+fn random(points: &[(&str, f64)]) -> RunRecord {
+    let mut record = size_curve("read-random", points);
+    for cell in &mut record.cells {
+        cell.pattern = "rand".to_owned();
+    }
+    record
+}
+
+#[test]
+fn random_is_held_against_sequential() {
+    let slow: Vec<(&str, f64)> = vec![
+        ("4KiB", 15.0),
+        ("64KiB", 150.0),
+        ("256KiB", 480.0),
+        ("1MiB", 500.0),
+    ];
+    let found = text(&cross_findings(&[
+        analyse(&bent()),
+        analyse(&random(&slow)),
+    ]));
+    assert!(
+        found.starts_with(
+            "Random against sequential read throughput: 0.250 (range 0.245 to 0.255) at 4KiB \
+             (15.0 MB/s against 60.0 MB/s), 1.00 (range 0.980 to 1.02) at 1MiB (500 MB/s against 500 MB/s)."
+        ),
+        "{found}"
+    );
+    assert!(
+        found.ends_with("From 256KiB on random reaches 95 % of sequential or more."),
+        "{found}"
+    );
+}
+
+#[test]
+fn random_that_never_catches_up() {
+    let slow: Vec<(&str, f64)> = BENT
+        .iter()
+        .map(|(size, mb_s)| (*size, mb_s / 2.0))
+        .collect();
+    let found = text(&cross_findings(&[
+        analyse(&bent()),
+        analyse(&random(&slow)),
+    ]));
+    assert!(
+        found.ends_with("At no measured size does random come within 5 % of sequential for good."),
+        "{found}"
+    );
+}
+
+#[test]
+fn runs_that_differ_in_more_than_the_pattern_are_not_compared() {
+    let mut other = random(&BENT);
+    for cell in &mut other.cells {
+        cell.cache = "cold".to_owned();
+    }
+    assert_eq!(cross_findings(&[analyse(&bent()), analyse(&other)]), []);
+    let mut elsewhere = random(&BENT);
+    elsewhere.run.target = "/elsewhere".to_owned();
+    assert_eq!(cross_findings(&[analyse(&bent()), analyse(&elsewhere)]), []);
+    assert_eq!(cross_findings(&[analyse(&bent()), analyse(&bent())]), []);
+}
+
+#[test]
+fn a_ratio_of_memory_to_disk_says_so() {
+    let mut cached = random(&BENT);
+    for cell in 0..5 {
+        serve(&mut cached, cell, ServedBy::PageCache, "hot");
+    }
+    let found = text(&cross_findings(&[analyse(&bent()), analyse(&cached)]));
+    assert!(
+        found.contains("random [page cache], sequential [device]"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_finished_clean_run_has_only_results() {
+    let rules: Vec<&str> = findings(&analyse(&bent())).iter().map(|f| f.rule).collect();
+    assert_eq!(rules, ["best-size", "plateau"]);
+}

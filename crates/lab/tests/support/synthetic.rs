@@ -1,0 +1,202 @@
+//! Run records made up for tests: every number follows from the throughputs given.
+
+#![allow(dead_code, reason = "each test crate uses its share")]
+
+use iolab_lab::record::{
+    Cell, Direction, ExperimentRecord, LatencySummary, Run, RunRecord, RunStatus, Sample, ServedBy,
+    Verdict,
+};
+use iolab_lab::units::{format_size, parse_size};
+
+/// A record with no cells yet.
+pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
+    RunRecord {
+        run: Run {
+            status: RunStatus::Done,
+            tool_version: "0.1.0".to_owned(),
+            started_utc: "2026-01-02T03:04:05Z".to_owned(),
+            ended_utc: Some("2026-01-02T03:05:05Z".to_owned()),
+            target: "/data".to_owned(),
+            target_kind: "scratch".to_owned(),
+            target_bytes: 1 << 30,
+            seed: 7,
+            clock_cost_ns: 11.0,
+            clock_source: "tsc".to_owned(),
+            floor_ns: 30.0,
+        },
+        environment: vec![("cpus".to_owned(), "2".to_owned())],
+        experiment: ExperimentRecord {
+            name: name.to_owned(),
+            question: "How does throughput depend on the I/O size?".to_owned(),
+            response: "throughput".to_owned(),
+            toml: String::new(),
+            factors: factors.iter().map(|f| (*f).to_owned()).collect(),
+            precision: 0.05,
+            budget_ns: 60_000_000_000,
+            trials_min: 5,
+            trials_max: 30,
+        },
+        cells: Vec::new(),
+        samples: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
+/// Adds a cell with these levels (`bs=4KiB`) and a measured trial per throughput, MB/s.
+/// A warm-up trial with an absurd throughput goes before them.
+pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize {
+    let index = record.cells.len();
+    let mut cell = Cell {
+        id: index as i64,
+        levels: Vec::new(),
+        backend: "psync".to_owned(),
+        pattern: "seq".to_owned(),
+        bs_bytes: 1 << 20,
+        skip_bytes: 0,
+        offset_bytes: 0,
+        region_bytes: 1 << 30,
+        threads: 1,
+        depth: 1,
+        batch: "one".to_owned(),
+        read_percent: 100,
+        sync: "none".to_owned(),
+        cache: "direct".to_owned(),
+        buffer_init: "random".to_owned(),
+        content: "unique".to_owned(),
+        ended_by: Some("precision".to_owned()),
+    };
+    for level in levels {
+        let (factor, value) = level.split_once('=').expect("factor=level");
+        match factor {
+            "bs" => cell.bs_bytes = parse_size(value).expect("a size"),
+            "skip" => cell.skip_bytes = parse_size(value).expect("a size"),
+            "pattern" => cell.pattern = value.to_owned(),
+            "threads" => cell.threads = value.parse().expect("a number"),
+            "read_percent" => cell.read_percent = value.parse().expect("a number"),
+            "backend" => cell.backend = value.to_owned(),
+            _ => {}
+        }
+        if record.experiment.factors.iter().any(|f| f == factor) {
+            cell.levels.push(match factor {
+                "bs" => format_size(cell.bs_bytes),
+                "skip" => format_size(cell.skip_bytes),
+                _ => value.to_owned(),
+            });
+        }
+    }
+    record.cells.push(cell);
+    add_trial(record, index, 1e6, true);
+    for value in mb_s {
+        add_trial(record, index, *value, false);
+    }
+    index
+}
+
+/// Adds one trial to a cell and gives the sample, to be changed as a test needs.
+pub(crate) fn add_trial(
+    record: &mut RunRecord,
+    cell: usize,
+    mb_s: f64,
+    warmup: bool,
+) -> &mut Sample {
+    let c = &record.cells[cell];
+    let requests = 1000;
+    let bytes = requests * c.bs_bytes;
+    let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
+    let p50 = elapsed_ns * u64::from(c.threads) / requests;
+    let direction = Direction {
+        requests,
+        bytes,
+        short_transfers: 0,
+        latency: Some(LatencySummary {
+            mean_ns: p50 as f64,
+            p50_ns: p50,
+            p90_ns: p50 * 2,
+            p99_ns: p50 * 3,
+            p999_ns: p50 * 4,
+            max_ns: p50 * 5,
+        }),
+    };
+    let (reads, writes) = if c.read_percent == 100 {
+        (direction, Direction::default())
+    } else {
+        (Direction::default(), direction)
+    };
+    let sample = Sample {
+        id: record.samples.len() as i64 + 1,
+        cell: cell as i64,
+        block: record.samples.len() as u32,
+        position: 0,
+        warmup,
+        ok: true,
+        started_utc: "2026-01-02T03:04:05Z".to_owned(),
+        reads,
+        writes,
+        syncs: 0,
+        errors: 0,
+        failure: None,
+        ended: "done".to_owned(),
+        elapsed_ns,
+        all_active_ns: elapsed_ns,
+        end_sync_ns: 0,
+        wall_ns: elapsed_ns + 1_000_000,
+        clock_drift_ppm: 0.5,
+        seed: 99,
+        user_ns: requests * 200,
+        system_ns: requests * 800,
+        minor_faults: 3,
+        major_faults: 0,
+        voluntary_switches: requests,
+        involuntary_switches: 2,
+        process_read_bytes: Some(bytes),
+        process_write_bytes: Some(0),
+        device_read_ios: Some(requests),
+        device_read_bytes: Some(bytes),
+        device_write_ios: Some(0),
+        device_write_bytes: Some(0),
+        device_flush_ios: Some(0),
+        device_busy_ms: Some(elapsed_ns / 1_000_000),
+        effective: String::new(),
+        verdict: Verdict {
+            served_by: ServedBy::Device,
+            device_fraction: Some(1.0),
+            reason: "the device carried all bytes".to_owned(),
+        },
+    };
+    record.samples.push(sample);
+    record.samples.last_mut().expect("just pushed")
+}
+
+/// Sets the verdict of every trial of a cell.
+pub(crate) fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, reason: &str) {
+    let fraction = match served_by {
+        ServedBy::Device => Some(1.0),
+        ServedBy::Mixed => Some(0.37),
+        ServedBy::PageCache | ServedBy::NotStorage => Some(0.0),
+        ServedBy::Unknown => None,
+    };
+    for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
+        sample.verdict = Verdict {
+            served_by,
+            device_fraction: fraction,
+            reason: reason.to_owned(),
+        };
+    }
+}
+
+/// Eight trials around a throughput, within 1 % of it.
+pub(crate) fn around(mb_s: f64) -> Vec<f64> {
+    [-1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0]
+        .iter()
+        .map(|percent| mb_s * (1.0 + percent / 100.0))
+        .collect()
+}
+
+/// A curve over I/O sizes, eight trials each.
+pub(crate) fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
+    let mut record = record(name, &["bs"]);
+    for (size, mb_s) in points {
+        add_cell(&mut record, &[&format!("bs={size}")], &around(*mb_s));
+    }
+    record
+}
