@@ -1,0 +1,203 @@
+//! Mounts and file systems: `/proc/self/mountinfo`, see proc_pid_mountinfo(5).
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{FileType, StatFs, major, minor};
+
+/// The file system a target lies on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its type: `ext4`, `xfs`, `tmpfs`.
+    pub kind: String,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Options of the mount, then those of the file system, comma-separated.
+    pub mount_options: String,
+    /// What was mounted: a device's path, or a name of the file system's own.
+    pub source: String,
+}
+
+/// One line of `mountinfo`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mount {
+    id: u64,
+    device: (u32, u32),
+    pub(super) fs: FileSystem,
+}
+
+impl Mount {
+    /// Whether this mount lies on the block device: by its number, or by its source where the
+    /// file system has an anonymous number (btrfs).
+    pub(super) fn is_of(&self, device: (u32, u32)) -> bool {
+        self.device == device || (self.device.0 == 0 && self.source_device() == Some(device))
+    }
+
+    fn source_device(&self) -> Option<(u32, u32)> {
+        let source = Path::new(&self.fs.source);
+        source
+            .is_absolute()
+            .then(|| block_device_at(source))
+            .flatten()
+    }
+}
+
+/// The number of the block device that a path names.
+pub(super) fn block_device_at(path: &Path) -> Option<(u32, u32)> {
+    let stat = rustix::fs::stat(path).ok()?;
+    let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
+    is_block.then(|| (major(stat.st_rdev), minor(stat.st_rdev)))
+}
+
+/// All mounts in a `mountinfo` file's content; lines of another form are left out.
+pub(super) fn parse(mountinfo: &[u8]) -> Vec<Mount> {
+    mountinfo
+        .split(|byte| *byte == b'\n')
+        .filter_map(parse_line)
+        .collect()
+}
+
+fn parse_line(line: &[u8]) -> Option<Mount> {
+    let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    let dash = fields.iter().position(|field| *field == b"-")?;
+    let text = |index: usize| {
+        fields
+            .get(index)
+            .map(|field| String::from_utf8_lossy(&unescape(field)).into_owned())
+    };
+    let (major, minor) = text(2)?
+        .split_once(':')
+        .map(|(a, b)| (a.parse().ok(), b.parse().ok()))?;
+    let (own, shared) = (text(5)?, text(dash + 3).unwrap_or_default());
+    let mut options: Vec<&str> = own.split(',').collect();
+    for option in shared.split(',') {
+        if !option.is_empty() && !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(Mount {
+        id: text(0)?.parse().ok()?,
+        device: (major?, minor?),
+        fs: FileSystem {
+            kind: text(dash + 1)?,
+            mount_point: PathBuf::from(OsString::from_vec(unescape(fields.get(4)?))),
+            mount_options: options.join(","),
+            source: text(dash + 2)?,
+        },
+    })
+}
+
+/// Undoes the kernel's `\040` for a space and its like.
+pub(super) fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, tail)) = rest.split_first() {
+        let octal = tail
+            .get(..3)
+            .filter(|_| first == b'\\')
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(octal.unwrap_or(first));
+        rest = if octal.is_some() { &tail[3..] } else { tail };
+    }
+    bytes
+}
+
+/// The mount that an open file was reached through.
+pub(super) fn mount_of(file: impl AsFd) -> Option<Mount> {
+    let mounts = parse(&std::fs::read("/proc/self/mountinfo").ok()?);
+    let fdinfo = format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd());
+    let id: Option<u64> = std::fs::read_to_string(fdinfo).ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+        line.trim().parse().ok()
+    });
+    if let Some(mount) = mounts.iter().find(|mount| Some(mount.id) == id) {
+        return Some(mount.clone());
+    }
+    // In a chroot the mount itself may lie outside; another one of the same file system will do.
+    let stat = rustix::fs::fstat(file).ok()?;
+    let device = (major(stat.st_dev), minor(stat.st_dev));
+    mounts
+        .into_iter()
+        .rev()
+        .find(|mount| mount.device == device)
+}
+
+/// The block device that an open regular file lies on, when there is one.
+pub(super) fn device_below(file: impl AsFd) -> Option<(u32, u32)> {
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let device = (major(stat.st_dev), minor(stat.st_dev));
+    if Path::new(&format!("/sys/dev/block/{}:{}", device.0, device.1)).exists() {
+        return Some(device);
+    }
+    mount_of(file)?.source_device()
+}
+
+/// Whether a file system lives in memory: tmpfs, ramfs, hugetlbfs (magic numbers of linux/magic.h).
+pub(super) fn is_memory_fs(stat: &StatFs) -> bool {
+    [0x0102_1994, 0x8584_58f6, 0x9584_58f6].contains(&(stat.f_type as u32))
+}
+
+/// The name of a file system that is a window into the kernel and stores nothing (magic numbers
+/// of linux/magic.h). Reading there has side effects, writing there can do any harm.
+pub(super) fn kernel_fs(stat: &StatFs) -> Option<&'static str> {
+    const KERNEL: &[(u32, &str)] = &[
+        (0x0000_9fa0, "proc"),
+        (0x6265_6572, "sysfs"),
+        (0x6462_6720, "debugfs"),
+        (0x7472_6163, "tracefs"),
+        (0x6265_6570, "configfs"),
+        (0x7363_6673, "securityfs"),
+        (0xf97c_ff8c, "selinuxfs"),
+        (0x0027_e0eb, "cgroup"),
+        (0x6367_7270, "cgroup2"),
+        (0xcafe_4a11, "bpf"),
+        (0x6165_676c, "pstore"),
+        (0xde5e_81e4, "efivarfs"),
+        (0x0000_1cd1, "devpts"),
+        (0x1980_0202, "mqueue"),
+        (0x4249_4e4d, "binfmt_misc"),
+        (0x6e73_6673, "nsfs"),
+    ];
+    KERNEL
+        .iter()
+        .find(|(magic, _)| *magic == stat.f_type as u32)
+        .map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: &[u8] = b"22 27 0:21 / /proc rw,relatime - proc proc rw
+36 35 98:0 /mnt1 /mnt\\040two rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue
+garbage
+41 31 0:38 / /a\\134b rw - btrfs /dev/null rw,subvol=/";
+
+    #[test]
+    fn mountinfo_is_read_with_its_escapes() {
+        let mounts = parse(SAMPLE);
+        assert_eq!(mounts.len(), 3);
+        assert_eq!(mounts[1].fs.mount_point, Path::new("/mnt two"));
+        assert_eq!(mounts[1].fs.kind, "ext3");
+        assert_eq!(mounts[1].fs.source, "/dev/root");
+        assert_eq!(mounts[1].fs.mount_options, "rw,noatime,errors=continue");
+        assert_eq!(mounts[2].fs.mount_point, Path::new("/a\\b"));
+        assert!(mounts[1].is_of((98, 0)) && !mounts[1].is_of((98, 1)));
+        // The source is there, but it is no block device.
+        assert_eq!(mounts[2].source_device(), None);
+    }
+
+    #[test]
+    fn every_field_may_be_missing() {
+        let line = SAMPLE.split(|byte| *byte == b'\n').nth(1).unwrap();
+        for cut in 0..line.len() {
+            parse(&line[..cut]);
+        }
+        assert_eq!(unescape(b"\\04"), b"\\04");
+        assert_eq!(unescape(b"\\999"), b"\\999");
+        assert_eq!(unescape(b"\\"), b"\\");
+    }
+}

@@ -1,0 +1,304 @@
+//! The scratch file: a file of our own in the user's directory, and the left-overs of dead runs.
+//!
+//! Layout: the usable region, then a footer of [`FOOTER_LEN`] bytes that tells a left-over from
+//! anybody else's file. A run holds an exclusive `flock` as long as it lives, so a lock that can
+//! be had means that the run is dead.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+
+use super::errno;
+use super::lookup::same_inode;
+use super::size::{check_process_limit, human};
+
+/// Bytes after the usable region.
+pub(super) const FOOTER_LEN: u64 = 4096;
+const PREFIX: &str = ".iolab-scratch-";
+const DIGITS: usize = 16;
+const MAGIC: &[u8] =
+    b"iolab scratch file: holds no data, safe to delete when no iolab is running\n";
+const MODE: u32 = 0o600;
+/// Names are random: a second try is for the run that was raced, more would hide a fault.
+const TRIES: u32 = 8;
+
+/// The name of a scratch file, and the duty to remove it.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    dir: OwnedFd,
+    name: String,
+    path: PathBuf,
+    stat: Stat,
+    removed: bool,
+}
+
+impl Scratch {
+    /// Creates, locks and marks a file with a usable region of `region` bytes.
+    ///
+    /// # Errors
+    /// When the directory is not writable or the file cannot have that size.
+    pub(super) fn create(dir: OwnedFd, dir_path: &Path, region: u64) -> Result<(Self, File)> {
+        check_process_limit(region + FOOTER_LEN)?;
+        for _ in 0..TRIES {
+            let name = format!("{PREFIX}{:016x}", random()?);
+            let flags =
+                OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mode = Mode::from_raw_mode(MODE);
+            let file = match rustix::fs::openat(&dir, &*name, flags, mode) {
+                Ok(file) => File::from(file),
+                Err(Errno::EXIST) => continue,
+                Err(errno) => return Err(cannot_create(dir_path, errno)),
+            };
+            if !lock(&file) {
+                // Another run took it for a left-over in the instant before the lock; it will remove it.
+                continue;
+            }
+            let path = dir_path.join(&name);
+            let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
+            let scratch = Self {
+                dir: rustix::io::fcntl_dupfd_cloexec(&dir, 0)
+                    .map_err(|e| errno::on_path("hold", dir_path, e))?,
+                name,
+                path,
+                stat,
+                removed: false,
+            };
+            if !scratch.name_is_ours() {
+                continue;
+            }
+            mark(&file, &scratch.path, region)?;
+            return Ok((scratch, file));
+        }
+        Err(Error::failed(format!(
+            "cannot create a scratch file in {}: {TRIES} random names were taken or removed at once",
+            dir_path.display()
+        ))
+        .hint("another program interferes there; choose another directory"))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes the file, after making sure that its name still stands for it.
+    ///
+    /// # Errors
+    /// When the name stands for something else by now, or the file cannot be removed.
+    pub(super) fn remove(&mut self) -> Result<()> {
+        if self.removed {
+            return Ok(());
+        }
+        match rustix::fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => {}
+            Ok(now) if same_inode(&now, &self.stat) => {
+                rustix::fs::unlinkat(&self.dir, &*self.name, AtFlags::empty())
+                    .map_err(|errno| errno::on_path("remove", &self.path, errno))?;
+            }
+            Ok(_) => {
+                return Err(Error::failed(format!(
+                    "{} is no longer iolab's scratch file and was left alone",
+                    self.path.display()
+                ))
+                .hint(
+                    "somebody replaced it; look where the scratch file went and delete it by hand",
+                ));
+            }
+            Err(errno) => return Err(errno::on_path("remove", &self.path, errno)),
+        }
+        self.removed = true;
+        Ok(())
+    }
+
+    fn name_is_ours(&self) -> bool {
+        rustix::fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|now| same_inode(&now, &self.stat))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nobody is left to be told; `Target::remove` is for those who want to know.
+        let _ = self.remove();
+    }
+}
+
+fn random() -> Result<u64> {
+    use std::io::Read;
+    let path = Path::new("/dev/urandom");
+    let mut bytes = [0; 8];
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(|error| errno::on_path("read", path, errno::of_std(&error)))?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Checks that files can be made in a directory, before its free space is talked about.
+///
+/// # Errors
+/// When the file system is read-only or the permissions are lacking.
+pub(super) fn check_writable(dir: impl AsFd, path: &Path) -> Result<()> {
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    match rustix::fs::accessat(dir, c".", access, AtFlags::EACCESS) {
+        Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(cannot_create(path, errno)),
+        // A kernel that cannot tell lets the creation tell.
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn cannot_create(dir: &Path, errno: Errno) -> Error {
+    let error = errno::on_path("create a scratch file in", dir, errno);
+    match errno {
+        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::NOENT => {
+            error.hint("give a directory that you may write to, for example your home directory")
+        }
+        Errno::OPNOTSUPP | Errno::INVAL => {
+            error.hint("this file system does not take files; choose another directory")
+        }
+        _ => error,
+    }
+}
+
+fn lock(file: &File) -> bool {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => false,
+        // A file system without locks: its left-overs are never recognised, which is the safe side.
+        Ok(()) | Err(_) => true,
+    }
+}
+
+/// The footer, for a region of this many bytes.
+fn footer(region: u64) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&region.to_le_bytes());
+    bytes.resize(FOOTER_LEN as usize, 0);
+    bytes
+}
+
+fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
+    let fail = |error: &std::io::Error| {
+        errno::on_transfer("pwrite", FOOTER_LEN, region, path, errno::of_std(error))
+    };
+    file.write_all_at(&footer(region), region)
+        .map_err(|error| fail(&error))?;
+    // On disk before anything else, so that a crash leaves a file that the next run knows.
+    file.sync_all().map_err(|error| {
+        let errno = errno::of_std(&error);
+        errno::remedied(
+            Error::failed(format!(
+                "fsync of {} failed: {}",
+                path.display(),
+                errno::reason(errno)
+            )),
+            errno,
+        )
+    })
+}
+
+/// Removes scratch files of dead runs from a directory; a note for each.
+///
+/// What is not beyond doubt a left-over of ours stays, and so does what cannot be read.
+pub(super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(list) =
+        rustix::fs::openat(&dir, c".", flags, Mode::empty()).and_then(rustix::fs::Dir::new)
+    else {
+        return Vec::new();
+    };
+    list.filter_map(std::result::Result::ok)
+        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+        .filter(|name| is_scratch_name(name))
+        .filter_map(|name| {
+            let length = remove_if_dead(&dir, &name)?;
+            Some(format!(
+                "removed {}, a scratch file of {} left by a run that was killed",
+                path.join(&name).display(),
+                human(length)
+            ))
+        })
+        .collect()
+}
+
+fn is_scratch_name(name: &str) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(|digits| {
+        digits.len() == DIGITS
+            && digits
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    })
+}
+
+/// Removes one file when it is a left-over; returns the length it had.
+fn remove_if_dead(dir: impl AsFd, name: &str) -> Option<u64> {
+    let look = || rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let before = look().filter(could_be_ours)?;
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::openat(&dir, name, flags, Mode::empty()).ok()?);
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    // Everything anew under the lock: a live run may have gone on since.
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let length = u64::try_from(stat.st_size).ok()?;
+    let genuine = same_inode(&before, &stat)
+        && could_be_ours(&stat)
+        && (length == 0 || carries_footer(&file, length))
+        && look().is_some_and(|now| same_inode(&now, &stat));
+    if !genuine {
+        return None;
+    }
+    rustix::fs::unlinkat(&dir, name, AtFlags::empty()).ok()?;
+    Some(length)
+}
+
+fn could_be_ours(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && stat.st_mode & 0o7777 == MODE
+        && stat.st_nlink == 1
+        && stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+fn carries_footer(file: &File, length: u64) -> bool {
+    let Some(region) = length.checked_sub(FOOTER_LEN) else {
+        return false;
+    };
+    let mut found = vec![0; FOOTER_LEN as usize];
+    file.read_exact_at(&mut found, region).is_ok() && found == footer(region)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_names_are_looked_at() {
+        assert!(is_scratch_name(".iolab-scratch-0123456789abcdef"));
+        for name in [
+            "iolab-scratch-0123456789abcdef",
+            ".iolab-scratch-0123456789abcde",
+            ".iolab-scratch-0123456789abcdef0",
+            ".iolab-scratch-0123456789ABCDEF",
+            ".iolab-scratch-0123456789abcdeg",
+            ".iolab-scratch-",
+        ] {
+            assert!(!is_scratch_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_changed_hands_is_not_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let handle = OwnedFd::from(File::open(dir.path()).unwrap());
+        let (mut scratch, _file) = Scratch::create(handle, dir.path(), 8192).unwrap();
+        let moved = dir.path().join("moved");
+        std::fs::rename(scratch.path(), &moved).unwrap();
+        std::fs::write(scratch.path(), "somebody's data").unwrap();
+        let error = scratch.remove().unwrap_err();
+        assert!(error.message().contains("left alone"), "{error}");
+        drop(scratch);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+}
