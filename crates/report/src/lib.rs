@@ -1,1 +1,7 @@
-//! iolab-report.
+//! iolab-report: tables, charts and exports of run files. Reads; never runs I/O.
+
+pub mod chart;
+pub mod export;
+pub mod plain;
+pub mod table;
+pub mod tidy;

@@ -1,0 +1,288 @@
+//! A chart of bars in text: one line per level, one group per combination of the other factors.
+
+use iolab_lab::analysis::{Analysis, CellAnalysis, Response};
+
+use crate::plain::plain;
+use crate::table::range;
+
+/// How a chart is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns there are.
+    pub width: u16,
+    /// Whether to keep to ASCII.
+    pub ascii: bool,
+}
+
+/// Shortest bar of full length, in columns.
+const BAR_MIN: usize = 8;
+/// Values further apart than this are drawn on a log scale.
+const LINEAR_MAX_RATIO: f64 = 100.0;
+const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// Maps a value to a share of the longest bar.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Scale {
+    Linear {
+        most: f64,
+    },
+    /// From `least`, a power of ten, where bars begin.
+    Log {
+        least: f64,
+        most: f64,
+    },
+}
+
+impl Scale {
+    fn of(values: &[f64]) -> Self {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let positive = values.iter().copied().filter(|v| *v > 0.0);
+        let least = positive.fold(f64::INFINITY, f64::min);
+        if most > LINEAR_MAX_RATIO * least {
+            // Half a decade below the least value, so that its bar can be seen.
+            let least = 10f64.powf((least.log10() - 0.5).floor());
+            Scale::Log { least, most }
+        } else {
+            Scale::Linear { most }
+        }
+    }
+
+    fn share(self, value: f64) -> f64 {
+        let share = match self {
+            Scale::Linear { most } => value / most,
+            Scale::Log { least, most } => (value / least).log10() / (most / least).log10(),
+        };
+        if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    }
+}
+
+struct Line {
+    label: String,
+    value: f64,
+    text: String,
+    interval: String,
+    device: bool,
+    measured: bool,
+}
+
+/// Draws the response of every cell. Bars whose bytes did not all come from the device are
+/// drawn light, and a legend says so.
+pub fn chart(analysis: &Analysis, style: &Style) -> String {
+    let axis = axis(analysis);
+    let groups = groups(analysis, axis);
+    let lines = || groups.iter().flat_map(|(_, lines)| lines);
+    let values: Vec<f64> = lines().map(|l| l.value).collect();
+    let scale = Scale::of(&values);
+    let layout = Layout::new(style, &groups);
+    let mut out = heading(analysis, axis, scale, style);
+    for (group, lines) in &groups {
+        if !group.is_empty() {
+            out.push_str(&format!("{group}\n"));
+        }
+        for line in lines {
+            out.push_str(layout.line(line, scale).trim_end());
+            out.push('\n');
+        }
+    }
+    if lines().any(|l| l.measured && !l.device) {
+        let (full, light) = if style.ascii {
+            ('#', '.')
+        } else {
+            ('█', '░')
+        };
+        let legend = format!("{full} device   {light} not (only) the device, see the table");
+        out.push_str(&cut(&legend, usize::from(style.width)));
+        out.push('\n');
+    }
+    out
+}
+
+fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style) -> String {
+    let over = axis
+        .and_then(|i| analysis.factors.get(i))
+        .map(|factor| format!(" by {}", plain(factor)))
+        .unwrap_or_default();
+    let unit = match analysis.response {
+        Response::Latency | Response::Iops => String::new(),
+        Response::Throughput => " in MB/s".to_owned(),
+    };
+    let scale = match scale {
+        Scale::Linear { .. } => String::new(),
+        Scale::Log { least, .. } => {
+            format!(", log scale from {}", analysis.response.format(least))
+        }
+    };
+    let text = format!("{}{unit}{over}{scale}", analysis.response);
+    format!("{}\n", cut(&text, usize::from(style.width)))
+}
+
+/// The factor along the lines: the one with the most levels, the last of equals.
+fn axis(analysis: &Analysis) -> Option<usize> {
+    let levels = |i: usize| {
+        let mut seen: Vec<Option<&String>> = analysis
+            .cells
+            .iter()
+            .map(|c| c.cell.levels.get(i))
+            .collect();
+        seen.sort();
+        seen.dedup();
+        seen.len()
+    };
+    (0..analysis.factors.len()).max_by_key(|i| levels(*i))
+}
+
+/// The lines of each group, groups and lines in the order of the definition.
+fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<Line>)> {
+    let mut groups: Vec<(String, Vec<Line>)> = Vec::new();
+    for cell in &analysis.cells {
+        let held: Vec<String> = analysis
+            .factors
+            .iter()
+            .zip(&cell.cell.levels)
+            .enumerate()
+            .filter(|(i, _)| Some(*i) != axis)
+            .map(|(_, (factor, level))| format!("{}={}", plain(factor), plain(level)))
+            .collect();
+        let (group, line) = (held.join(" "), line(analysis.response, cell, axis));
+        match groups.iter_mut().find(|(name, _)| *name == group) {
+            Some((_, lines)) => lines.push(line),
+            None => groups.push((group, vec![line])),
+        }
+    }
+    groups
+}
+
+fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> Line {
+    let label = axis.and_then(|i| cell.cell.levels.get(i));
+    let summary = cell.response;
+    let interval = summary.and_then(|s| s.median_interval);
+    Line {
+        label: label.map_or(String::new(), |l| plain(l).into_owned()),
+        value: summary.map_or(0.0, |s| s.median),
+        text: summary.map_or_else(
+            || "no trial".to_owned(),
+            |s| match response {
+                Response::Throughput => iolab_lab::quantity::significant(s.median),
+                _ => response.format(s.median),
+            },
+        ),
+        interval: interval.map_or(String::new(), |i| format!("[{}]", range(response, &i))),
+        device: cell.is_device(),
+        measured: summary.is_some(),
+    }
+}
+
+/// The widths of a line's parts.
+struct Layout {
+    label: usize,
+    bar: usize,
+    text: usize,
+    interval: usize,
+    ascii: bool,
+}
+
+impl Layout {
+    fn new(style: &Style, groups: &[(String, Vec<Line>)]) -> Self {
+        let width = usize::from(style.width);
+        let longest = |of: fn(&Line) -> &String| {
+            let lengths = groups
+                .iter()
+                .flat_map(|(_, l)| l)
+                .map(|l| of(l).chars().count());
+            lengths.max().unwrap_or(0)
+        };
+        let label = longest(|l| &l.label).min(width / 3);
+        let text = longest(|l| &l.text);
+        let interval = longest(|l| &l.interval);
+        // Label, bar, value and interval stand two, one and one columns apart.
+        let fixed = label + text + 3;
+        let (interval, room) = match width.checked_sub(fixed + interval + 1) {
+            Some(room) if room >= BAR_MIN => (interval, room),
+            _ => (0, width.saturating_sub(fixed)),
+        };
+        Self {
+            label,
+            bar: room.max(BAR_MIN),
+            text,
+            interval,
+            ascii: style.ascii,
+        }
+    }
+
+    fn line(&self, line: &Line, scale: Scale) -> String {
+        let bar = if line.measured {
+            self.bar(scale.share(line.value), line.device)
+        } else {
+            String::new()
+        };
+        let interval = if self.interval > 0 {
+            &line.interval
+        } else {
+            ""
+        };
+        format!(
+            "{:>label$}  {bar:<room$} {:>text$} {interval}",
+            cut(&line.label, self.label),
+            line.text,
+            label = self.label,
+            room = self.bar,
+            text = self.text,
+        )
+    }
+
+    fn bar(&self, share: f64, device: bool) -> String {
+        let eighths = (share * (self.bar * 8) as f64).round() as usize;
+        if device && !self.ascii {
+            let mut bar = "█".repeat(eighths / 8);
+            if eighths % 8 > 0 {
+                bar.push(EIGHTHS[eighths % 8]);
+            }
+            return bar;
+        }
+        let character = match (device, self.ascii) {
+            (true, _) => "#",
+            (false, true) => ".",
+            (false, false) => "░",
+        };
+        character.repeat(eighths.div_ceil(8))
+    }
+}
+
+fn cut(text: &str, width: usize) -> String {
+    text.chars().take(width).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_range_is_drawn_on_a_log_scale() {
+        assert_eq!(Scale::of(&[1.0, 100.0]), Scale::Linear { most: 100.0 });
+        assert!(matches!(Scale::of(&[1.0, 101.0]), Scale::Log { .. }));
+        assert_eq!(Scale::of(&[0.0, 0.0]), Scale::Linear { most: 0.0 });
+    }
+
+    #[test]
+    fn shares_stay_within_the_bar() {
+        for values in [
+            vec![],
+            vec![0.0],
+            vec![5.0],
+            vec![1e-9, 1.0, 1e9],
+            vec![0.0, 1.0, 1e4],
+        ] {
+            let scale = Scale::of(&values);
+            for value in [0.0, 1e-12, 1.0, 1e12, f64::MAX] {
+                assert!(
+                    (0.0..=1.0).contains(&scale.share(value)),
+                    "{values:?} {value}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Everything measured, as tidy rows for other programs: cells, samples, latency buckets.
+
+use std::io::{self, Write};
+
+use hdrhistogram::Histogram;
+use serde_json::Value;
+
+use iolab_lab::analysis::{Analysis, CellAnalysis, name};
+use iolab_lab::record::{Cell, Direction, RunRecord, Sample};
+use iolab_stats::Summary;
+
+use crate::tidy::{Field, Format, TidyWriter, field, header_of, text};
+
+/// Writes one row per cell of each analysis: its summaries, verdict and flags.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn cells(analyses: &[Analysis], format: Format, to: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<Vec<Field>> = analyses
+        .iter()
+        .flat_map(|analysis| analysis.cells.iter().map(|c| cell_row(analysis, c)))
+        .collect();
+    let header = header_of(rows.iter().map(Vec::as_slice));
+    let mut writer = TidyWriter::new(to, format, header)?;
+    for row in &rows {
+        writer.row(row)?;
+    }
+    writer.finish()
+}
+
+/// Writes one row per sample of each run, warm-up and failed trials included (columns `warmup`
+/// and `ok` tell them).
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn samples(records: &[RunRecord], format: Format, to: &mut dyn Write) -> io::Result<()> {
+    // One row of each run shows all its columns; the rest is written as it comes.
+    let firsts: Vec<Vec<Field>> = records
+        .iter()
+        .filter_map(|record| sample_rows(record).next())
+        .collect();
+    let header = header_of(firsts.iter().map(Vec::as_slice));
+    let mut writer = TidyWriter::new(to, format, header)?;
+    for row in records.iter().flat_map(sample_rows) {
+        writer.row(&row)?;
+    }
+    writer.finish()
+}
+
+/// The latencies of one direction of one sample.
+#[derive(Debug, Clone)]
+pub struct LatencyRow {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Id of the sample in its run file.
+    pub sample: i64,
+    /// `read` or `write`.
+    pub direction: String,
+    /// Its service times, ns.
+    pub histogram: Histogram<u64>,
+}
+
+/// Writes one row per histogram bucket that counted anything: `low_ns` and `high_ns` are the
+/// least and the greatest latency that fall into it.
+///
+/// # Errors
+/// When the output cannot be written, or the first error that `rows` gives.
+pub fn buckets<E: From<io::Error>>(
+    rows: impl IntoIterator<Item = Result<LatencyRow, E>>,
+    format: Format,
+    to: &mut dyn Write,
+) -> Result<(), E> {
+    let names = [
+        "experiment",
+        "sample",
+        "direction",
+        "low_ns",
+        "high_ns",
+        "count",
+    ];
+    let header = names.map(str::to_owned).to_vec();
+    let mut writer = TidyWriter::new(to, format, header)?;
+    for row in rows {
+        let row = row?;
+        for bucket in row.histogram.iter_recorded() {
+            let value = bucket.value_iterated_to();
+            writer.row(&[
+                text("experiment", &row.experiment),
+                field("sample", row.sample),
+                text("direction", &row.direction),
+                field("low_ns", row.histogram.lowest_equivalent(value)),
+                field("high_ns", row.histogram.highest_equivalent(value)),
+                field("count", bucket.count_since_last_iteration()),
+            ])?;
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
+    let mut row = vec![text("experiment", &analysis.experiment)];
+    row.extend(level_fields(&analysis.factors, &cell.cell));
+    row.extend(setting_fields(&cell.cell));
+    row.push(field("n", cell.n));
+    row.push(field("failed", cell.failed));
+    row.extend(summary_fields("throughput_mb_s", cell.throughput.as_ref()));
+    row.extend(summary_fields("iops", cell.iops.as_ref()));
+    row.extend(summary_fields("latency_p50_ns", cell.latency_p50.as_ref()));
+    let flags: Vec<String> = cell.flags.iter().map(ToString::to_string).collect();
+    let served = cell.served.as_ref();
+    row.extend([
+        field("latency_p99_ns_median", cell.latency.map(|l| l.p99_ns)),
+        field("latency_p999_ns_median", cell.latency.map(|l| l.p999_ns)),
+        field("latency_max_ns", cell.latency.map(|l| l.max_ns)),
+        field("cpu_ns_per_request_median", cell.cpu_ns_per_request),
+        field("served_by", served.map(ToString::to_string)),
+        field("device_fraction", served.and_then(|s| s.device_fraction)),
+        text("response", &analysis.response.to_string()),
+        field("precision", cell.precision),
+        field("precision_goal", analysis.precision_goal),
+        optional_text("ended_by", cell.cell.ended_by.as_deref()),
+        field("flags", flags.join(", ")),
+    ]);
+    row
+}
+
+fn summary_fields(what: &str, summary: Option<&Summary>) -> Vec<Field> {
+    let of = |value: fn(&Summary) -> Option<f64>| summary.and_then(value);
+    [
+        ("median", of(|s| Some(s.median))),
+        ("median_low", of(|s| s.median_interval.map(|i| i.low))),
+        ("median_high", of(|s| s.median_interval.map(|i| i.high))),
+        (
+            "median_confidence",
+            of(|s| s.median_interval.map(|i| i.confidence)),
+        ),
+        ("q1", of(|s| Some(s.q1))),
+        ("q3", of(|s| Some(s.q3))),
+        ("min", of(|s| Some(s.min))),
+        ("max", of(|s| Some(s.max))),
+        ("mean", of(|s| s.mean)),
+        ("mean_low", of(|s| s.mean_interval.map(|i| i.low))),
+        ("mean_high", of(|s| s.mean_interval.map(|i| i.high))),
+        ("sd", of(|s| s.sd)),
+    ]
+    .into_iter()
+    .map(|(part, value)| field(&format!("{what}_{part}"), value))
+    .collect()
+}
+
+fn sample_rows(record: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
+    record.samples.iter().map(|sample| {
+        let mut row = vec![
+            text("experiment", &record.experiment.name),
+            text("target", &record.run.target),
+            text("target_kind", &record.run.target_kind),
+            field("sample", sample.id),
+            field("cell", sample.cell),
+        ];
+        if let Some(cell) = record.cells.iter().find(|c| c.id == sample.cell) {
+            row.extend(level_fields(&record.experiment.factors, cell));
+            row.extend(setting_fields(cell));
+        }
+        row.extend(course_fields(sample));
+        row.extend(direction_fields("read", &sample.reads));
+        row.extend(direction_fields("write", &sample.writes));
+        row.extend(evidence_fields(sample));
+        row
+    })
+}
+
+fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
+    factors
+        .iter()
+        .zip(&cell.levels)
+        .map(|(factor, level)| text(&format!("level_{}", crate::plain::plain(factor)), level))
+        .collect()
+}
+
+fn setting_fields(cell: &Cell) -> Vec<Field> {
+    vec![
+        text("backend", &cell.backend),
+        text("pattern", &cell.pattern),
+        field("bs_bytes", cell.bs_bytes),
+        field("skip_bytes", cell.skip_bytes),
+        field("offset_bytes", cell.offset_bytes),
+        field("region_bytes", cell.region_bytes),
+        field("threads", cell.threads),
+        field("depth", cell.depth),
+        text("batch", &cell.batch),
+        field("read_percent", cell.read_percent),
+        text("sync", &cell.sync),
+        text("cache", &cell.cache),
+        text("buffer_init", &cell.buffer_init),
+        text("content", &cell.content),
+    ]
+}
+
+fn course_fields(sample: &Sample) -> Vec<Field> {
+    vec![
+        field("block", sample.block),
+        field("position", sample.position),
+        field("warmup", sample.warmup),
+        field("ok", sample.ok),
+        text("started_utc", &sample.started_utc),
+        text("ended", &sample.ended),
+        field("throughput_mb_s", sample.throughput_mb_s()),
+        field("iops", sample.iops()),
+        field("elapsed_ns", sample.elapsed_ns),
+        field("all_active_ns", sample.all_active_ns),
+        field("end_sync_ns", sample.end_sync_ns),
+        field("wall_ns", sample.wall_ns),
+        field("clock_drift_ppm", sample.clock_drift_ppm),
+        field("seed", sample.seed),
+        field("syncs", sample.syncs),
+        field("errors", sample.errors),
+        optional_text("failure", sample.failure.as_deref()),
+    ]
+}
+
+fn direction_fields(name: &str, direction: &Direction) -> Vec<Field> {
+    let latency = direction.latency;
+    let quantity = |what: &str, value: Value| field(&format!("{name}_{what}"), value);
+    vec![
+        quantity("requests", direction.requests.into()),
+        quantity("bytes", direction.bytes.into()),
+        quantity("short_transfers", direction.short_transfers.into()),
+        quantity("latency_mean_ns", latency.map(|l| l.mean_ns).into()),
+        quantity("latency_p50_ns", latency.map(|l| l.p50_ns).into()),
+        quantity("latency_p90_ns", latency.map(|l| l.p90_ns).into()),
+        quantity("latency_p99_ns", latency.map(|l| l.p99_ns).into()),
+        quantity("latency_p999_ns", latency.map(|l| l.p999_ns).into()),
+        quantity("latency_max_ns", latency.map(|l| l.max_ns).into()),
+    ]
+}
+
+fn evidence_fields(sample: &Sample) -> Vec<Field> {
+    vec![
+        field("user_ns", sample.user_ns),
+        field("system_ns", sample.system_ns),
+        field("minor_faults", sample.minor_faults),
+        field("major_faults", sample.major_faults),
+        field("voluntary_switches", sample.voluntary_switches),
+        field("involuntary_switches", sample.involuntary_switches),
+        field("process_read_bytes", sample.process_read_bytes),
+        field("process_write_bytes", sample.process_write_bytes),
+        field("device_read_ios", sample.device_read_ios),
+        field("device_read_bytes", sample.device_read_bytes),
+        field("device_write_ios", sample.device_write_ios),
+        field("device_write_bytes", sample.device_write_bytes),
+        field("device_flush_ios", sample.device_flush_ios),
+        field("device_busy_ms", sample.device_busy_ms),
+        text("effective", &sample.effective),
+        text("served_by", name(sample.verdict.served_by)),
+        field("device_fraction", sample.verdict.device_fraction),
+        text("served_by_reason", &sample.verdict.reason),
+    ]
+}
+
+fn optional_text(name: &str, value: Option<&str>) -> Field {
+    value.map_or_else(|| field(name, Value::Null), |value| text(name, value))
+}
