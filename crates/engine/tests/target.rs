@@ -1,5 +1,7 @@
 //! Targets: what is accepted, what is refused, and that nothing of anybody's is lost or left behind.
 
+#![allow(clippy::print_stderr)] // a test that skips says so
+
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
@@ -7,6 +9,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symli
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use iolab_engine::target::{Consent, Need, OpenMode, Size, Target, TargetKind};
 use iolab_engine::{Error, Kind};
@@ -64,6 +67,13 @@ fn fails(path: &Path, need: &Need, kind: Kind) -> Error {
     error
 }
 
+/// For tests that start processes, and for those that open again what was just closed: a process
+/// being started has a copy of every descriptor, locks included, until it calls exec.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -115,6 +125,7 @@ fn leftover(dir: &Path, digits: &str) -> PathBuf {
 
 #[test]
 fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
+    let _alone = alone();
     let dir = dir();
     let live = Target::open(dir.path(), &need(MIB)).unwrap();
     let dead = leftover(dir.path(), "00000000000000aa");
@@ -131,6 +142,7 @@ fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
 
 #[test]
 fn what_only_looks_like_a_leftover_is_left_alone() {
+    let _alone = alone();
     let dir = dir();
     let outside = tempfile::tempdir().unwrap();
     let at = |digits: &str| dir.path().join(format!(".iolab-scratch-{digits}"));
@@ -227,6 +239,7 @@ fn in_child(job: &str, dir: &Path) -> Command {
 
 #[test]
 fn the_next_run_cleans_up_after_sigkill() {
+    let _alone = alone();
     let dir = dir();
     let mut child = in_child("hold", dir.path()).spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -254,6 +267,7 @@ fn the_next_run_cleans_up_after_sigkill() {
 
 #[test]
 fn the_limit_on_file_sizes_is_an_error_and_no_signal() {
+    let _alone = alone();
     let dir = dir();
     let output = in_child("limit", dir.path()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
@@ -391,7 +405,7 @@ fn a_default_size_is_cut_with_a_note() {
         ..need(0)
     };
     let target = Target::open(dir.path(), &modest).unwrap();
-    assert!(target.size() < 1 << 60 && target.size() % MIB == 0);
+    assert!(target.size() < 1 << 60 && target.size().is_multiple_of(MIB));
     assert!(target.notes().iter().any(|note| note.contains("1 EiB")));
 }
 
@@ -417,6 +431,7 @@ fn a_file_is_opened_read_only_unless_it_is_to_be_written() {
 
 #[test]
 fn writing_needs_consent_and_changes_no_length() {
+    let _alone = alone();
     let dir = dir();
     let path = file(dir.path(), "data", &[5; 8192]);
     let error = fails(&path, &writing(8192, Consent::No), Kind::Refused);
@@ -443,6 +458,7 @@ fn writing_needs_consent_and_changes_no_length() {
 
 #[test]
 fn a_signature_has_to_be_named() {
+    let _alone = alone();
     let dir = dir();
     let path = file(dir.path(), "image", &vec![0; 4 << 20]);
     let image = OpenOptions::new().write(true).open(&path).unwrap();
@@ -468,13 +484,14 @@ fn a_signature_has_to_be_named() {
 
 #[test]
 fn what_mkfs_makes_is_known() {
+    let _alone = alone();
     let dir = dir();
     let path = file(dir.path(), "image", b"");
     File::options()
         .write(true)
         .open(&path)
         .unwrap()
-        .set_len(64 * MIB)
+        .set_len(512 * MIB)
         .unwrap();
     for (tool, arguments, name) in [
         ("mkfs.ext2", &["-q", "-F"][..], "ext2"),
@@ -499,6 +516,7 @@ fn what_mkfs_makes_is_known() {
 
 #[test]
 fn files_with_two_names_or_in_use_are_not_written() {
+    let _alone = alone();
     let dir = dir();
     let path = file(dir.path(), "data", &[5; 8192]);
     let consent = writing(8192, Consent::Destroy);

@@ -1,11 +1,14 @@
 //! Block devices as targets. Needs root and loop devices, which are made here and taken down again;
 //! no other device is ever touched. Skips aloud.
 
+#![allow(clippy::print_stderr)] // a test that skips says so
+
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use iolab_engine::Kind;
 use iolab_engine::target::{Consent, Need, OpenMode, Size, Target, TargetKind};
@@ -31,7 +34,12 @@ struct Loop {
     dir: tempfile::TempDir,
     device: PathBuf,
     mounted: Option<PathBuf>,
+    /// One test at a time: a process being started has a copy of every descriptor, claims
+    /// included, until it calls exec.
+    _alone: MutexGuard<'static, ()>,
 }
+
+static ALONE: Mutex<()> = Mutex::new(());
 
 impl Loop {
     fn new(bytes: u64, options: &[&str]) -> Option<Self> {
@@ -39,6 +47,7 @@ impl Loop {
             eprintln!("skipped: loop devices need root");
             return None;
         }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("backing");
         File::create(&path).unwrap().set_len(bytes).unwrap();
@@ -50,6 +59,7 @@ impl Loop {
                 dir,
                 device: device.into(),
                 mounted: None,
+                _alone: alone,
             }),
             Err(why) => {
                 eprintln!("skipped: {why}");

@@ -47,6 +47,8 @@ impl Scratch {
         check_process_limit(region + FOOTER_LEN)?;
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
+            let handle = rustix::io::fcntl_dupfd_cloexec(&dir, 0)
+                .map_err(|errno| errno::on_path("hold", dir_path, errno))?;
             let flags =
                 OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mode = Mode::from_raw_mode(MODE);
@@ -62,8 +64,7 @@ impl Scratch {
             let path = dir_path.join(&name);
             let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
             let scratch = Self {
-                dir: rustix::io::fcntl_dupfd_cloexec(&dir, 0)
-                    .map_err(|e| errno::on_path("hold", dir_path, e))?,
+                dir: handle,
                 name,
                 path,
                 stat,
