@@ -2,10 +2,16 @@
 
 pub mod analysis;
 pub mod curve;
+mod document;
+pub mod environment;
+pub mod evidence;
+pub mod experiment;
 pub mod findings;
+pub mod plan;
 pub mod quantity;
 pub mod record;
 pub mod settings;
+pub mod suite;
 pub mod units;
 
 pub use iolab_engine::{Error, Kind, Result};

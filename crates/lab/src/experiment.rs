@@ -1,0 +1,487 @@
+//! A named question: its factors and levels, its fixed settings, its response, its design.
+
+mod builtin;
+
+use std::path::Path;
+use std::time::Duration;
+
+use iolab_engine::{Error, Result};
+use serde::Deserialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use toml::{Spanned, Value};
+
+pub use builtin::BUILTIN;
+
+use crate::analysis::Response;
+use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
+use crate::settings::{CellSpec, SETTINGS, Setting, ValueKind, unknown};
+use crate::units::{format_duration, parse_duration};
+
+/// Most cells of an experiment.
+pub const CELLS_MAX: usize = 10_000;
+/// Most trials of a cell.
+pub const TRIALS_MAX: u32 = 10_000;
+/// Longest budget of a run.
+pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
+/// Largest experiment or suite file that is read, bytes.
+const FILE_MAX: u64 = 1 << 20;
+/// Names of the responses.
+const RESPONSES: [&str; 3] = ["throughput", "iops", "latency"];
+/// Names of `[design]`, which `--set` takes too.
+const DESIGN: [&str; 4] = ["trials_min", "trials_max", "precision", "budget"];
+
+/// One varied setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    /// What varies.
+    pub setting: &'static Setting,
+    /// Its levels in canonical form (`4KiB`), at least two.
+    pub levels: Vec<String>,
+}
+
+/// Repetition and its end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Design {
+    /// Fewest measured trials per cell.
+    pub trials_min: u32,
+    /// Most measured trials per cell.
+    pub trials_max: u32,
+    /// Goal: half-width of the median's 95 % interval over the median.
+    pub precision: f64,
+    /// Time for the whole run.
+    pub budget: Duration,
+}
+
+impl Default for Design {
+    fn default() -> Self {
+        Self {
+            trials_min: 5,
+            trials_max: 30,
+            precision: 0.05,
+            budget: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A question and how it is put to the storage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// Its name; run files are named after it.
+    pub name: String,
+    /// The question, one line.
+    pub question: String,
+    /// What is measured: decides precision, figures and findings.
+    pub response: Response,
+    /// What varies, in the order of the definition.
+    pub factors: Vec<Factor>,
+    /// What is fixed, in canonical form; settings that are not here have their default.
+    pub settings: Vec<(&'static Setting, String)>,
+    /// Repetition and its end.
+    pub design: Design,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    name: Spanned<String>,
+    question: Spanned<String>,
+    response: Spanned<String>,
+    #[serde(default)]
+    factors: Entries,
+    #[serde(default)]
+    settings: Entries,
+    #[serde(default)]
+    design: DesignEntries,
+}
+
+impl Experiment {
+    /// Reads a definition; `source` names it in messages.
+    ///
+    /// # Errors
+    /// Of kind usage: what is wrong, on which line, and what would be right.
+    pub fn from_toml(text: &str, source: &str) -> Result<Self> {
+        let source = Source { name: source, text };
+        let document: Document = source.parse()?;
+        let at = |span, error| source.at(span, error);
+        let mut experiment = Self {
+            name: check_name(document.name.get_ref())
+                .map_err(|error| at(document.name.span(), error))?,
+            question: check_question(document.question.get_ref())
+                .map_err(|error| at(document.question.span(), error))?,
+            response: parse_response(document.response.get_ref())
+                .map_err(|error| at(document.response.span(), error))?,
+            factors: Vec::new(),
+            settings: Vec::new(),
+            design: Design::default(),
+        };
+        Definition {
+            factors: document.factors,
+            settings: document.settings,
+            design: document.design,
+        }
+        .apply(&source, &mut experiment)?;
+        experiment
+            .check()
+            .map_err(|error| error.within(source.name))?;
+        Ok(experiment)
+    }
+
+    /// The built-in experiment of this name, or the one in the TOML file at this path.
+    ///
+    /// # Errors
+    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file.
+    pub fn find(name: &str) -> Result<Self> {
+        if let Some((_, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
+            return Self::from_toml(text, name);
+        }
+        let path = Path::new(name);
+        if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
+            return Self::from_toml(&read_text(path)?, name);
+        }
+        let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
+        Err(unknown("experiment", name, &known))
+    }
+
+    /// Applies `NAME=VALUE[,VALUE...]`: several values make the setting a factor, one fixes it.
+    /// The entries of `[design]` take one value.
+    ///
+    /// # Errors
+    /// Of kind usage; the experiment is as it was then.
+    pub fn apply_set(&mut self, text: &str) -> Result<()> {
+        let mut changed = self.clone();
+        changed
+            .set_from_text(text)
+            .and_then(|()| changed.check())
+            .map_err(|error| error.within(format!("--set {text}")))?;
+        *self = changed;
+        Ok(())
+    }
+
+    fn set_from_text(&mut self, text: &str) -> Result<()> {
+        let (name, values) = text.split_once('=').ok_or_else(|| {
+            Error::usage("there is no '=' in it")
+                .hint("write --set NAME=VALUE or --set NAME=VALUE,VALUE")
+        })?;
+        let (name, values) = (name.trim(), values.trim());
+        if DESIGN.contains(&name) {
+            return self.set_design(name, values);
+        }
+        let Some(setting) = Setting::find(name) else {
+            let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
+            let known = [&known[..], &DESIGN[..]].concat();
+            return Err(unknown("setting", name, &known));
+        };
+        let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+        self.sweep(setting, &values)
+    }
+
+    fn set_design(&mut self, name: &str, value: &str) -> Result<()> {
+        let wrong = || {
+            Error::usage(format!("'{value}' is not a value of {name}")).hint(
+                "write a whole number of trials, a precision such as 0.05, or a budget such as 60s",
+            )
+        };
+        match name {
+            "trials_min" => self.design.trials_min = value.parse().map_err(|_| wrong())?,
+            "trials_max" => self.design.trials_max = value.parse().map_err(|_| wrong())?,
+            "precision" => self.design.precision = value.parse().map_err(|_| wrong())?,
+            _ => self.design.budget = set_budget(value)?,
+        }
+        Ok(())
+    }
+
+    /// Makes a setting a factor with these levels; a single level fixes it instead.
+    ///
+    /// # Errors
+    /// Of kind usage: no level, one twice, or a value that the setting does not take.
+    pub fn sweep(&mut self, setting: &'static Setting, levels: &[String]) -> Result<()> {
+        check_level_count(setting, levels.len())?;
+        if let [only] = levels {
+            return self.fix(setting, only);
+        }
+        let mut canonical: Vec<String> = Vec::with_capacity(levels.len());
+        for level in levels {
+            let level = setting.canonical(level)?;
+            if canonical.contains(&level) {
+                return Err(Error::usage(format!(
+                    "factor {} has the level {level} twice",
+                    setting.name
+                ))
+                .hint("name every level once"));
+            }
+            canonical.push(level);
+        }
+        self.settings
+            .retain(|(other, _)| other.name != setting.name);
+        match self
+            .factors
+            .iter_mut()
+            .find(|factor| factor.setting.name == setting.name)
+        {
+            Some(factor) => factor.levels = canonical,
+            None => self.factors.push(Factor {
+                setting,
+                levels: canonical,
+            }),
+        }
+        Ok(())
+    }
+
+    /// Fixes a setting, which then is no factor any more.
+    ///
+    /// # Errors
+    /// Of kind usage: a value that the setting does not take.
+    pub fn fix(&mut self, setting: &'static Setting, text: &str) -> Result<()> {
+        let value = setting.canonical(text)?;
+        self.factors
+            .retain(|factor| factor.setting.name != setting.name);
+        match self
+            .settings
+            .iter_mut()
+            .find(|(other, _)| other.name == setting.name)
+        {
+            Some((_, fixed)) => *fixed = value,
+            None => self.settings.push((setting, value)),
+        }
+        Ok(())
+    }
+
+    /// Checks what can be checked without a target.
+    ///
+    /// # Errors
+    /// Of kind usage: a plan that is absurd, and what would not be.
+    pub fn check(&self) -> Result<()> {
+        let cells = self
+            .factors
+            .iter()
+            .try_fold(1usize, |n, factor| n.checked_mul(factor.levels.len()));
+        if cells.is_none_or(|n| n > CELLS_MAX) {
+            let grid: Vec<String> = self
+                .factors
+                .iter()
+                .map(|factor| format!("{} {}", factor.levels.len(), factor.setting.name))
+                .collect();
+            return Err(Error::usage(format!(
+                "the plan has more than {CELLS_MAX} cells: {}",
+                grid.join(" x ")
+            ))
+            .hint("give the factors fewer levels, or ask several smaller questions"));
+        }
+        self.design.check()
+    }
+
+    /// Number of cells: the product of the levels.
+    pub fn cell_count(&self) -> usize {
+        self.factors
+            .iter()
+            .map(|factor| factor.levels.len())
+            .product()
+    }
+
+    /// What all cells have in common: the fixed settings, and defaults where nothing is said.
+    ///
+    /// # Errors
+    /// Of kind usage: a setting that can have no effect in any cell.
+    pub fn base(&self) -> Result<CellSpec> {
+        self.check_skip()?;
+        let mut cell = CellSpec::default();
+        for (setting, value) in &self.settings {
+            setting.set(&mut cell, value)?;
+        }
+        Ok(cell)
+    }
+
+    /// A skip is obeyed by pattern `strided` alone.
+    fn check_skip(&self) -> Result<()> {
+        let ever = |name: &str, has: &dyn Fn(&str) -> bool| {
+            let fixed = self
+                .settings
+                .iter()
+                .map(|(setting, value)| (*setting, value));
+            let swept = self
+                .factors
+                .iter()
+                .flat_map(|factor| factor.levels.iter().map(|level| (factor.setting, level)));
+            fixed
+                .chain(swept)
+                .any(|(setting, value)| setting.name == name && has(value))
+        };
+        if ever("skip", &|value| value != "0") && !ever("pattern", &|value| value == "strided") {
+            return Err(Error::usage("skip is set, but no cell has pattern strided")
+                .hint("set pattern = \"strided\", or leave skip out"));
+        }
+        Ok(())
+    }
+
+    /// Name of the response as definitions and run files write it.
+    pub fn response_name(&self) -> &'static str {
+        match self.response {
+            Response::Throughput => "throughput",
+            Response::Iops => "iops",
+            Response::Latency => "latency",
+        }
+    }
+
+    /// The whole definition, ranges and aliases resolved; read back it gives the same experiment.
+    ///
+    /// # Errors
+    /// Never for an experiment that was read or passes [`Experiment::check`].
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| {
+            Error::failed(format!("the experiment cannot be written as TOML: {error}"))
+        })
+    }
+}
+
+impl Design {
+    /// Refuses what is absurd.
+    fn check(&self) -> Result<()> {
+        if self.trials_min == 0 || self.trials_min > self.trials_max {
+            return Err(Error::usage(format!(
+                "trials_min is {} and trials_max {}",
+                self.trials_min, self.trials_max
+            ))
+            .hint("trials_min is at least 1 and at most trials_max"));
+        }
+        if self.trials_max > TRIALS_MAX {
+            return Err(Error::usage(format!("trials_max is {}", self.trials_max))
+                .hint(format!("choose at most {TRIALS_MAX}")));
+        }
+        if !(self.precision > 0.0 && self.precision < 1.0) {
+            return Err(Error::usage(format!("precision is {}", self.precision))
+                .hint("choose a share above 0 and below 1, for example 0.05 for 5 %"));
+        }
+        if self.budget.is_zero() || self.budget > BUDGET_MAX {
+            return Err(
+                Error::usage(format!("the budget is {}", format_duration(self.budget)))
+                    .hint("choose a time above zero and at most 30 days"),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Reads a budget.
+pub(crate) fn set_budget(text: &str) -> Result<Duration> {
+    parse_duration(text).map_err(|error| error.within("budget"))
+}
+
+/// Reads a small text file that a user named.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    let place = path.display();
+    let unreadable = |error: std::io::Error| {
+        Error::usage(format!("cannot read {place}: {error}"))
+            .hint("check the path; 'iolab list' shows what is built in")
+    };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(Error::usage(format!("{place} is no regular file"))
+            .hint("give a TOML file, or a name that 'iolab list' shows"));
+    }
+    if metadata.len() > FILE_MAX {
+        return Err(Error::usage(format!("{place} is larger than 1 MiB"))
+            .hint("that is no definition; give a TOML file"));
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::usage(format!("{place} is no text in UTF-8")).hint("give a TOML file"))
+}
+
+/// Checks a name, which becomes a file name.
+pub(crate) fn check_name(name: &str) -> Result<String> {
+    let fits = !name.is_empty()
+        && name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if fits {
+        return Ok(name.to_owned());
+    }
+    Err(
+        Error::usage(format!("the name {name:?} cannot be a file's"))
+            .hint("use 1 to 64 letters, digits, '-', '_' and '.', a letter or digit first"),
+    )
+}
+
+/// Text that is printed on terminals must not steer them.
+pub(crate) fn check_question(text: &str) -> Result<String> {
+    if text.chars().any(char::is_control) {
+        return Err(
+            Error::usage("the text has a control character or a line break")
+                .hint("write it on one line"),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+fn parse_response(text: &str) -> Result<Response> {
+    if !RESPONSES.contains(&text) {
+        return Err(unknown("response", text, &RESPONSES));
+    }
+    Ok(Response::of(text))
+}
+
+impl Serialize for Experiment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("question", &self.question)?;
+        map.serialize_entry("response", self.response_name())?;
+        map.serialize_entry("factors", &Factors(&self.factors))?;
+        map.serialize_entry("settings", &Settings(&self.settings))?;
+        map.serialize_entry("design", &self.design)?;
+        map.end()
+    }
+}
+
+impl Serialize for Design {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("trials_min", &self.trials_min)?;
+        map.serialize_entry("trials_max", &self.trials_max)?;
+        map.serialize_entry("precision", &self.precision)?;
+        map.serialize_entry("budget", &format_duration(self.budget))?;
+        map.end()
+    }
+}
+
+struct Factors<'a>(&'a [Factor]);
+
+impl Serialize for Factors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|factor| {
+            let levels: Vec<Value> = factor
+                .levels
+                .iter()
+                .map(|level| toml_value(factor.setting.kind, level))
+                .collect();
+            (factor.setting.name, levels)
+        }))
+    }
+}
+
+struct Settings<'a>(&'a [(&'static Setting, String)]);
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            self.0
+                .iter()
+                .map(|(setting, value)| (setting.name, toml_value(setting.kind, value))),
+        )
+    }
+}
+
+/// A canonical value as people would write it in TOML: numbers and flags without quotes.
+fn toml_value(kind: ValueKind, text: &str) -> Value {
+    match kind {
+        ValueKind::Count => text.parse().map(Value::Integer).ok(),
+        ValueKind::Flag => text.parse().map(Value::Boolean).ok(),
+        _ => None,
+    }
+    .unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! The experiments that are compiled in.
+
+/// Name and TOML text of every built-in experiment, in the order in which they are listed.
+pub const BUILTIN: [(&str, &str); 6] = [
+    (
+        "read-size",
+        include_str!("../../../../experiments/read-size.toml"),
+    ),
+    (
+        "write-size",
+        include_str!("../../../../experiments/write-size.toml"),
+    ),
+    (
+        "read-stride",
+        include_str!("../../../../experiments/read-stride.toml"),
+    ),
+    (
+        "write-stride",
+        include_str!("../../../../experiments/write-stride.toml"),
+    ),
+    (
+        "read-random",
+        include_str!("../../../../experiments/read-random.toml"),
+    ),
+    (
+        "write-random",
+        include_str!("../../../../experiments/write-random.toml"),
+    ),
+];
