@@ -1,5 +1,7 @@
 //! Trials on a real file system: what is counted is what happened.
 
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
 use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::AtomicBool;
