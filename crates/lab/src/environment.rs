@@ -104,6 +104,11 @@ fn machine(list: &mut List) {
     );
 }
 
+/// Memory that programs can have without swapping, bytes; `None` where the system does not say.
+pub fn memory_available_bytes() -> Option<u64> {
+    meminfo_bytes("MemAvailable")?.parse().ok()
+}
+
 /// A line of `/proc/meminfo`, whose unit kB means 1024 bytes.
 fn meminfo_bytes(name: &str) -> Option<String> {
     let kib: u64 = field("/proc/meminfo", name)?

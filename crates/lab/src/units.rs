@@ -74,7 +74,7 @@ pub fn format_size(bytes: u64) -> String {
         ("MiB", 20),
         ("KiB", 10),
     ] {
-        if bytes != 0 && bytes % (1 << shift) == 0 {
+        if bytes != 0 && bytes.is_multiple_of(1 << shift) {
             return format!("{}{unit}", bytes >> shift);
         }
     }
@@ -120,8 +120,8 @@ pub fn format_duration(duration: Duration) -> String {
         let part = size / 1000;
         if ns >= size
             && part > 0
-            && ns % part == 0
-            && (ns % size == 0 || !matches!(unit, "h" | "min"))
+            && ns.is_multiple_of(part)
+            && (ns.is_multiple_of(size) || !matches!(unit, "h" | "min"))
         {
             return format!("{}{unit}", ns as f64 / size as f64);
         }
