@@ -1,6 +1,7 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
+use crate::cells::label;
 use crate::curve::{Curve, by_size};
 use crate::quantity::format_percent;
 use crate::record::{RunStatus, ServedBy};
@@ -265,7 +266,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
                 "{} missed the precision goal of {}; the widest is {} with {} after {} trials. A larger --budget narrows it.",
                 cells_of(wide.len(), analysis),
                 format_percent(analysis.precision_goal),
-                label(analysis, worst),
+                label(&analysis.factors, &worst.cell.levels),
                 format_percent(worst.precision.unwrap_or(0.0)),
                 worst.n,
             ),
@@ -423,21 +424,6 @@ fn origin_of_two(a: &CellAnalysis, b: &CellAnalysis) -> String {
             if b.is_empty() { " [device]" } else { &b },
             if a.is_empty() { " [device]" } else { &a }
         ),
-    }
-}
-
-/// The levels of a cell: `bs=4KiB skip=1MiB`.
-fn label(analysis: &Analysis, cell: &CellAnalysis) -> String {
-    let pairs: Vec<String> = analysis
-        .factors
-        .iter()
-        .zip(&cell.cell.levels)
-        .map(|(factor, level)| format!("{factor}={level}"))
-        .collect();
-    if pairs.is_empty() {
-        "the only cell".to_owned()
-    } else {
-        pairs.join(" ")
     }
 }
 

@@ -238,7 +238,7 @@ impl Layout {
         let eighths = (share * (self.bar * 8) as f64).round() as usize;
         if device && !self.ascii {
             let mut bar = "█".repeat(eighths / 8);
-            if eighths % 8 > 0 {
+            if !eighths.is_multiple_of(8) {
                 bar.push(EIGHTHS[eighths % 8]);
             }
             return bar;

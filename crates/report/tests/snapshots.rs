@@ -224,7 +224,7 @@ fn cells_and_samples_have_a_stable_shape() {
 #[test]
 fn json_has_every_sample_with_its_verdict() {
     let record = troubled();
-    let text = samples_text(&[record.clone()], Format::Json);
+    let text = samples_text(std::slice::from_ref(&record), Format::Json);
     let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(rows.as_array().unwrap().len(), record.samples.len());
     let verdicts: Vec<&str> = rows
