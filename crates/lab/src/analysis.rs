@@ -237,6 +237,11 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         response,
         trials_min: record.experiment.trials_min as usize,
         floor_ns: record.run.floor_ns,
+        cpus: record
+            .environment
+            .iter()
+            .find(|(key, _)| key == "cpu_usable_count")
+            .and_then(|(_, value)| value.parse().ok()),
     };
     let cells = record
         .cells
@@ -264,6 +269,7 @@ struct Context {
     response: Response,
     trials_min: usize,
     floor_ns: f64,
+    cpus: Option<u32>,
 }
 
 impl Context {
@@ -325,16 +331,19 @@ impl Context {
     }
 
     /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell
-    /// had the CPU nine tenths of the time, so that the CPU and not the device was the limit.
-    /// Workers that poll always have it.
+    /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
+    /// limit. Workers that poll always do.
     fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
         let threads = f64::from(cell.cell.threads);
         let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
         let near_floor = time_per_request.is_some_and(|t| self.floor_ns >= 0.25 * t);
+        let cores = self
+            .cpus
+            .map_or(cell.cell.threads, |n| n.min(cell.cell.threads));
         let polls = ok.iter().any(|s| s.effective.contains("poll"));
         let cpu_share = median_of(ok, |s| {
             let cpu = (s.user_ns + s.system_ns) as f64;
-            (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * threads))
+            (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))
         });
         near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))
     }

@@ -132,6 +132,22 @@ fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
 }
 
 #[test]
+fn many_threads_on_few_cpus_are_short_of_cpu() {
+    let mut record = record("read-size", &["threads"]);
+    add_cell(&mut record, &["threads=48"], &around(100.0));
+    for sample in &mut record.samples {
+        sample.user_ns = sample.elapsed_ns * 19 / 10;
+    }
+    assert_eq!(
+        only_cell(&record).flags,
+        [Flag::ToolBound],
+        "two CPUs are used up"
+    );
+    record.environment.clear();
+    assert_eq!(only_cell(&record).flags, []);
+}
+
+#[test]
 fn short_transfers_are_flagged() {
     let mut record = one_cell(&around(100.0));
     record.samples[2].reads.short_transfers = 1;

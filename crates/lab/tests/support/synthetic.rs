@@ -24,7 +24,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
             clock_source: "tsc".to_owned(),
             floor_ns: 30.0,
         },
-        environment: vec![("cpus".to_owned(), "2".to_owned())],
+        environment: vec![("cpu_usable_count".to_owned(), "2".to_owned())],
         experiment: ExperimentRecord {
             name: name.to_owned(),
             question: "How does throughput depend on the I/O size?".to_owned(),
