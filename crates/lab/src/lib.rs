@@ -11,6 +11,7 @@ pub mod findings;
 pub mod plan;
 pub mod quantity;
 pub mod record;
+pub mod runfile;
 pub mod settings;
 pub mod suite;
 pub mod units;

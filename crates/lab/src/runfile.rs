@@ -1,0 +1,455 @@
+//! The run file: one SQLite file per run, written sample by sample. docs/RUNFILE.md has the schema.
+//!
+//! While a run is measured the file is in WAL mode and readers may look on. When the run ends,
+//! whatever the reason, everything is brought into the one plain file. A process that is killed
+//! leaves `FILE-wal` beside it; both together are complete, and reading them is enough.
+
+mod fault;
+mod latency;
+mod names;
+mod read;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use iolab_engine::histogram::LatencyHistogram;
+use iolab_engine::{Error, Result};
+use rusqlite::{Connection, OpenFlags, params};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::record::{
+    Cell, Event, ExperimentRecord, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
+};
+use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file};
+
+/// Ending of run files' names.
+const EXTENSION: &str = "iolab";
+
+/// A run file that is being written. Dropping it keeps everything written so far.
+#[derive(Debug)]
+pub struct RunFile {
+    // Declared before the lock: closing any descriptor of a file drops SQLite's own locks on it.
+    connection: Connection,
+    /// Held as long as this process writes, so that no other does.
+    _lock: File,
+    path: PathBuf,
+    marked_running: bool,
+}
+
+impl RunFile {
+    /// Creates a run file with its plan, and no sample yet.
+    ///
+    /// # Errors
+    /// Of kind refused when there is a file of this name; nothing is ever overwritten. When it
+    /// cannot be written; nothing is left behind then.
+    pub fn create(
+        path: &Path,
+        run: &Run,
+        environment: &[(String, String)],
+        experiment: &ExperimentRecord,
+        cells: &[Cell],
+    ) -> Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|error| file_fault(path, "create", &error))?;
+        let created = Self::locked(path, file).and_then(|mut created| {
+            created.lay_out(run, environment, experiment, cells)?;
+            created.marked_running = run.status == RunStatus::Running;
+            Ok(created)
+        });
+        if created.is_err() {
+            // This process made the file a moment ago, and nothing is in it.
+            for suffix in ["", "-wal", "-shm", "-journal"] {
+                let _ = std::fs::remove_file(beside(path, suffix));
+            }
+        }
+        created
+    }
+
+    /// Opens the file of a run that is to be finished, and what it holds.
+    ///
+    /// # Errors
+    /// As [`read`]; of kind refused when another process is writing it.
+    pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
+        check_regular(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| file_fault(path, "write", &error))?;
+        let opened = Self::locked(path, file)?;
+        check_identity(&opened.connection, path)?;
+        let record = read::record(&opened.connection, path)?;
+        opened.enter_wal()?;
+        Ok((opened, record))
+    }
+
+    fn locked(path: &Path, file: File) -> Result<Self> {
+        // A file system without such locks is rare; runs there are on their own.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive)
+            == Err(rustix::io::Errno::WOULDBLOCK)
+        {
+            return Err(Error::refused(format!(
+                "{} is being written by another iolab",
+                path.display()
+            ))
+            .hint("wait until that run has ended, then try again"));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(|error| fault(path, &error))?;
+        let opened = Self {
+            connection,
+            _lock: file,
+            path: path.to_owned(),
+            marked_running: false,
+        };
+        opened.execute("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON;")?;
+        Ok(opened)
+    }
+
+    fn lay_out(
+        &mut self,
+        run: &Run,
+        environment: &[(String, String)],
+        experiment: &ExperimentRecord,
+        cells: &[Cell],
+    ) -> Result<()> {
+        let path = self.path.clone();
+        self.transaction(|connection| {
+            let identity = format!(
+                "PRAGMA application_id = {}; PRAGMA user_version = {SCHEMA_VERSION};",
+                schema::APPLICATION_ID
+            );
+            for sql in [identity.as_str(), schema::CREATE] {
+                connection
+                    .execute_batch(sql)
+                    .map_err(|error| fault(&path, &error))?;
+            }
+            write::run(run).insert(connection, &path)?;
+            for (position, (key, value)) in environment.iter().enumerate() {
+                write::environment(position, key, value).insert(connection, &path)?;
+            }
+            write::experiment(experiment).insert(connection, &path)?;
+            for cell in cells {
+                write::cell(&experiment.factors, cell).insert(connection, &path)?;
+            }
+            Ok(())
+        })?;
+        self.enter_wal()
+    }
+
+    /// Commits no longer wait for storage then: a killed process loses nothing, a power cut at
+    /// most the last samples, and the device under test is left alone between trials.
+    fn enter_wal(&self) -> Result<()> {
+        self.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a sample and its latencies in one transaction, and gives the sample's number in the
+    /// file ([`Sample::id`] is not looked at). A direction without requests gets no histogram.
+    ///
+    /// # Errors
+    /// When it cannot be written, or an ok sample of this cell and block is there already.
+    pub fn add_sample(
+        &mut self,
+        sample: &Sample,
+        reads: &LatencyHistogram,
+        writes: &LatencyHistogram,
+    ) -> Result<i64> {
+        let path = self.path.clone();
+        let mark = !self.marked_running;
+        let id = self.transaction(|connection| {
+            let id = write::sample(sample).insert(connection, &path)?;
+            for (direction, histogram) in [("read", reads), ("write", writes)] {
+                if !histogram.is_empty() {
+                    let bytes = latency::encode(histogram)?;
+                    write::latency(id, direction, bytes).insert(connection, &path)?;
+                }
+            }
+            if mark {
+                let status = names::status(RunStatus::Running);
+                connection
+                    .execute("UPDATE run SET status = ?, ended_utc = NULL", [status])
+                    .map_err(|error| fault(&path, &error))?;
+            }
+            Ok(id)
+        })?;
+        self.marked_running = true;
+        Ok(id)
+    }
+
+    /// Adds an event.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_event(&mut self, event: &Event) -> Result<()> {
+        write::event(event)
+            .insert(&self.connection, &self.path)
+            .map(drop)
+    }
+
+    /// Notes the completion strategy that a cell got.
+    ///
+    /// # Errors
+    /// When it cannot be written, or there is no such cell.
+    pub fn set_batch(&mut self, cell: i64, batch: &str) -> Result<()> {
+        self.update_cell("UPDATE cell SET batch = ? WHERE id = ?", cell, batch)
+    }
+
+    /// Notes what ended the repetition of a cell: `precision`, `budget` or `trials-max`.
+    ///
+    /// # Errors
+    /// When it cannot be written, or there is no such cell.
+    pub fn set_ended_by(&mut self, cell: i64, ended_by: &str) -> Result<()> {
+        self.update_cell("UPDATE cell SET ended_by = ? WHERE id = ?", cell, ended_by)
+    }
+
+    /// Notes how the run stands at `ended_utc` and makes it one plain, durable file.
+    ///
+    /// # Errors
+    /// When it cannot be written. What was added before is kept all the same.
+    pub fn finish(self, status: RunStatus, ended_utc: &str) -> Result<()> {
+        let sql = "UPDATE run SET status = ?, ended_utc = ?";
+        self.connection
+            .execute(sql, params![names::status(status), ended_utc])
+            .map_err(|error| fault(&self.path, &error))?;
+        // Dropping it does the rest.
+        Ok(())
+    }
+
+    fn update_cell(&self, sql: &str, cell: i64, value: &str) -> Result<()> {
+        let changed = self
+            .connection
+            .execute(sql, params![value, cell])
+            .map_err(|error| fault(&self.path, &error))?;
+        match changed {
+            1 => Ok(()),
+            _ => Err(damaged(&self.path, format!("there is no cell {cell}"))),
+        }
+    }
+
+    fn execute(&self, sql: &str) -> Result<()> {
+        self.connection
+            .execute_batch(sql)
+            .map_err(|error| fault(&self.path, &error))
+    }
+
+    fn transaction<T>(&mut self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let wrong = |error| fault(&self.path, &error);
+        let transaction = self.connection.transaction().map_err(wrong)?;
+        let value = work(&transaction)?;
+        transaction.commit().map_err(wrong)?;
+        Ok(value)
+    }
+}
+
+impl Drop for RunFile {
+    /// Brings everything into the one file. A reader that looks on can prevent that: the file
+    /// stays in WAL mode then, complete together with its `-wal`.
+    fn drop(&mut self) {
+        let _ = self.execute("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE);");
+        let _ = self.execute("PRAGMA journal_mode = DELETE;");
+    }
+}
+
+/// Reads a run file, latencies left out. The file is not changed; it may be in the middle of
+/// being written, or left by a process that was killed.
+///
+/// # Errors
+/// Of kind usage: no such file, no run file, written by a newer iolab, damaged or cut short.
+pub fn read(path: &Path) -> Result<RunRecord> {
+    let connection = open_to_read(path)?;
+    read::record(&connection, path)
+}
+
+/// One latency histogram of a run file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleLatency {
+    /// The sample.
+    pub sample: i64,
+    /// `read` or `write`.
+    pub direction: &'static str,
+    /// Service times, ns.
+    pub histogram: LatencyHistogram,
+}
+
+/// The latency histograms of a run file, in the order of the samples; each is read when asked for.
+#[derive(Debug)]
+pub struct Latencies {
+    connection: Connection,
+    path: PathBuf,
+    left: std::vec::IntoIter<(i64, &'static str)>,
+}
+
+/// Opens the latency histograms of a run file.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_latency(path: &Path) -> Result<Latencies> {
+    let connection = open_to_read(path)?;
+    let keys = latency_keys(&connection).map_err(|error| fault(path, &error))?;
+    let mut left = Vec::with_capacity(keys.len());
+    for (sample, direction) in keys {
+        let direction = ["read", "write"]
+            .into_iter()
+            .find(|name| *name == direction);
+        let what = || damaged(path, format!("sample {sample} has an unknown direction"));
+        left.push((sample, direction.ok_or_else(what)?));
+    }
+    Ok(Latencies {
+        connection,
+        path: path.to_owned(),
+        left: left.into_iter(),
+    })
+}
+
+fn latency_keys(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
+    connection
+        .prepare("SELECT sample_id, direction FROM latency ORDER BY sample_id, direction")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}
+
+impl Iterator for Latencies {
+    type Item = Result<SampleLatency>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (sample, direction) = self.left.next()?;
+        let sql = "SELECT histogram FROM latency WHERE sample_id = ? AND direction = ?";
+        let bytes: rusqlite::Result<Vec<u8>> =
+            self.connection
+                .prepare_cached(sql)
+                .and_then(|mut statement| {
+                    statement.query_row(params![sample, direction], |row| row.get(0))
+                });
+        let histogram = bytes
+            .map_err(|error| fault(&self.path, &error))
+            .and_then(|bytes| {
+                latency::decode(&bytes).map_err(|what| {
+                    damaged(
+                        &self.path,
+                        format!("the histogram of sample {sample}: {what}"),
+                    )
+                })
+            });
+        Some(histogram.map(|histogram| SampleLatency {
+            sample,
+            direction,
+            histogram,
+        }))
+    }
+}
+
+/// The first free one of `NAME.iolab`, `NAME-2.iolab`, ... in a folder. Should somebody take it
+/// in the meantime, [`RunFile::create`] refuses and nothing is lost.
+pub fn unique_path(folder: &Path, name: &str) -> PathBuf {
+    let candidate = |number: u64| match number {
+        1 => folder.join(format!("{name}.{EXTENSION}")),
+        _ => folder.join(format!("{name}-{number}.{EXTENSION}")),
+    };
+    let is_free = |path: &PathBuf| std::fs::symlink_metadata(path).is_err();
+    (1..)
+        .map(candidate)
+        .find(is_free)
+        .unwrap_or_else(|| candidate(1))
+}
+
+fn open_to_read(path: &Path) -> Result<Connection> {
+    check_regular(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags).and_then(look);
+    let connection = match opened {
+        // In WAL mode SQLite needs files beside this one. Where they cannot be made, and no
+        // transaction waits in one, this file alone is all there is.
+        Err(error) if is_unopenable(&error) && !has_wal(path) => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(immutable_uri(path), flags).and_then(look)
+        }
+        other => other,
+    }
+    .map_err(|error| fault(path, &error))?;
+    check_identity(&connection, path)?;
+    Ok(connection)
+}
+
+/// SQLite opens lazily: only a first look at the file shows whether it can be read.
+fn look(connection: Connection) -> rusqlite::Result<Connection> {
+    connection.execute_batch("PRAGMA trusted_schema = OFF;")?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+fn check_regular(path: &Path) -> Result<()> {
+    let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{} is no file", path.display())).hint("give a run file, NAME.iolab"))
+}
+
+/// Whether the file is a whole run file of a schema that is known here.
+fn check_identity(connection: &Connection, path: &Path) -> Result<()> {
+    let pragma = |name: &str| -> Result<i64> {
+        connection
+            .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+            .map_err(|error| fault(path, &error))
+    };
+    if pragma("application_id")? != schema::APPLICATION_ID {
+        return Err(not_a_run_file(path));
+    }
+    let version = pragma("user_version")?;
+    if version > SCHEMA_VERSION {
+        return Err(newer(path, version, SCHEMA_VERSION));
+    }
+    if version < 1 {
+        return Err(damaged(
+            path,
+            format!("schema version {version} does not exist"),
+        ));
+    }
+    let verdict: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| fault(path, &error))?;
+    if verdict != "ok" {
+        return Err(damaged(path, verdict));
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn has_wal(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) that promises no change.
+fn immutable_uri(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut uri = "file://".to_owned();
+    for byte in absolute.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}

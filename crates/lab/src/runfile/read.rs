@@ -1,0 +1,363 @@
+//! From rows to plain values. The file may be a stranger's: every value is checked.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::str::FromStr;
+
+use iolab_engine::spec::{Backend, Batch, BufferInit, CacheState, Content, Pattern, SyncPolicy};
+use iolab_engine::{Error, Result};
+use rusqlite::types::{FromSql, ValueRef};
+use rusqlite::{Connection, Row};
+
+use super::fault::{damaged, fault};
+use super::names;
+use crate::record::{
+    Cell, Direction, Event, ExperimentRecord, LatencySummary, Run, RunRecord, Sample, Verdict,
+};
+
+/// Most samples that are read: what the greatest plan would give, and more than memory likes.
+const SAMPLES_MAX: usize = 10_000_000;
+
+/// Reads all tables but the latencies.
+pub(super) fn record(connection: &Connection, path: &Path) -> Result<RunRecord> {
+    let tables = Tables { connection, path };
+    let experiment = tables.only("experiment", experiment)?;
+    let cells = tables.all("cell", "id", |row| cell(row, &experiment.factors))?;
+    for (expected, cell) in cells.iter().enumerate() {
+        if cell.id != expected as i64 {
+            return Err(damaged(path, format!("cell {expected} is missing")));
+        }
+    }
+    let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
+    let samples = tables.all("sample", "id", sample)?;
+    if let Some(stray) = samples.iter().find(|sample| !in_plan(sample.cell)) {
+        let what = format!("sample {} is of an unknown cell {}", stray.id, stray.cell);
+        return Err(damaged(path, what));
+    }
+    let events = tables.all("event", "id", event)?;
+    if let Some(cell) = events
+        .iter()
+        .filter_map(|event| event.cell)
+        .find(|cell| !in_plan(*cell))
+    {
+        return Err(damaged(
+            path,
+            format!("an event is of an unknown cell {cell}"),
+        ));
+    }
+    Ok(RunRecord {
+        run: tables.only("run", run)?,
+        environment: tables.all("environment", "position", |row| {
+            Ok((row.text("key")?, row.text("value")?))
+        })?,
+        experiment,
+        cells,
+        samples,
+        events,
+    })
+}
+
+struct Tables<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+}
+
+impl Tables<'_> {
+    fn all<T>(
+        &self,
+        table: &'static str,
+        order: &str,
+        read: impl Fn(&Fields<'_, '_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let wrong = |error| fault(self.path, &error);
+        let sql = format!("SELECT * FROM {table} ORDER BY {order} LIMIT {SAMPLES_MAX}");
+        let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
+        let mut rows = statement.query([]).map_err(wrong)?;
+        let mut values = Vec::new();
+        while let Some(row) = rows.next().map_err(wrong)? {
+            let fields = Fields {
+                row,
+                table,
+                path: self.path,
+            };
+            values.push(read(&fields)?);
+        }
+        Ok(values)
+    }
+
+    fn only<T>(
+        &self,
+        table: &'static str,
+        read: impl Fn(&Fields<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut values = self.all(table, "id", read)?;
+        match (values.pop(), values.is_empty()) {
+            (Some(value), true) => Ok(value),
+            _ => Err(damaged(
+                self.path,
+                format!("table {table} has not exactly one row"),
+            )),
+        }
+    }
+}
+
+/// One row, by the names of its columns.
+struct Fields<'a, 'r> {
+    row: &'a Row<'r>,
+    table: &'static str,
+    path: &'a Path,
+}
+
+impl Fields<'_, '_> {
+    fn get<T: FromSql>(&self, column: &str) -> Result<T> {
+        self.row.get(column).map_err(|error| match error {
+            rusqlite::Error::SqliteFailure(..) => fault(self.path, &error),
+            _ => self.wrong(column),
+        })
+    }
+
+    /// The value in a column cannot be.
+    fn wrong(&self, column: &str) -> Error {
+        let value = match self.row.get_ref(column) {
+            Ok(ValueRef::Null) => "missing".to_owned(),
+            Ok(ValueRef::Integer(number)) => number.to_string(),
+            Ok(ValueRef::Real(number)) => number.to_string(),
+            Ok(ValueRef::Text(text)) => {
+                let text: String = String::from_utf8_lossy(text).chars().take(60).collect();
+                format!("{text:?}")
+            }
+            Ok(ValueRef::Blob(bytes)) => format!("{} bytes", bytes.len()),
+            Err(_) => "no column of this schema".to_owned(),
+        };
+        damaged(
+            self.path,
+            format!("{} in table {} is {value}", column, self.table),
+        )
+    }
+
+    fn text(&self, column: &str) -> Result<String> {
+        self.get(column)
+    }
+
+    fn int<T: TryFrom<i64>>(&self, column: &str) -> Result<T> {
+        let value: i64 = self.get(column)?;
+        T::try_from(value).map_err(|_| self.wrong(column))
+    }
+
+    fn positive<T: TryFrom<i64> + PartialEq + Default>(&self, column: &str) -> Result<T> {
+        let value: T = self.int(column)?;
+        if value == T::default() {
+            return Err(self.wrong(column));
+        }
+        Ok(value)
+    }
+
+    fn optional_int(&self, column: &str) -> Result<Option<u64>> {
+        let value: Option<i64> = self.get(column)?;
+        value
+            .map(u64::try_from)
+            .transpose()
+            .map_err(|_| self.wrong(column))
+    }
+
+    /// A number that is not known is NULL in the file and NaN here.
+    fn real_or_nan(&self, column: &str) -> Result<f64> {
+        let value: Option<f64> = self.get(column)?;
+        Ok(value.unwrap_or(f64::NAN))
+    }
+
+    fn flag(&self, column: &str) -> Result<bool> {
+        match self.get(column)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.wrong(column)),
+        }
+    }
+
+    /// A text that `known` recognises.
+    fn named<T>(&self, column: &str, known: impl Fn(&str) -> Option<T>) -> Result<T> {
+        known(&self.text(column)?).ok_or_else(|| self.wrong(column))
+    }
+
+    fn one_of(&self, column: &str, names: &[&str]) -> Result<String> {
+        self.named(column, |text| {
+            names.contains(&text).then(|| text.to_owned())
+        })
+    }
+
+    /// A text that is the name of a value of the engine.
+    fn setting<T: FromStr + Display>(&self, column: &str) -> Result<String> {
+        self.named(column, |text| {
+            text.parse::<T>().ok().map(|value| value.to_string())
+        })
+    }
+}
+
+fn run(row: &Fields<'_, '_>) -> Result<Run> {
+    Ok(Run {
+        status: row.named("status", names::parse_status)?,
+        tool_version: row.text("tool_version")?,
+        started_utc: row.text("started_utc")?,
+        ended_utc: row.get("ended_utc")?,
+        target: row.text("target")?,
+        target_kind: row.one_of(
+            "target_kind",
+            &["scratch", "file", "block-device", "char-device"],
+        )?,
+        target_bytes: row.int("target_bytes")?,
+        seed: row.int("seed")?,
+        clock_cost_ns: row.real_or_nan("clock_cost_ns")?,
+        clock_source: row.text("clock_source")?,
+        floor_ns: row.real_or_nan("floor_ns")?,
+    })
+}
+
+fn experiment(row: &Fields<'_, '_>) -> Result<ExperimentRecord> {
+    let factors = row.named("factors", |text| serde_json::from_str(text).ok())?;
+    let precision: f64 = row.get("precision")?;
+    if !(precision > 0.0 && precision < 1.0) {
+        return Err(row.wrong("precision"));
+    }
+    Ok(ExperimentRecord {
+        name: row.named("name", |text| crate::experiment::check_name(text).ok())?,
+        question: row.text("question")?,
+        response: row.one_of("response", &["throughput", "iops", "latency"])?,
+        toml: row.text("toml")?,
+        factors,
+        precision,
+        budget_ns: row.int("budget_ns")?,
+        trials_min: row.positive("trials_min")?,
+        trials_max: row.positive("trials_max")?,
+    })
+}
+
+fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
+    let read_percent: u8 = row.int("read_percent")?;
+    if read_percent > 100 {
+        return Err(row.wrong("read_percent"));
+    }
+    Ok(Cell {
+        id: row.get("id")?,
+        levels: row.named("levels", |text| levels(text, factors))?,
+        backend: row.setting::<Backend>("backend")?,
+        pattern: row.setting::<Pattern>("pattern")?,
+        bs_bytes: row.positive("bs_bytes")?,
+        skip_bytes: row.int("skip_bytes")?,
+        offset_bytes: row.int("offset_bytes")?,
+        region_bytes: row.positive("region_bytes")?,
+        threads: row.positive("threads")?,
+        depth: row.positive("depth")?,
+        batch: row.named("batch", |text| match text {
+            "auto" => Some(text.to_owned()),
+            _ => text.parse::<Batch>().ok().map(|batch| batch.to_string()),
+        })?,
+        read_percent,
+        sync: row.setting::<SyncPolicy>("sync")?,
+        cache: row.setting::<CacheState>("cache")?,
+        buffer_init: row.setting::<BufferInit>("buffer_init")?,
+        content: row.setting::<Content>("content")?,
+        ended_by: match row.get::<Option<String>>("ended_by")? {
+            None => None,
+            Some(_) => Some(row.one_of("ended_by", &["precision", "budget", "trials-max"])?),
+        },
+    })
+}
+
+/// The level of each factor, in the order of the factors; none may be missing or too many.
+fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
+    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    if object.len() != factors.len() {
+        return None;
+    }
+    factors
+        .iter()
+        .map(|factor| object.get(factor)?.as_str().map(str::to_owned))
+        .collect()
+}
+
+fn sample(row: &Fields<'_, '_>) -> Result<Sample> {
+    Ok(Sample {
+        id: row.get("id")?,
+        cell: row.get("cell_id")?,
+        block: row.int("block")?,
+        position: row.int("position")?,
+        warmup: row.flag("warmup")?,
+        ok: row.flag("ok")?,
+        started_utc: row.text("started_utc")?,
+        reads: direction(row, "read")?,
+        writes: direction(row, "write")?,
+        syncs: row.int("syncs")?,
+        errors: row.int("errors")?,
+        failure: row.get("failure")?,
+        ended: row.one_of("ended", &["done", "time", "failed"])?,
+        elapsed_ns: row.int("elapsed_ns")?,
+        all_active_ns: row.int("all_active_ns")?,
+        end_sync_ns: row.int("end_sync_ns")?,
+        wall_ns: row.int("wall_ns")?,
+        clock_drift_ppm: row.real_or_nan("clock_drift_ppm")?,
+        seed: row.int("seed")?,
+        user_ns: row.int("user_ns")?,
+        system_ns: row.int("system_ns")?,
+        minor_faults: row.int("minor_faults")?,
+        major_faults: row.int("major_faults")?,
+        voluntary_switches: row.int("voluntary_switches")?,
+        involuntary_switches: row.int("involuntary_switches")?,
+        process_read_bytes: row.optional_int("process_read_bytes")?,
+        process_write_bytes: row.optional_int("process_write_bytes")?,
+        device_read_ios: row.optional_int("device_read_ios")?,
+        device_read_bytes: row.optional_int("device_read_bytes")?,
+        device_write_ios: row.optional_int("device_write_ios")?,
+        device_write_bytes: row.optional_int("device_write_bytes")?,
+        device_flush_ios: row.optional_int("device_flush_ios")?,
+        device_busy_ms: row.optional_int("device_busy_ms")?,
+        effective: row.text("effective")?,
+        verdict: verdict(row)?,
+    })
+}
+
+fn verdict(row: &Fields<'_, '_>) -> Result<Verdict> {
+    let device_fraction: Option<f64> = row.get("device_fraction")?;
+    if device_fraction.is_some_and(|fraction| !(0.0..=1.0).contains(&fraction)) {
+        return Err(row.wrong("device_fraction"));
+    }
+    Ok(Verdict {
+        served_by: row.named("served_by", names::parse_served_by)?,
+        device_fraction,
+        reason: row.text("served_by_reason")?,
+    })
+}
+
+fn direction(row: &Fields<'_, '_>, prefix: &str) -> Result<Direction> {
+    let column = |name: &str| format!("{prefix}_{name}");
+    let quantile = |name: &str| row.int::<u64>(&column(name));
+    let mean: Option<f64> = row.get(&column("latency_mean_ns"))?;
+    let latency = match mean {
+        None => None,
+        Some(mean_ns) if mean_ns < 0.0 || !mean_ns.is_finite() => {
+            return Err(row.wrong(&column("latency_mean_ns")));
+        }
+        Some(mean_ns) => Some(LatencySummary {
+            mean_ns,
+            p50_ns: quantile("latency_p50_ns")?,
+            p90_ns: quantile("latency_p90_ns")?,
+            p99_ns: quantile("latency_p99_ns")?,
+            p999_ns: quantile("latency_p999_ns")?,
+            max_ns: quantile("latency_max_ns")?,
+        }),
+    };
+    Ok(Direction {
+        requests: row.int(&column("requests"))?,
+        bytes: row.int(&column("bytes"))?,
+        short_transfers: row.int(&column("short_transfers"))?,
+        latency,
+    })
+}
+
+fn event(row: &Fields<'_, '_>) -> Result<Event> {
+    Ok(Event {
+        at_utc: row.text("at_utc")?,
+        kind: row.one_of("kind", &["note", "warning", "error", "choice", "resume"])?,
+        cell: row.get("cell_id")?,
+        message: row.text("message")?,
+    })
+}
