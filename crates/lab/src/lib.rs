@@ -12,6 +12,7 @@ pub mod plan;
 pub mod quantity;
 pub mod record;
 pub mod runfile;
+pub mod runner;
 pub mod settings;
 pub mod suite;
 pub mod units;

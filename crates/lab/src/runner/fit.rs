@@ -1,0 +1,151 @@
+//! Fits an experiment's cells to a target, each checked before anything is written.
+
+use iolab_engine::spec::{Batch, CacheState, TrialSpec};
+use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::{Error, Result, trial};
+
+use crate::cells::{PlannedCell, cells, label};
+use crate::environment::memory_available_bytes;
+use crate::experiment::Experiment;
+use crate::record::Cell;
+use crate::units::format_size;
+
+/// A region is cut to whole multiples of this.
+const REGION_UNIT: u64 = 4096;
+
+/// What an experiment needs of a target. `exact` is set when the user named the region's size: then it is not cut.
+///
+/// # Errors
+/// Of kind usage: a cell that no target could serve.
+pub fn need(experiment: &Experiment, consent: Consent, exact: bool) -> Result<Need> {
+    let cells = cells(experiment)?;
+    for cell in &cells {
+        cell.spec
+            .trial
+            .check()
+            .map_err(|error| error.within(describe(experiment, cell)))?;
+    }
+    let end = |spec: &TrialSpec, region: u64| spec.offset.saturating_add(region);
+    let specs = || cells.iter().map(|cell| &cell.spec.trial);
+    let most = specs()
+        .map(|spec| end(spec, spec.region))
+        .max()
+        .unwrap_or(0);
+    let least = specs()
+        .map(|spec| end(spec, smallest_region(spec)))
+        .max()
+        .unwrap_or(0);
+    Ok(Need {
+        size: if exact {
+            Size::Exactly(most)
+        } else {
+            Size::AtMost {
+                most,
+                least: least.min(most),
+            }
+        },
+        write: specs().any(TrialSpec::writes),
+        consent,
+    })
+}
+
+/// One request for every thread.
+fn smallest_region(spec: &TrialSpec) -> u64 {
+    spec.bs
+        .saturating_mul(u64::from(spec.threads))
+        .next_multiple_of(REGION_UNIT)
+}
+
+/// All cells, with the region cut to what the target has, checked against it.
+pub(super) fn resolve(experiment: &Experiment, target: &Target) -> Result<Vec<PlannedCell>> {
+    let mut cells = cells(experiment)?;
+    for cell in &mut cells {
+        fit(cell, target).map_err(|error| error.within(describe(experiment, cell)))?;
+    }
+    Ok(cells)
+}
+
+fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
+    let spec = &mut cell.spec.trial;
+    let room = target.size().saturating_sub(spec.offset);
+    if spec.region > room {
+        spec.region = room - room % REGION_UNIT.min(room.max(1));
+    }
+    if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
+        spec.batch = Batch::One;
+        cell.spec.batch_auto = false;
+    }
+    trial::check_against(&cell.spec.trial, target)?;
+    check_memory(&cell.spec.trial)
+}
+
+/// Refuses buffers that would take most of the memory: the page cache and other people live there too.
+fn check_memory(spec: &TrialSpec) -> Result<()> {
+    let wanted = u128::from(spec.threads) * u128::from(spec.depth) * u128::from(spec.bs);
+    let Some(available) = memory_available_bytes() else {
+        return Ok(());
+    };
+    if wanted <= u128::from(available / 2) {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the buffers of {} threads at depth {} with {} each take {} MiB, more than half of the {} MiB available",
+        spec.threads,
+        spec.depth,
+        format_size(spec.bs),
+        wanted >> 20,
+        available >> 20
+    ))
+    .hint("choose fewer threads, a smaller depth or a smaller bs"))
+}
+
+/// The cell in words: `bs=4KiB, skip=1MiB`.
+pub(super) fn describe(experiment: &Experiment, cell: &PlannedCell) -> String {
+    label(&factor_names(experiment), &cell.levels)
+}
+
+/// Names of the factors in order.
+pub(super) fn factor_names(experiment: &Experiment) -> Vec<String> {
+    experiment
+        .factors
+        .iter()
+        .map(|factor| factor.setting.name.to_owned())
+        .collect()
+}
+
+/// The cell as the run file keeps it.
+pub(super) fn record(id: usize, cell: &PlannedCell) -> Cell {
+    let spec = &cell.spec.trial;
+    Cell {
+        id: id as i64,
+        levels: cell.levels.clone(),
+        backend: spec.backend.to_string(),
+        pattern: spec.pattern.to_string(),
+        bs_bytes: spec.bs,
+        skip_bytes: spec.skip,
+        offset_bytes: spec.offset,
+        region_bytes: spec.region,
+        threads: spec.threads,
+        depth: spec.depth,
+        batch: if cell.spec.batch_auto {
+            "auto".to_owned()
+        } else {
+            spec.batch.to_string()
+        },
+        read_percent: spec.read_percent,
+        sync: spec.sync.to_string(),
+        cache: spec.cache.to_string(),
+        buffer_init: spec.buffer_init.to_string(),
+        content: spec.content.to_string(),
+        ended_by: None,
+    }
+}
+
+/// Whether any cell asks for direct I/O.
+pub fn wants_direct(experiment: &Experiment) -> bool {
+    cells(experiment).is_ok_and(|cells| {
+        cells
+            .iter()
+            .any(|cell| cell.spec.trial.cache == CacheState::Direct)
+    })
+}

@@ -1,0 +1,194 @@
+//! When to stop repeating: the precision goal, the number of trials, or the budget. Never a p-value.
+
+use std::time::Duration;
+
+use crate::experiment::Design;
+
+/// Why the repetition as a whole ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Precision,
+    Trials,
+    Budget,
+}
+
+/// Measured responses per cell, and what they cost.
+#[derive(Debug)]
+pub(super) struct Repetition {
+    design: Design,
+    values: Vec<Vec<f64>>,
+    spent: Duration,
+    /// What the last complete block took: the estimate of the next.
+    block: Duration,
+}
+
+impl Repetition {
+    pub(super) fn new(design: Design, cells: usize) -> Self {
+        Self {
+            design,
+            values: vec![Vec::new(); cells],
+            spent: Duration::ZERO,
+            block: Duration::ZERO,
+        }
+    }
+
+    /// Adds a measured trial's response; not for warm-ups.
+    pub(super) fn measured(&mut self, cell: usize, value: f64) {
+        self.values[cell].push(value);
+    }
+
+    /// Adds time that counts against the budget.
+    pub(super) fn spend(&mut self, time: Duration) {
+        self.spent += time;
+    }
+
+    /// Notes what a whole block took.
+    pub(super) fn block_took(&mut self, time: Duration) {
+        self.block = time;
+    }
+
+    pub(super) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// Whether the cell's median is known well enough: half the width of its exact 95 % interval over the median is
+    /// within the goal. Below six trials there is no such interval.
+    pub(super) fn is_precise(&self, cell: usize) -> bool {
+        let values = &self.values[cell];
+        let median = iolab_stats::median(values);
+        let interval = iolab_stats::median_interval(values, 0.95);
+        values.len() >= self.design.trials_min as usize
+            && median.zip(interval).is_some_and(|(median, interval)| {
+                interval
+                    .relative_half_width(median)
+                    .is_some_and(|width| width <= self.design.precision)
+            })
+    }
+
+    /// Whether the repetition ends before another block, and why.
+    pub(super) fn ends(&self) -> Option<Ended> {
+        let fewest = self.values.iter().map(Vec::len).min().unwrap_or(0);
+        let enough = fewest >= self.design.trials_min as usize;
+        if enough && (0..self.values.len()).all(|cell| self.is_precise(cell)) {
+            Some(Ended::Precision)
+        } else if fewest >= self.design.trials_max as usize {
+            Some(Ended::Trials)
+        } else if self.is_spent() || enough && self.spent + self.block > self.design.budget {
+            Some(Ended::Budget)
+        } else {
+            None
+        }
+    }
+
+    /// Whether any cell still lacks trials or precision.
+    pub(super) fn has_open_cells(&self) -> bool {
+        (0..self.values.len()).any(|cell| !self.is_precise(cell))
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent >= self.design.budget
+    }
+
+    /// What ended the repetition of one cell.
+    pub(super) fn ended_by(&self, cell: usize, ended: Ended) -> &'static str {
+        match ended {
+            _ if self.is_precise(cell) => "precision",
+            Ended::Precision | Ended::Trials => "trials-max",
+            Ended::Budget => "budget",
+        }
+    }
+
+    /// Blocks that can still come, for the estimate of the time left: what the budget has room for, within the bounds.
+    pub(super) fn blocks_left(&self) -> u32 {
+        let done = self.values.iter().map(Vec::len).min().unwrap_or(0) as u32;
+        let room = if self.block.is_zero() {
+            self.design.trials_max
+        } else {
+            let left = self.design.budget.saturating_sub(self.spent);
+            (left.as_secs_f64() / self.block.as_secs_f64()) as u32
+        };
+        let needed = self.design.trials_min.saturating_sub(done);
+        room.max(needed)
+            .min(self.design.trials_max.saturating_sub(done))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repetition(cells: usize) -> Repetition {
+        let design = Design {
+            trials_min: 5,
+            trials_max: 9,
+            precision: 0.05,
+            budget: Duration::from_secs(100),
+        };
+        Repetition::new(design, cells)
+    }
+
+    fn block(r: &mut Repetition, values: &[f64], seconds: u64) {
+        values
+            .iter()
+            .enumerate()
+            .for_each(|(cell, value)| r.measured(cell, *value));
+        r.spend(Duration::from_secs(seconds));
+        r.block_took(Duration::from_secs(seconds));
+    }
+
+    #[test]
+    fn precision_needs_six_trials_and_all_cells() {
+        let mut r = repetition(2);
+        for _ in 0..5 {
+            block(&mut r, &[100.0, 200.0], 1);
+        }
+        assert_eq!(r.ends(), None, "five values have no 95 % interval");
+        block(&mut r, &[100.0, 300.0], 1);
+        assert!(r.is_precise(0) && !r.is_precise(1));
+        assert_eq!(r.ends(), None);
+        for value in [200.0, 200.0] {
+            block(&mut r, &[100.0, value], 1);
+        }
+        // Eight values: the interval still runs from the least to the greatest.
+        assert_eq!(r.ends(), None);
+        block(&mut r, &[100.0, 200.0], 1);
+        assert_eq!(r.ends(), Some(Ended::Precision));
+        assert_eq!(r.ended_by(0, Ended::Precision), "precision");
+    }
+
+    #[test]
+    fn the_most_trials_end_it() {
+        let mut r = repetition(1);
+        for value in 1..=9 {
+            assert_eq!(r.ends(), None);
+            block(&mut r, &[f64::from(value)], 1);
+        }
+        assert_eq!(r.ends(), Some(Ended::Trials));
+        assert_eq!(r.ended_by(0, Ended::Trials), "trials-max");
+    }
+
+    #[test]
+    fn no_block_is_started_that_the_budget_cannot_pay() {
+        let mut r = repetition(1);
+        for value in 1..=5 {
+            block(&mut r, &[f64::from(value)], 18);
+            assert_eq!(r.ends().is_some(), value == 5, "{value}");
+        }
+        assert_eq!(r.ends(), Some(Ended::Budget));
+        assert_eq!(r.ended_by(0, Ended::Budget), "budget");
+    }
+
+    #[test]
+    fn below_the_fewest_trials_only_the_spent_budget_ends_it() {
+        let mut r = repetition(1);
+        block(&mut r, &[1.0], 60);
+        assert_eq!(
+            r.ends(),
+            None,
+            "the next block is too long, but trials_min wants it"
+        );
+        assert_eq!(r.blocks_left(), 4);
+        block(&mut r, &[1.0], 60);
+        assert_eq!(r.ends(), Some(Ended::Budget));
+    }
+}

@@ -1,0 +1,156 @@
+//! From what a trial did to what the run file keeps of it.
+
+use std::time::Duration;
+
+use iolab_engine::histogram::LatencyHistogram;
+use iolab_engine::outcome::{Ended, Failure, Outcome, Tally};
+use iolab_engine::spec::{Backend, CacheState, TrialSpec};
+
+use crate::evidence::{Facts, judge};
+use crate::record::{Direction, LatencySummary, Sample};
+
+/// Where in the plan a sample belongs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) cell: usize,
+    pub(super) block: u32,
+    pub(super) position: u32,
+}
+
+/// The sample of one trial. `is_memory` says that the target is no storage.
+pub(super) fn sample(
+    spec: &TrialSpec,
+    place: Place,
+    outcome: &Outcome,
+    is_memory: bool,
+    started_utc: String,
+    wall: Duration,
+) -> Sample {
+    let counters = &outcome.counters;
+    let (process, device) = (counters.process_io, counters.device);
+    let verdict = judge(&Facts {
+        does_io: spec.backend != Backend::Null,
+        is_memory,
+        direct: spec.cache == CacheState::Direct,
+        read_bytes: outcome.reads.bytes,
+        write_bytes: outcome.writes.bytes,
+        counters,
+    });
+    Sample {
+        id: 0,
+        cell: place.cell as i64,
+        block: place.block,
+        position: place.position,
+        warmup: place.block == 0,
+        ok: outcome.ended != Ended::Failed,
+        started_utc,
+        reads: direction(&outcome.reads),
+        writes: direction(&outcome.writes),
+        syncs: outcome.syncs,
+        errors: outcome.errors,
+        failure: outcome.failure.as_ref().map(describe),
+        ended: match outcome.ended {
+            Ended::Done => "done",
+            Ended::Time => "time",
+            Ended::Interrupted => "interrupted",
+            Ended::Failed => "failed",
+        }
+        .to_owned(),
+        elapsed_ns: outcome.elapsed_ns,
+        all_active_ns: outcome.all_active_ns,
+        end_sync_ns: outcome.end_sync_ns,
+        wall_ns: wall.as_nanos() as u64,
+        clock_drift_ppm: outcome.clock_drift_ppm,
+        seed: spec.seed,
+        user_ns: counters.usage.user_ns,
+        system_ns: counters.usage.system_ns,
+        minor_faults: counters.usage.minor_faults,
+        major_faults: counters.usage.major_faults,
+        voluntary_switches: counters.usage.voluntary_switches,
+        involuntary_switches: counters.usage.involuntary_switches,
+        process_read_bytes: process.map(|io| io.read_bytes),
+        process_write_bytes: process.map(|io| io.write_bytes),
+        device_read_ios: device.map(|stat| stat.read_ios),
+        device_read_bytes: device.map(|stat| stat.read_bytes),
+        device_write_ios: device.map(|stat| stat.write_ios),
+        device_write_bytes: device.map(|stat| stat.write_bytes),
+        device_flush_ios: device.map(|stat| stat.flush_ios),
+        device_busy_ms: device.map(|stat| stat.busy_ms),
+        effective: effective(outcome),
+        verdict,
+    }
+}
+
+fn direction(tally: &Tally) -> Direction {
+    Direction {
+        requests: tally.requests,
+        bytes: tally.bytes,
+        short_transfers: tally.short_transfers,
+        latency: (!tally.latency.is_empty()).then(|| summary(&tally.latency)),
+    }
+}
+
+fn summary(histogram: &LatencyHistogram) -> LatencySummary {
+    LatencySummary {
+        mean_ns: histogram.mean(),
+        p50_ns: histogram.value_at_quantile(0.5),
+        p90_ns: histogram.value_at_quantile(0.9),
+        p99_ns: histogram.value_at_quantile(0.99),
+        p999_ns: histogram.value_at_quantile(0.999),
+        max_ns: histogram.max(),
+    }
+}
+
+fn effective(outcome: &Outcome) -> String {
+    let effective = &outcome.effective;
+    let flags = [
+        (effective.fixed_file, "fixed_file"),
+        (effective.fixed_buffers, "fixed_buffers"),
+    ];
+    let mut names: Vec<&str> = flags
+        .into_iter()
+        .filter_map(|(on, name)| on.then_some(name))
+        .collect();
+    if !effective.ring_flags.is_empty() {
+        names.push(&effective.ring_flags);
+    }
+    let mut text = names.join(",");
+    if !effective.note.is_empty() {
+        text = format!("{text}; {}", effective.note);
+    }
+    text
+}
+
+/// A failed request in words: the system call, where, and the reason.
+pub(super) fn describe(failure: &Failure) -> String {
+    let reason = match failure.errno {
+        0 => "unexpected end of the file or device".to_owned(),
+        errno => std::io::Error::from_raw_os_error(errno).to_string(),
+    };
+    format!(
+        "{} of {} bytes at offset {} failed: {reason}",
+        failure.syscall, failure.length, failure.offset
+    )
+}
+
+/// What to do about a failed request.
+pub(super) fn remedy(failure: &Failure) -> &'static str {
+    match rustix::io::Errno::from_raw_os_error(failure.errno) {
+        rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT => {
+            "free some space, or choose a smaller region with --size; then resume the run"
+        }
+        rustix::io::Errno::IO => {
+            "look into the kernel's log (dmesg): the device or its connection reports errors"
+        }
+        rustix::io::Errno::OPNOTSUPP => {
+            "this target does not support the operation: leave out iopoll, or choose another backend"
+        }
+        rustix::io::Errno::INVAL => {
+            "check bs, offset and skip against the target's direct-I/O alignment, or use --buffered"
+        }
+        _ if failure.errno == 0 => {
+            "the target was cut short while it was measured: leave it alone, then resume"
+        }
+        _ => "look into the kernel's log (dmesg), then resume the run",
+    }
+}

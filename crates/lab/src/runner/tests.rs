@@ -1,0 +1,365 @@
+//! The runner with a stand-in for the engine: no disk, no timing.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use iolab_engine::counters::Counters;
+use iolab_engine::histogram::new_latency_histogram;
+use iolab_engine::outcome::{Effective, Failure, Outcome, Tally};
+use iolab_engine::spec::Batch;
+
+use super::*;
+use crate::cells::cells;
+use crate::runfile;
+
+/// Plays trials: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
+struct Mock<'a> {
+    elapsed_ns: &'a dyn Fn(&TrialSpec, u64) -> u64,
+    cut: Option<(u64, Cut)>,
+    trials: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Cut {
+    Interrupt,
+    Fail(i32),
+}
+
+impl Executor for Mock<'_> {
+    fn run(&mut self, spec: &TrialSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let number = self.trials;
+        self.trials += 1;
+        let mut outcome = played(spec, (self.elapsed_ns)(spec, number));
+        match self.cut {
+            Some((at, Cut::Interrupt)) if at == number => {
+                stop.store(true, Ordering::Relaxed);
+                outcome.ended = TrialEnded::Interrupted;
+            }
+            Some((at, Cut::Fail(errno))) if at == number => {
+                outcome.ended = TrialEnded::Failed;
+                outcome.errors = 1;
+                outcome.failure = Some(Failure {
+                    syscall: "pwrite",
+                    offset: 8192,
+                    length: spec.bs,
+                    errno,
+                });
+            }
+            _ => {}
+        }
+        Ok(outcome)
+    }
+}
+
+fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
+    let tally = |requests: u64| {
+        let mut latency = new_latency_histogram();
+        latency
+            .record_n(elapsed_ns / 100, requests)
+            .expect("in bounds");
+        Tally {
+            requests,
+            bytes: requests * spec.bs,
+            short_transfers: 0,
+            latency,
+        }
+    };
+    Outcome {
+        reads: tally(100),
+        writes: tally(0),
+        syncs: 0,
+        errors: 0,
+        failure: None,
+        ended: TrialEnded::Done,
+        elapsed_ns,
+        all_active_ns: elapsed_ns,
+        end_sync_ns: 0,
+        clock_drift_ppm: 0.0,
+        counters: Counters::default(),
+        effective: Effective::default(),
+    }
+}
+
+struct Silent;
+impl Observer for Silent {}
+
+struct Bench {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    experiment: Experiment,
+}
+
+fn bench(sets: &[&str]) -> Bench {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut experiment = Experiment::find("read-size").expect("built in");
+    for set in ["bs=4k,64k,1M", "trials_max=9", "budget=1h"]
+        .iter()
+        .chain(sets)
+    {
+        experiment.apply_set(set).expect("a valid setting");
+    }
+    Bench {
+        path: folder.path().join("run.iolab"),
+        _folder: folder,
+        experiment,
+    }
+}
+
+impl Bench {
+    fn start(&self, mock: &mut Mock<'_>) -> Result<Finished> {
+        let planned = planned(&self.experiment);
+        let rows: Vec<_> = planned
+            .iter()
+            .enumerate()
+            .map(|(id, cell)| fit::record(id, cell))
+            .collect();
+        let run = Run {
+            status: RunStatus::Running,
+            tool_version: "0".to_owned(),
+            started_utc: now_utc(),
+            ended_utc: None,
+            target: "/nowhere".to_owned(),
+            target_kind: "scratch".to_owned(),
+            target_bytes: 1 << 30,
+            seed: 42,
+            clock_cost_ns: 11.0,
+            clock_source: "tsc".to_owned(),
+            floor_ns: 30.0,
+        };
+        let record = experiment_record(&self.experiment)?;
+        let file = RunFile::create(&self.path, &run, &[], &record, &rows)?;
+        let mut observer = Silent;
+        Session::new(&self.experiment, planned, 42, file, false, &mut observer)
+            .carry_out(mock, &AtomicBool::new(false))
+    }
+
+    fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
+        let (file, record) = RunFile::open_resume(&self.path)?;
+        let mut planned = planned(&self.experiment);
+        restore(&mut planned, &record, &self.path)?;
+        let mut observer = Silent;
+        let mut session = Session::new(&self.experiment, planned, 42, file, false, &mut observer);
+        session.take_over(&record);
+        session.carry_out(mock, &AtomicBool::new(false))
+    }
+
+    fn record(&self) -> RunRecord {
+        runfile::read(&self.path).expect("a run file")
+    }
+}
+
+/// The cells as [`fit::resolve`] leaves them, without a target.
+fn planned(experiment: &Experiment) -> Vec<PlannedCell> {
+    let mut cells = cells(experiment).expect("valid");
+    for cell in &mut cells {
+        cell.spec.batch_auto &= cell.spec.trial.depth > 1;
+    }
+    cells
+}
+
+fn steady(_: &TrialSpec, _: u64) -> u64 {
+    1_000_000
+}
+
+/// Far from any precision goal, and never the same twice.
+fn wild(_: &TrialSpec, number: u64) -> u64 {
+    1_000_000 * (1 + number * 7 % 13)
+}
+
+fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
+    Mock {
+        elapsed_ns,
+        cut: None,
+        trials: 0,
+    }
+}
+
+/// What was done, in order: cell, block, seed.
+fn trials(record: &RunRecord) -> Vec<(i64, u32, u64)> {
+    record
+        .samples
+        .iter()
+        .filter(|s| s.ok)
+        .map(|s| (s.cell, s.block, s.seed))
+        .collect()
+}
+
+#[test]
+fn steady_cells_end_by_precision_after_six_measured_blocks() {
+    let bench = bench(&[]);
+    let finished = bench.start(&mut mock(&steady)).expect("done");
+    assert_eq!(finished.trials, 21);
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Done);
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| cell.ended_by.as_deref() == Some("precision"))
+    );
+    assert_eq!(record.samples.iter().filter(|s| s.warmup).count(), 3);
+    for (index, sample) in record.samples.iter().enumerate() {
+        let order = block_order(42, sample.block, 3);
+        assert_eq!(sample.block as usize, index / 3);
+        assert_eq!(sample.cell as usize, order[index % 3]);
+        assert_eq!(sample.position as usize, index % 3);
+    }
+}
+
+#[test]
+fn wild_cells_end_by_the_number_of_trials() {
+    let bench = bench(&[]);
+    bench.start(&mut mock(&wild)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.samples.len(), 3 * 10);
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| cell.ended_by.as_deref() == Some("trials-max"))
+    );
+}
+
+#[test]
+fn a_spent_budget_still_leaves_one_measured_block() {
+    let bench = bench(&["budget=1ns"]);
+    bench.start(&mut mock(&wild)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.samples.len(), 3 * 2);
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| cell.ended_by.as_deref() == Some("budget"))
+    );
+}
+
+#[test]
+fn a_failure_ends_the_run_and_keeps_what_was_measured() {
+    for (errno, remedy) in [(28, "--size"), (5, "dmesg")] {
+        let bench = bench(&[]);
+        let mut failing = Mock {
+            cut: Some((7, Cut::Fail(errno))),
+            ..mock(&wild)
+        };
+        let error = bench.start(&mut failing).expect_err("failed");
+        assert_eq!(error.kind(), Kind::Failed);
+        let text = error.to_string();
+        for part in ["pwrite", "8192", remedy, "bs="] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let record = bench.record();
+        assert_eq!(record.run.status, RunStatus::Failed);
+        assert_eq!(record.samples.len(), 8);
+        let last = record.samples.last().expect("samples");
+        assert_eq!((last.ok, last.errors), (false, 1));
+        assert!(
+            last.failure
+                .as_deref()
+                .is_some_and(|text| text.contains("pwrite"))
+        );
+        assert!(record.events.iter().any(|event| event.kind == "error"));
+    }
+}
+
+#[test]
+fn a_resumed_run_finishes_the_very_same_plan() {
+    let whole = bench(&[]);
+    whole.start(&mut mock(&wild)).expect("done");
+    let expected = trials(&whole.record());
+    for (at, cut) in [
+        (0, Cut::Interrupt),
+        (1, Cut::Fail(5)),
+        (4, Cut::Interrupt),
+        (17, Cut::Fail(28)),
+    ] {
+        let bench = bench(&[]);
+        let error = bench
+            .start(&mut Mock {
+                cut: Some((at, cut)),
+                ..mock(&wild)
+            })
+            .expect_err("cut");
+        if matches!(cut, Cut::Interrupt) {
+            assert_eq!(error.kind(), Kind::Interrupted);
+            assert!(error.to_string().contains("iolab resume"), "{error}");
+            assert_eq!(bench.record().run.status, RunStatus::Interrupted);
+        }
+        assert_eq!(trials(&bench.record()), expected[..at as usize]);
+        bench.take_up(&mut mock(&wild)).expect("done");
+        let record = bench.record();
+        assert_eq!(trials(&record), expected);
+        assert_eq!(record.run.status, RunStatus::Done);
+        let places: BTreeSet<_> = trials(&record)
+            .into_iter()
+            .map(|(c, b, _)| (c, b))
+            .collect();
+        assert_eq!(
+            places.len(),
+            expected.len(),
+            "a cell was measured twice in a block"
+        );
+    }
+}
+
+#[test]
+fn the_completion_strategy_is_chosen_by_measurement_and_kept() {
+    let bench = bench(&["backend=io_uring", "depth=1,8"]);
+    let all_is_best = |spec: &TrialSpec, _| {
+        if spec.batch == Batch::All {
+            1_000_000
+        } else {
+            1_800_000
+        }
+    };
+    let mut cut = Mock {
+        cut: Some((40, Cut::Interrupt)),
+        ..mock(&all_is_best)
+    };
+    bench.start(&mut cut).expect_err("interrupted");
+    bench.take_up(&mut mock(&all_is_best)).expect("done");
+    let record = bench.record();
+    for cell in &record.cells {
+        assert_eq!(cell.batch, if cell.depth == 1 { "one" } else { "all" });
+    }
+    let choices: Vec<_> = record
+        .events
+        .iter()
+        .filter(|e| e.kind == "choice")
+        .collect();
+    assert_eq!(choices.len(), 3, "once per cell, also after the resume");
+    assert!(choices[0].message.contains("one") && choices[0].message.contains("all"));
+}
+
+#[test]
+fn progress_counts_up_to_what_was_foreseen() {
+    #[derive(Default)]
+    struct Watch(Vec<Progress>);
+    impl Observer for Watch {
+        fn trial_done(&mut self, progress: Progress) {
+            self.0.push(progress);
+        }
+    }
+    let bench = bench(&[]);
+    bench
+        .start(&mut Mock {
+            cut: Some((0, Cut::Interrupt)),
+            ..mock(&wild)
+        })
+        .expect_err("cut");
+    let (file, _) = RunFile::open_resume(&bench.path).expect("opens");
+    let mut watch = Watch::default();
+    let planned = planned(&bench.experiment);
+    Session::new(&bench.experiment, planned, 42, file, false, &mut watch)
+        .carry_out(&mut mock(&wild), &AtomicBool::new(false))
+        .expect("done");
+    let done: Vec<u64> = watch.0.iter().map(|p| p.trials_done).collect();
+    assert_eq!(done, (1..=30).collect::<Vec<u64>>());
+    assert!(
+        watch
+            .0
+            .iter()
+            .all(|p| p.trials_expected >= p.trials_done && p.trials_expected <= 30)
+    );
+    assert_eq!(watch.0.last().map(|p| p.trials_expected), Some(30));
+}
