@@ -420,6 +420,13 @@ fn check_identity(connection: &Connection, path: &Path) -> Result<()> {
             format!("schema version {version} does not exist"),
         ));
     }
+    // SQLite takes the missing part of a last page for zeros.
+    let stated = pragma("page_count")?.saturating_mul(pragma("page_size")?);
+    let found = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
+    if !has_wal(path) && i64::try_from(found.len()).is_ok_and(|length| length < stated) {
+        let what = format!("it has {} bytes and should have {stated}", found.len());
+        return Err(damaged(path, what));
+    }
     let verdict: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(|error| fault(path, &error))?;
