@@ -29,9 +29,13 @@ impl Response {
         }
     }
 
-    /// Whether more is better.
-    pub fn more_is_better(self) -> bool {
+    fn more_is_better(self) -> bool {
         self != Response::Latency
+    }
+
+    /// The value turned so that the better of two is the greater.
+    pub fn worth(self, value: f64) -> f64 {
+        if self.more_is_better() { value } else { -value }
     }
 
     /// Unit of the values, as a heading says it.

@@ -80,10 +80,7 @@ fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<St
 impl<'a> Curve<'a> {
     /// The point with the best median.
     pub fn best(&self, response: Response) -> Option<&Point<'a>> {
-        let worth = |p: &&Point<'_>| {
-            let sign = if response.more_is_better() { 1.0 } else { -1.0 };
-            sign * p.summary.median
-        };
+        let worth = |p: &Point<'_>| response.worth(p.summary.median);
         // Of equals the smaller size wins: it needs less memory.
         self.points
             .iter()

@@ -1,5 +1,9 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
+mod random;
+
+pub use random::{cross_findings, random_against_sequential};
+
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
 use crate::cells::label;
 use crate::curve::{Curve, by_size};
@@ -87,7 +91,7 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// The best size of each curve, and the sizes whose intervals overlap its interval.
+/// The best size of the best curve, and the sizes whose intervals overlap its interval.
 pub fn best_size(analysis: &Analysis) -> Vec<Finding> {
     let sentence = |curve: Curve| {
         let response = analysis.response;
@@ -131,7 +135,10 @@ pub fn best_size(analysis: &Analysis) -> Vec<Finding> {
             text,
         })
     };
-    curves(analysis).into_iter().filter_map(sentence).collect()
+    best_curve(analysis)
+        .and_then(sentence)
+        .into_iter()
+        .collect()
 }
 
 /// Where the curve bends: the sizes around the best that stay within 5 % of it, and the fall below them.
@@ -201,10 +208,10 @@ pub fn plateau(analysis: &Analysis) -> Vec<Finding> {
             text,
         })
     };
-    curves(analysis)
-        .into_iter()
+    best_curve(analysis)
         .filter(|c| c.factor == "bs" && c.points.len() >= 3)
-        .filter_map(sentence)
+        .and_then(sentence)
+        .into_iter()
         .collect()
 }
 
@@ -303,102 +310,23 @@ pub fn failed_trials(analysis: &Analysis) -> Vec<Finding> {
     }
 }
 
-/// What random costs against sequential, for each pair of runs that differ in the pattern only.
-pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for sequential in analyses {
-        for random in analyses {
-            findings.extend(random_against_sequential(sequential, random));
-        }
+/// The curve over I/O sizes (over skips, when no I/O size varies) that holds the best value. Many
+/// curves of one run would make as many sentences; the table has them all.
+fn best_curve(analysis: &Analysis) -> Option<Curve<'_>> {
+    let mut curves = by_size(analysis, "bs");
+    if curves.is_empty() {
+        curves = by_size(analysis, "skip");
     }
-    findings
-}
-
-/// The ratio of random to sequential throughput at each size that both runs measured on one
-/// target with the same settings; `None` when there is none.
-pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Option<Finding> {
-    if sequential.target != random.target {
-        return None;
-    }
-    let mut pairs: Vec<(&CellAnalysis, &CellAnalysis)> = Vec::new();
-    for r in random.cells.iter().filter(|c| c.cell.pattern == "rand") {
-        let partner = |s: &&CellAnalysis| differ_in_pattern_only(s, r);
-        if let Some(s) = sequential.cells.iter().find(partner) {
-            pairs.push((s, r));
-        }
-    }
-    pairs.sort_by_key(|(s, _)| s.cell.bs_bytes);
-    let ratios: Vec<_> = pairs
-        .iter()
-        .filter_map(|(s, r)| {
-            let (a, b) = (s.throughput?, r.throughput?);
-            Some((s, r, crate::curve::Ratio::of(&b, &a)?))
-        })
-        .collect();
-    let (first, last) = (ratios.first()?, ratios.last()?);
-    let at = |(s, r, ratio): &(&&CellAnalysis, &&CellAnalysis, crate::curve::Ratio)| {
-        let mb_s =
-            |c: &CellAnalysis| Response::Throughput.format(c.throughput.map_or(0.0, |t| t.median));
-        format!(
-            "{ratio} at {} ({} against {}{})",
-            format_size(s.cell.bs_bytes),
-            mb_s(r),
-            mb_s(s),
-            origin_of_two(s, r),
-        )
+    let response = analysis.response;
+    let worth = |curve: &Curve<'_>| {
+        let best = curve.best(response);
+        best.map_or(f64::NEG_INFINITY, |p| response.worth(p.summary.median))
     };
-    let what = if first.0.cell.read_percent == 100 {
-        "read"
-    } else if first.0.cell.read_percent == 0 {
-        "write"
-    } else {
-        "mixed"
-    };
-    let mut text = format!("Random against sequential {what} throughput: {}", at(first));
-    if ratios.len() > 1 {
-        text.push_str(&format!(", {}", at(last)));
-    }
-    text.push('.');
-    let even = ratios
-        .iter()
-        .position(|(_, _, ratio)| ratio.value >= PLATEAU);
-    // Only a size from which the cost stays small is worth a sentence.
-    let stays = even.filter(|i| ratios[*i..].iter().all(|(_, _, r)| r.value >= PLATEAU));
-    match stays.and_then(|i| ratios.get(i)) {
-        Some((s, _, _)) if ratios.len() > 1 => text.push_str(&format!(
-            " From {} on random reaches 95 % of sequential or more.",
-            format_size(s.cell.bs_bytes)
-        )),
-        Some(_) => {}
-        None if ratios.len() > 1 => {
-            text.push_str(
-                " At no measured size does random come within 5 % of sequential for good.",
-            );
-        }
-        None => {}
-    }
-    Some(Finding {
-        rule: "random-against-sequential",
-        text,
-    })
-}
-
-fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> bool {
-    let (s, r) = (&sequential.cell, &random.cell);
-    s.pattern == "seq"
-        && (s.bs_bytes, s.threads, s.depth, s.read_percent)
-            == (r.bs_bytes, r.threads, r.depth, r.read_percent)
-        && (&s.backend, &s.sync, &s.cache, &s.region_bytes)
-            == (&r.backend, &r.sync, &r.cache, &r.region_bytes)
-}
-
-fn curves(analysis: &Analysis) -> Vec<Curve<'_>> {
-    let sizes = by_size(analysis, "bs");
-    if sizes.is_empty() {
-        by_size(analysis, "skip")
-    } else {
-        sizes
-    }
+    // Of equals the first.
+    curves
+        .into_iter()
+        .rev()
+        .max_by(|a, b| worth(a).total_cmp(&worth(b)))
 }
 
 /// Says in brackets where the bytes came from, unless it was the device.
@@ -414,17 +342,6 @@ fn origin(cell: &CellAnalysis) -> String {
         None => return format!(" [{served}]"),
     };
     format!(" [{what}]")
-}
-
-fn origin_of_two(a: &CellAnalysis, b: &CellAnalysis) -> String {
-    match (origin(a), origin(b)) {
-        (a, b) if a == b => a,
-        (a, b) => format!(
-            "; random{}, sequential{}",
-            if b.is_empty() { " [device]" } else { &b },
-            if a.is_empty() { " [device]" } else { &a }
-        ),
-    }
 }
 
 /// `3 of 16 cells`.

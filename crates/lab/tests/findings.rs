@@ -295,6 +295,47 @@ fn random_is_held_against_sequential() {
 }
 
 #[test]
+fn random_must_stay_close_to_be_called_so() {
+    // Even at 64 KiB, behind at 256 KiB, even again from 1 MiB on.
+    let uneven: Vec<(&str, f64)> = vec![
+        ("4KiB", 30.0),
+        ("64KiB", 300.0),
+        ("256KiB", 400.0),
+        ("1MiB", 520.0),
+        ("4MiB", 502.0),
+    ];
+    let found = text(&cross_findings(&[
+        analyse(&bent()),
+        analyse(&random(&uneven)),
+    ]));
+    assert!(
+        found.ends_with("From 1MiB on random reaches 95 % of sequential or more."),
+        "{found}"
+    );
+    let even = text(&cross_findings(&[
+        analyse(&bent()),
+        analyse(&random(&BENT)),
+    ]));
+    assert!(
+        even.ends_with("Random reaches 95 % of sequential or more at every size."),
+        "{even}"
+    );
+}
+
+#[test]
+fn of_many_curves_the_best_speaks() {
+    let found = best_size(&analyse(&strided(200.0)));
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0]
+            .text
+            .starts_with("Highest throughput with skip=4KiB: 40"),
+        "{}",
+        found[0].text
+    );
+}
+
+#[test]
 fn random_that_never_catches_up() {
     let slow: Vec<(&str, f64)> = BENT
         .iter()
@@ -305,7 +346,7 @@ fn random_that_never_catches_up() {
         analyse(&random(&slow)),
     ]));
     assert!(
-        found.ends_with("At no measured size does random come within 5 % of sequential for good."),
+        found.ends_with("Random stays below 95 % of sequential up to the largest size."),
         "{found}"
     );
 }

@@ -1,0 +1,131 @@
+//! What random access costs against sequential: a rule over two runs.
+
+use super::{Finding, PLATEAU, origin};
+use crate::analysis::{Analysis, CellAnalysis, Response};
+use crate::curve::Ratio;
+use crate::units::format_size;
+
+/// What random costs against sequential, for each pair of runs that differ in the pattern only.
+pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for sequential in analyses {
+        for random in analyses {
+            findings.extend(random_against_sequential(sequential, random));
+        }
+    }
+    findings
+}
+
+/// The ratio of random to sequential throughput at each size that both runs measured on one
+/// target with the same settings; `None` when there is none.
+pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Option<Finding> {
+    let pairs = pairs(sequential, random);
+    let (first, last) = (pairs.first()?, pairs.last()?);
+    let what = match first.random.cell.read_percent {
+        100 => "read",
+        0 => "write",
+        _ => "mixed",
+    };
+    let mut text = format!(
+        "Random against sequential {what} throughput: {}",
+        first.at()
+    );
+    if pairs.len() > 1 {
+        text.push_str(&format!(
+            ", {}.{}",
+            last.at(),
+            from_where_it_is_cheap(&pairs)
+        ));
+    } else {
+        text.push('.');
+    }
+    Some(Finding {
+        rule: "random-against-sequential",
+        text,
+    })
+}
+
+/// Two cells that differ in the pattern only.
+struct Pair<'a> {
+    sequential: &'a CellAnalysis,
+    random: &'a CellAnalysis,
+    ratio: Ratio,
+}
+
+/// The pairs of two runs on one target, in ascending order of I/O size.
+fn pairs<'a>(sequential: &'a Analysis, random: &'a Analysis) -> Vec<Pair<'a>> {
+    if sequential.target != random.target {
+        return Vec::new();
+    }
+    let pair = |random: &'a CellAnalysis| {
+        let mut candidates = sequential.cells.iter();
+        let sequential = candidates.find(|s| differ_in_pattern_only(s, random))?;
+        let (a, b) = (random.throughput?, sequential.throughput?);
+        Some(Pair {
+            sequential,
+            random,
+            ratio: Ratio::of(&a, &b)?,
+        })
+    };
+    let mut pairs: Vec<Pair<'a>> = random.cells.iter().filter_map(pair).collect();
+    pairs.sort_by_key(|pair| pair.random.cell.bs_bytes);
+    pairs
+}
+
+fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> bool {
+    let (s, r) = (&sequential.cell, &random.cell);
+    (s.pattern.as_str(), r.pattern.as_str()) == ("seq", "rand")
+        && (s.bs_bytes, s.threads, s.depth, s.read_percent)
+            == (r.bs_bytes, r.threads, r.depth, r.read_percent)
+        && (&s.backend, &s.sync, &s.cache, &s.region_bytes)
+            == (&r.backend, &r.sync, &r.cache, &r.region_bytes)
+}
+
+/// Only a size from which the cost stays small is worth a sentence.
+fn from_where_it_is_cheap(pairs: &[Pair<'_>]) -> String {
+    let costly = pairs.iter().rposition(|pair| pair.ratio.value < PLATEAU);
+    let cheap_from = costly.map_or(0, |last| last + 1);
+    match pairs.get(cheap_from) {
+        Some(_) if cheap_from == 0 => {
+            " Random reaches 95 % of sequential or more at every size.".to_owned()
+        }
+        Some(pair) => format!(
+            " From {} on random reaches 95 % of sequential or more.",
+            format_size(pair.random.cell.bs_bytes)
+        ),
+        None => " Random stays below 95 % of sequential up to the largest size.".to_owned(),
+    }
+}
+
+impl Pair<'_> {
+    fn at(&self) -> String {
+        let mb_s = |c: &CellAnalysis| {
+            let median = c.throughput.map_or(0.0, |t| t.median);
+            Response::Throughput.format(median)
+        };
+        format!(
+            "{} at {} ({} against {}{})",
+            self.ratio,
+            format_size(self.random.cell.bs_bytes),
+            mb_s(self.random),
+            mb_s(self.sequential),
+            self.origins(),
+        )
+    }
+
+    /// Where the bytes of both came from, unless it was the device for both.
+    fn origins(&self) -> String {
+        let (random, sequential) = (origin(self.random), origin(self.sequential));
+        if random == sequential {
+            return random;
+        }
+        let named = |text: String| {
+            if text.is_empty() {
+                " [device]".to_owned()
+            } else {
+                text
+            }
+        };
+        format!("; random{}, sequential{}", named(random), named(sequential))
+    }
+}
