@@ -1,0 +1,199 @@
+//! The command line's words. Nothing here does work.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  iolab study                       all six micro-benchmarks here, in about two minutes
+  iolab study /mnt/disk --suite micro
+                                    the full grids on another disk, in about 40 minutes
+  iolab run read-random --set bs=4k,64k,1M --threads 4
+                                    one question, asked your way
+  iolab run read-size /dev/sdb      a block device, read only
+  iolab table iolab-results/*.iolab what was found, again
+  iolab export FILE --format csv    one row per sample, for pandas, R or DuckDB
+
+TARGET is a directory (a scratch file is made in it and removed at the end), a file or a block
+device; the current directory when it is left out. Files and devices are only read unless
+--destroy-data is given. Run files go to iolab-results/ and are never overwritten.
+
+Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 bytes per
+second. A bare time is in seconds.
+
+Exit codes: 0 done; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 130 interrupted.";
+
+/// A laboratory for storage I/O: asks how storage behaves, repeats until the answer is precise,
+/// and says where every byte came from.
+#[derive(Debug, Parser)]
+#[command(name = "iolab", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a suite of experiments and say what was found: the main job
+    Study(Study),
+    /// Run one experiment
+    Run(Run),
+    /// List experiments, suites and settings
+    List(List),
+    /// Print the TOML of an experiment or suite, ready to copy and change
+    Show(Show),
+    /// Show what run files hold: per cell the median, its interval, where the bytes came from
+    Table(Table),
+    /// Finish a run that was interrupted
+    Resume(Resume),
+    /// Write every sample, or every latency bucket, for other programs
+    Export(Export),
+}
+
+/// What changes an experiment. Each short form is the same as a --set.
+#[derive(Debug, Args)]
+pub(crate) struct Changes {
+    /// Set or sweep a setting: bs=4k,64k,1M; see 'iolab list --settings'
+    #[arg(long = "set", value_name = "NAME=VALUE[,VALUE]")]
+    pub(crate) sets: Vec<String>,
+    /// Past the page cache with O_DIRECT (cache=direct), and nothing else
+    #[arg(long, conflicts_with = "buffered")]
+    pub(crate) direct: bool,
+    /// Through the page cache, dropped before each trial (cache=cold)
+    #[arg(long)]
+    pub(crate) buffered: bool,
+    /// Bytes of the target to use (region)
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Workers (threads)
+    #[arg(long, value_name = "N[,N]")]
+    pub(crate) threads: Option<String>,
+    /// Outstanding requests per worker (depth); above 1 needs --set backend=io_uring or libaio
+    #[arg(long, value_name = "N[,N]")]
+    pub(crate) depth: Option<String>,
+    /// Longest duration of one trial (time)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time: Option<String>,
+    /// Repeat until the median is known to this share, for example 0.05
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) precision: Option<String>,
+    /// Time for all measuring
+    #[arg(long, value_name = "TIME")]
+    pub(crate) budget: Option<String>,
+    /// Seed of the order of trials, of offsets and of data; a new one each time by default
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConsentOption {
+    /// Allow writing to an existing file or device: what it holds is LOST. One that carries a
+    /// file system or partition table needs its name too: --destroy-data=ext4
+    #[arg(
+        long,
+        value_name = "SIGNATURE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub(crate) destroy_data: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Study {
+    /// Directory, file or block device
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// Name of a built-in suite (quick, micro) or a TOML file
+    #[arg(long, value_name = "NAME", default_value = "quick")]
+    pub(crate) suite: String,
+    /// Folder of the run files
+    #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Name of a built-in experiment ('iolab list') or a TOML file
+    pub(crate) experiment: String,
+    /// Directory, file or block device
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// The run file; a new name in iolab-results/ by default
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// List every setting with its default
+    #[arg(long)]
+    pub(crate) settings: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Name of an experiment or suite, or a TOML file
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Table {
+    /// Run files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
+    pub(crate) format: TableFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// A table, a chart and the findings
+    Text,
+    /// One row per cell
+    Csv,
+    /// One object per cell
+    Json,
+    /// A Markdown table
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The run file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Run files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How it is written
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+    /// Write latency buckets instead: one row per bucket of each sample
+    #[arg(long)]
+    pub(crate) histogram: bool,
+    /// Write to a new file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Comma-separated, with a header line
+    Csv,
+    /// An array of objects
+    Json,
+}

@@ -1,0 +1,66 @@
+//! `iolab list`: the built-in experiments and suites, and every setting.
+
+use std::io::Write;
+
+use iolab_lab::experiment::{BUILTIN, Experiment};
+use iolab_lab::settings::{CellSpec, SETTINGS};
+use iolab_lab::suite::{BUILTIN_SUITES, Suite};
+use iolab_lab::units::format_duration;
+
+use crate::arguments::List;
+use crate::exit::Outcome;
+use crate::output;
+
+/// Writes the list to stdout.
+pub(crate) fn list(options: &List) -> Outcome {
+    let mut to = output::open(None)?;
+    if options.settings {
+        settings(&mut to)?;
+    } else {
+        experiments(&mut to)?;
+    }
+    Ok(to.flush()?)
+}
+
+fn experiments(to: &mut dyn Write) -> Outcome {
+    writeln!(to, "Experiments (iolab run NAME, iolab show NAME):")?;
+    for (name, _) in BUILTIN {
+        let experiment = Experiment::find(name)?;
+        let cells = experiment.cell_count();
+        let budget = format_duration(experiment.design.budget);
+        writeln!(
+            to,
+            "  {name:<14} {} ({cells} cells, {budget})",
+            experiment.question
+        )?;
+    }
+    writeln!(to, "\nSuites (iolab study --suite NAME, iolab show NAME):")?;
+    for (name, _) in BUILTIN_SUITES {
+        writeln!(to, "  {name:<14} {}", Suite::find(name)?.about)?;
+    }
+    Ok(())
+}
+
+fn settings(to: &mut dyn Write) -> Outcome {
+    let defaults = CellSpec::default();
+    writeln!(
+        to,
+        "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE):\n"
+    )?;
+    for setting in &SETTINGS {
+        let mut about = setting.doc.to_owned();
+        if !setting.aliases.is_empty() {
+            about.push_str(&format!("; also called {}", setting.aliases.join(", ")));
+        }
+        let default = Some(setting.get(&defaults)).filter(|d| !d.is_empty());
+        if let Some(default) = default {
+            about.push_str(&format!(" [default: {default}]"));
+        }
+        writeln!(to, "  {:<12} {about}", setting.name)?;
+    }
+    writeln!(
+        to,
+        "\nAlso with one value each: trials_min, trials_max, precision, budget."
+    )?;
+    Ok(())
+}

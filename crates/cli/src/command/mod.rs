@@ -1,0 +1,35 @@
+//! One file per command.
+
+mod export;
+mod list;
+mod resume;
+mod run;
+mod show;
+mod study;
+mod table;
+
+use std::path::Path;
+
+use iolab_lab::Result;
+use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::runfile;
+
+use crate::arguments::Command;
+use crate::exit::Outcome;
+
+/// Carries a command out.
+pub(crate) fn carry_out(command: Command) -> Outcome {
+    match command {
+        Command::Study(options) => study::study(&options),
+        Command::Run(options) => run::run(&options),
+        Command::List(options) => list::list(&options),
+        Command::Show(options) => show::show(&options),
+        Command::Table(options) => table::table(&options),
+        Command::Resume(options) => resume::resume(&options),
+        Command::Export(options) => export::export(&options),
+    }
+}
+
+fn read_analysis(path: &Path) -> Result<Analysis> {
+    runfile::read(path).map(|record| analyse(&record))
+}

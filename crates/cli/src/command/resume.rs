@@ -1,0 +1,43 @@
+//! `iolab resume`: the rest of a run that was cut off.
+
+use std::io::Write;
+use std::path::Path;
+
+use iolab_engine::target::{Need, Size};
+use iolab_lab::record::RunStatus;
+use iolab_lab::{runfile, runner};
+
+use crate::arguments::Resume;
+use crate::bench::Bench;
+use crate::command::{read_analysis, run::kept};
+use crate::exit::Outcome;
+use crate::output::{self, note};
+use crate::progress::Display;
+
+/// Prepares the target as the run had it and finishes the plan.
+pub(crate) fn resume(options: &Resume) -> Outcome {
+    let record = runfile::read(&options.file)?;
+    if record.run.status == RunStatus::Done {
+        note(format_args!(
+            "note: the plan of {} is carried out already",
+            options.file.display()
+        ));
+    } else {
+        let writes = record.cells.iter().any(|cell| cell.read_percent < 100);
+        let need = Need {
+            size: Size::Exactly(record.run.target_bytes),
+            write: writes,
+            consent: options.consent.consent(),
+        };
+        let bench = Bench::open(Path::new(&record.run.target), &need)?;
+        bench.fill(record.run.seed)?;
+        let mut display = Display::new(&record.experiment.name);
+        let finished = runner::resume(&options.file, bench.setup(), &mut display);
+        drop(display);
+        bench.close()?;
+        finished.inspect_err(|_| kept(&options.file))?;
+    }
+    let mut to = output::open(None)?;
+    output::report(&read_analysis(&options.file)?, &mut to)?;
+    Ok(to.flush()?)
+}

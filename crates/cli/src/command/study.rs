@@ -1,0 +1,179 @@
+//! `iolab study`: a suite on one target, within one budget, and what follows from all of it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use iolab_engine::target::{Consent, Need, Size};
+use iolab_lab::analysis::Analysis;
+use iolab_lab::experiment::Experiment;
+use iolab_lab::findings::cross_findings;
+use iolab_lab::suite::Suite;
+use iolab_lab::units::parse_duration;
+use iolab_lab::{Error, Result, runfile, runner};
+
+use crate::arguments::Study;
+use crate::bench::{Bench, make_folder};
+use crate::changes::name_of;
+use crate::command::{read_analysis, run::kept};
+use crate::exit::Outcome;
+use crate::output::{self, note};
+use crate::progress::Display;
+
+/// Runs all experiments of the suite and says what was found.
+pub(crate) fn study(options: &Study) -> Outcome {
+    let (mut experiments, budget) = plan(options)?;
+    let need = need_of_all(&experiments, options)?;
+    let bench = Bench::open(&options.target, &need)?;
+    if !options.changes.has("cache") {
+        bench.settle_cache(&mut experiments)?;
+    }
+    for experiment in &experiments {
+        runner::check(experiment, bench.target())?;
+    }
+    make_folder(&options.output)?;
+    let seed = options.changes.seed();
+    bench.fill(seed)?;
+    let measured = measure(&mut experiments, seed, budget, &bench, &options.output);
+    bench.close()?;
+    let (analyses, paths) = measured?;
+    let mut to = output::open(None)?;
+    writeln!(to, "All together\n")?;
+    output::sentences(&cross_findings(&analyses), output::style(), &mut to)?;
+    writeln!(to, "\nRun files:")?;
+    for path in &paths {
+        writeln!(to, "  {}", path.display())?;
+    }
+    Ok(to.flush()?)
+}
+
+/// The suite's experiments with the user's changes, and the budget for all of them.
+fn plan(options: &Study) -> Result<(Vec<Experiment>, Duration)> {
+    let suite = Suite::find(&options.suite)?;
+    let consent = options.changes.consent.consent();
+    let read_only = consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
+    let mut left_out = Vec::new();
+    let mut experiments = Vec::new();
+    for mut experiment in suite.experiments {
+        // A budget asked for is the suite's; this one only says how large the experiment's share is.
+        let share = experiment.design.budget;
+        let note_of_sizes = options.changes.apply(&mut experiment, &options.target)?;
+        experiment.design.budget = share;
+        if read_only && runner::need(&experiment, consent.clone(), false)?.write {
+            left_out.push(experiment.name);
+            continue;
+        }
+        if let Some(text) = note_of_sizes {
+            note(format_args!("note: {text}"));
+        }
+        experiments.push(experiment);
+    }
+    if experiments.is_empty() {
+        return Err(Error::refused(format!(
+            "every experiment of suite {} writes, and {} exists already",
+            suite.name,
+            options.target.display()
+        ))
+        .hint("give a directory, or allow the loss of its data with --destroy-data"));
+    }
+    if !left_out.is_empty() {
+        note(format_args!(
+            "note: {} is no directory and is only read; left out: {} (--destroy-data allows to overwrite it)",
+            options.target.display(),
+            left_out.join(", ")
+        ));
+    }
+    let sets = options.changes.sets();
+    let asked = sets.iter().rev().find(|set| name_of(set) == "budget");
+    let budget = match asked.and_then(|set| set.split_once('=')) {
+        Some((_, value)) => parse_duration(value)?,
+        None => suite.budget,
+    };
+    Ok((experiments, budget))
+}
+
+/// What all experiments together need of their one target.
+fn need_of_all(experiments: &[Experiment], options: &Study) -> Result<Need> {
+    let consent = options.changes.consent.consent();
+    let exact = options.changes.has("region");
+    let mut all = Need {
+        size: Size::AtMost { most: 0, least: 0 },
+        write: false,
+        consent: consent.clone(),
+    };
+    let (mut most, mut least) = (0, 0);
+    for experiment in experiments {
+        let need = runner::need(experiment, consent.clone(), exact)?;
+        let (its_most, its_least) = match need.size {
+            Size::Exactly(bytes) => (bytes, bytes),
+            Size::AtMost { most, least } => (most, least),
+        };
+        most = most.max(its_most);
+        least = least.max(its_least);
+        all.write |= need.write;
+    }
+    all.size = if exact {
+        Size::Exactly(most)
+    } else {
+        Size::AtMost { most, least }
+    };
+    Ok(all)
+}
+
+/// Runs the experiments one after the other and reports each when it is done.
+fn measure(
+    experiments: &mut [Experiment],
+    seed: u64,
+    budget: Duration,
+    bench: &Bench,
+    folder: &Path,
+) -> Outcome<(Vec<Analysis>, Vec<PathBuf>)> {
+    let began = Instant::now();
+    let weights: Vec<Duration> = experiments.iter().map(|e| e.design.budget).collect();
+    let count = experiments.len();
+    let (mut analyses, mut paths) = (Vec::new(), Vec::new());
+    for (i, experiment) in experiments.iter_mut().enumerate() {
+        // What earlier experiments left over goes to the later ones, by their shares.
+        let left = budget.saturating_sub(began.elapsed());
+        experiment.design.budget = share(left, &weights[i..]);
+        let path = runfile::unique_path(folder, &experiment.name);
+        let mut display = Display::new(&format!("{}/{count} {}", i + 1, experiment.name));
+        let own_seed = seed.wrapping_add(i as u64);
+        runner::run(experiment, own_seed, &path, bench.setup(), &mut display)
+            .inspect_err(|_| kept(&path))?;
+        drop(display);
+        let analysis = read_analysis(&path)?;
+        let mut to = output::open(None)?;
+        writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
+        output::report(&analysis, &mut to)?;
+        writeln!(to, "\nrun file: {}\n", path.display())?;
+        to.flush()?;
+        analyses.push(analysis);
+        paths.push(path);
+    }
+    Ok((analyses, paths))
+}
+
+/// The first one's share of `left`; never nothing, so that it is measured at least once.
+fn share(left: Duration, weights: &[Duration]) -> Duration {
+    let all: Duration = weights.iter().sum();
+    let first = weights.first().copied().unwrap_or_default();
+    let share = left.as_secs_f64() * first.as_secs_f64() / all.as_secs_f64().max(1e-9);
+    Duration::from_millis((share * 1e3) as u64).max(Duration::from_millis(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_shared_by_weight() {
+        let seconds = Duration::from_secs;
+        assert_eq!(share(seconds(60), &[seconds(1), seconds(2)]), seconds(20));
+        assert_eq!(share(seconds(60), &[seconds(7)]), seconds(60));
+        assert_eq!(
+            share(Duration::ZERO, &[seconds(7)]),
+            Duration::from_millis(1)
+        );
+    }
+}

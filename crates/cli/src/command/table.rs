@@ -1,0 +1,41 @@
+//! `iolab table`: what run files hold.
+
+use std::io::Write;
+
+use iolab_lab::Result;
+use iolab_lab::analysis::Analysis;
+use iolab_lab::findings::cross_findings;
+use iolab_report::tidy::Format;
+use iolab_report::{export, table as tables};
+
+use crate::arguments::{Table, TableFormat};
+use crate::command::read_analysis;
+use crate::exit::Outcome;
+use crate::output;
+
+/// Writes the tables to stdout.
+pub(crate) fn table(options: &Table) -> Outcome {
+    let analyses: Vec<Analysis> = options
+        .files
+        .iter()
+        .map(|path| read_analysis(path))
+        .collect::<Result<_>>()?;
+    let mut to = output::open(None)?;
+    match options.format {
+        TableFormat::Csv => export::cells(&analyses, Format::Csv, &mut to)?,
+        TableFormat::Json => export::cells(&analyses, Format::Json, &mut to)?,
+        TableFormat::Markdown => {
+            for analysis in &analyses {
+                writeln!(to, "{}", tables::markdown(analysis))?;
+            }
+        }
+        TableFormat::Text => {
+            for analysis in &analyses {
+                output::report(analysis, &mut to)?;
+                writeln!(to)?;
+            }
+            output::sentences(&cross_findings(&analyses), output::style(), &mut to)?;
+        }
+    }
+    Ok(to.flush()?)
+}

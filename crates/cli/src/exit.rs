@@ -1,0 +1,64 @@
+//! How a command ends: its exit code and its last words.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use iolab_lab::{Error, Kind};
+
+use crate::output::harmless;
+
+/// Why a command did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something that the user must be told.
+    Told(Error),
+    /// Whoever read our output wants no more of it; that is no failure of ours.
+    BrokenPipe,
+}
+
+/// Result of a command.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Told(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Errors of writing the output; everything else that can fail has an [`Error`] of its own.
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::BrokenPipe;
+        }
+        Failure::Told(
+            Error::failed(format!("cannot write the output: {error}"))
+                .hint("check that there is space left where it goes"),
+        )
+    }
+}
+
+/// Says the last words and gives the exit code that `iolab --help` documents.
+pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Told(error)) => {
+            tell(&error);
+            ExitCode::from(match error.kind() {
+                Kind::Failed => 1,
+                Kind::Usage => 2,
+                Kind::Refused => 3,
+                Kind::Interrupted => 130,
+            })
+        }
+    }
+}
+
+fn tell(error: &Error) {
+    let mut stderr = io::stderr().lock();
+    // With no way left to say it, the exit code alone must do.
+    let _ = writeln!(stderr, "error: {}", harmless(error.message()));
+    if let Some(remedy) = error.remedy() {
+        let _ = writeln!(stderr, "  {}", harmless(remedy));
+    }
+}

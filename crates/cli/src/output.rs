@@ -1,0 +1,143 @@
+//! What is written to stdout and stderr, and how wide.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+use iolab_lab::analysis::Analysis;
+use iolab_lab::findings::{Finding, findings};
+use iolab_lab::{Error, Result};
+use iolab_report::chart::{Style, chart};
+use iolab_report::plain::plain;
+use iolab_report::table;
+
+use crate::exit::Outcome;
+
+/// Columns assumed where there is no terminal to ask.
+const WIDTH_ELSEWHERE: u16 = 100;
+/// Wider lines than this are hard to read along.
+const WIDTH_MAX: u16 = 200;
+
+/// Tells the user something on stderr.
+pub(crate) fn note(text: impl Display) {
+    // A closed stderr is no reason to stop measuring.
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(&text.to_string()));
+}
+
+/// The text with its own line breaks kept and everything else that could steer a terminal made visible.
+pub(crate) fn harmless(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(plain).collect();
+    lines.join("\n")
+}
+
+/// How charts and tables are to be drawn on stdout.
+pub(crate) fn style() -> Style {
+    Style {
+        width: width(),
+        ascii: is_ascii_only(),
+    }
+}
+
+fn width() -> u16 {
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let stdout = io::stdout();
+    let terminal = || {
+        let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
+        (stdout.is_terminal() && size.ws_col > 0).then_some(size.ws_col)
+    };
+    asked
+        .or_else(terminal)
+        .unwrap_or(WIDTH_ELSEWHERE)
+        .clamp(table::WIDTH_MIN, WIDTH_MAX)
+}
+
+/// Whether the user's terminal or locale says that it knows ASCII only. Where neither says anything,
+/// Unicode is taken to work.
+pub(crate) fn is_ascii_only() -> bool {
+    if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        return true;
+    }
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(std::env::var_os)
+        .find(|value| !value.is_empty());
+    locale.is_some_and(|value| {
+        let value = value.to_string_lossy().to_ascii_lowercase();
+        !value.contains("utf-8") && !value.contains("utf8")
+    })
+}
+
+/// Writes the question, the table, the chart and the findings of one run.
+pub(crate) fn report(analysis: &Analysis, to: &mut dyn Write) -> Outcome {
+    let style = style();
+    writeln!(to, "{}\n", plain(&analysis.question))?;
+    write!(to, "{}", table::text(analysis, style.width))?;
+    writeln!(to, "\n{}", chart(analysis, &style))?;
+    sentences(&findings(analysis), style, to)
+}
+
+/// Writes findings as paragraphs that fit the width.
+pub(crate) fn sentences(findings: &[Finding], style: Style, to: &mut dyn Write) -> Outcome {
+    for finding in findings {
+        let text = plain(&finding.text);
+        for (i, line) in wrap(&text, usize::from(style.width) - 2).iter().enumerate() {
+            writeln!(to, "{}{line}", if i == 0 { "- " } else { "  " })?;
+        }
+    }
+    Ok(())
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Where a command's data goes: a new file, or stdout.
+///
+/// # Errors
+/// Of kind refused when the file is there already.
+pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
+    let Some(path) = path else {
+        return Ok(Box::new(BufWriter::new(io::stdout().lock())));
+    };
+    match File::create_new(path) {
+        Ok(file) => Ok(Box::new(BufWriter::new(file))),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
+        Err(error) => Err(
+            Error::usage(format!("cannot create {}: {error}", path.display()))
+                .hint("name a file in a folder that can be written"),
+        ),
+    }
+}
+
+/// The refusal to overwrite a result.
+pub(crate) fn exists(path: &Path) -> Error {
+    Error::refused(format!("{} exists already", path.display()))
+        .hint("results are never overwritten: choose another name with -o, or remove it yourself")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        assert_eq!(wrap("a bb ccc dddd", 6), ["a bb", "ccc", "dddd"]);
+        assert_eq!(wrap("averylongword x", 4), ["averylongword", "x"]);
+    }
+
+    #[test]
+    fn line_breaks_are_kept_and_escapes_are_not() {
+        assert_eq!(harmless("a\n\u{1b}[31mb"), "a\n\\u{1b}[31mb");
+    }
+}

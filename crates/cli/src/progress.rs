@@ -1,0 +1,107 @@
+//! How far a run has come: a bar with the time left on a terminal, plain lines elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use iolab_lab::runner::{Observer, Progress};
+use iolab_report::plain::plain;
+
+use crate::output;
+
+/// Time between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows the progress of one experiment, or of filling the scratch file.
+pub(crate) struct Display {
+    name: String,
+    bar: Option<ProgressBar>,
+    last_line: Instant,
+}
+
+impl Display {
+    /// Starts to show the progress of what `name` says.
+    pub(crate) fn new(name: &str) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let bar = (std::io::stderr().is_terminal() && !dumb).then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let chars = if output::is_ascii_only() {
+                "=> "
+            } else {
+                "█▉▊▋▌▍▎▏ "
+            };
+            // The template is a constant that is known to parse; without it the bar is merely plainer.
+            let style = ProgressStyle::with_template("{prefix} {bar:24} {percent:>3} % {wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style.progress_chars(chars));
+            bar.set_prefix(name.to_owned());
+            bar
+        });
+        if bar.is_none() {
+            output::note(format_args!("{name}: started"));
+        }
+        Self {
+            name: name.to_owned(),
+            bar,
+            last_line: Instant::now(),
+        }
+    }
+
+    /// Shows that `done` of `total` bytes of the scratch file are written.
+    pub(crate) fn filled(&mut self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+            bar.set_position(done);
+            bar.set_message(format!("{} of {} MiB", done >> 20, total >> 20));
+        } else if self.line_is_due() {
+            let line = format!("{}: {} of {} MiB", self.name, done >> 20, total >> 20);
+            output::note(line);
+        }
+    }
+
+    fn line_is_due(&mut self) -> bool {
+        let due = self.last_line.elapsed() >= LINE_EVERY;
+        if due {
+            self.last_line = Instant::now();
+        }
+        due
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Display {
+    fn trial_starts(&mut self, _cell: &str) {}
+
+    fn trial_done(&mut self, progress: Progress) {
+        let left = progress.left.map_or(String::new(), |left| {
+            format!(", about {} s left", left.as_secs_f64().ceil())
+        });
+        let trials = format!(
+            "{} of {} trials{left}",
+            progress.trials_done, progress.trials_expected
+        );
+        if let Some(bar) = &self.bar {
+            bar.set_length(progress.trials_expected);
+            bar.set_position(progress.trials_done);
+            bar.set_message(trials);
+        } else if self.line_is_due() {
+            output::note(format_args!("{}: {trials}", self.name));
+        }
+    }
+
+    fn note(&mut self, message: &str) {
+        let line = format!("note: {}", plain(message));
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::note(line)),
+            None => output::note(line),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Runs that are cut off: nothing measured is lost, nothing is left behind, and the plan can be finished.
+
+mod support;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use support::{Done, entries, exported, folder, iolab, run, sample_count, wait_for_samples};
+
+/// Two cells with a warm-up and six trials each: 14 samples, about three seconds.
+const SAMPLES: i64 = 14;
+const SLOW: [&str; 18] = [
+    "run",
+    "read-size",
+    "data",
+    "-o",
+    "r.iolab",
+    "--set",
+    "bs=4k,64k",
+    "--set",
+    "trials_min=6",
+    "--set",
+    "trials_max=6",
+    "--size",
+    "4MiB",
+    "--time",
+    "200ms",
+    "--budget",
+    "60s",
+    "--buffered",
+];
+
+/// Starts the slow run and waits until it has measured something.
+fn started(folder: &Path) -> Child {
+    std::fs::create_dir(folder.join("data")).unwrap();
+    let child = iolab(folder, &SLOW)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_samples(&folder.join("r.iolab"), 3);
+    child
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+fn resumed_is_whole(folder: &Path) {
+    run(folder, &["resume", "r.iolab"]).expect(0);
+    let rows = exported(folder, "r.iolab");
+    assert_eq!(rows.len() as i64, SAMPLES);
+    let places: HashSet<(u64, u64)> = rows
+        .iter()
+        .map(|r| (r["cell"].as_u64().unwrap(), r["block"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(places.len() as i64, SAMPLES, "no trial is made twice");
+    assert!(
+        entries(&folder.join("data")).is_empty(),
+        "no scratch file is left"
+    );
+    let shown = run(folder, &["table", "r.iolab"]).expect(0).stdout;
+    assert!(!shown.contains("unfinished"), "{shown}");
+}
+
+#[test]
+fn an_interrupted_run_cleans_up_and_can_be_finished() {
+    for which in [Signal::INT, Signal::TERM] {
+        let folder = folder();
+        let child = started(folder.path());
+        signal(&child, which);
+        // A second one, of an impatient user, must not cut the cleaning short.
+        signal(&child, which);
+        let done = Done::from(child.wait_with_output().unwrap()).expect(130);
+        assert!(
+            done.stderr.contains("iolab resume r.iolab"),
+            "{}",
+            done.stderr
+        );
+        assert!(
+            entries(&folder.path().join("data")).is_empty(),
+            "the scratch file is removed"
+        );
+        let measured = sample_count(&folder.path().join("r.iolab")).unwrap();
+        assert!((3..SAMPLES).contains(&measured), "{measured}");
+        let shown = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
+        assert!(shown.contains("interrupted"), "{shown}");
+        resumed_is_whole(folder.path());
+    }
+}
+
+#[test]
+fn a_killed_run_loses_only_the_trial_in_flight() {
+    let folder = folder();
+    let mut child = started(folder.path());
+    let before = sample_count(&folder.path().join("r.iolab")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(
+        entries(&folder.path().join("data")).len(),
+        1,
+        "SIGKILL leaves a scratch file"
+    );
+    let shown = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
+    assert!(shown.contains("unfinished"), "{shown}");
+    assert!(exported(folder.path(), "r.iolab").len() as i64 >= before);
+    resumed_is_whole(folder.path());
+}

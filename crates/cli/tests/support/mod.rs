@@ -1,0 +1,140 @@
+//! Runs the binary in a folder of its own on a real file system.
+
+#![allow(dead_code, reason = "each test crate uses its share")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A run that is over in a moment.
+pub(crate) const TINY: [&str; 10] = [
+    "--set",
+    "bs=4k,64k",
+    "--size",
+    "4MiB",
+    "--time",
+    "10ms",
+    "--budget",
+    "1s",
+    "--seed",
+    "7",
+];
+
+/// A folder to work in, removed at the end.
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for the test")
+}
+
+/// The binary, in a folder, with nothing of the tester's environment that changes its output.
+pub(crate) fn iolab(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("iolab"));
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .env("COLUMNS", "100")
+        .env("LC_ALL", "C.UTF-8")
+        .env("TERM", "xterm");
+    command
+}
+
+/// What a run of the binary left.
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Done {
+    /// Fails the test unless the exit code is this one.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        let Done { stdout, stderr, .. } = &self;
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout:\n{stdout}\nstderr:\n{stderr}"
+        );
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        self
+    }
+}
+
+impl From<Output> for Done {
+    fn from(output: Output) -> Self {
+        Done {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8 on stdout"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8 on stderr"),
+        }
+    }
+}
+
+/// Runs the binary to its end.
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Done {
+    iolab(folder, arguments)
+        .output()
+        .expect("the binary starts")
+        .into()
+}
+
+/// Runs an experiment in a moment, with further arguments.
+pub(crate) fn run_tiny(folder: &Path, experiment: &str, more: &[&str]) -> Done {
+    let arguments = [&["run", experiment], more, &TINY[..]].concat();
+    run(folder, &arguments)
+}
+
+/// Names of everything in a folder, sorted.
+pub(crate) fn entries(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder can be read");
+    let mut names: Vec<String> = entries
+        .map(|e| {
+            e.expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// The run files below `iolab-results`, sorted.
+pub(crate) fn run_files(folder: &Path) -> Vec<PathBuf> {
+    let results = folder.join("iolab-results");
+    entries(&results)
+        .into_iter()
+        .filter(|name| name.ends_with(".iolab"))
+        .map(|name| results.join(name))
+        .collect()
+}
+
+/// Samples in a run file, which may be in the middle of being written.
+pub(crate) fn sample_count(file: &Path) -> Option<i64> {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let db = rusqlite::Connection::open_with_flags(file, flags).ok()?;
+    db.query_row("SELECT count(*) FROM sample", [], |row| row.get(0))
+        .ok()
+}
+
+/// Waits until a run file has this many samples.
+#[track_caller]
+pub(crate) fn wait_for_samples(file: &Path, count: i64) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while sample_count(file).is_none_or(|n| n < count) {
+        assert!(
+            Instant::now() < deadline,
+            "no {count} samples within a minute"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The rows that `export --format json` gives.
+pub(crate) fn exported(folder: &Path, file: &str) -> Vec<serde_json::Value> {
+    let done = run(folder, &["export", file, "--format", "json"]).expect(0);
+    let rows: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+    rows.as_array().expect("an array").clone()
+}
