@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Need, Target};
+use iolab_engine::target::{Need, Target, TargetKind};
 use iolab_lab::experiment::Experiment;
 use iolab_lab::runner::{Setup, wants_direct};
 use iolab_lab::{Error, Result};
@@ -78,10 +78,18 @@ impl Bench {
     /// # Errors
     /// When a write fails, or the user interrupts.
     pub(crate) fn fill(&self, seed: u64) -> Result<()> {
+        if self.target.kind() != TargetKind::Scratch {
+            return Ok(());
+        }
         let total = self.target.size();
         let mut display = Display::new("filling the scratch file");
         let mut progress = |done| display.filled(done, total);
         self.target.fill(seed, &self.stop, &mut progress)
+    }
+
+    /// Shows the progress of a run here, without what was told about the target already.
+    pub(crate) fn display(&self, name: &str) -> Display {
+        Display::new(name).without(self.target.notes())
     }
 
     /// What the runner needs.

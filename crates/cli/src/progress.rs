@@ -18,6 +18,7 @@ pub(crate) struct Display {
     name: String,
     bar: Option<ProgressBar>,
     last_line: Instant,
+    told: Vec<String>,
 }
 
 impl Display {
@@ -25,7 +26,7 @@ impl Display {
     pub(crate) fn new(name: &str) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let bar = (std::io::stderr().is_terminal() && !dumb).then(|| {
-            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
             let chars = if output::is_ascii_only() {
                 "=> "
             } else {
@@ -45,15 +46,22 @@ impl Display {
             name: name.to_owned(),
             bar,
             last_line: Instant::now(),
+            told: Vec::new(),
         }
+    }
+
+    /// Leaves out these notes: the user has seen them.
+    pub(crate) fn without(mut self, told: &[String]) -> Self {
+        self.told = told.to_vec();
+        self
     }
 
     /// Shows that `done` of `total` bytes of the scratch file are written.
     pub(crate) fn filled(&mut self, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
             bar.set_length(total);
-            bar.set_position(done);
             bar.set_message(format!("{} of {} MiB", done >> 20, total >> 20));
+            bar.set_position(done);
         } else if self.line_is_due() {
             let line = format!("{}: {} of {} MiB", self.name, done >> 20, total >> 20);
             output::note(line);
@@ -78,8 +86,6 @@ impl Drop for Display {
 }
 
 impl Observer for Display {
-    fn trial_starts(&mut self, _cell: &str) {}
-
     fn trial_done(&mut self, progress: Progress) {
         let left = progress.left.map_or(String::new(), |left| {
             format!(", about {} s left", left.as_secs_f64().ceil())
@@ -90,14 +96,17 @@ impl Observer for Display {
         );
         if let Some(bar) = &self.bar {
             bar.set_length(progress.trials_expected);
-            bar.set_position(progress.trials_done);
             bar.set_message(trials);
+            bar.set_position(progress.trials_done);
         } else if self.line_is_due() {
             output::note(format_args!("{}: {trials}", self.name));
         }
     }
 
     fn note(&mut self, message: &str) {
+        if self.told.iter().any(|told| told == message) {
+            return;
+        }
         let line = format!("note: {}", plain(message));
         match &self.bar {
             Some(bar) => bar.suspend(|| output::note(line)),

@@ -131,6 +131,12 @@ fn zeros_are_never_called_a_device() {
     let folder = folder();
     let done = run_tiny(folder.path(), "read-size", &["/dev/zero", "-o", "z.iolab"]).expect(0);
     assert!(done.stdout.contains("not-storage"), "{}", done.stdout);
+    assert_eq!(
+        done.stderr.matches("not storage").count(),
+        1,
+        "{}",
+        done.stderr
+    );
     assert!(
         done.stdout.contains("All cells came not from storage"),
         "{}",

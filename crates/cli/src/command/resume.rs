@@ -12,7 +12,6 @@ use crate::bench::Bench;
 use crate::command::{read_analysis, run::kept};
 use crate::exit::Outcome;
 use crate::output::{self, note};
-use crate::progress::Display;
 
 /// Prepares the target as the run had it and finishes the plan.
 pub(crate) fn resume(options: &Resume) -> Outcome {
@@ -31,7 +30,7 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
         };
         let bench = Bench::open(Path::new(&record.run.target), &need)?;
         bench.fill(record.run.seed)?;
-        let mut display = Display::new(&record.experiment.name);
+        let mut display = bench.display(&record.experiment.name);
         let finished = runner::resume(&options.file, bench.setup(), &mut display);
         drop(display);
         bench.close()?;

@@ -11,7 +11,6 @@ use crate::bench::{Bench, make_folder};
 use crate::command::read_analysis;
 use crate::exit::Outcome;
 use crate::output::{self, note};
-use crate::progress::Display;
 
 /// Folder of run files that nobody named.
 const FOLDER: &str = "iolab-results";
@@ -38,7 +37,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
     let path = path_of(options.output.as_deref(), &experiment)?;
     let seed = changes.seed();
     bench.fill(seed)?;
-    let mut display = Display::new(&experiment.name);
+    let mut display = bench.display(&experiment.name);
     let finished = runner::run(&experiment, seed, &path, bench.setup(), &mut display);
     drop(display);
     bench.close()?;

@@ -18,7 +18,6 @@ use crate::changes::name_of;
 use crate::command::{read_analysis, run::kept};
 use crate::exit::Outcome;
 use crate::output::{self, note};
-use crate::progress::Display;
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
@@ -78,7 +77,7 @@ fn plan(options: &Study) -> Result<(Vec<Experiment>, Duration)> {
     }
     if !left_out.is_empty() {
         note(format_args!(
-            "note: {} is no directory and is only read; left out: {} (--destroy-data allows to overwrite it)",
+            "note: {} is only read; left out: {} (--destroy-data lets iolab overwrite a file or a block device)",
             options.target.display(),
             left_out.join(", ")
         ));
@@ -137,7 +136,7 @@ fn measure(
         let left = budget.saturating_sub(began.elapsed());
         experiment.design.budget = share(left, &weights[i..]);
         let path = runfile::unique_path(folder, &experiment.name);
-        let mut display = Display::new(&format!("{}/{count} {}", i + 1, experiment.name));
+        let mut display = bench.display(&format!("{}/{count} {}", i + 1, experiment.name));
         let own_seed = seed.wrapping_add(i as u64);
         runner::run(experiment, own_seed, &path, bench.setup(), &mut display)
             .inspect_err(|_| kept(&path))?;
