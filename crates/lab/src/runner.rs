@@ -140,7 +140,8 @@ pub fn run(
         observer,
     );
     for note in setup.target.notes() {
-        session.event("note", None, note)?;
+        // Whoever opened the target has told it.
+        session.keep("note", None, note)?;
     }
     session.warn_about_time()?;
     let mut engine = Engine {
@@ -184,7 +185,6 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
     session.take_over(&record);
     session.event(
         "resume",
-        None,
         &format!("resumed after {} samples", record.samples.len()),
     )?;
     session.note_changes(
@@ -298,7 +298,7 @@ impl<'a> Session<'a> {
             }
         }
         if let (Err(error), RunStatus::Failed) = (&result, status) {
-            self.event("error", None, &error.to_string())?;
+            self.keep("error", None, &error.to_string())?;
         }
         let path = self.file.path().to_owned();
         let trials = self.trials;
@@ -395,13 +395,16 @@ impl<'a> Session<'a> {
         let cells = self.cells.len() as u64;
         let done = self.done.len() as u64;
         let in_block = (cells - done % cells) % cells;
-        let blocks = u64::from(self.repetition.blocks_left());
-        let left = in_block + cells * blocks.saturating_sub(u64::from(in_block > 0));
         let per_trial = self
             .repetition
             .spent()
             .checked_div(done.max(1) as u32)
             .unwrap_or_default();
+        let block = self.repetition.block_estimate(per_trial);
+        let blocks = u64::from(self.repetition.blocks_left(block));
+        // In the warm-up block every measured block is still to come; later the one under way is counted.
+        let under_way = u64::from(in_block > 0 && done > cells);
+        let left = in_block + cells * blocks.saturating_sub(under_way);
         Progress {
             trials_done: done,
             trials_expected: done + left,
@@ -433,15 +436,18 @@ impl<'a> Session<'a> {
             self.cells[id].spec.trial.batch = batch;
             self.cells[id].spec.batch_auto = false;
             self.file.set_batch(id as i64, &batch.to_string())?;
-            self.event("choice", Some(id), &numbers)?;
+            self.keep("choice", Some(id), &numbers)?;
         }
         Ok(())
     }
 
-    fn event(&mut self, kind: &str, cell: Option<usize>, message: &str) -> Result<()> {
-        if kind != "choice" && kind != "error" {
-            self.observer.note(message);
-        }
+    /// Tells the user, and keeps it in the file.
+    fn event(&mut self, kind: &str, message: &str) -> Result<()> {
+        self.observer.note(message);
+        self.keep(kind, None, message)
+    }
+
+    fn keep(&mut self, kind: &str, cell: Option<usize>, message: &str) -> Result<()> {
         self.file.add_event(&Event {
             at_utc: now_utc(),
             kind: kind.to_owned(),
@@ -466,7 +472,6 @@ impl<'a> Session<'a> {
         }
         self.event(
             "warning",
-            None,
             &format!(
                 "{} cells with {} measured trials each may take {}, the budget is {}: cells may end with fewer; raise --budget or lower --time",
                 self.cells.len(),
@@ -496,7 +501,7 @@ impl<'a> Session<'a> {
             if let Some(earlier) = earlier.filter(|earlier| *earlier != value) {
                 let message =
                     format!("{key} was {earlier} and is {value} since the run was resumed");
-                self.event("warning", None, &message)?;
+                self.event("warning", &message)?;
             }
         }
         Ok(())

@@ -98,18 +98,27 @@ impl Repetition {
         }
     }
 
-    /// Blocks that can still come, for the estimate of the time left: what the budget has room for, within the bounds.
-    pub(super) fn blocks_left(&self) -> u32 {
+    /// Blocks that can still come when each takes `block`, the one under way included: as many as the budget has
+    /// room for; while trials are lacking, one more may run over it.
+    pub(super) fn blocks_left(&self, block: Duration) -> u32 {
         let done = self.values.iter().map(Vec::len).min().unwrap_or(0) as u32;
-        let room = if self.block.is_zero() {
-            self.design.trials_max
-        } else {
-            let left = self.design.budget.saturating_sub(self.spent);
-            (left.as_secs_f64() / self.block.as_secs_f64()) as u32
-        };
-        let needed = self.design.trials_min.saturating_sub(done);
-        room.max(needed)
+        let left = self.design.budget.saturating_sub(self.spent);
+        let room = left.as_secs_f64() / block.as_secs_f64().max(1e-9);
+        let lacking = self.design.trials_min.saturating_sub(done);
+        let blocks = (room as u32).max(lacking.min(room.ceil() as u32));
+        let granted = u32::from(done == 0);
+        blocks
+            .max(granted)
             .min(self.design.trials_max.saturating_sub(done))
+    }
+
+    /// What a block takes, as far as is known; `trial` is the mean of the trials so far.
+    pub(super) fn block_estimate(&self, trial: Duration) -> Duration {
+        if self.block.is_zero() {
+            trial.saturating_mul(self.values.len() as u32)
+        } else {
+            self.block
+        }
     }
 }
 
@@ -187,7 +196,9 @@ mod tests {
             None,
             "the next block is too long, but trials_min wants it"
         );
-        assert_eq!(r.blocks_left(), 4);
+        assert_eq!(r.blocks_left(Duration::from_secs(60)), 1);
+        assert_eq!(r.blocks_left(Duration::from_secs(15)), 3);
+        assert_eq!(r.blocks_left(Duration::from_secs(4)), 8);
         block(&mut r, &[1.0], 60);
         assert_eq!(r.ends(), Some(Ended::Budget));
     }
