@@ -6,7 +6,7 @@ pub use random::{cross_findings, random_against_sequential};
 
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
 use crate::cells::label;
-use crate::curve::{Curve, by_size};
+use crate::curve::{Curve, Point, by_size};
 use crate::quantity::format_percent;
 use crate::record::{RunStatus, ServedBy};
 use crate::units::format_size;
@@ -146,73 +146,42 @@ pub fn plateau(analysis: &Analysis) -> Vec<Finding> {
     if analysis.response != Response::Throughput {
         return Vec::new();
     }
-    let sentence = |curve: Curve| {
-        let best = curve.best(analysis.response)?;
-        let floor = PLATEAU * best.summary.median;
-        let (first, last) = curve.run_around(best.size, |p| p.summary.median >= floor)?;
-        let (start, end) = (curve.points.get(first)?, curve.points.get(last)?);
-        let response = analysis.response;
-        let mut text = if last + 1 == curve.points.len() && first == 0 {
-            format!(
-                "All sizes from {} to {}{} reach throughput within 5 % of the best, {}{}: the curve does not bend.",
-                format_size(start.size),
-                format_size(end.size),
-                curve.place(),
-                best.with_interval(response),
-                origin(best.cell),
-            )
-        } else {
-            let range = if first == last {
-                format!("Only {} reaches", format_size(start.size))
-            } else if last + 1 == curve.points.len() {
-                format!("From {} on throughput stays", format_size(start.size))
-            } else {
-                format!(
-                    "From {} to {} throughput stays",
-                    format_size(start.size),
-                    format_size(end.size)
-                )
-            };
-            format!(
-                "{range} within 5 % of the best{}, {}{}.",
-                curve.place(),
-                best.with_interval(response),
-                origin(best.cell),
-            )
-        };
-        if let Some(below) = first.checked_sub(1).and_then(|i| curve.points.get(i)) {
-            text.push_str(&format!(
-                " Below, it falls: {} at {}",
-                below.with_interval(response),
-                format_size(below.size)
-            ));
-            if first > 1 {
-                let least = curve.points.first()?;
-                text.push_str(&format!(
-                    ", {} at {}",
-                    least.with_interval(response),
-                    format_size(least.size)
-                ));
-            }
-            text.push('.');
-        }
-        if let Some(above) = curve.points.get(last + 1) {
-            text.push_str(&format!(
-                " Above, it falls again: {} at {}.",
-                above.with_interval(response),
-                format_size(above.size)
-            ));
-        }
-        Some(Finding {
-            rule: "plateau",
-            text,
-        })
-    };
     best_curve(analysis)
-        .filter(|c| c.factor == "bs" && c.points.len() >= 3)
-        .and_then(sentence)
-        .into_iter()
-        .collect()
+        .filter(|curve| curve.factor == "bs" && curve.points.len() >= 3)
+        .and_then(|curve| bend(&curve))
+        .map_or_else(Vec::new, |text| one("plateau", text))
+}
+
+fn bend(curve: &Curve<'_>) -> Option<String> {
+    let response = Response::Throughput;
+    let best = curve.best(response)?;
+    let floor = PLATEAU * best.summary.median;
+    let (first, last) = curve.run_around(best.size, |p| p.summary.median >= floor)?;
+    let (start, end) = (curve.points.get(first)?, curve.points.get(last)?);
+    let (start, end) = (format_size(start.size), format_size(end.size));
+    let reaches_end = last + 1 == curve.points.len();
+    let range = match (first, reaches_end) {
+        (0, true) => format!("At all sizes, {start} to {end}, throughput is"),
+        _ if first == last => format!("Only at {start} throughput is"),
+        (_, true) => format!("From {start} on throughput stays"),
+        (_, false) => format!("From {start} to {end} throughput stays"),
+    };
+    let mut text = format!(
+        "{range} within 5 % of the best{}, {}.",
+        curve.place(),
+        at(best, response)
+    );
+    if let Some(below) = first.checked_sub(1).and_then(|i| curve.points.get(i)) {
+        text.push_str(&format!(" Below, it falls: {}", at(below, response)));
+        if let Some(least) = curve.points.first().filter(|_| first > 1) {
+            text.push_str(&format!(", {}", at(least, response)));
+        }
+        text.push('.');
+    }
+    if let Some(above) = curve.points.get(last + 1) {
+        text.push_str(&format!(" Above, it falls again: {}.", at(above, response)));
+    }
+    Some(text)
 }
 
 /// What skipping costs: the least skip against the one with the lowest throughput.
@@ -234,13 +203,10 @@ pub fn cost_of_skipping(analysis: &Analysis) -> Vec<Finding> {
             "No cost of larger skips can be told"
         };
         let text = format!(
-            "{verdict}{}: {} at skip {}, {} at skip {}, the lowest of the others; ratio {ratio}{}.",
+            "{verdict}{}: {} with the least skip, {} with the slowest; ratio {ratio}.",
             curve.place(),
-            least.with_interval(analysis.response),
-            format_size(least.size),
-            worst.with_interval(analysis.response),
-            format_size(worst.size),
-            origin(worst.cell),
+            at(least, analysis.response),
+            at(worst, analysis.response),
         );
         Some(Finding {
             rule: "cost-of-skipping",
@@ -327,6 +293,16 @@ fn best_curve(analysis: &Analysis) -> Option<Curve<'_>> {
         .into_iter()
         .rev()
         .max_by(|a, b| worth(a).total_cmp(&worth(b)))
+}
+
+/// A point in words: value, interval, size, and where the bytes came from unless it was the device.
+fn at(point: &Point<'_>, response: Response) -> String {
+    format!(
+        "{} at {}{}",
+        point.with_interval(response),
+        format_size(point.size),
+        origin(point.cell)
+    )
 }
 
 /// Says in brackets where the bytes came from, unless it was the device.
