@@ -137,6 +137,8 @@ pub enum Flag {
     NotStorage,
     /// iolab or the CPU, not the storage, may have set the number.
     ToolBound,
+    /// A time stamp costs more than 1 % of the median request.
+    ClockCost,
     /// Too few trials for an interval, or fewer than the experiment asks for.
     FewTrials,
     /// A trial failed.
@@ -151,6 +153,7 @@ impl fmt::Display for Flag {
             Flag::PageCache => "page cache",
             Flag::NotStorage => "not storage",
             Flag::ToolBound => "tool-bound",
+            Flag::ClockCost => "clock cost",
             Flag::FewTrials => "few trials",
             Flag::Errors => "errors",
             Flag::ShortTransfers => "short transfers",
@@ -241,6 +244,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         response,
         trials_min: record.experiment.trials_min as usize,
         floor_ns: record.run.floor_ns,
+        clock_cost_ns: record.run.clock_cost_ns,
         cpus: record
             .environment
             .iter()
@@ -273,6 +277,7 @@ struct Context {
     response: Response,
     trials_min: usize,
     floor_ns: f64,
+    clock_cost_ns: f64,
     cpus: Option<u32>,
 }
 
@@ -317,6 +322,7 @@ impl Context {
             ),
             (Flag::NotStorage, served(ServedBy::NotStorage)),
             (Flag::ToolBound, self.is_tool_bound(cell, ok)),
+            (Flag::ClockCost, self.clock_shows(cell)),
             (
                 Flag::FewTrials,
                 cell.n < self.trials_min
@@ -332,6 +338,12 @@ impl Context {
             .into_iter()
             .filter_map(|(flag, raised)| raised.then_some(flag))
             .collect()
+    }
+
+    /// One stamp, which is what a request takes at depth 1, shows in its latency.
+    fn clock_shows(&self, cell: &CellAnalysis) -> bool {
+        let median = cell.latency_p50.map(|summary| summary.median);
+        median.is_some_and(|ns| self.clock_cost_ns > 0.01 * ns)
     }
 
     /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell

@@ -119,6 +119,16 @@ fn a_cell_near_the_floor_is_tool_bound() {
 }
 
 #[test]
+fn a_clock_that_shows_in_the_latency_is_flagged() {
+    // 68 us a request: one per cent are 680 ns.
+    let mut record = one_cell(&around(60.0));
+    record.run.clock_cost_ns = 600.0;
+    assert_eq!(only_cell(&record).flags, []);
+    record.run.clock_cost_ns = 800.0;
+    assert_eq!(only_cell(&record).flags, [Flag::ClockCost]);
+}
+
+#[test]
 fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
     let mut record = one_cell(&around(100.0));
     for sample in &mut record.samples {
