@@ -40,10 +40,10 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     Ok(cells)
 }
 
-/// How a cell is called in messages: `bs=4KiB, depth=8`.
+/// How a cell is called in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
 pub fn label(factors: &[String], levels: &[String]) -> String {
     if factors.is_empty() {
-        return "the only cell".to_owned();
+        return "every trial".to_owned();
     }
     let parts: Vec<String> = factors
         .iter()

@@ -91,19 +91,18 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
             .hint("write seconds (30) or a number with a unit: 100us, 250ms, 1.5s, 2min, 1h")
     };
     let trimmed = text.trim();
-    if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
-        return trimmed
-            .parse::<f64>()
-            .ok()
-            .and_then(|s| Duration::try_from_secs_f64(s).ok())
-            .filter(|d| *d < Duration::from_secs(366 * 86_400))
-            .ok_or_else(wrong);
+    let duration = if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        let seconds: f64 = trimmed.parse().map_err(|_| wrong())?;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    } else {
+        let signed: jiff::SignedDuration = trimmed.parse().map_err(|_| wrong())?;
+        Duration::try_from(signed).map_err(|_| wrong())?
+    };
+    if duration < Duration::from_secs(366 * 86_400) {
+        Ok(duration)
+    } else {
+        Err(Error::usage(format!("'{text}' is longer than a year")).hint("choose a shorter time"))
     }
-    let signed: jiff::SignedDuration = trimmed.parse().map_err(|_| wrong())?;
-    Duration::try_from(signed)
-        .ok()
-        .filter(|d| *d < Duration::from_secs(366 * 86_400))
-        .ok_or_else(wrong)
 }
 
 /// Writes a duration with one unit and at most three digits after the point: `250ms`, `1.5s`, `2min`.

@@ -48,7 +48,7 @@ impl<W: Write> TidyWriter<W> {
         let output = match format {
             Format::Csv => {
                 let mut csv = csv::Writer::from_writer(to);
-                csv.write_record(&header)?;
+                csv.write_record(&header).map_err(io_error)?;
                 Output::Csv(Box::new(csv))
             }
             Format::Json => Output::Json { to, rows: 0 },
@@ -66,7 +66,7 @@ impl<W: Write> TidyWriter<W> {
             .iter()
             .map(|name| row.iter().find(|(n, _)| n == name).map(|(_, v)| v));
         match &mut self.output {
-            Output::Csv(csv) => csv.write_record(values.map(csv_text))?,
+            Output::Csv(csv) => csv.write_record(values.map(csv_text)).map_err(io_error)?,
             Output::Json { to, rows } => {
                 to.write_all(if *rows == 0 { b"[\n" } else { b",\n" })?;
                 let fields = self.header.iter().zip(values);
@@ -106,6 +106,14 @@ pub(crate) fn json_object<'a>(
     to.write_all(b"}")
 }
 
+/// The crate's own conversion loses the kind of the error, and with it a closed pipe.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
 fn csv_text(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -136,6 +144,28 @@ pub(crate) fn header_of<'a>(rows: impl IntoIterator<Item = &'a [Field]>) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_stays_one() {
+        let long = "x".repeat(1 << 20);
+        for format in [Format::Csv, Format::Json] {
+            let mut writer = TidyWriter::new(Closed, format, vec!["a".to_owned()]).unwrap();
+            let error = writer.row(&[text("a", &long)]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        }
+    }
 
     fn written(format: Format, rows: &[Vec<Field>]) -> String {
         let mut bytes = Vec::new();
