@@ -101,10 +101,7 @@ pub fn best_size(analysis: &Analysis) -> Vec<Finding> {
             .points
             .iter()
             .filter(|p| p.size != best.size)
-            .filter(|p| match (interval, p.summary.median_interval) {
-                (Some(a), Some(b)) => a.overlaps(&b),
-                _ => false,
-            })
+            .filter(|p| overlap(p, best))
             .map(|p| format_size(p.size))
             .collect();
         let word = if response == Response::Latency {
@@ -141,7 +138,8 @@ pub fn best_size(analysis: &Analysis) -> Vec<Finding> {
         .collect()
 }
 
-/// Where the curve bends: the sizes around the best that stay within 5 % of it, and the fall below them.
+/// Where the curve bends: the sizes around the best that stay within 5 % of it or whose intervals overlap its
+/// interval, and the fall below them.
 pub fn plateau(analysis: &Analysis) -> Vec<Finding> {
     if analysis.response != Response::Throughput {
         return Vec::new();
@@ -156,7 +154,8 @@ fn bend(curve: &Curve<'_>) -> Option<String> {
     let response = Response::Throughput;
     let best = curve.best(response)?;
     let floor = PLATEAU * best.summary.median;
-    let (first, last) = curve.run_around(best.size, |p| p.summary.median >= floor)?;
+    let near = |p: &Point<'_>| p.summary.median >= floor;
+    let (first, last) = curve.run_around(best.size, |p| near(p) || overlap(p, best))?;
     let (start, end) = (curve.points.get(first)?, curve.points.get(last)?);
     let (start, end) = (format_size(start.size), format_size(end.size));
     let reaches_end = last + 1 == curve.points.len();
@@ -166,10 +165,16 @@ fn bend(curve: &Curve<'_>) -> Option<String> {
         (_, true) => format!("From {start} on throughput stays"),
         (_, false) => format!("From {start} to {end} throughput stays"),
     };
+    let undecided = if curve.points[first..=last].iter().all(near) {
+        ""
+    } else {
+        " or cannot be told from it"
+    };
     let mut text = format!(
-        "{range} within 5 % of the best{}, {}.",
+        "{range} within 5 % of the best{}, {}{}{undecided}.",
         curve.place(),
-        at(best, response)
+        response.format(best.summary.median),
+        origin(best.cell),
     );
     if let Some(below) = first.checked_sub(1).and_then(|i| curve.points.get(i)) {
         text.push_str(&format!(" Below, it falls: {}", at(below, response)));
@@ -182,6 +187,12 @@ fn bend(curve: &Curve<'_>) -> Option<String> {
         text.push_str(&format!(" Above, it falls again: {}.", at(above, response)));
     }
     Some(text)
+}
+
+/// Whether the 95 % intervals of two medians have a value in common.
+fn overlap(a: &Point<'_>, b: &Point<'_>) -> bool {
+    let intervals = a.summary.median_interval.zip(b.summary.median_interval);
+    intervals.is_some_and(|(a, b)| a.overlaps(&b))
 }
 
 /// What skipping costs: the least skip against the one with the lowest throughput.

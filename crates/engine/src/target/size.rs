@@ -42,25 +42,26 @@ impl Size {
                     .hint("give a file with data, or a directory for a scratch file"),
             );
         }
-        let has = human(length);
+        let has = exactly(length);
         match self {
-            Size::Exactly(bytes) if bytes > length => Err(Error::usage(format!(
-                "{place} has {has} ({length} bytes), {} ({bytes} bytes) are wanted",
-                human(bytes)
-            ))
-            .hint(format!(
-                "choose --size {length} or less; iolab never extends a file"
-            ))),
+            Size::Exactly(bytes) if bytes > length => {
+                Err(
+                    Error::usage(format!("{place} has {has}, {} are wanted", exactly(bytes))).hint(
+                        format!("choose --size {length} or less; iolab never extends a file"),
+                    ),
+                )
+            }
             Size::Exactly(bytes) => Ok((bytes, None)),
             Size::AtMost { least, .. } if length < least => Err(Error::usage(format!(
-                "{place} has {has} ({length} bytes), at least {} are needed",
+                "{place} has {has}, at least {} are needed",
                 human(least)
             ))
             .hint("choose a larger file or device, or a directory for a scratch file")),
             Size::AtMost { most, .. } if most > length => Ok((
                 length,
                 Some(format!(
-                    "{place} has {has}: that much is used instead of {}",
+                    "{place} has {}: that much is used instead of {}",
+                    human(length),
                     human(most)
                 )),
             )),
@@ -117,6 +118,15 @@ pub(super) fn check_process_limit(length: u64) -> Result<()> {
         ))
         .hint("raise it with `ulimit -f unlimited`, or choose a smaller --size")),
         _ => Ok(()),
+    }
+}
+
+/// A size as people say it, with all its bytes: `1.50 MiB (1572864 bytes)`.
+fn exactly(bytes: u64) -> String {
+    if bytes < 1024 {
+        human(bytes)
+    } else {
+        format!("{} ({bytes} bytes)", human(bytes))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What random access costs against sequential: a rule over two runs.
 
-use super::{Finding, PLATEAU, origin};
+use super::{Finding, origin};
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::curve::Ratio;
 use crate::units::format_size;
@@ -31,11 +31,7 @@ pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Op
         first.at()
     );
     if pairs.len() > 1 {
-        text.push_str(&format!(
-            ", {}.{}",
-            last.at(),
-            from_where_it_is_cheap(&pairs)
-        ));
+        text.push_str(&format!(", {}.{}", last.at(), where_it_costs(&pairs)));
     } else {
         text.push('.');
     }
@@ -81,19 +77,21 @@ fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> b
             == (&r.backend, &r.sync, &r.cache, &r.region_bytes)
 }
 
-/// Only a size from which the cost stays small is worth a sentence.
-fn from_where_it_is_cheap(pairs: &[Pair<'_>]) -> String {
-    let costly = pairs.iter().rposition(|pair| pair.ratio.value < PLATEAU);
-    let cheap_from = costly.map_or(0, |last| last + 1);
-    match pairs.get(cheap_from) {
-        Some(_) if cheap_from == 0 => {
-            " Random reaches 95 % of sequential or more at every size.".to_owned()
-        }
-        Some(pair) => format!(
-            " From {} on random reaches 95 % of sequential or more.",
-            format_size(pair.random.cell.bs_bytes)
+/// The sizes at which the whole range of the ratio lies below 1; what remains shows no cost, which does not
+/// mean that there is none.
+fn where_it_costs(pairs: &[Pair<'_>]) -> String {
+    let slower: Vec<String> = pairs
+        .iter()
+        .filter(|pair| pair.ratio.high < 1.0)
+        .map(|pair| format_size(pair.random.cell.bs_bytes))
+        .collect();
+    match slower.len() {
+        0 => " At no size can a cost of random access be told.".to_owned(),
+        n if n == pairs.len() => " Random is slower at every size.".to_owned(),
+        _ => format!(
+            " Random is slower at {}; at the other sizes no cost can be told.",
+            slower.join(", ")
         ),
-        None => " Random stays below 95 % of sequential up to the largest size.".to_owned(),
     }
 }
 
