@@ -168,7 +168,7 @@ fn bend(curve: &Curve<'_>) -> Option<String> {
     let undecided = if curve.points[first..=last].iter().all(near) {
         ""
     } else {
-        " or cannot be told from it"
+        ", or cannot be told from it"
     };
     let mut text = format!(
         "{range} within 5 % of the best{}, {}{}{undecided}.",
