@@ -301,9 +301,7 @@ impl Context {
             latency_p50,
             response,
             latency: latency(&ok),
-            cpu_ns_per_request: median_of(&ok, |s| {
-                per_request((s.user_ns + s.system_ns) as f64, s)
-            }),
+            cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
             served: served(&ok),
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
             flags: Vec::new(),
@@ -358,7 +356,7 @@ impl Context {
             .map_or(cell.cell.threads, |n| n.min(cell.cell.threads));
         let polls = ok.iter().any(|s| s.effective.contains("poll"));
         let cpu_share = median_of(ok, |s| {
-            let cpu = (s.user_ns + s.system_ns) as f64;
+            let cpu = s.cpu_ns() as f64;
             (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))
         });
         near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))

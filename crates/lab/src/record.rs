@@ -1,6 +1,8 @@
 //! What a run file holds, as plain values: the common ground of the writer (runner), the
 //! reader (analysis) and everything that prints.
 
+pub use iolab_engine::counters::{Counters, DeviceStat, ProcessIo, ResourceUse};
+
 /// Schema version this build writes; a file with a greater one is refused.
 pub const SCHEMA_VERSION: i64 = 1;
 
@@ -203,34 +205,8 @@ pub struct Sample {
     pub clock_drift_ppm: f64,
     /// Seed of this trial.
     pub seed: u64,
-    /// CPU in user mode, ns.
-    pub user_ns: u64,
-    /// CPU in the kernel, ns.
-    pub system_ns: u64,
-    /// Page faults without I/O.
-    pub minor_faults: u64,
-    /// Page faults with I/O.
-    pub major_faults: u64,
-    /// Voluntary context switches.
-    pub voluntary_switches: u64,
-    /// Involuntary context switches.
-    pub involuntary_switches: u64,
-    /// `/proc/self/io` read_bytes.
-    pub process_read_bytes: Option<u64>,
-    /// `/proc/self/io` write_bytes.
-    pub process_write_bytes: Option<u64>,
-    /// Device: read requests.
-    pub device_read_ios: Option<u64>,
-    /// Device: bytes read.
-    pub device_read_bytes: Option<u64>,
-    /// Device: write requests.
-    pub device_write_ios: Option<u64>,
-    /// Device: bytes written.
-    pub device_write_bytes: Option<u64>,
-    /// Device: flushes.
-    pub device_flush_ios: Option<u64>,
-    /// Device: time with requests in flight, ms.
-    pub device_busy_ms: Option<u64>,
+    /// What the kernel counted over the timed span.
+    pub counters: Counters,
     /// Settings in force, where they can differ from those asked (`fixed_file,fixed_buffers,...; note`).
     pub effective: String,
     /// Where the bytes came from.
@@ -286,6 +262,42 @@ impl Sample {
     /// Requests per second over the full span.
     pub fn iops(&self) -> f64 {
         self.requests() as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+
+    /// CPU time, user and system together, ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.counters.usage.user_ns + self.counters.usage.system_ns
+    }
+
+    /// Everything the kernel counted, named as run files and exports name it; what the system does not offer is `None`.
+    pub fn counts(&self) -> [(&'static str, Option<u64>); 20] {
+        let Counters {
+            usage,
+            process_io: process,
+            device,
+        } = self.counters;
+        [
+            ("user_ns", Some(usage.user_ns)),
+            ("system_ns", Some(usage.system_ns)),
+            ("minor_faults", Some(usage.minor_faults)),
+            ("major_faults", Some(usage.major_faults)),
+            ("voluntary_switches", Some(usage.voluntary_switches)),
+            ("involuntary_switches", Some(usage.involuntary_switches)),
+            ("process_rchar_bytes", process.map(|p| p.rchar)),
+            ("process_wchar_bytes", process.map(|p| p.wchar)),
+            ("process_read_calls", process.map(|p| p.syscr)),
+            ("process_write_calls", process.map(|p| p.syscw)),
+            ("process_read_bytes", process.map(|p| p.read_bytes)),
+            ("process_write_bytes", process.map(|p| p.write_bytes)),
+            ("device_read_ios", device.map(|d| d.read_ios)),
+            ("device_read_merges", device.map(|d| d.read_merges)),
+            ("device_read_bytes", device.map(|d| d.read_bytes)),
+            ("device_write_ios", device.map(|d| d.write_ios)),
+            ("device_write_merges", device.map(|d| d.write_merges)),
+            ("device_write_bytes", device.map(|d| d.write_bytes)),
+            ("device_flush_ios", device.map(|d| d.flush_ios)),
+            ("device_busy_ms", device.map(|d| d.busy_ms)),
+        ]
     }
 
     /// Median service time, ns; of the direction with more requests when both occur.

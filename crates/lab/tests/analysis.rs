@@ -132,7 +132,7 @@ fn a_clock_that_shows_in_the_latency_is_flagged() {
 fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
     let mut record = one_cell(&around(100.0));
     for sample in &mut record.samples {
-        sample.user_ns = sample.elapsed_ns * 95 / 100;
+        sample.counters.usage.user_ns = sample.elapsed_ns * 95 / 100;
     }
     assert_eq!(only_cell(&record).flags, [Flag::ToolBound]);
     for sample in &mut record.samples {
@@ -146,7 +146,7 @@ fn many_threads_on_few_cpus_are_short_of_cpu() {
     let mut record = record("read-size", &["threads"]);
     add_cell(&mut record, &["threads=48"], &around(100.0));
     for sample in &mut record.samples {
-        sample.user_ns = sample.elapsed_ns * 19 / 10;
+        sample.counters.usage.user_ns = sample.elapsed_ns * 19 / 10;
     }
     assert_eq!(
         only_cell(&record).flags,

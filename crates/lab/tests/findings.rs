@@ -321,7 +321,9 @@ fn random_is_held_against_sequential() {
         "{found}"
     );
     assert!(
-        found.ends_with("Random is slower at 4KiB, 64KiB, 256KiB; at the other sizes no cost can be told."),
+        found.ends_with(
+            "Random is slower at 4KiB, 64KiB, 256KiB; at the other sizes no cost can be told."
+        ),
         "{found}"
     );
 }

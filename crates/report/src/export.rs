@@ -235,26 +235,18 @@ fn direction_fields(name: &str, direction: &Direction) -> Vec<Field> {
 }
 
 fn evidence_fields(sample: &Sample) -> Vec<Field> {
-    vec![
-        field("user_ns", sample.user_ns),
-        field("system_ns", sample.system_ns),
-        field("minor_faults", sample.minor_faults),
-        field("major_faults", sample.major_faults),
-        field("voluntary_switches", sample.voluntary_switches),
-        field("involuntary_switches", sample.involuntary_switches),
-        field("process_read_bytes", sample.process_read_bytes),
-        field("process_write_bytes", sample.process_write_bytes),
-        field("device_read_ios", sample.device_read_ios),
-        field("device_read_bytes", sample.device_read_bytes),
-        field("device_write_ios", sample.device_write_ios),
-        field("device_write_bytes", sample.device_write_bytes),
-        field("device_flush_ios", sample.device_flush_ios),
-        field("device_busy_ms", sample.device_busy_ms),
+    let mut fields: Vec<Field> = sample
+        .counts()
+        .into_iter()
+        .map(|(name, value)| field(name, value))
+        .collect();
+    fields.extend([
         text("effective", &sample.effective),
         text("served_by", name(sample.verdict.served_by)),
         field("device_fraction", sample.verdict.device_fraction),
         text("served_by_reason", &sample.verdict.reason),
-    ]
+    ]);
+    fields
 }
 
 fn optional_text(name: &str, value: Option<&str>) -> Field {

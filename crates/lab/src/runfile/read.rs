@@ -12,7 +12,8 @@ use rusqlite::{Connection, Row};
 use super::fault::{damaged, fault};
 use super::names;
 use crate::record::{
-    Cell, Direction, Event, ExperimentRecord, LatencySummary, Run, RunRecord, Sample, Verdict,
+    Cell, Counters, DeviceStat, Direction, Event, ExperimentRecord, LatencySummary, ProcessIo,
+    ResourceUse, Run, RunRecord, Sample, Verdict,
 };
 
 /// Most samples that are read: what the greatest plan would give, and more than memory likes.
@@ -296,22 +297,49 @@ fn sample(row: &Fields<'_, '_>) -> Result<Sample> {
         wall_ns: row.int("wall_ns")?,
         clock_drift_ppm: row.real_or_nan("clock_drift_ppm")?,
         seed: row.int("seed")?,
-        user_ns: row.int("user_ns")?,
-        system_ns: row.int("system_ns")?,
-        minor_faults: row.int("minor_faults")?,
-        major_faults: row.int("major_faults")?,
-        voluntary_switches: row.int("voluntary_switches")?,
-        involuntary_switches: row.int("involuntary_switches")?,
-        process_read_bytes: row.optional_int("process_read_bytes")?,
-        process_write_bytes: row.optional_int("process_write_bytes")?,
-        device_read_ios: row.optional_int("device_read_ios")?,
-        device_read_bytes: row.optional_int("device_read_bytes")?,
-        device_write_ios: row.optional_int("device_write_ios")?,
-        device_write_bytes: row.optional_int("device_write_bytes")?,
-        device_flush_ios: row.optional_int("device_flush_ios")?,
-        device_busy_ms: row.optional_int("device_busy_ms")?,
+        counters: counters(row)?,
         effective: row.text("effective")?,
         verdict: verdict(row)?,
+    })
+}
+
+/// An account is there as a whole or not at all.
+fn counters(row: &Fields<'_, '_>) -> Result<Counters> {
+    let process_io = match row.optional_int("process_read_bytes")? {
+        None => None,
+        Some(read_bytes) => Some(ProcessIo {
+            rchar: row.int("process_rchar_bytes")?,
+            wchar: row.int("process_wchar_bytes")?,
+            syscr: row.int("process_read_calls")?,
+            syscw: row.int("process_write_calls")?,
+            read_bytes,
+            write_bytes: row.int("process_write_bytes")?,
+        }),
+    };
+    let device = match row.optional_int("device_read_ios")? {
+        None => None,
+        Some(read_ios) => Some(DeviceStat {
+            read_ios,
+            read_merges: row.int("device_read_merges")?,
+            read_bytes: row.int("device_read_bytes")?,
+            write_ios: row.int("device_write_ios")?,
+            write_merges: row.int("device_write_merges")?,
+            write_bytes: row.int("device_write_bytes")?,
+            flush_ios: row.int("device_flush_ios")?,
+            busy_ms: row.int("device_busy_ms")?,
+        }),
+    };
+    Ok(Counters {
+        process_io,
+        device,
+        usage: ResourceUse {
+            user_ns: row.int("user_ns")?,
+            system_ns: row.int("system_ns")?,
+            minor_faults: row.int("minor_faults")?,
+            major_faults: row.int("major_faults")?,
+            voluntary_switches: row.int("voluntary_switches")?,
+            involuntary_switches: row.int("involuntary_switches")?,
+        },
     })
 }
 

@@ -5,7 +5,9 @@ use iolab_engine::Kind;
 use iolab_engine::histogram::new_latency_histogram;
 use proptest::prelude::*;
 
-use crate::record::{Direction, LatencySummary, ServedBy, Verdict};
+use crate::record::{
+    Counters, DeviceStat, Direction, LatencySummary, ProcessIo, ResourceUse, ServedBy, Verdict,
+};
 
 const BEGAN: &str = "2025-11-21T10:00:00Z";
 const ENDED: &str = "2025-11-21T10:02:00Z";
@@ -102,20 +104,34 @@ fn sample_row(cell: i64, block: u32) -> Sample {
         wall_ns: 3004,
         clock_drift_ppm: -1.5,
         seed: i64::MAX as u64,
-        user_ns: 4001,
-        system_ns: 4002,
-        minor_faults: 4003,
-        major_faults: 4004,
-        voluntary_switches: 4005,
-        involuntary_switches: 4006,
-        process_read_bytes: Some(5001),
-        process_write_bytes: Some(5002),
-        device_read_ios: Some(6001),
-        device_read_bytes: Some(6002),
-        device_write_ios: Some(6003),
-        device_write_bytes: Some(6004),
-        device_flush_ios: Some(6005),
-        device_busy_ms: Some(6006),
+        counters: Counters {
+            usage: ResourceUse {
+                user_ns: 4001,
+                system_ns: 4002,
+                minor_faults: 4003,
+                major_faults: 4004,
+                voluntary_switches: 4005,
+                involuntary_switches: 4006,
+            },
+            process_io: Some(ProcessIo {
+                rchar: 5001,
+                wchar: 5002,
+                syscr: 5003,
+                syscw: 5004,
+                read_bytes: 5005,
+                write_bytes: 5006,
+            }),
+            device: Some(DeviceStat {
+                read_ios: 6001,
+                read_merges: 6002,
+                read_bytes: 6003,
+                write_ios: 6004,
+                write_merges: 6005,
+                write_bytes: 6006,
+                flush_ios: 6007,
+                busy_ms: 6008,
+            }),
+        },
         effective: "fixed_file; no ring".to_owned(),
         verdict: Verdict {
             served_by: ServedBy::Mixed,
@@ -132,14 +148,7 @@ fn bare_sample(cell: i64, block: u32) -> Sample {
         reads: Direction::default(),
         failure: Some("pwrite of 4096 bytes at offset 0 failed".to_owned()),
         ended: "failed".to_owned(),
-        process_read_bytes: None,
-        process_write_bytes: None,
-        device_read_ios: None,
-        device_read_bytes: None,
-        device_write_ios: None,
-        device_write_bytes: None,
-        device_flush_ios: None,
-        device_busy_ms: None,
+        counters: Counters::default(),
         verdict: Verdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,

@@ -48,6 +48,12 @@ impl Row {
         }
     }
 
+    fn optional_ints(self, columns: impl IntoIterator<Item = (&'static str, Option<u64>)>) -> Self {
+        columns
+            .into_iter()
+            .fold(self, |row, (column, value)| row.optional_int(column, value))
+    }
+
     fn text(self, column: &'static str, value: &str) -> Self {
         self.put(column, value.to_owned())
     }
@@ -198,20 +204,7 @@ pub(super) fn sample(sample: &Sample) -> Row {
         .int("wall_ns", sample.wall_ns)
         .put("clock_drift_ppm", sample.clock_drift_ppm)
         .int("seed", sample.seed)
-        .int("user_ns", sample.user_ns)
-        .int("system_ns", sample.system_ns)
-        .int("minor_faults", sample.minor_faults)
-        .int("major_faults", sample.major_faults)
-        .int("voluntary_switches", sample.voluntary_switches)
-        .int("involuntary_switches", sample.involuntary_switches)
-        .optional_int("process_read_bytes", sample.process_read_bytes)
-        .optional_int("process_write_bytes", sample.process_write_bytes)
-        .optional_int("device_read_ios", sample.device_read_ios)
-        .optional_int("device_read_bytes", sample.device_read_bytes)
-        .optional_int("device_write_ios", sample.device_write_ios)
-        .optional_int("device_write_bytes", sample.device_write_bytes)
-        .optional_int("device_flush_ios", sample.device_flush_ios)
-        .optional_int("device_busy_ms", sample.device_busy_ms)
+        .optional_ints(sample.counts())
         .text("effective", &sample.effective)
         .text("served_by", crate::analysis::name(sample.verdict.served_by))
         .put("device_fraction", sample.verdict.device_fraction)

@@ -27,7 +27,6 @@ pub(super) fn sample(
     wall: Duration,
 ) -> Sample {
     let counters = &outcome.counters;
-    let (process, device) = (counters.process_io, counters.device);
     let verdict = judge(&Facts {
         does_io: spec.backend != Backend::Null,
         is_memory,
@@ -62,20 +61,7 @@ pub(super) fn sample(
         wall_ns: wall.as_nanos() as u64,
         clock_drift_ppm: outcome.clock_drift_ppm,
         seed: spec.seed,
-        user_ns: counters.usage.user_ns,
-        system_ns: counters.usage.system_ns,
-        minor_faults: counters.usage.minor_faults,
-        major_faults: counters.usage.major_faults,
-        voluntary_switches: counters.usage.voluntary_switches,
-        involuntary_switches: counters.usage.involuntary_switches,
-        process_read_bytes: process.map(|io| io.read_bytes),
-        process_write_bytes: process.map(|io| io.write_bytes),
-        device_read_ios: device.map(|stat| stat.read_ios),
-        device_read_bytes: device.map(|stat| stat.read_bytes),
-        device_write_ios: device.map(|stat| stat.write_ios),
-        device_write_bytes: device.map(|stat| stat.write_bytes),
-        device_flush_ios: device.map(|stat| stat.flush_ios),
-        device_busy_ms: device.map(|stat| stat.busy_ms),
+        counters: *counters,
         effective: effective(outcome),
         verdict,
     }

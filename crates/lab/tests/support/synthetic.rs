@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test crate uses its share")]
 
 use iolab_lab::record::{
-    Cell, Direction, ExperimentRecord, LatencySummary, Run, RunRecord, RunStatus, Sample, ServedBy,
-    Verdict,
+    Cell, Counters, DeviceStat, Direction, ExperimentRecord, LatencySummary, ProcessIo,
+    ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, Verdict,
 };
 use iolab_lab::units::{format_size, parse_size};
 
@@ -142,20 +142,28 @@ pub(crate) fn add_trial(
         wall_ns: elapsed_ns + 1_000_000,
         clock_drift_ppm: 0.5,
         seed: 99,
-        user_ns: requests * 200,
-        system_ns: requests * 800,
-        minor_faults: 3,
-        major_faults: 0,
-        voluntary_switches: requests,
-        involuntary_switches: 2,
-        process_read_bytes: Some(bytes),
-        process_write_bytes: Some(0),
-        device_read_ios: Some(requests),
-        device_read_bytes: Some(bytes),
-        device_write_ios: Some(0),
-        device_write_bytes: Some(0),
-        device_flush_ios: Some(0),
-        device_busy_ms: Some(elapsed_ns / 1_000_000),
+        counters: Counters {
+            usage: ResourceUse {
+                user_ns: requests * 200,
+                system_ns: requests * 800,
+                minor_faults: 3,
+                major_faults: 0,
+                voluntary_switches: requests,
+                involuntary_switches: 2,
+            },
+            process_io: Some(ProcessIo {
+                rchar: bytes,
+                syscr: requests,
+                read_bytes: bytes,
+                ..ProcessIo::default()
+            }),
+            device: Some(DeviceStat {
+                read_ios: requests,
+                read_bytes: bytes,
+                busy_ms: elapsed_ns / 1_000_000,
+                ..DeviceStat::default()
+            }),
+        },
         effective: String::new(),
         verdict: Verdict {
             served_by: ServedBy::Device,
