@@ -24,6 +24,9 @@ second. A bare time is in seconds.
 
 Exit codes: 0 done; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 130 interrupted.";
 
+/// Run files hold signed integers; the experiments of a suite count upwards from the seed.
+const SEED_MAX: u64 = (1 << 63) - 1_000;
+
 /// A laboratory for storage I/O: asks how storage behaves, repeats until the answer is precise,
 /// and says where every byte came from.
 #[derive(Debug, Parser)]
@@ -82,7 +85,7 @@ pub(crate) struct Changes {
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
     /// Seed of the order of trials, of offsets and of data; a new one each time by default
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
