@@ -183,8 +183,15 @@ impl Experiment {
             )
         };
         match name {
-            "trials_min" => self.design.trials_min = value.parse().map_err(|_| wrong())?,
-            "trials_max" => self.design.trials_max = value.parse().map_err(|_| wrong())?,
+            // The bound that was asked for moves the other one along.
+            "trials_min" => {
+                self.design.trials_min = value.parse().map_err(|_| wrong())?;
+                self.design.trials_max = self.design.trials_max.max(self.design.trials_min);
+            }
+            "trials_max" => {
+                self.design.trials_max = value.parse().map_err(|_| wrong())?;
+                self.design.trials_min = self.design.trials_min.min(self.design.trials_max);
+            }
             "precision" => self.design.precision = value.parse().map_err(|_| wrong())?,
             _ => self.design.budget = set_budget(value)?,
         }

@@ -255,3 +255,13 @@ proptest! {
         let _ = Experiment::find("read-size").unwrap().apply_set(&format!("{key}={value}"));
     }
 }
+
+#[test]
+fn a_bound_of_trials_moves_the_other_along() {
+    let mut experiment = Experiment::find("read-size").unwrap();
+    experiment.apply_set("trials_min=1000").unwrap();
+    assert_eq!(experiment.design.trials_max, 1000);
+    experiment.apply_set("trials_max=2").unwrap();
+    assert_eq!(experiment.design.trials_min, 2);
+    assert!(experiment.apply_set("trials_max=0").is_err());
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use iolab_engine::histogram::LatencyHistogram;
 use iolab_engine::outcome::{Ended, Failure, Outcome, Tally};
 use iolab_engine::spec::{Backend, CacheState, TrialSpec};
+use rustix::io::Errno;
 
 use crate::evidence::{Facts, judge};
 use crate::record::{Direction, LatencySummary, Sample};
@@ -121,22 +122,18 @@ pub(super) fn describe(failure: &Failure) -> String {
 
 /// What to do about a failed request.
 pub(super) fn remedy(failure: &Failure) -> &'static str {
-    match rustix::io::Errno::from_raw_os_error(failure.errno) {
-        rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT => {
-            "free some space, or choose a smaller region with --size; then resume the run"
-        }
-        rustix::io::Errno::IO => {
-            "look into the kernel's log (dmesg): the device or its connection reports errors"
-        }
-        rustix::io::Errno::OPNOTSUPP => {
-            "this target does not support the operation: leave out iopoll, or choose another backend"
-        }
-        rustix::io::Errno::INVAL => {
-            "check bs, offset and skip against the target's direct-I/O alignment, or use --buffered"
-        }
-        _ if failure.errno == 0 => {
-            "the target was cut short while it was measured: leave it alone, then resume"
-        }
-        _ => "look into the kernel's log (dmesg), then resume the run",
+    let is = |errno: Errno| failure.errno == errno.raw_os_error();
+    if failure.errno == 0 {
+        "the target was cut short while it was measured: leave it alone, then resume"
+    } else if is(Errno::NOSPC) || is(Errno::DQUOT) {
+        "free some space, or choose a smaller region with --size; then resume the run"
+    } else if is(Errno::IO) {
+        "look into the kernel's log (dmesg): the device or its connection reports errors"
+    } else if is(Errno::OPNOTSUPP) {
+        "this target does not support the operation: leave out iopoll, or choose another backend"
+    } else if is(Errno::INVAL) {
+        "check bs, offset and skip against the target's direct-I/O alignment, or use --buffered"
+    } else {
+        "look into the kernel's log (dmesg), then resume the run"
     }
 }

@@ -236,7 +236,7 @@ fn a_spent_budget_still_leaves_one_measured_block() {
 
 #[test]
 fn a_failure_ends_the_run_and_keeps_what_was_measured() {
-    for (errno, remedy) in [(28, "--size"), (5, "dmesg")] {
+    for (errno, remedy) in [(28, "--size"), (5, "dmesg"), (0, "cut short")] {
         let bench = bench(&[]);
         let mut failing = Mock {
             cut: Some((7, Cut::Fail(errno))),
