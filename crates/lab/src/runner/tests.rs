@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
+use iolab_engine::Kind;
 use iolab_engine::counters::Counters;
 use iolab_engine::histogram::new_latency_histogram;
-use iolab_engine::outcome::{Effective, Failure, Outcome, Tally};
-use iolab_engine::spec::Batch;
+use iolab_engine::outcome::{Effective, Ended as TrialEnded, Failure, Outcome, Tally};
+use iolab_engine::spec::{Batch, TrialSpec};
 
 use super::*;
 use crate::cells::cells;
+use crate::plan::block_order;
 use crate::runfile;
 
 /// Plays trials: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
