@@ -219,9 +219,12 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
         return println!("  skipped: fio is not installed");
     }
     show("fio io_uring", &theirs);
+    // One setting has to meet both goals: of those that keep up with fio, the one that costs least.
+    let ratio_of = |rounds: &[Reached]| median(iops_ratios(rounds, &theirs));
+    let worth = |rounds: &[Reached]| (ratio_of(rounds).min(1.0), -user_ns(rounds));
     let best = own
         .iter()
-        .max_by(|a, b| iops(a).total_cmp(&iops(b)))
+        .max_by(|a, b| worth(a).partial_cmp(&worth(b)).expect("numbers"))
         .expect("three strategies");
     score.goal("IOPS, iolab over fio", iops_ratios(best, &theirs), 1.0);
     score.goal(
