@@ -8,6 +8,7 @@
 
 mod describe;
 mod interval;
+mod random;
 mod summary;
 
 pub use describe::{mean, median, quartiles, sd};
