@@ -1,5 +1,11 @@
-//! What the kernel says happened: the process's own I/O account, its resource use, and the
-//! block device's counters. Differences of two snapshots are the evidence of a trial.
+//! What the kernel says happened: the process's own I/O account, its resource use, the block
+//! device's counters, and the processor's. Differences of two snapshots are the evidence of a trial.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::spec::named;
 
 /// `/proc/self/io`: bytes and calls of the whole process, all threads together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +62,74 @@ pub struct DeviceStat {
     pub busy_ms: u64,
 }
 
+/// Events that the processor counted in the workers while they ran, user and kernel mode together. One that the
+/// processor does not count is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HardwareEvents {
+    /// Core clock cycles.
+    pub cycles: Option<u64>,
+    /// Instructions retired.
+    pub instructions: Option<u64>,
+    /// Misses of the last-level cache.
+    pub llc_misses: Option<u64>,
+    /// Misses of the data TLB, on loads.
+    pub dtlb_misses: Option<u64>,
+}
+
+/// Why there are no hardware events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NoHardware {
+    /// The trial did not ask for them.
+    NotAsked,
+    /// The processor, or the hypervisor above it, offers none.
+    NotOffered,
+    /// The kernel does not let this user count (`perf_event_paranoid`).
+    NotPermitted,
+    /// Another program holds the counters.
+    Busy,
+    /// The kernel knows no perf events.
+    NoKernelSupport,
+}
+
+named!(NoHardware, "reason", {
+    "not-asked" => NoHardware::NotAsked, "not-offered" => NoHardware::NotOffered,
+    "not-permitted" => NoHardware::NotPermitted, "busy" => NoHardware::Busy,
+    "no-kernel-support" => NoHardware::NoKernelSupport,
+});
+
+/// What the processor counted, or why it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hardware {
+    /// At least one event was counted.
+    Counted(HardwareEvents),
+    /// None was.
+    Missing(NoHardware),
+}
+
+impl Default for Hardware {
+    fn default() -> Self {
+        Hardware::Missing(NoHardware::NotAsked)
+    }
+}
+
+impl Hardware {
+    /// The events; none where there are none.
+    pub fn events(self) -> HardwareEvents {
+        match self {
+            Hardware::Counted(events) => events,
+            Hardware::Missing(_) => HardwareEvents::default(),
+        }
+    }
+
+    /// Why there are none.
+    pub fn missing(self) -> Option<NoHardware> {
+        match self {
+            Hardware::Counted(_) => None,
+            Hardware::Missing(reason) => Some(reason),
+        }
+    }
+}
+
 /// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
@@ -65,6 +139,8 @@ pub struct Counters {
     pub usage: ResourceUse,
     /// The device's counters, when the target lies on one block device.
     pub device: Option<DeviceStat>,
+    /// What the processor counted. Every worker counts for itself, so that a snapshot has none.
+    pub hardware: Hardware,
 }
 
 impl Counters {
@@ -74,6 +150,7 @@ impl Counters {
             process_io: read_process_io(),
             usage: read_usage(),
             device: device.and_then(read_device),
+            hardware: Hardware::default(),
         }
     }
 
@@ -122,6 +199,7 @@ impl Counters {
                 flush_ios: b.flush_ios.saturating_sub(a.flush_ios),
                 busy_ms: b.busy_ms.saturating_sub(a.busy_ms),
             }),
+            hardware: self.hardware,
         }
     }
 }

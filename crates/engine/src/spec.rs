@@ -165,6 +165,11 @@ pub struct TrialSpec {
     pub content: Content,
     /// What ends the trial.
     pub limit: Limit,
+    /// Whether the service time of every request is recorded. Where the requests are as fast as the clock, taking
+    /// the time would be most of what is measured.
+    pub latency: bool,
+    /// Whether the processor's own events are counted.
+    pub hardware_counters: bool,
     /// Seed of offsets, of the read-write mix and of the data written.
     pub seed: u64,
     /// `io_uring`: register the file and the buffers.
@@ -193,6 +198,8 @@ impl Default for TrialSpec {
             buffer_init: BufferInit::Random,
             content: Content::Unique,
             limit: Limit::default(),
+            latency: true,
+            hardware_counters: false,
             seed: 1,
             registered: true,
             sqpoll: false,
@@ -377,6 +384,8 @@ macro_rules! named {
         }
     };
 }
+
+pub(crate) use named;
 
 named!(Backend, "backend", {
     "sync" => Backend::Sync, "psync" => Backend::Psync, "pvsync2" => Backend::Pvsync2,

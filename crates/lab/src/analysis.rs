@@ -17,6 +17,8 @@ pub enum Response {
     Iops,
     /// Median service time, in ns.
     Latency,
+    /// Time of a whole trial, in ns.
+    Elapsed,
 }
 
 impl Response {
@@ -25,12 +27,28 @@ impl Response {
         match name {
             "iops" => Response::Iops,
             "latency" => Response::Latency,
+            "elapsed" => Response::Elapsed,
             _ => Response::Throughput,
         }
     }
 
+    /// Whether its values are times, in ns.
+    pub fn is_time(self) -> bool {
+        matches!(self, Response::Latency | Response::Elapsed)
+    }
+
+    /// Its value in one trial; `None` where the trial has none.
+    pub fn value(self, sample: &Sample) -> Option<f64> {
+        match self {
+            Response::Throughput => Some(sample.throughput_mb_s()),
+            Response::Iops => Some(sample.iops()),
+            Response::Latency => sample.latency_p50_ns().map(|ns| ns as f64),
+            Response::Elapsed => Some(sample.elapsed_ns as f64),
+        }
+    }
+
     fn more_is_better(self) -> bool {
-        self != Response::Latency
+        !self.is_time()
     }
 
     /// The value turned so that the better of two is the greater.
@@ -43,14 +61,14 @@ impl Response {
         match self {
             Response::Throughput => "MB/s",
             Response::Iops => "IOPS",
-            Response::Latency => "ns",
+            Response::Latency | Response::Elapsed => "ns",
         }
     }
 
     /// Writes a value with its unit.
     pub fn format(self, value: f64) -> String {
         match self {
-            Response::Latency => format_ns(value),
+            Response::Latency | Response::Elapsed => format_ns(value),
             _ => format!("{} {}", significant(value), self.unit()),
         }
     }
@@ -62,6 +80,7 @@ impl fmt::Display for Response {
             Response::Throughput => "throughput",
             Response::Iops => "IOPS",
             Response::Latency => "median latency",
+            Response::Elapsed => "elapsed time",
         })
     }
 }
@@ -189,7 +208,7 @@ pub struct CellAnalysis {
     pub iops: Option<Summary>,
     /// Median service time of each trial, ns.
     pub latency_p50: Option<Summary>,
-    /// The one of the three above that the experiment asks about.
+    /// The quantity that the experiment asks about.
     pub response: Option<Summary>,
     /// Latency quantiles of the direction with more requests.
     pub latency: Option<Latency>,
@@ -284,21 +303,15 @@ struct Context {
 impl Context {
     fn cell(&self, cell: &Cell, trials: &[&Sample]) -> CellAnalysis {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
-        let throughput = summarise(&ok, |s| Some(s.throughput_mb_s()));
-        let iops = summarise(&ok, |s| Some(s.iops()));
-        let latency_p50 = summarise(&ok, |s| s.latency_p50_ns().map(|ns| ns as f64));
-        let response = match self.response {
-            Response::Throughput => throughput,
-            Response::Iops => iops,
-            Response::Latency => latency_p50,
-        };
+        let of = |response: Response| summarise(&ok, |s| response.value(s));
+        let response = of(self.response);
         let mut analysis = CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
             failed: failed.len(),
-            throughput,
-            iops,
-            latency_p50,
+            throughput: of(Response::Throughput),
+            iops: of(Response::Iops),
+            latency_p50: of(Response::Latency),
             response,
             latency: latency(&ok),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),

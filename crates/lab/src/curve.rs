@@ -116,7 +116,7 @@ impl Point<'_> {
     pub fn with_interval(&self, response: Response) -> String {
         let median = response.format(self.summary.median);
         match self.summary.median_interval {
-            Some(i) if response == Response::Latency => format!(
+            Some(i) if response.is_time() => format!(
                 "{median} (95 % interval {} to {})",
                 response.format(i.low),
                 response.format(i.high)

@@ -26,7 +26,7 @@ pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names of the responses.
-const RESPONSES: [&str; 3] = ["throughput", "iops", "latency"];
+pub(crate) const RESPONSES: [&str; 4] = ["throughput", "iops", "latency", "elapsed"];
 /// Names of `[design]`, which `--set` takes too.
 const DESIGN: [&str; 4] = ["trials_min", "trials_max", "precision", "budget"];
 
@@ -327,6 +327,7 @@ impl Experiment {
             Response::Throughput => "throughput",
             Response::Iops => "iops",
             Response::Latency => "latency",
+            Response::Elapsed => "elapsed",
         }
     }
 

@@ -1,10 +1,12 @@
 //! What a run file holds, as plain values: the common ground of the writer (runner), the
 //! reader (analysis) and everything that prints.
 
-pub use iolab_engine::counters::{Counters, DeviceStat, ProcessIo, ResourceUse};
+pub use iolab_engine::counters::{
+    Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, ProcessIo, ResourceUse,
+};
 
 /// Schema version this build writes; a file with a greater one is refused.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub struct ExperimentRecord {
     pub name: String,
     /// The question it asks.
     pub question: String,
-    /// `throughput`, `iops` or `latency`.
+    /// `throughput`, `iops`, `latency` or `elapsed`.
     pub response: String,
     /// The whole resolved definition; enough to repeat it.
     pub toml: String,
@@ -76,6 +78,9 @@ pub struct Cell {
     pub id: i64,
     /// The factor levels, in the order of [`ExperimentRecord::factors`], canonical text (`4KiB`, `rand`).
     pub levels: Vec<String>,
+    /// The program that a trial runs, with `{file}` and `{size}` not filled in; `None` where iolab issues the requests
+    /// itself. Of the settings below only those of the file it reads (`bs`, `region`, `cache`) have a meaning then.
+    pub command: Option<String>,
     /// I/O engine.
     pub backend: String,
     /// Access pattern.
@@ -270,12 +275,14 @@ impl Sample {
     }
 
     /// Everything the kernel counted, named as run files and exports name it; what the system does not offer is `None`.
-    pub fn counts(&self) -> [(&'static str, Option<u64>); 20] {
+    pub fn counts(&self) -> [(&'static str, Option<u64>); 24] {
         let Counters {
             usage,
             process_io: process,
             device,
+            hardware,
         } = self.counters;
+        let events = hardware.events();
         [
             ("user_ns", Some(usage.user_ns)),
             ("system_ns", Some(usage.system_ns)),
@@ -297,6 +304,10 @@ impl Sample {
             ("device_write_bytes", device.map(|d| d.write_bytes)),
             ("device_flush_ios", device.map(|d| d.flush_ios)),
             ("device_busy_ms", device.map(|d| d.busy_ms)),
+            ("cycles", events.cycles),
+            ("instructions", events.instructions),
+            ("llc_misses", events.llc_misses),
+            ("dtlb_misses", events.dtlb_misses),
         ]
     }
 

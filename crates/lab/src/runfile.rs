@@ -25,7 +25,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::record::{
     Cell, Event, ExperimentRecord, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
-use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file};
+use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
 
 /// Ending of run files' names.
 const EXTENSION: &str = "iolab";
@@ -77,7 +77,7 @@ impl RunFile {
     /// Opens the file of a run that is to be finished, and what it holds.
     ///
     /// # Errors
-    /// As [`read`]; of kind refused when another process is writing it.
+    /// As [`read`]; of kind refused when another process is writing it, and when an older iolab wrote it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         check_regular(path)?;
         let file = OpenOptions::new()
@@ -86,8 +86,11 @@ impl RunFile {
             .open(path)
             .map_err(|error| file_fault(path, "write", &error))?;
         let opened = Self::locked(path, file)?;
-        check_identity(&opened.connection, path)?;
-        let record = read::record(&opened.connection, path)?;
+        let version = check_identity(&opened.connection, path)?;
+        if version < SCHEMA_VERSION {
+            return Err(older(path));
+        }
+        let record = read::record(&opened.connection, path, version)?;
         opened.enter_wal()?;
         Ok((opened, record))
     }
@@ -271,8 +274,8 @@ impl Drop for RunFile {
 /// # Errors
 /// Of kind usage: no such file, no run file, written by a newer iolab, damaged or cut short.
 pub fn read(path: &Path) -> Result<RunRecord> {
-    let connection = open_to_read(path)?;
-    read::record(&connection, path)
+    let (connection, version) = open_to_read(path)?;
+    read::record(&connection, path, version)
 }
 
 /// One latency histogram of a run file.
@@ -299,7 +302,7 @@ pub struct Latencies {
 /// # Errors
 /// As [`read`].
 pub fn read_latency(path: &Path) -> Result<Latencies> {
-    let connection = open_to_read(path)?;
+    let (connection, _) = open_to_read(path)?;
     let keys = latency_keys(&connection).map_err(|error| fault(path, &error))?;
     let mut left = Vec::with_capacity(keys.len());
     for (sample, direction) in keys {
@@ -367,7 +370,8 @@ pub fn unique_path(folder: &Path, name: &str) -> PathBuf {
         .unwrap_or_else(|| candidate(1))
 }
 
-fn open_to_read(path: &Path) -> Result<Connection> {
+/// Opens the file, and gives the version of its schema.
+fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
     check_regular(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(path, flags).and_then(look);
@@ -381,8 +385,8 @@ fn open_to_read(path: &Path) -> Result<Connection> {
         other => other,
     }
     .map_err(|error| fault(path, &error))?;
-    check_identity(&connection, path)?;
-    Ok(connection)
+    let version = check_identity(&connection, path)?;
+    Ok((connection, version))
 }
 
 /// SQLite opens lazily: only a first look at the file shows whether it can be read.
@@ -401,7 +405,9 @@ fn check_regular(path: &Path) -> Result<()> {
 }
 
 /// Whether the file is a whole run file of a schema that is known here.
-fn check_identity(connection: &Connection, path: &Path) -> Result<()> {
+///
+/// Gives the version of its schema.
+fn check_identity(connection: &Connection, path: &Path) -> Result<i64> {
     let pragma = |name: &str| -> Result<i64> {
         connection
             .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
@@ -433,7 +439,7 @@ fn check_identity(connection: &Connection, path: &Path) -> Result<()> {
     if verdict != "ok" {
         return Err(damaged(path, verdict));
     }
-    Ok(())
+    Ok(version)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

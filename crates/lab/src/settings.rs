@@ -72,7 +72,7 @@ pub struct Setting {
 }
 
 /// Every setting, in the order in which they are shown.
-pub static SETTINGS: [Setting; 20] = [
+pub static SETTINGS: &[Setting] = &[
     Setting {
         name: "backend",
         aliases: &["ioengine"],
@@ -426,7 +426,7 @@ mod tests {
     use super::*;
 
     /// A value for each setting as users write it, and its canonical form.
-    const EXAMPLES: [(&str, &str, &str); 20] = [
+    const EXAMPLES: &[(&str, &str, &str)] = &[
         ("backend", "io_uring", "io_uring"),
         ("pattern", "zipf:1.20", "zipf:1.2"),
         ("bs", "4k", "4KiB"),
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn every_setting_sets_what_it_says() {
-        for ((name, text, canonical), setting) in EXAMPLES.iter().zip(&SETTINGS) {
+        for ((name, text, canonical), setting) in EXAMPLES.iter().zip(SETTINGS) {
             assert_eq!(setting.name, *name);
             let mut cell = CellSpec::default();
             setting.set(&mut cell, text).unwrap();
@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn defaults_can_be_written_and_read() {
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             let default = setting.get(&CellSpec::default());
             assert_eq!(setting.canonical(&default).unwrap(), default);
         }

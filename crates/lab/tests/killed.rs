@@ -101,6 +101,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
     let cell = Cell {
         id: 0,
         levels: Vec::new(),
+        command: None,
         backend: "psync".to_owned(),
         pattern: "seq".to_owned(),
         bs_bytes: 4096,

@@ -107,7 +107,7 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
         .map(|factor| format!(" by {}", plain(factor)))
         .unwrap_or_default();
     let unit = match analysis.response {
-        Response::Latency | Response::Iops => String::new(),
+        Response::Latency | Response::Elapsed | Response::Iops => String::new(),
         Response::Throughput => " in MB/s".to_owned(),
     };
     let scale = match scale {

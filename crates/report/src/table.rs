@@ -184,13 +184,14 @@ fn none() -> String {
 fn heading(response: Response) -> &'static str {
     match response {
         Response::Latency => "latency",
+        Response::Elapsed => "time",
         other => other.unit(),
     }
 }
 
 fn bare(response: Response, value: f64) -> String {
     match response {
-        Response::Latency => format_ns(value),
+        Response::Latency | Response::Elapsed => format_ns(value),
         _ => significant(value),
     }
 }

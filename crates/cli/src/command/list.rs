@@ -47,7 +47,7 @@ fn settings(to: &mut dyn Write) -> Outcome {
         to,
         "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE):\n"
     )?;
-    for setting in &SETTINGS {
+    for setting in SETTINGS {
         let mut about = setting.doc.to_owned();
         if !setting.aliases.is_empty() {
             about.push_str(&format!("; also called {}", setting.aliases.join(", ")));

@@ -62,6 +62,15 @@ pub(super) fn newer(path: &Path, version: i64, known: i64) -> Error {
     .hint("update iolab")
 }
 
+/// Written by an earlier version: it can be read, but not be gone on with.
+pub(super) fn older(path: &Path) -> Error {
+    Error::refused(format!(
+        "the run in {} was begun by an older iolab, which measured less",
+        path.display()
+    ))
+    .hint("see what it holds with: iolab table, and start a new run")
+}
+
 /// Whether SQLite could not set itself up beside the file, as in a folder that is read-only.
 pub(super) fn is_unopenable(error: &rusqlite::Error) -> bool {
     matches!(

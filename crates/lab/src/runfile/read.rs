@@ -11,17 +11,22 @@ use rusqlite::{Connection, Row};
 
 use super::fault::{damaged, fault};
 use super::names;
+use crate::experiment::RESPONSES;
 use crate::record::{
-    Cell, Counters, DeviceStat, Direction, Event, ExperimentRecord, LatencySummary, ProcessIo,
-    ResourceUse, Run, RunRecord, Sample, Verdict,
+    Cell, Counters, DeviceStat, Direction, Event, ExperimentRecord, Hardware, HardwareEvents,
+    LatencySummary, ProcessIo, ResourceUse, Run, RunRecord, Sample, Verdict,
 };
 
 /// Most samples that are read: what the greatest plan would give, and more than memory likes.
 const SAMPLES_MAX: usize = 10_000_000;
 
-/// Reads all tables but the latencies.
-pub(super) fn record(connection: &Connection, path: &Path) -> Result<RunRecord> {
-    let tables = Tables { connection, path };
+/// Reads all tables but the latencies, of a file with this schema version.
+pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Result<RunRecord> {
+    let tables = Tables {
+        connection,
+        path,
+        version,
+    };
     let experiment = tables.only("experiment", experiment)?;
     let cells = tables.all("cell", "id", |row| cell(row, &experiment.factors))?;
     for (expected, cell) in cells.iter().enumerate() {
@@ -61,6 +66,7 @@ pub(super) fn record(connection: &Connection, path: &Path) -> Result<RunRecord> 
 struct Tables<'a> {
     connection: &'a Connection,
     path: &'a Path,
+    version: i64,
 }
 
 impl Tables<'_> {
@@ -80,6 +86,7 @@ impl Tables<'_> {
                 row,
                 table,
                 path: self.path,
+                version: self.version,
             };
             values.push(read(&fields)?);
         }
@@ -107,6 +114,7 @@ struct Fields<'a, 'r> {
     row: &'a Row<'r>,
     table: &'static str,
     path: &'a Path,
+    version: i64,
 }
 
 impl Fields<'_, '_> {
@@ -134,6 +142,14 @@ impl Fields<'_, '_> {
             self.path,
             format!("{} in table {} is {value}", column, self.table),
         )
+    }
+
+    /// A column that came with schema version `since`; older files have no value for it.
+    fn added<T: FromSql>(&self, since: i64, column: &str) -> Result<Option<T>> {
+        if self.version < since {
+            return Ok(None);
+        }
+        self.get(column)
     }
 
     fn text(&self, column: &str) -> Result<String> {
@@ -222,7 +238,7 @@ fn experiment(row: &Fields<'_, '_>) -> Result<ExperimentRecord> {
     Ok(ExperimentRecord {
         name: row.named("name", |text| crate::experiment::check_name(text).ok())?,
         question: row.text("question")?,
-        response: row.one_of("response", &["throughput", "iops", "latency"])?,
+        response: row.one_of("response", &RESPONSES)?,
         toml: row.text("toml")?,
         factors,
         precision,
@@ -240,6 +256,7 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
     Ok(Cell {
         id: row.get("id")?,
         levels: row.named("levels", |text| levels(text, factors))?,
+        command: row.added(2, "command")?,
         backend: row.setting::<Backend>("backend")?,
         pattern: row.setting::<Pattern>("pattern")?,
         bs_bytes: row.positive("bs_bytes")?,
@@ -332,6 +349,7 @@ fn counters(row: &Fields<'_, '_>) -> Result<Counters> {
     Ok(Counters {
         process_io,
         device,
+        hardware: hardware(row)?,
         usage: ResourceUse {
             user_ns: row.int("user_ns")?,
             system_ns: row.int("system_ns")?,
@@ -341,6 +359,32 @@ fn counters(row: &Fields<'_, '_>) -> Result<Counters> {
             involuntary_switches: row.int("involuntary_switches")?,
         },
     })
+}
+
+fn hardware(row: &Fields<'_, '_>) -> Result<Hardware> {
+    let event = |column: &str| -> Result<Option<u64>> {
+        let value: Option<i64> = row.added(2, column)?;
+        value
+            .map(u64::try_from)
+            .transpose()
+            .map_err(|_| row.wrong(column))
+    };
+    let events = HardwareEvents {
+        cycles: event("cycles")?,
+        instructions: event("instructions")?,
+        llc_misses: event("llc_misses")?,
+        dtlb_misses: event("dtlb_misses")?,
+    };
+    if events != HardwareEvents::default() {
+        return Ok(Hardware::Counted(events));
+    }
+    match row.added::<String>(2, "hardware_missing")? {
+        None => Ok(Hardware::default()),
+        Some(reason) => reason
+            .parse()
+            .map(Hardware::Missing)
+            .map_err(|_| row.wrong("hardware_missing")),
+    }
 }
 
 fn verdict(row: &Fields<'_, '_>) -> Result<Verdict> {

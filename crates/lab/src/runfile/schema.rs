@@ -28,7 +28,7 @@ CREATE TABLE experiment (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     name TEXT NOT NULL,
     question TEXT NOT NULL,
-    response TEXT NOT NULL CHECK (response IN ('throughput', 'iops', 'latency')),
+    response TEXT NOT NULL CHECK (response IN ('throughput', 'iops', 'latency', 'elapsed')),
     toml TEXT NOT NULL,
     factors TEXT NOT NULL,
     precision REAL NOT NULL CHECK (precision > 0 AND precision < 1),
@@ -39,6 +39,7 @@ CREATE TABLE experiment (
 CREATE TABLE cell (
     id INTEGER PRIMARY KEY CHECK (id >= 0),
     levels TEXT NOT NULL,
+    command TEXT,
     backend TEXT NOT NULL,
     pattern TEXT NOT NULL,
     bs_bytes INTEGER NOT NULL CHECK (bs_bytes > 0),
@@ -111,6 +112,11 @@ CREATE TABLE sample (
     device_write_bytes INTEGER,
     device_flush_ios INTEGER,
     device_busy_ms INTEGER,
+    cycles INTEGER,
+    instructions INTEGER,
+    llc_misses INTEGER,
+    dtlb_misses INTEGER,
+    hardware_missing TEXT,
     effective TEXT NOT NULL,
     served_by TEXT NOT NULL
         CHECK (served_by IN ('device', 'page-cache', 'mixed', 'not-storage', 'unknown')),

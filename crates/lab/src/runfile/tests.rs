@@ -6,7 +6,8 @@ use iolab_engine::histogram::new_latency_histogram;
 use proptest::prelude::*;
 
 use crate::record::{
-    Counters, DeviceStat, Direction, LatencySummary, ProcessIo, ResourceUse, ServedBy, Verdict,
+    Counters, DeviceStat, Direction, Hardware, HardwareEvents, LatencySummary, NoHardware,
+    ProcessIo, ResourceUse, ServedBy, Verdict,
 };
 
 const BEGAN: &str = "2025-11-21T10:00:00Z";
@@ -46,6 +47,7 @@ fn cell_row(id: i64) -> Cell {
     Cell {
         id,
         levels: vec!["rand".to_owned(), format!("{}KiB", 4 << id)],
+        command: None,
         backend: "io_uring".to_owned(),
         pattern: "zipf:1.2".to_owned(),
         bs_bytes: 4096 << id,
@@ -130,6 +132,12 @@ fn sample_row(cell: i64, block: u32) -> Sample {
                 write_bytes: 6006,
                 flush_ios: 6007,
                 busy_ms: 6008,
+            }),
+            hardware: Hardware::Counted(HardwareEvents {
+                cycles: Some(7001),
+                instructions: Some(7002),
+                llc_misses: None,
+                dtlb_misses: Some(7004),
             }),
         },
         effective: "fixed_file; no ring".to_owned(),
@@ -340,7 +348,13 @@ fn a_read_only_folder_can_be_read_from() {
     // Root writes anywhere, so the way around is tried by itself too.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(immutable_uri(&path), flags).unwrap();
-    assert_eq!(read::record(&connection, &path).unwrap().samples.len(), 2);
+    assert_eq!(
+        read::record(&connection, &path, SCHEMA_VERSION)
+            .unwrap()
+            .samples
+            .len(),
+        2
+    );
 }
 
 #[test]
@@ -505,11 +519,36 @@ fn what_is_no_run_file_is_told() {
     );
     expect(&bench.path("other"), "not a run file");
     let newer = bench.finished("newer");
-    alter(&newer, "PRAGMA user_version = 2");
+    alter(&newer, "PRAGMA user_version = 3");
     expect(&newer, "newer iolab");
     let older = bench.finished("older");
     alter(&older, "PRAGMA user_version = 0");
     expect(&older, "schema version 0");
+}
+
+#[test]
+fn a_file_of_the_first_schema_is_read_but_not_gone_on_with() {
+    let bench = Bench::new();
+    let path = bench.finished("first");
+    let before = read(&path).unwrap();
+    let hardware = ["cycles", "instructions", "llc_misses", "dtlb_misses"];
+    for column in hardware.into_iter().chain(["hardware_missing"]) {
+        alter(&path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
+    }
+    alter(&path, "ALTER TABLE cell DROP COLUMN command");
+    let error = read(&path).unwrap_err();
+    assert!(error.message().contains("no column"), "{error}");
+    alter(&path, "PRAGMA user_version = 1");
+    let read_back = read(&path).unwrap();
+    assert_eq!(read_back.samples[0].reads, before.samples[0].reads);
+    assert_eq!(
+        read_back.samples[0].counters.hardware,
+        Hardware::Missing(NoHardware::NotAsked)
+    );
+    assert_eq!(read_back.cells[0].command, None);
+    let error = RunFile::open_resume(&path).unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused);
+    assert!(error.message().contains("older iolab"), "{error}");
 }
 
 #[test]

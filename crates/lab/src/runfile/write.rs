@@ -166,6 +166,7 @@ pub(super) fn cell(factors: &[String], cell: &Cell) -> Row {
     Row::of("cell")
         .put("id", cell.id)
         .text("levels", &serde_json::Value::Object(levels).to_string())
+        .optional_text("command", cell.command.as_deref())
         .text("backend", &cell.backend)
         .text("pattern", &cell.pattern)
         .int("bs_bytes", cell.bs_bytes)
@@ -205,6 +206,14 @@ pub(super) fn sample(sample: &Sample) -> Row {
         .put("clock_drift_ppm", sample.clock_drift_ppm)
         .int("seed", sample.seed)
         .optional_ints(sample.counts())
+        .put(
+            "hardware_missing",
+            sample
+                .counters
+                .hardware
+                .missing()
+                .map(|reason| reason.to_string()),
+        )
         .text("effective", &sample.effective)
         .text("served_by", crate::analysis::name(sample.verdict.served_by))
         .put("device_fraction", sample.verdict.device_fraction)

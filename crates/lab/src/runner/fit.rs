@@ -119,6 +119,7 @@ pub(super) fn record(id: usize, cell: &PlannedCell) -> Cell {
     Cell {
         id: id as i64,
         levels: cell.levels.clone(),
+        command: None,
         backend: spec.backend.to_string(),
         pattern: spec.pattern.to_string(),
         bs_bytes: spec.bs,

@@ -12,7 +12,6 @@ use super::execute::Executor;
 use super::repetition::{Ended, Repetition};
 use super::sample::{self, Place};
 use super::{Finished, Observer, Progress, choice, fit, now_utc};
-use crate::analysis::Response;
 use crate::cells::PlannedCell;
 use crate::experiment::Experiment;
 use crate::plan::{block_order, trial_seed};
@@ -74,11 +73,7 @@ impl<'a> Session<'a> {
     }
 
     fn measured(&mut self, cell: usize, sample: &Sample) {
-        let value = match self.experiment.response {
-            Response::Throughput => Some(sample.throughput_mb_s()),
-            Response::Iops => Some(sample.iops()),
-            Response::Latency => sample.latency_p50_ns().map(|ns| ns as f64),
-        };
+        let value = self.experiment.response.value(sample);
         self.repetition.measured(cell, value.unwrap_or(0.0));
     }
 

@@ -49,6 +49,7 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
     let mut cell = Cell {
         id: index as i64,
         levels: Vec::new(),
+        command: None,
         backend: "psync".to_owned(),
         pattern: "seq".to_owned(),
         bs_bytes: 1 << 20,
@@ -163,6 +164,7 @@ pub(crate) fn add_trial(
                 busy_ms: elapsed_ns / 1_000_000,
                 ..DeviceStat::default()
             }),
+            ..Counters::default()
         },
         effective: String::new(),
         verdict: Verdict {
