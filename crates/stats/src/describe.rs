@@ -1,4 +1,7 @@
 //! Location and spread of one sample.
+//!
+//! Each measure comes twice: for data in any order, and for data that is sorted already, so
+//! that a summary sorts once.
 
 /// The data in ascending order; `None` when it is empty or holds a value that is not finite.
 pub(crate) fn sorted(data: &[f64]) -> Option<Vec<f64>> {
@@ -6,7 +9,8 @@ pub(crate) fn sorted(data: &[f64]) -> Option<Vec<f64>> {
         return None;
     }
     let mut sorted = data.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    // Values that compare equal have equal bits, so that no order is lost.
+    sorted.sort_unstable_by(f64::total_cmp);
     Some(sorted)
 }
 
@@ -41,7 +45,7 @@ pub(crate) fn quartiles_of_sorted(x: &[f64]) -> (f64, f64) {
     (quantile_of_sorted(x, 0.25), quantile_of_sorted(x, 0.75))
 }
 
-fn quantile_of_sorted(x: &[f64], p: f64) -> f64 {
+pub(crate) fn quantile_of_sorted(x: &[f64], p: f64) -> f64 {
     let h = (x.len() - 1) as f64 * p;
     let below = h as usize;
     let above = (below + 1).min(x.len() - 1);
@@ -55,16 +59,45 @@ fn quantile_of_sorted(x: &[f64], p: f64) -> f64 {
     }
 }
 
+/// The median absolute deviation: the median of `|x - median(x)|`.
+///
+/// It is raw: multiply by 1.4826 to estimate the standard deviation of normal data. Half of
+/// the data may be wild before it is. Source: Hampel, "The influence curve and its role in robust
+/// estimation", J. Amer. Statist. Assoc. 69 (1974). `None` when the data is empty or
+/// holds a value that is not finite.
+pub fn mad(data: &[f64]) -> Option<f64> {
+    sorted(data).map(|x| mad_of_sorted(&x))
+}
+
+/// Always finite: single deviations may overflow, but never half of them.
+pub(crate) fn mad_of_sorted(x: &[f64]) -> f64 {
+    let centre = median_of_sorted(x);
+    let mut deviations: Vec<f64> = x.iter().map(|v| (v - centre).abs()).collect();
+    // Selection: a second sort would double the cost of a summary.
+    let (smaller, middle, _) = deviations.select_nth_unstable_by(x.len() / 2, f64::total_cmp);
+    if x.len() % 2 == 1 {
+        *middle
+    } else {
+        f64::midpoint(smaller.iter().copied().fold(0.0, f64::max), *middle)
+    }
+}
+
 /// The arithmetic mean, `sum(x) / n`.
 ///
 /// `None` when the data is empty, holds a value that is not finite, or its sum overflows.
 pub fn mean(data: &[f64]) -> Option<f64> {
-    // Summed in ascending order, so that the order of the trials cannot change the last digit.
-    let sorted = sorted(data)?;
-    let rough = sorted.iter().sum::<f64>() / sorted.len() as f64;
+    mean_of_sorted(&sorted(data)?)
+}
+
+/// Summed in ascending order, so that the order of the trials cannot change the last digit.
+pub(crate) fn mean_of_sorted(x: &[f64]) -> Option<f64> {
+    let n = x.len() as f64;
+    let rough = x.iter().sum::<f64>() / n;
     // A second pass removes most of the rounding of the first.
-    let rest = sorted.iter().map(|x| x - rough).sum::<f64>() / sorted.len() as f64;
-    Some(rough + rest).filter(|m| m.is_finite())
+    let rest = x.iter().map(|v| v - rough).sum::<f64>() / n;
+    let mean = Some(rough + rest).filter(|m| m.is_finite())?;
+    // What rounding is left must not move the mean of equal values off them.
+    Some(mean.clamp(x[0], x[x.len() - 1]))
 }
 
 /// The standard deviation of the sample, with `n - 1`.
@@ -72,16 +105,39 @@ pub fn mean(data: &[f64]) -> Option<f64> {
 /// `sqrt((sum(d^2) - sum(d)^2 / n) / (n - 1))` with `d = x - mean`: the corrected two-pass
 /// algorithm of Chan, Golub and LeVeque, "Algorithms for computing the sample variance",
 /// The American Statistician 37 (1983). `None` below two values, when a value is not finite,
-/// or when a square overflows.
+/// or when the sum or the result overflows.
 pub fn sd(data: &[f64]) -> Option<f64> {
-    if data.len() < 2 {
+    sd_of_sorted(&sorted(data)?)
+}
+
+pub(crate) fn sd_of_sorted(x: &[f64]) -> Option<f64> {
+    if x.len() < 2 {
         return None;
     }
-    let sorted = sorted(data)?;
-    let mean = mean(data)?;
-    let n = sorted.len() as f64;
-    let sum: f64 = sorted.iter().map(|x| x - mean).sum();
-    let squares: f64 = sorted.iter().map(|x| (x - mean) * (x - mean)).sum();
+    let mean = mean_of_sorted(x)?;
+    let n = x.len() as f64;
+    // Deviations relative to the greatest: their squares neither overflow nor vanish.
+    let greatest = (mean - x[0]).max(x[x.len() - 1] - mean);
+    if greatest == 0.0 {
+        return Some(0.0);
+    }
+    let deviations = || x.iter().map(|v| (v - mean) / greatest);
+    let sum: f64 = deviations().sum();
+    let squares: f64 = deviations().map(|d| d * d).sum();
     let variance = (squares - sum * sum / n).max(0.0) / (n - 1.0);
-    Some(variance.sqrt()).filter(|s| s.is_finite())
+    Some(greatest * variance.sqrt()).filter(|s| s.is_finite())
+}
+
+/// The coefficient of variation, `sd / |mean|`, without unit.
+///
+/// It says something only of data on a ratio scale (times, throughputs), where 0 means none.
+/// Source: Pearson, Phil. Trans. R. Soc. A 187 (1896). `None` below two values, when a value is
+/// not finite, when the mean is 0, or when the ratio overflows.
+pub fn cv(data: &[f64]) -> Option<f64> {
+    let x = sorted(data)?;
+    cv_of(mean_of_sorted(&x)?, sd_of_sorted(&x)?)
+}
+
+pub(crate) fn cv_of(mean: f64, sd: f64) -> Option<f64> {
+    Some(sd / mean.abs()).filter(|ratio| ratio.is_finite())
 }

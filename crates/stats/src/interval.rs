@@ -1,8 +1,9 @@
 //! Confidence intervals.
 
-use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
+use statrs::distribution::{Binomial, DiscreteCDF};
 
-use crate::describe::{mean, sd, sorted};
+use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
+use crate::student;
 
 /// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +19,16 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// One that is not made of order statistics; `None` when an end is not finite.
+    pub(crate) fn between(low: f64, high: f64, confidence: f64) -> Option<Self> {
+        (low.is_finite() && high.is_finite()).then_some(Self {
+            low,
+            high,
+            confidence,
+            ranks: None,
+        })
+    }
+
     /// Half of its width, in the unit of the data.
     pub fn half_width(&self) -> f64 {
         self.high / 2.0 - self.low / 2.0
@@ -46,15 +57,18 @@ impl Interval {
 /// `None` when `n` is too small for the confidence even from the least to the greatest value
 /// (below 6 for 0.95), when a value is not finite, or when `confidence` is not between 0 and 1.
 pub fn median_interval(data: &[f64], confidence: f64) -> Option<Interval> {
-    if !(confidence > 0.0 && confidence < 1.0) {
+    median_interval_of_sorted(&sorted(data)?, confidence)
+}
+
+pub(crate) fn median_interval_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
+    if !is_confidence(confidence) {
         return None;
     }
-    let sorted = sorted(data)?;
-    let n = sorted.len();
+    let n = x.len();
     let (rank, achieved) = greatest_rank(n, confidence)?;
     Some(Interval {
-        low: sorted[rank - 1],
-        high: sorted[n - rank],
+        low: x[rank - 1],
+        high: x[n - rank],
         confidence: achieved,
         ranks: Some((rank, n + 1 - rank)),
     })
@@ -91,18 +105,26 @@ fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
 /// of a mean", Biometrika 6 (1908). `None` below two values, when a value is not finite, when
 /// the result overflows, or when `confidence` is not between 0 and 1.
 pub fn mean_interval(data: &[f64], confidence: f64) -> Option<Interval> {
-    if !(confidence > 0.0 && confidence < 1.0) {
+    mean_interval_of_sorted(&sorted(data)?, confidence)
+}
+
+pub(crate) fn mean_interval_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
+    let (mean, sd) = (mean_of_sorted(x)?, sd_of_sorted(x)?);
+    let n = x.len() as f64;
+    let margin = margin(sd / n.sqrt(), n - 1.0, confidence)?;
+    Interval::between(mean - margin, mean + margin, confidence)
+}
+
+/// Whether it lies between 0 and 1, both excluded.
+pub(crate) fn is_confidence(confidence: f64) -> bool {
+    confidence > 0.0 && confidence < 1.0
+}
+
+/// How far a t interval reaches to each side: the `(1 + confidence) / 2` quantile with `df`
+/// degrees of freedom times the standard error. `None` when `confidence` is not between 0 and 1.
+pub(crate) fn margin(error: f64, df: f64, confidence: f64) -> Option<f64> {
+    if !is_confidence(confidence) {
         return None;
     }
-    let (mean, sd) = (mean(data)?, sd(data)?);
-    let n = data.len() as f64;
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
-    let margin = student.inverse_cdf(f64::midpoint(1.0, confidence)) * sd / n.sqrt();
-    let interval = Interval {
-        low: mean - margin,
-        high: mean + margin,
-        confidence,
-        ranks: None,
-    };
-    (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
+    Some(student::critical(1.0 - confidence, df)? * error)
 }

@@ -8,9 +8,11 @@
 
 mod describe;
 mod interval;
+mod normal;
 mod random;
+mod student;
 mod summary;
 
-pub use describe::{mean, median, quartiles, sd};
+pub use describe::{cv, mad, mean, median, quartiles, sd};
 pub use interval::{Interval, mean_interval, median_interval};
 pub use summary::{CONFIDENCE, Summary, summary};

@@ -1,12 +1,15 @@
 //! Everything that a table says about one sample.
 
-use crate::describe::{mean, median_of_sorted, quartiles_of_sorted, sd, sorted};
-use crate::interval::{Interval, mean_interval, median_interval};
+use crate::describe::{
+    cv_of, mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted,
+    sorted,
+};
+use crate::interval::{Interval, mean_interval_of_sorted, median_interval_of_sorted};
 
 /// The confidence of every interval in a [`Summary`].
 pub const CONFIDENCE: f64 = 0.95;
 
-/// One sample in numbers, each in the unit of the data.
+/// One sample in numbers, each in the unit of the data unless it says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Number of values.
@@ -23,20 +26,25 @@ pub struct Summary {
     pub max: f64,
     /// Order-statistic interval of the median; `None` below 6 values.
     pub median_interval: Option<Interval>,
+    /// Median absolute deviation, not scaled; see [`mad`](crate::mad()).
+    pub mad: f64,
     /// Mean; `None` when the sum overflows.
     pub mean: Option<f64>,
     /// Standard deviation with `n - 1`; `None` below 2 values.
     pub sd: Option<f64>,
+    /// Coefficient of variation, `sd / |mean|`, without unit; `None` below 2 values or for a mean of 0.
+    pub cv: Option<f64>,
     /// Student's t interval of the mean; `None` below 2 values.
     pub mean_interval: Option<Interval>,
 }
 
-/// Summarises the data, with intervals at [`CONFIDENCE`].
+/// Summarises the data, with intervals at [`CONFIDENCE`]. It is sorted once.
 ///
 /// `None` when the data is empty or holds a value that is not finite.
 pub fn summary(data: &[f64]) -> Option<Summary> {
     let x = sorted(data)?;
     let (q1, q3) = quartiles_of_sorted(&x);
+    let (mean, sd) = (mean_of_sorted(&x), sd_of_sorted(&x));
     Some(Summary {
         n: x.len(),
         min: x[0],
@@ -44,9 +52,11 @@ pub fn summary(data: &[f64]) -> Option<Summary> {
         median: median_of_sorted(&x),
         q3,
         max: x[x.len() - 1],
-        median_interval: median_interval(&x, CONFIDENCE),
-        mean: mean(&x),
-        sd: sd(&x),
-        mean_interval: mean_interval(&x, CONFIDENCE),
+        median_interval: median_interval_of_sorted(&x, CONFIDENCE),
+        mad: mad_of_sorted(&x),
+        mean,
+        sd,
+        cv: mean.zip(sd).and_then(|(mean, sd)| cv_of(mean, sd)),
+        mean_interval: mean_interval_of_sorted(&x, CONFIDENCE),
     })
 }
