@@ -1,0 +1,165 @@
+//! Dependence between successive values: data in order of time.
+//!
+//! Intervals and tests assume independent trials. These functions say how far that holds.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+use crate::describe::mean;
+
+/// The most lags that [`effective_sample_size`] looks at, so that its cost stays linear in `n`.
+const LAGS_MAX: usize = 2000;
+
+/// The autocorrelation of neighbouring values, [`autocorrelation`] at lag 1.
+///
+/// Independent values have about `-1/n`, give or take `2 / sqrt(n)`. `None` below 2 values,
+/// when a value is not finite, and when all are equal.
+pub fn lag1(data: &[f64]) -> Option<f64> {
+    autocorrelation(data, 1)
+}
+
+/// The autocorrelation at a lag: `sum(d_t d_(t+lag)) / sum(d_t^2)`, `d = x - mean`.
+///
+/// The biased estimator, whose sums both run over all there is without dividing by `n - lag`;
+/// it stays within -1 and 1. It assumes that mean and variance do not change along the
+/// data: a trend shows as autocorrelation, too. Source: Box, Jenkins and Reinsel, Time Series
+/// Analysis, 4th ed. (2008), section 2.1.4.
+///
+/// `None` when `lag` is not less than `n`, when a value is not finite, when all values are
+/// equal (there is no variation to correlate), or when their sum overflows.
+pub fn autocorrelation(data: &[f64], lag: usize) -> Option<f64> {
+    let deviations = Deviations::of(data)?;
+    (lag < data.len()).then(|| deviations.autocorrelation(lag))
+}
+
+/// The portmanteau test of Ljung and Box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LjungBox {
+    /// The statistic.
+    pub q: f64,
+    /// How many lags it sums over; the degrees of freedom.
+    pub lags: usize,
+    /// The probability of a greater `q` for independent values.
+    pub p: f64,
+}
+
+/// Tests that the first `lags` autocorrelations are all zero.
+///
+/// `q = n (n + 2) sum_(k=1..lags) r_k^2 / (n - k)`, compared with chi-squared on `lags`
+/// degrees of freedom. The null hypothesis is independent values; the distribution holds for
+/// `n` well above `lags`. Source: Ljung and Box, "On a measure of lack of fit in time series
+/// models", Biometrika 65 (1978) 297-303.
+///
+/// `None` when `lags` is 0 or not less than `n`, and where [`autocorrelation`] is.
+pub fn ljung_box(data: &[f64], lags: usize) -> Option<LjungBox> {
+    if lags == 0 || lags >= data.len() {
+        return None;
+    }
+    let deviations = Deviations::of(data)?;
+    let n = data.len() as f64;
+    let sum: f64 = (1..=lags)
+        .map(|lag| deviations.autocorrelation(lag).powi(2) / (n - lag as f64))
+        .sum();
+    let q = n * (n + 2.0) * sum;
+    let p = ChiSquared::new(lags as f64).ok()?.sf(q);
+    (q.is_finite() && p.is_finite()).then_some(LjungBox { q, lags, p })
+}
+
+/// How many independent values would tell the mean as well as these dependent ones do.
+///
+/// `n / t` with `t = -1 + 2 sum_m (r_2m + r_(2m+1))`, summed from `m = 0` for as long as the
+/// pairs are positive: the initial positive sequence estimator of Geyer, "Practical Markov
+/// chain Monte Carlo", Statistical Science 7 (1992) 473-483. At least 1 and at most `n`:
+/// values that alternate are not called better than independent ones. It assumes a stationary
+/// series; a drift gives a small value. No more than 2000 lags are looked at, so that for
+/// a longer correlation the result is too large.
+///
+/// `None` below 2 values, when a value is not finite, when all are equal, or when their sum
+/// overflows.
+pub fn effective_sample_size(data: &[f64]) -> Option<f64> {
+    let deviations = Deviations::of(data)?;
+    let n = data.len();
+    let lags = n.min(LAGS_MAX);
+    let positive: f64 = (0..lags)
+        .step_by(2)
+        .map(|lag| deviations.autocorrelation(lag) + deviations.autocorrelation(lag + 1))
+        .take_while(|pair| *pair > 0.0)
+        .sum();
+    let time = 2.0 * positive - 1.0;
+    Some((n as f64 / time.max(1.0)).max(1.0))
+}
+
+/// Deviations from the mean as shares of the greatest, whose squares neither overflow nor vanish.
+struct Deviations {
+    shares: Vec<f64>,
+    square_sum: f64,
+}
+
+impl Deviations {
+    /// `None` when a value is not finite, all are equal, or their sum overflows.
+    fn of(data: &[f64]) -> Option<Self> {
+        let first = *data.first()?;
+        // Asked of the values: rounding can leave deviations of equal values.
+        if data.iter().all(|x| *x == first) {
+            return None;
+        }
+        let mean = mean(data)?;
+        let greatest = data.iter().map(|x| (x - mean).abs()).fold(0.0, f64::max);
+        let shares: Vec<f64> = data.iter().map(|x| (x - mean) / greatest).collect();
+        let square_sum = shares.iter().map(|d| d * d).sum();
+        let usable = greatest > 0.0 && greatest.is_finite();
+        usable.then_some(Self { shares, square_sum })
+    }
+
+    /// Zero from `n` lags on, where no two values are so far apart.
+    fn autocorrelation(&self, lag: usize) -> f64 {
+        let later = self.shares.iter().skip(lag);
+        let sum: f64 = self.shares.iter().zip(later).map(|(a, b)| a * b).sum();
+        sum / self.square_sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alternating_values_are_anticorrelated() {
+        let data: Vec<f64> = (0..50).map(|i| f64::from(i % 2)).collect();
+        assert!((lag1(&data).unwrap() + 0.98).abs() < 1e-12);
+        assert_eq!(effective_sample_size(&data), Some(50.0));
+    }
+
+    #[test]
+    fn a_drift_leaves_few_independent_values() {
+        let data: Vec<f64> = (0..100).map(f64::from).collect();
+        assert!(lag1(&data).unwrap() > 0.9);
+        assert!(effective_sample_size(&data).unwrap() < 5.0);
+    }
+
+    #[test]
+    fn lag_zero_is_one() {
+        assert_eq!(autocorrelation(&[1.0, 2.0, 4.0], 0), Some(1.0));
+    }
+
+    #[test]
+    fn degenerate_data_has_no_result() {
+        for data in [&[][..], &[1.0], &[0.1; 7], &[1.0, f64::NAN, 2.0]] {
+            assert_eq!(lag1(data), None, "{data:?}");
+            assert_eq!(ljung_box(data, 1), None, "{data:?}");
+            assert_eq!(effective_sample_size(data), None, "{data:?}");
+        }
+        assert_eq!(autocorrelation(&[1.0, 2.0], 2), None);
+        assert_eq!(ljung_box(&[1.0, 2.0, 3.0], 0), None);
+        assert_eq!(ljung_box(&[1.0, 2.0, 3.0], 3), None);
+    }
+
+    #[test]
+    fn far_apart_values_do_not_overflow() {
+        let data = [1e300, -1e300, 1e300, -1e300];
+        assert!((lag1(&data).unwrap() + 0.75).abs() < 1e-12);
+        assert_eq!(
+            lag1(&[f64::MAX, -f64::MAX, f64::MAX]).map(f64::is_finite),
+            Some(true)
+        );
+    }
+}
