@@ -10,7 +10,7 @@ use iolab_lab::findings::{Finding, findings};
 use iolab_lab::{Error, Result};
 use iolab_report::chart::{Style, chart};
 use iolab_report::plain::plain;
-use iolab_report::table;
+use iolab_report::{layout, table};
 
 use crate::exit::Outcome;
 
@@ -49,7 +49,7 @@ fn width() -> u16 {
     asked
         .or_else(terminal)
         .unwrap_or(WIDTH_ELSEWHERE)
-        .clamp(table::WIDTH_MIN, WIDTH_MAX)
+        .clamp(layout::WIDTH_MIN, WIDTH_MAX)
 }
 
 /// Whether the user's terminal or locale says that it knows ASCII only. Where neither says anything,

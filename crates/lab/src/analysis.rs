@@ -208,6 +208,8 @@ pub struct CellAnalysis {
     pub iops: Option<Summary>,
     /// Median service time of each trial, ns.
     pub latency_p50: Option<Summary>,
+    /// Time of each trial from its first start to its last end, ns.
+    pub elapsed: Option<Summary>,
     /// The quantity that the experiment asks about.
     pub response: Option<Summary>,
     /// Latency quantiles of the direction with more requests.
@@ -312,6 +314,7 @@ impl Context {
             throughput: of(Response::Throughput),
             iops: of(Response::Iops),
             latency_p50: of(Response::Latency),
+            elapsed: of(Response::Elapsed),
             response,
             latency: latency(&ok),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),

@@ -106,6 +106,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row.extend(summary_fields("throughput_mb_s", cell.throughput.as_ref()));
     row.extend(summary_fields("iops", cell.iops.as_ref()));
     row.extend(summary_fields("latency_p50_ns", cell.latency_p50.as_ref()));
+    row.extend(summary_fields("elapsed_ns", cell.elapsed.as_ref()));
     let flags: Vec<String> = cell.flags.iter().map(ToString::to_string).collect();
     let served = cell.served.as_ref();
     row.extend([
@@ -179,6 +180,7 @@ fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
 
 fn setting_fields(cell: &Cell) -> Vec<Field> {
     vec![
+        optional_text("command", cell.command.as_deref()),
         text("backend", &cell.backend),
         text("pattern", &cell.pattern),
         field("bs_bytes", cell.bs_bytes),
@@ -240,7 +242,9 @@ fn evidence_fields(sample: &Sample) -> Vec<Field> {
         .into_iter()
         .map(|(name, value)| field(name, value))
         .collect();
+    let missing = sample.counters.hardware.missing();
     fields.extend([
+        field("hardware_missing", missing.map(|reason| reason.to_string())),
         text("effective", &sample.effective),
         text("served_by", name(sample.verdict.served_by)),
         field("device_fraction", sample.verdict.device_fraction),

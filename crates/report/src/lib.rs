@@ -2,6 +2,7 @@
 
 pub mod chart;
 pub mod export;
+pub mod layout;
 pub mod plain;
 pub mod table;
 pub mod tidy;

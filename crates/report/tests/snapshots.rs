@@ -241,7 +241,7 @@ fn json_has_every_sample_with_its_verdict() {
 fn runs_with_other_factors_share_one_table() {
     let text = samples_text(&[sizes(), strided()], Format::Csv);
     let header = text.lines().next().unwrap();
-    assert!(header.contains("level_bs,level_skip,backend"), "{header}");
+    assert!(header.contains("level_bs,level_skip,command"), "{header}");
     let commas = header.matches(',').count();
     assert!(text.lines().all(|line| line.matches(',').count() == commas));
     assert!(samples_text(&[], Format::Json).starts_with("[]"));

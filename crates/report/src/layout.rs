@@ -1,0 +1,97 @@
+//! Columns of text: fitted to a terminal, or as Markdown.
+
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+
+/// Least width in columns that a text table is made for.
+pub const WIDTH_MIN: u16 = 40;
+
+/// A column of a table: its heading, its text per row, and how dear it is.
+pub(crate) struct Column {
+    heading: String,
+    values: Vec<String>,
+    /// Columns with the greatest number are left out first; 0 always stays.
+    dispensable: u8,
+    right: bool,
+}
+
+impl Column {
+    pub(crate) fn new(
+        heading: impl Into<String>,
+        dispensable: u8,
+        values: impl IntoIterator<Item = String>,
+    ) -> Self {
+        Self {
+            heading: heading.into(),
+            values: values.into_iter().collect(),
+            dispensable,
+            right: true,
+        }
+    }
+
+    pub(crate) fn left(mut self) -> Self {
+        self.right = false;
+        self
+    }
+
+    fn width(&self) -> usize {
+        let longest = self.values.iter().map(|v| v.chars().count()).max();
+        longest.unwrap_or(0).max(self.heading.chars().count())
+    }
+}
+
+/// The columns for a terminal of `width` columns. Those that do not fit are left out, least
+/// important first, and named in a line below.
+pub(crate) fn text(mut columns: Vec<Column>, width: u16) -> String {
+    const GAP: usize = 2;
+    let width = width.max(WIDTH_MIN);
+    let mut left_out: Vec<String> = Vec::new();
+    while columns.iter().map(|c| c.width() + GAP).sum::<usize>() > usize::from(width) + GAP {
+        let dearest = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.dispensable > 0)
+            .max_by_key(|(_, c)| c.dispensable);
+        let Some((index, _)) = dearest else { break };
+        left_out.push(columns.remove(index).heading);
+    }
+    let mut table = filled(&columns);
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, GAP as u16));
+    }
+    let mut text = table.trim_fmt();
+    text.push('\n');
+    if !left_out.is_empty() {
+        text.push_str(&format!("(no room for: {})\n", left_out.join(", ")));
+    }
+    text
+}
+
+/// Every column, in Markdown.
+pub(crate) fn markdown(mut columns: Vec<Column>) -> String {
+    for value in columns.iter_mut().flat_map(|c| &mut c.values) {
+        *value = value.replace('|', "\\|");
+    }
+    let mut table = filled(&columns);
+    table.load_style(ASCII_MARKDOWN);
+    format!("{table}\n")
+}
+
+fn filled(columns: &[Column]) -> Table {
+    let mut table = Table::new();
+    table.set_header(columns.iter().map(|c| c.heading.as_str()));
+    let rows = columns.first().map_or(0, |c| c.values.len());
+    for row in 0..rows {
+        table.add_row(columns.iter().map(|c| c.values[row].as_str()));
+    }
+    for (column, shown) in columns.iter().zip(table.column_iter_mut()) {
+        if column.right {
+            shown.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
