@@ -3,7 +3,7 @@
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
-use crate::student;
+use crate::t_distribution;
 
 /// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,5 +126,5 @@ pub(crate) fn margin(error: f64, df: f64, confidence: f64) -> Option<f64> {
     if !is_confidence(confidence) {
         return None;
     }
-    Some(student::critical(1.0 - confidence, df)? * error)
+    Some(t_distribution::critical(1.0 - confidence, df)? * error)
 }

@@ -40,14 +40,13 @@ pub(crate) fn critical(alpha: f64, df: f64) -> Option<f64> {
     if !possible {
         return None;
     }
-    let mut log_t = -normal::quantile(alpha / 2.0);
-    log_t = log_t.ln();
+    let mut log_t = (-normal::quantile(alpha / 2.0)).ln();
     for _ in 0..STEPS {
         let t = log_t.exp();
         let p = two_sided_p(t, df);
         let step = (p / alpha).ln() * p / (2.0 * t * density(t, df));
         log_t += step;
-        if !(step.abs() > 1e-15) {
+        if step.abs() <= 1e-15 {
             break;
         }
     }

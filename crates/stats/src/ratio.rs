@@ -1,0 +1,114 @@
+//! How many times as great one sample is as another.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use crate::describe::{mean_of_sorted, median_of_sorted, sorted};
+use crate::interval::{Interval, is_confidence, margin};
+use crate::normal;
+use crate::t_test::{Sample, welch_error};
+
+/// A ratio of two samples, new over base.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The ratio, without unit.
+    pub ratio: f64,
+    /// Its interval; `None` when a sample is too small for one, or when it overflows.
+    pub interval: Option<Interval>,
+}
+
+/// The ratio of the medians, with the distribution-free interval of Price and Bonett.
+///
+/// `ln(m2 / m1) ± z sqrt(v1 + v2)`, where `v = ((ln x_(n-c+1) - ln x_(c)) / (2 z_c))^2` is the
+/// variance of the logarithm of a median, from the order statistics of rank
+/// `c = max(1, round(n/2 - sqrt(n)))` and the normal quantile `z_c` of `1 - P(B <= c-1)`,
+/// `B ~ Bin(n, 1/2)`. It assumes independent values of continuous distributions of any shape.
+/// Source: Price and Bonett, "Distribution-free confidence intervals for difference and ratio of
+/// medians", J. Statist. Comput. Simul. 72 (2002); rank `c` as in Bonett and Price,
+/// "Confidence intervals for ratios of means and medians", J. Educ. Behav. Stat. 45 (2020).
+///
+/// There is an interval from six values in each sample. Simulated coverage of the nominal 95 %
+/// (100,000 pairs of samples of equal size; tests/coverage_ratio.py):
+///
+/// | n | normal, sd 10 % | lognormal, sd 0.5 | lognormal, sd 0.1 and 0.5 | exponential |
+/// |---|---|---|---|---|
+/// | 6 | 97.8 | 97.8 | 96.3 | 98.1 |
+/// | 8 | 98.3 | 98.2 | 97.4 | 98.6 |
+/// | 10 | 97.1 | 97.0 | 95.8 | 97.4 |
+/// | 20 | 95.7 | 95.6 | 94.3 | 95.7 |
+/// | 50 | 95.2 | 95.0 | 94.0 | 95.4 |
+///
+/// `None` when a sample is empty, when a value is not finite and positive, when the ratio
+/// overflows, or when `confidence` is not between 0 and 1.
+pub fn ratio_of_medians(base: &[f64], new: &[f64], confidence: f64) -> Option<Ratio> {
+    if !is_confidence(confidence) {
+        return None;
+    }
+    let (base, new) = (sorted_positive(base)?, sorted_positive(new)?);
+    let ratio = median_of_sorted(&new) / median_of_sorted(&base);
+    let reach = log_median_error(&base)
+        .zip(log_median_error(&new))
+        .map(|(e1, e2)| normal::quantile(f64::midpoint(1.0, confidence)) * e1.hypot(e2));
+    Ratio::new(ratio, reach, confidence)
+}
+
+/// The ratio of the means, with a t interval on the log scale.
+///
+/// `ln(m2 / m1) ± t_df sqrt(w1 + w2)`, `w = v / (n m^2)`, with Satterthwaite's
+/// `df = (w1 + w2)^2 / (w1^2 / (n1-1) + w2^2 / (n2-1))`. It assumes independent values whose means
+/// are about normal. Source: Bonett and Price, "Confidence intervals for ratios of means and
+/// medians", J. Educ. Behav. Stat. 45 (2020).
+///
+/// There is an interval from two values in each sample. `None` when a sample is empty, when a
+/// value is not finite and positive, when a sum or the ratio overflows, or when `confidence`
+/// is not between 0 and 1.
+pub fn ratio_of_means(base: &[f64], new: &[f64], confidence: f64) -> Option<Ratio> {
+    if !is_confidence(confidence) {
+        return None;
+    }
+    let (base, new) = (sorted_positive(base)?, sorted_positive(new)?);
+    let ratio = mean_of_sorted(&new)? / mean_of_sorted(&base)?;
+    let reach = Sample::new(&base)
+        .zip(Sample::new(&new))
+        .and_then(|(base, new)| {
+            let relative = |sample: &Sample| sample.error() / sample.mean;
+            let (error, df) = welch_error(relative(&base), base.n, relative(&new), new.n);
+            margin(error, df, confidence)
+        });
+    Ratio::new(ratio, reach, confidence)
+}
+
+impl Ratio {
+    /// From the half-width of the interval on the log scale.
+    fn new(ratio: f64, reach: Option<f64>, confidence: f64) -> Option<Self> {
+        if !(ratio > 0.0 && ratio.is_finite()) {
+            return None;
+        }
+        let interval = reach.and_then(|reach| around(ratio, reach, confidence));
+        Some(Self { ratio, interval })
+    }
+}
+
+/// The interval that reaches as far on the log scale to both sides of `ratio`.
+pub(crate) fn around(ratio: f64, reach: f64, confidence: f64) -> Option<Interval> {
+    // Not by the logarithm of the ratio: rounding would move an interval without width off it.
+    Interval::between(ratio * (-reach).exp(), ratio * reach.exp(), confidence)
+}
+
+/// The standard error of the logarithm of the median; `None` below six values.
+fn log_median_error(x: &[f64]) -> Option<f64> {
+    const FEWEST: usize = 6;
+    if x.len() < FEWEST {
+        return None;
+    }
+    let n = x.len() as f64;
+    let rank = (n / 2.0 - n.sqrt()).round().max(1.0) as usize;
+    let tail = Binomial::new(0.5, x.len() as u64)
+        .ok()?
+        .cdf(rank as u64 - 1);
+    let width = x[x.len() - rank].ln() - x[rank - 1].ln();
+    Some(width / (-2.0 * normal::quantile(tail)))
+}
+
+fn sorted_positive(data: &[f64]) -> Option<Vec<f64>> {
+    sorted(data).filter(|x| x[0] > 0.0)
+}
