@@ -1,8 +1,7 @@
 //! Runs of values above and below the median: data in order of time.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use crate::describe::median;
+use crate::normal;
 
 /// Up to so many values the distribution of the number of runs is computed exactly.
 const EXACT_MAX: usize = 200;
@@ -95,7 +94,7 @@ fn normal_p(runs: f64, above: f64, below: f64) -> f64 {
     let mean = 1.0 + pairs / all;
     let variance = pairs * (pairs - all) / (all * all * (all - 1.0));
     let distance = ((runs - mean).abs() - 0.5).max(0.0);
-    2.0 * Normal::standard().sf(distance / variance.sqrt())
+    2.0 * normal::upper_tail(distance / variance.sqrt())
 }
 
 #[cfg(test)]

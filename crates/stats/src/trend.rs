@@ -1,9 +1,8 @@
 //! Drift: data in order of time.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use crate::describe::{median, sorted};
 use crate::interval::Interval;
+use crate::normal;
 use crate::summary::CONFIDENCE;
 
 /// Up to so many values without ties the distribution of Kendall's S is computed exactly.
@@ -60,7 +59,7 @@ pub fn mann_kendall(data: &[f64]) -> Option<Trend> {
         exact_p(n, s)
     } else {
         let distance = (s.abs() - 1.0).max(0.0);
-        2.0 * Normal::standard().sf(distance / sd)
+        2.0 * normal::upper_tail(distance / sd)
     };
     let (slope_per_trial, slope_interval) = slope(data, sd)?;
     Some(Trend {
@@ -177,7 +176,7 @@ fn slope(data: &[f64], sd: f64) -> Option<(f64, Option<Interval>)> {
 
 fn sen_interval(slopes: &[f64], sd: f64) -> Option<Interval> {
     let pairs = slopes.len() as f64;
-    let z = Normal::standard().inverse_cdf(f64::midpoint(1.0, CONFIDENCE));
+    let z = normal::quantile(f64::midpoint(1.0, CONFIDENCE));
     let low = ((pairs - z * sd) / 2.0).round_ties_even();
     let high = ((pairs + z * sd) / 2.0).round_ties_even() + 1.0;
     // Ranks beyond the least and the greatest slope: these values cannot give the confidence.
@@ -214,7 +213,7 @@ mod tests {
         let data = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0, 5.0, 3.0, 5.0];
         let mut pairs = 0.0;
         for (i, a) in data.iter().enumerate() {
-            pairs += data[i..].iter().filter(|b| a > b).count() as f64;
+            pairs += data[i..].iter().filter(|b| a > *b).count() as f64;
         }
         assert_eq!(inversions(&data), pairs);
     }
