@@ -62,15 +62,15 @@ pub struct DeviceStat {
     pub busy_ms: u64,
 }
 
-/// Events that the processor counted in the workers while they ran, user and kernel mode together. One that the
-/// processor does not count is `None`.
+/// Events that the processor counted in the workers while they ran, user and kernel mode together unless the trial's
+/// effective settings say otherwise. One that the processor does not count is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HardwareEvents {
     /// Core clock cycles.
     pub cycles: Option<u64>,
     /// Instructions retired.
     pub instructions: Option<u64>,
-    /// Misses of the last-level cache.
+    /// Misses of the last-level cache, on reads.
     pub llc_misses: Option<u64>,
     /// Misses of the data TLB, on loads.
     pub dtlb_misses: Option<u64>,
@@ -119,6 +119,22 @@ impl Hardware {
             Hardware::Counted(events) => events,
             Hardware::Missing(_) => HardwareEvents::default(),
         }
+    }
+
+    /// What two workers counted together; where one of them did not count, the sum is not known either.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (a, b) = match (self, other) {
+            (Hardware::Counted(a), Hardware::Counted(b)) => (a, b),
+            (missing @ Hardware::Missing(_), _) | (_, missing) => return missing,
+        };
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b));
+        Hardware::Counted(HardwareEvents {
+            cycles: sum(a.cycles, b.cycles),
+            instructions: sum(a.instructions, b.instructions),
+            llc_misses: sum(a.llc_misses, b.llc_misses),
+            dtlb_misses: sum(a.dtlb_misses, b.dtlb_misses),
+        })
     }
 
     /// Why there are none.
@@ -310,6 +326,22 @@ mod tests {
         );
         assert_eq!((stat.busy_ms, stat.flush_ios), (1, 11));
         assert_eq!(parse_device("1 2 3"), None);
+    }
+
+    #[test]
+    fn a_sum_is_known_where_every_part_is() {
+        let counted = |cycles, llc_misses| {
+            Hardware::Counted(HardwareEvents {
+                cycles,
+                llc_misses,
+                ..HardwareEvents::default()
+            })
+        };
+        let sum = counted(Some(3), Some(1)).plus(counted(Some(4), None));
+        assert_eq!(sum, counted(Some(7), None));
+        let busy = Hardware::Missing(NoHardware::Busy);
+        assert_eq!(sum.plus(busy), busy);
+        assert_eq!(busy.plus(sum), busy);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod gate;
 pub mod histogram;
 pub mod outcome;
 pub mod pattern;
+mod perf;
 pub mod spec;
 pub mod target;
 pub mod trial;

@@ -12,7 +12,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Times the kernel transferred less than asked and the request was continued.
     pub short_transfers: u64,
-    /// Service time of every completed request, ns. Under the sync policy `each` a write's includes its `fsync`.
+    /// Service time of every completed request, ns; empty when the trial did not record it. Under the sync policy
+    /// `each` a write's includes its `fsync`.
     pub latency: LatencyHistogram,
 }
 

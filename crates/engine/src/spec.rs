@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// How requests are issued; the names are fio's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
-    /// `lseek` followed by `read` or `write`.
+    /// `lseek` where the position is not already right, then `read` or `write`.
     Sync,
     /// `pread` and `pwrite`.
     Psync,

@@ -16,11 +16,12 @@ use crate::backend::null::Null;
 use crate::backend::synchronous::{PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
-use crate::counters::Counters;
+use crate::counters::{Counters, Hardware, NoHardware};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::histogram::new_latency_histogram;
 use crate::outcome::{Ended, Outcome, Tally};
+use crate::perf::Group;
 use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
 use crate::target::{OpenMode, Target};
 use crate::worker::{Worker, WorkerOutcome};
@@ -77,10 +78,11 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     Ok(())
 }
 
-/// What one request costs iolab itself, ns: the null backend on one thread with latency recorded.
-pub fn floor_ns(clock: &Clock) -> f64 {
+/// What one request costs iolab itself, ns: the null backend on one thread, with or without recording its latency.
+pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
     let spec = TrialSpec {
         backend: Backend::Null,
+        latency,
         limit: Limit {
             requests: Some(FLOOR_REQUESTS),
             ..Limit::default()
@@ -231,7 +233,7 @@ fn work(
         return run.run(Ok(Null::new(spec.depth)), buffers);
     };
     match spec.backend {
-        Backend::Sync => run.run(Ok(Synchronous::new(file, SeekCalls)), buffers),
+        Backend::Sync => run.run(Ok(Synchronous::new(file, SeekCalls::new())), buffers),
         Backend::Psync => run.run(Ok(Synchronous::new(file, PositionedCalls)), buffers),
         Backend::Pvsync2 => {
             let mut flags = ReadWriteFlags::empty();
@@ -281,7 +283,20 @@ impl Stage<'_> {
             Ok(backend) => backend,
             Err(error) => return self.report(error),
         };
-        let worker = Worker::new(
+        // Each of the two loops is compiled for itself, so that a choice made here costs nothing in either.
+        if self.spec.latency {
+            self.drive::<B, true>(backend, buffers)
+        } else {
+            self.drive::<B, false>(backend, buffers)
+        }
+    }
+
+    fn drive<B: crate::backend::Backend, const TIMED: bool>(
+        &self,
+        backend: B,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let worker = Worker::<B, TIMED>::new(
             self.spec,
             self.number,
             backend,
@@ -289,10 +304,18 @@ impl Stage<'_> {
             self.clock,
             self.stop,
         );
+        let counting = self.spec.hardware_counters.then(Group::hardware);
         self.ready.send(Ok(())).ok()?;
         let running = self.gate.wait_for_start()?;
-        let (outcome, remains) = worker.run();
+        if let Some(Ok(group)) = &counting {
+            group.start();
+        }
+        let (mut outcome, remains) = worker.run();
+        if let Some(Ok(group)) = &counting {
+            group.stop();
+        }
         self.gate.finish(running);
+        take_hardware(counting, &mut outcome);
         drop(remains);
         Some(outcome)
     }
@@ -301,6 +324,25 @@ impl Stage<'_> {
         // The coordinator waits for this message; when it is gone there is nobody to tell.
         let _ = self.ready.send(Err(error));
         None
+    }
+}
+
+/// Notes what the processor counted, once nobody waits for this worker any more.
+fn take_hardware(
+    counting: Option<std::result::Result<Group, NoHardware>>,
+    outcome: &mut WorkerOutcome,
+) {
+    outcome.hardware = match &counting {
+        None => Hardware::default(),
+        Some(Err(missing)) => Hardware::Missing(*missing),
+        Some(Ok(group)) => group.events(),
+    };
+    if counting.is_some_and(|group| group.is_ok_and(|group| group.is_user_only())) {
+        let note = &mut outcome.effective.note;
+        if !note.is_empty() {
+            note.push_str("; ");
+        }
+        note.push_str("hardware events of user mode only (perf_event_paranoid)");
     }
 }
 
@@ -335,7 +377,9 @@ fn merge(
     };
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
+    let mut hardware: Option<Hardware> = None;
     for worker in outcomes {
+        hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
         add(&mut merged.reads, &worker.reads);
         add(&mut merged.writes, &worker.writes);
         merged.syncs += worker.syncs;
@@ -349,6 +393,7 @@ fn merge(
         first_end = first_end.min(worker.end);
         last_end = last_end.max(worker.end);
     }
+    merged.counters.hardware = hardware.unwrap_or_default();
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged
@@ -367,7 +412,7 @@ fn add(sum: &mut Tally, part: &Tally) {
     sum.requests += part.requests;
     sum.bytes += part.bytes;
     sum.short_transfers += part.short_transfers;
-    if part.requests > 0 {
+    if !part.latency.is_empty() {
         sum.latency
             .add(&part.latency)
             .expect("the sum has the widest bounds in use");

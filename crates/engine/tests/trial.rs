@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
+use iolab_engine::counters::{Hardware, NoHardware};
 use iolab_engine::outcome::{Ended, Outcome};
 use iolab_engine::spec::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
@@ -425,4 +426,90 @@ fn an_unaligned_write_leaves_its_neighbours_alone() {
     assert_eq!(after[..5000], before[..5000]);
     assert_eq!(after[8000..], before[8000..]);
     assert_ne!(after[5000..6000], before[5000..6000]);
+}
+
+#[test]
+fn untimed_trials_do_the_same_and_record_no_latency() {
+    let (_directory, target) = scratch();
+    for spec in variants(&target) {
+        for read_percent in [100, 0, 50] {
+            let spec = TrialSpec {
+                read_percent,
+                latency: false,
+                pattern: Pattern::Rand,
+                threads: 2,
+                sync: SyncPolicy::End,
+                ..spec.clone()
+            };
+            let outcome = run(&spec, &target).expect("runs");
+            let what = format!("{} {} {read_percent}", spec.backend, spec.cache);
+            assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0), "{what}");
+            assert_eq!(outcome.requests(), SIZE / BLOCK, "{what}");
+            assert!(outcome.reads.latency.is_empty() && outcome.writes.latency.is_empty());
+            assert!(
+                outcome.elapsed_ns > 0 && outcome.all_active_ns <= outcome.elapsed_ns,
+                "{what}"
+            );
+        }
+    }
+}
+
+#[test]
+fn untimed_trials_keep_their_bounds() {
+    let (_directory, target) = scratch();
+    let untimed = |limit| TrialSpec {
+        latency: false,
+        backend: Backend::Sync,
+        cache: CacheState::Hot,
+        bs: 8,
+        limit,
+        ..spec()
+    };
+    let time = Limit {
+        time: Some(Duration::from_millis(50)),
+        ..Limit::default()
+    };
+    let timed = run(&untimed(time), &target).expect("runs");
+    assert_eq!(timed.ended, Ended::Time);
+    assert!(timed.elapsed_ns >= 50_000_000);
+    assert_eq!(timed.reads.bytes, timed.reads.requests * 8);
+    let counted = run(&untimed(requests(12_345)), &target).expect("runs");
+    assert_eq!((counted.requests(), counted.ended), (12_345, Ended::Done));
+    let raised = AtomicBool::new(true);
+    let endless = TrialSpec {
+        cache: CacheState::Cold,
+        ..untimed(requests(u64::MAX / 16))
+    };
+    let stopped = trial::run(&endless, &target, &Clock::calibrate(), &raised).expect("runs");
+    assert_eq!(stopped.ended, Ended::Interrupted);
+}
+
+/// Machines differ in what they count, and in whom they let count.
+#[test]
+fn hardware_events_are_counted_or_missing_for_a_reason() {
+    let (_directory, target) = scratch();
+    let counted = |hardware_counters, threads| {
+        let spec = TrialSpec {
+            hardware_counters,
+            threads,
+            ..spec()
+        };
+        run(&spec, &target).expect("runs").counters.hardware
+    };
+    assert_eq!(counted(false, 2), Hardware::Missing(NoHardware::NotAsked));
+    match counted(true, 2) {
+        Hardware::Missing(reason) => {
+            assert_ne!(reason, NoHardware::NotAsked);
+            eprintln!("hardware events are {reason} here");
+        }
+        Hardware::Counted(events) => {
+            let all = [
+                events.cycles,
+                events.instructions,
+                events.llc_misses,
+                events.dtlb_misses,
+            ];
+            assert!(all.into_iter().flatten().any(|count| count > 0), "{all:?}");
+        }
+    }
 }

@@ -116,7 +116,10 @@ pub fn run(
         seed,
         clock_cost_ns: setup.clock.cost_ns(),
         clock_source: setup.clock.source(),
-        floor_ns: floor_ns(setup.clock),
+        floor_ns: floor_ns(
+            setup.clock,
+            planned.iter().any(|cell| cell.spec.trial.latency),
+        ),
     };
     let file = RunFile::create(
         path,

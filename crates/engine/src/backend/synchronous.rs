@@ -1,4 +1,4 @@
-//! `sync`, `psync` and `pvsync2`: one system call a request (two for `sync`), issued when its
+//! `sync`, `psync` and `pvsync2`: one system call a request (two for `sync` where it has to seek), issued when its
 //! completion is asked for.
 
 use std::fs::File;
@@ -18,22 +18,52 @@ pub(crate) trait Calls {
     fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno>;
 }
 
-/// `lseek` then `read` or `write`; the file's position is this worker's own.
-pub(crate) struct SeekCalls;
+/// `lseek` where the position is not already right, then `read` or `write`.
+pub(crate) struct SeekCalls {
+    /// Where the file's position is known to be; it is this worker's own.
+    position: Option<u64>,
+}
+
+impl SeekCalls {
+    /// For a file that has just been opened.
+    pub(crate) fn new() -> Self {
+        Self { position: Some(0) }
+    }
+
+    #[inline(always)]
+    fn transfer(
+        &mut self,
+        file: &File,
+        offset: u64,
+        len: usize,
+        call: impl FnOnce() -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        if self.position != Some(offset) {
+            rustix::fs::seek(file, SeekFrom::Start(offset))?;
+        }
+        // Not known any more, unless the whole request is transferred.
+        self.position = None;
+        let moved = call()?;
+        if moved == len {
+            self.position = Some(offset + len as u64);
+        }
+        Ok(moved)
+    }
+}
 
 impl Calls for SeekCalls {
     const NAMES: (&'static str, &'static str) = ("read", "write");
 
     #[inline(always)]
     fn read(&mut self, file: &File, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        rustix::fs::seek(file, SeekFrom::Start(offset))?;
-        rustix::io::read(file, buffer)
+        let len = buffer.len();
+        self.transfer(file, offset, len, || rustix::io::read(file, buffer))
     }
 
     #[inline(always)]
     fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
-        rustix::fs::seek(file, SeekFrom::Start(offset))?;
-        rustix::io::write(file, buffer)
+        let len = buffer.len();
+        self.transfer(file, offset, len, || rustix::io::write(file, buffer))
     }
 }
 
@@ -137,5 +167,58 @@ impl<C: Calls> Backend for Synchronous<C> {
             Action::Write => C::NAMES.1,
             Action::Fsync => "fsync",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn file() -> File {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(b"0123456789").expect("written");
+        rustix::fs::seek(&file, SeekFrom::Start(0)).expect("seeks");
+        file
+    }
+
+    fn read(calls: &mut SeekCalls, file: &File, offset: u64, len: usize) -> Vec<u8> {
+        let mut buffer = vec![0; len];
+        let moved = calls.read(file, &mut buffer, offset).expect("reads");
+        buffer.truncate(moved);
+        buffer
+    }
+
+    #[test]
+    fn requests_go_where_they_should_whatever_came_before() {
+        let (file, mut calls) = (file(), SeekCalls::new());
+        for (offset, len, expected) in [
+            (0, 2, &b"01"[..]),
+            (2, 2, b"23"),
+            (7, 2, b"78"),
+            (0, 3, b"012"),
+            (8, 4, b"89"),
+            (8, 2, b"89"),
+            (1, 1, b"1"),
+        ] {
+            assert_eq!(read(&mut calls, &file, offset, len), expected);
+        }
+        calls.write(&file, b"xy", 4).expect("writes");
+        assert_eq!(read(&mut calls, &file, 6, 1), b"6");
+        assert_eq!(read(&mut calls, &file, 3, 4), b"3xy6");
+    }
+
+    #[test]
+    fn it_seeks_only_where_the_position_is_not_right_or_not_known() {
+        let (file, mut calls) = (file(), SeekCalls::new());
+        assert_eq!(read(&mut calls, &file, 0, 2), b"01");
+        // Moved behind its back: what is read next shows whether it seeks.
+        rustix::fs::seek(&file, SeekFrom::Start(5)).expect("seeks");
+        assert_eq!(read(&mut calls, &file, 2, 2), b"56");
+        assert_eq!(read(&mut calls, &file, 9, 5), b"9", "a short transfer");
+        rustix::fs::seek(&file, SeekFrom::Start(0)).expect("seeks");
+        assert_eq!(read(&mut calls, &file, 10, 1), b"");
+        assert_eq!(read(&mut calls, &file, 2, 1), b"2");
     }
 }
