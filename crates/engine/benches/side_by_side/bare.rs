@@ -1,4 +1,5 @@
-//! The least that a measuring loop must do: one `pread`, one time stamp, one histogram entry.
+//! The least that a measuring loop must do: one `pread`, one time stamp, one histogram entry; or one `read` and nothing
+//! else.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,6 +11,8 @@ use iolab_engine::histogram::new_latency_histogram;
 use crate::Reached;
 
 const BS: usize = 4096;
+/// I/O size of the loop without a stamp, bytes.
+pub(crate) const SMALL: usize = 8;
 
 /// Reads the file's first `size` bytes in order, again and again, `requests` times.
 pub(crate) fn read(path: &Path, size: u64, requests: u64, clock: &Clock) -> Reached {
@@ -34,6 +37,24 @@ pub(crate) fn read(path: &Path, size: u64, requests: u64, clock: &Clock) -> Reac
     let elapsed = clock.ns_between(start, clock.now());
     let usage = Counters::snapshot(None).since(&before).usage;
     assert_eq!(latency.len(), requests);
+    Reached {
+        iops: requests as f64 * 1e9 / elapsed as f64,
+        user_ns: usage.user_ns as f64 / requests as f64,
+    }
+}
+
+/// Reads the file from its start to its end in small pieces, once, with nothing between two calls.
+pub(crate) fn read_small(path: &Path, clock: &Clock) -> Reached {
+    let file = File::open(path).expect("the file opens");
+    let mut buffer = [1u8; SMALL];
+    let mut requests = 0u64;
+    let before = Counters::snapshot(None);
+    let start = clock.now();
+    while rustix::io::read(&file, &mut buffer).expect("the file is readable") == SMALL {
+        requests += 1;
+    }
+    let elapsed = clock.ns_between(start, clock.now());
+    let usage = Counters::snapshot(None).since(&before).usage;
     Reached {
         iops: requests as f64 * 1e9 / elapsed as f64,
         user_ns: usage.user_ns as f64 / requests as f64,

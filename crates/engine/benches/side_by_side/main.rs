@@ -26,6 +26,7 @@ use iolab_engine::trial;
 /// Odd, so that the median is one of them.
 const ROUNDS: usize = 11;
 const HOT_FILE: u64 = 256 << 20;
+const SMALL_FILE: u64 = 16 << 20;
 const HOT_REQUESTS: u64 = 1 << 19;
 const WRITE_SIZE: u64 = 2 << 20;
 
@@ -174,6 +175,29 @@ fn hot_reads(directory: &Path, clock: &Clock, score: &mut Score) {
     );
 }
 
+fn small_reads(directory: &Path, clock: &Clock, score: &mut Score) {
+    println!(
+        "8 byte reads of a 16 MiB file that is hot in the page cache, one thread, no latency recorded"
+    );
+    let target = scratch(directory, SMALL_FILE);
+    let spec = TrialSpec {
+        backend: Backend::Sync,
+        bs: bare::SMALL as u64,
+        region: SMALL_FILE,
+        cache: CacheState::Hot,
+        latency: false,
+        ..TrialSpec::default()
+    };
+    let (mut bare, mut own) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        own.push(Reached::from(&run(&spec, &target, clock)));
+        bare.push(bare::read_small(target.path(), clock));
+    }
+    show("bare read loop", &bare);
+    show("iolab sync", &own);
+    score.goal("IOPS, iolab over bare loop", iops_ratios(&own, &bare), 0.93);
+}
+
 fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
     let device = zram::Zram::create(HOT_FILE);
     let target = match &device {
@@ -288,6 +312,7 @@ fn main() {
     let mut score = Score { missed: 0 };
     null(&clock, &mut score);
     hot_reads(directory, &clock, &mut score);
+    small_reads(directory, &clock, &mut score);
     deep_reads(directory, &clock, &mut score);
     writes(directory, &clock, &mut score);
     if score.missed > 0 {
