@@ -1,0 +1,154 @@
+//! The search for the best places of the knots.
+//!
+//! A place counts points from the first one, so that "one point apart" is a distance of 1
+//! however uneven the curve's x are.
+
+use super::points::Points;
+use super::spline::Spline;
+
+/// The places of the knots, ascending, each at least 1 from the next and from both ends.
+pub(super) type Places = Vec<f64>;
+
+/// Between two candidates, as long as there are not more than [`CANDIDATES_MAX`].
+const STEP: f64 = 0.25;
+
+const CANDIDATES_MAX: f64 = 100.0;
+
+/// Rounds of moving each knot in turn; it settles in far fewer.
+const ROUNDS_MAX: usize = 30;
+
+/// The best places with one knot more than `fewer`; `None` when the points have no room for it.
+///
+/// One start is the best addition to `fewer`, another is evenly spaced: a bend that two knots
+/// share may have drawn a single one into the middle.
+pub(super) fn best_places(points: &Points, fewer: &Places) -> Option<Places> {
+    let with_new = candidates(points).filter_map(|place| inserted(points, fewer, place));
+    let grown = least(points, with_new);
+    let starts = grown.into_iter().chain(even(points, fewer.len() + 1));
+    let improved: Vec<Places> = starts.map(|places| improve(points, places)).collect();
+    least(points, improved.into_iter())
+}
+
+/// Moves each knot to its best place in turn until none moves, then finely.
+pub(super) fn improve(points: &Points, places: Places) -> Places {
+    let mut best = (rss(points, &places), places);
+    for _ in 0..ROUNDS_MAX {
+        let before = best.0;
+        for knot in 0..best.1.len() {
+            best = moved(points, best, knot);
+        }
+        if best.0 >= before {
+            break;
+        }
+    }
+    refine(points, best)
+}
+
+fn rss(points: &Points, places: &[f64]) -> f64 {
+    Spline::fit(points, &points.places_to_x(places)).rss
+}
+
+fn candidates(points: &Points) -> impl Iterator<Item = f64> + use<> {
+    let (first, last) = (1.0, points.len() as f64 - 2.0);
+    let step = STEP.max((last - first) / CANDIDATES_MAX);
+    let count = ((last - first) / step).floor().max(-1.0) + 1.0;
+    (0..count as u32).map(move |i| first + f64::from(i) * step)
+}
+
+fn least(points: &Points, sets: impl Iterator<Item = Places>) -> Option<Places> {
+    sets.map(|places| (rss(points, &places), places))
+        // Of two knots between x that are equal but for the last digit there is no fit.
+        .filter(|set| set.0.is_finite())
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, places)| places)
+}
+
+/// The places with one more; `None` when it is too close to another.
+fn inserted(points: &Points, places: &[f64], place: f64) -> Option<Places> {
+    let index = places.partition_point(|other| *other < place);
+    let mut more = places.to_vec();
+    more.insert(index, place);
+    let (low, high) = room(points, &more, index);
+    (low <= place && place <= high).then_some(more)
+}
+
+/// Where the knot may go while the others stay.
+fn room(points: &Points, places: &[f64], knot: usize) -> (f64, f64) {
+    let low = if knot == 0 { 0.0 } else { places[knot - 1] };
+    let end = points.len() as f64 - 1.0;
+    let high = places.get(knot + 1).copied().unwrap_or(end);
+    (low + 1.0, high - 1.0)
+}
+
+/// Evenly spaced places, or `None` when that is too close.
+fn even(points: &Points, count: usize) -> Option<Places> {
+    let gap = (points.len() as f64 - 1.0) / (count as f64 + 1.0);
+    (gap >= 1.0).then(|| (1..=count).map(|i| gap * i as f64).collect())
+}
+
+/// The best of all candidates for one knot, which may pass the others.
+fn moved(points: &Points, best: (f64, Places), knot: usize) -> (f64, Places) {
+    let mut others = best.1.clone();
+    others.remove(knot);
+    candidates(points)
+        .filter_map(|place| inserted(points, &others, place))
+        .map(|places| (rss(points, &places), places))
+        .fold(best, |best, next| if next.0 < best.0 { next } else { best })
+}
+
+/// Golden sections between the neighbouring candidates of each knot, in turn.
+fn refine(points: &Points, mut best: (f64, Places)) -> Places {
+    /// The share of the sum of squares that is not worth another round.
+    const ENOUGH: f64 = 1e-9;
+    let span = points.len() as f64 - 3.0;
+    let step = STEP.max(span / CANDIDATES_MAX);
+    for _ in 0..ROUNDS_MAX {
+        let before = best.0;
+        for knot in 0..best.1.len() {
+            let (low, high) = room(points, &best.1, knot);
+            let place = best.1[knot];
+            let around = ((place - step).max(low), (place + step).min(high));
+            best = golden_section(points, best, knot, around);
+        }
+        if before - best.0 <= ENOUGH * before {
+            break;
+        }
+    }
+    best.1
+}
+
+/// Kiefer, "Sequential minimax search for a maximum", Proceedings of the AMS 4 (1953) 502-506.
+fn golden_section(
+    points: &Points,
+    best: (f64, Places),
+    knot: usize,
+    (mut low, mut high): (f64, f64),
+) -> (f64, Places) {
+    const RATIO: f64 = 0.618_033_988_749_894_8;
+    /// In points; far below what the bootstrap intervals resolve.
+    const FINE: f64 = 1e-5;
+    let at = |place: f64| {
+        let mut places = best.1.clone();
+        places[knot] = place;
+        (rss(points, &places), places)
+    };
+    let mut left = at(high - RATIO * (high - low));
+    let mut right = at(low + RATIO * (high - low));
+    while high - low > FINE {
+        if left.0 <= right.0 {
+            high = right.1[knot];
+            right = left;
+            left = at(high - RATIO * (high - low));
+        } else {
+            low = left.1[knot];
+            left = right;
+            right = at(low + RATIO * (high - low));
+        }
+    }
+    [left, right].into_iter().fold(
+        best.clone(),
+        |best, next| {
+            if next.0 < best.0 { next } else { best }
+        },
+    )
+}
