@@ -2,21 +2,27 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_engine::clock::Clock;
 use iolab_engine::target::{Need, Target, TargetKind};
 use iolab_lab::experiment::Experiment;
-use iolab_lab::runner::{Setup, wants_direct};
+use iolab_lab::runner::{Programs, Setup, wants_direct};
 use iolab_lab::{Error, Result};
 
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop;
 
-/// An opened target with what it takes to measure on it. Dropping it removes a scratch file.
+/// What is measured on.
+enum Place {
+    Target(Box<Target>),
+    Programs(Box<Programs>),
+}
+
+/// An opened target with what it takes to measure on it. Dropping it removes what was made for that.
 pub(crate) struct Bench {
-    target: Target,
+    place: Place,
     named: PathBuf,
     clock: Clock,
     stop: Arc<AtomicBool>,
@@ -31,20 +37,42 @@ impl Bench {
         // Before the scratch file is there: from then on no signal may leave it behind.
         let stop = stop::on_signals()?;
         let target = Target::open(named, need)?;
-        for remark in target.notes() {
-            note(format_args!("note: {remark}"));
+        Ok(Self::at(Place::Target(Box::new(target)), named, stop))
+    }
+
+    /// Catches signals, finds or builds the programs of an experiment and makes the files that they read.
+    ///
+    /// # Errors
+    /// When a program is missing, or its files cannot be made in `named`.
+    pub(crate) fn for_programs(named: &Path, experiment: &Experiment) -> Result<Self> {
+        let stop = stop::on_signals()?;
+        let programs = Programs::open(experiment, named);
+        // A signal from the terminal ends the compiler too: that is no fault of its.
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::interrupted());
         }
-        Ok(Self {
-            target,
+        Ok(Self::at(Place::Programs(Box::new(programs?)), named, stop))
+    }
+
+    fn at(place: Place, named: &Path, stop: Arc<AtomicBool>) -> Self {
+        let bench = Self {
+            place,
             named: named.to_owned(),
             clock: Clock::calibrate(),
             stop,
-        })
+        };
+        for remark in bench.target().notes() {
+            note(format_args!("note: {remark}"));
+        }
+        bench
     }
 
-    /// The target.
+    /// The target, or what stands for the directory of the programs' files.
     pub(crate) fn target(&self) -> &Target {
-        &self.target
+        match &self.place {
+            Place::Target(target) => target,
+            Place::Programs(programs) => programs.place(),
+        }
     }
 
     /// Lets experiments go through the page cache where the target cannot do direct I/O and
@@ -53,7 +81,7 @@ impl Bench {
     /// # Errors
     /// Never for experiments that were read or checked.
     pub(crate) fn settle_cache(&self, experiments: &mut [Experiment]) -> Result<()> {
-        let Err(reason) = self.target.direct_alignment() else {
+        let Err(reason) = self.target().direct_alignment() else {
             return Ok(());
         };
         let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.setting.name == "cache");
@@ -73,41 +101,56 @@ impl Bench {
         Ok(())
     }
 
-    /// Fills a scratch file with data, so that no read meets a hole.
+    /// Fills scratch files with data, so that no read meets a hole.
     ///
     /// # Errors
     /// When a write fails, or the user interrupts.
     pub(crate) fn fill(&self, seed: u64) -> Result<()> {
-        if self.target.kind() != TargetKind::Scratch {
+        if self.target().kind() != TargetKind::Scratch {
             return Ok(());
         }
-        let total = self.target.size();
-        let mut display = Display::new("filling the scratch file");
-        let mut progress = |done| display.filled(done, total);
-        self.target.fill(seed, &self.stop, &mut progress)
+        match &self.place {
+            Place::Target(target) => {
+                let total = target.size();
+                let mut display = Display::new("filling the scratch file");
+                target.fill(seed, &self.stop, &mut |done| display.filled(done, total))
+            }
+            Place::Programs(programs) => {
+                let total = programs.bytes();
+                let mut display = Display::new("filling the scratch files");
+                programs.fill(seed, &self.stop, &mut |done| display.filled(done, total))
+            }
+        }
     }
 
     /// Shows the progress of a run here, without what was told about the target already.
     pub(crate) fn display(&self, name: &str) -> Display {
-        Display::new(name).without(self.target.notes())
+        Display::new(name).without(self.target().notes())
     }
 
     /// What the runner needs.
     pub(crate) fn setup(&self) -> Setup<'_> {
         Setup {
-            target: &self.target,
+            target: self.target(),
+            programs: match &self.place {
+                Place::Target(_) => None,
+                Place::Programs(programs) => Some(programs),
+            },
             named: &self.named,
             clock: &self.clock,
             stop: &self.stop,
         }
     }
 
-    /// Removes the scratch file and tells when that fails.
+    /// Removes scratch files and tells when that fails.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When one cannot be removed.
     pub(crate) fn close(self) -> Result<()> {
-        self.target.remove()
+        match self.place {
+            Place::Target(target) => target.remove(),
+            Place::Programs(programs) => programs.close(),
+        }
     }
 }
 

@@ -224,6 +224,11 @@ fn read_process_io() -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)
 }
 
+/// The account of another process, which may have ended already as long as nobody has taken note of its end.
+pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
+}
+
 /// proc(5), `/proc/pid/io`.
 fn parse_process_io(text: &str) -> Option<ProcessIo> {
     let field = |name: &str| {
@@ -291,6 +296,11 @@ fn read_usage() -> ResourceUse {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
     };
+    resource_use(&usage)
+}
+
+/// What the kernel says that a process used.
+pub(crate) fn resource_use(usage: &libc::rusage) -> ResourceUse {
     let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
     ResourceUse {
         user_ns: ns(usage.ru_utime),

@@ -10,6 +10,7 @@ pub mod histogram;
 pub mod outcome;
 pub mod pattern;
 mod perf;
+pub mod program;
 pub mod spec;
 pub mod target;
 pub mod trial;

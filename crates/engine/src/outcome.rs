@@ -1,5 +1,7 @@
 //! What one trial did: counted by the engine as it happened, never copied from what was asked.
 
+use std::time::Duration;
+
 use crate::counters::Counters;
 use crate::histogram::LatencyHistogram;
 
@@ -17,9 +19,40 @@ pub struct Tally {
     pub latency: LatencyHistogram,
 }
 
+/// Why a trial failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// A request of iolab's own.
+    Request(FailedRequest),
+    /// The program that the trial ran.
+    Program(FailedProgram),
+}
+
+/// A program that did not end as it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedProgram {
+    /// Its name and arguments, as they were started.
+    pub command: String,
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// The last that it wrote to its standard error.
+    pub last_words: String,
+}
+
+/// How a program ended that did not succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramEnd {
+    /// With this exit code, which is not 0.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It was killed when its time was over.
+    Time(Duration),
+}
+
 /// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailedRequest {
     /// The system call, for example `pwrite`.
     pub syscall: &'static str,
     /// Byte offset of the request.
@@ -39,7 +72,7 @@ pub enum Ended {
     Time,
     /// The stop flag was raised; the outcome is partial.
     Interrupted,
-    /// A request failed; the outcome is partial.
+    /// A request or the program failed; the outcome is partial.
     Failed,
 }
 
@@ -65,13 +98,14 @@ pub struct Outcome {
     pub writes: Tally,
     /// `fsync` calls.
     pub syncs: u64,
-    /// Requests that failed.
+    /// Requests that failed; 1 for a program that did.
     pub errors: u64,
     /// The first failure.
     pub failure: Option<Failure>,
     /// Why it ended.
     pub ended: Ended,
-    /// From the first worker's start to the last worker's end (final `fsync` included), ns.
+    /// From the first worker's start to the last worker's end (final `fsync` included), ns; of a program from the
+    /// call that starts it until its end is seen.
     pub elapsed_ns: u64,
     /// The span in which every worker was active, ns.
     pub all_active_ns: u64,

@@ -14,6 +14,7 @@ mod direct;
 mod errno;
 mod existing;
 mod fill;
+mod folder;
 mod lookup;
 mod mounts;
 mod scratch;
@@ -21,6 +22,7 @@ mod signature;
 mod size;
 mod space;
 
+pub use folder::Folder;
 use lookup::Found;
 pub use mounts::FileSystem;
 use scratch::Scratch;

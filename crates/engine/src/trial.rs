@@ -20,7 +20,7 @@ use crate::counters::{Counters, Hardware, NoHardware};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::histogram::new_latency_histogram;
-use crate::outcome::{Ended, Outcome, Tally};
+use crate::outcome::{Ended, Failure, Outcome, Tally};
 use crate::perf::Group;
 use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
 use crate::target::{OpenMode, Target};
@@ -96,7 +96,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
 
 /// Brings the page cache into the state asked for. Earlier writes are made durable first, so that
 /// their write-back does not fall into this trial.
-fn prepare_cache(spec: &TrialSpec, target: &Target, stop: &AtomicBool) -> Result<()> {
+pub(crate) fn prepare_cache(spec: &TrialSpec, target: &Target, stop: &AtomicBool) -> Result<()> {
     let file = target.file();
     if spec.writes() {
         rustix::fs::fdatasync(file).map_err(|errno| {
@@ -384,7 +384,7 @@ fn merge(
         add(&mut merged.writes, &worker.writes);
         merged.syncs += worker.syncs;
         merged.errors += worker.errors;
-        merged.failure = merged.failure.or(worker.failure);
+        merged.failure = merged.failure.or(worker.failure.map(Failure::Request));
         merged.ended = graver(merged.ended, worker.ended);
         merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
         merged.effective = worker.effective;
@@ -399,7 +399,7 @@ fn merge(
     merged
 }
 
-fn empty_tally() -> Tally {
+pub(crate) fn empty_tally() -> Tally {
     Tally {
         requests: 0,
         bytes: 0,

@@ -8,7 +8,7 @@ use crate::buffer::{Buffers, stamp};
 use crate::clock::Clock;
 use crate::counters::Hardware;
 use crate::histogram::{new_latency_histogram, unused_latency_histogram};
-use crate::outcome::{Effective, Ended, Failure, Tally};
+use crate::outcome::{Effective, Ended, FailedRequest, Tally};
 use crate::pattern::{Mix, Offsets, derive, share};
 use crate::spec::{Content, SyncPolicy, TrialSpec};
 
@@ -19,7 +19,7 @@ pub(crate) struct WorkerOutcome {
     pub(crate) writes: Tally,
     pub(crate) syncs: u64,
     pub(crate) errors: u64,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failure: Option<FailedRequest>,
     pub(crate) ended: Ended,
     /// Clock stamps: first submission, after the last completion and the final fsync.
     pub(crate) start: u64,
@@ -341,7 +341,7 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
             return false;
         }
         if result <= 0 {
-            self.fail(Failure {
+            self.fail(FailedRequest {
                 syscall: self.backend.syscall(request.action),
                 offset: request.offset,
                 length: u64::from(request.len),
@@ -370,7 +370,7 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
         false
     }
 
-    fn fail(&mut self, failure: Failure) {
+    fn fail(&mut self, failure: FailedRequest) {
         self.outcome.errors += 1;
         self.outcome.failure.get_or_insert(failure);
         self.outcome.ended = Ended::Failed;
@@ -378,7 +378,7 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
     }
 
     fn mechanism_failed(&mut self, failure: SystemFailure) {
-        self.fail(Failure {
+        self.fail(FailedRequest {
             syscall: failure.syscall,
             offset: 0,
             length: 0,
@@ -411,7 +411,7 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
         self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
         match self.done[0].result {
             0 => self.outcome.syncs += 1,
-            errno => self.fail(Failure {
+            errno => self.fail(FailedRequest {
                 syscall: self.backend.syscall(Action::Fsync),
                 offset: 0,
                 length: 0,

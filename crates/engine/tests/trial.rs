@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use iolab_engine::clock::Clock;
 use iolab_engine::counters::{Hardware, NoHardware};
-use iolab_engine::outcome::{Ended, Outcome};
+use iolab_engine::outcome::{Ended, Failure, Outcome};
 use iolab_engine::spec::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
 };
@@ -323,7 +323,9 @@ fn a_file_that_shrinks_is_a_counted_error() {
             (Ended::Failed, 1),
             "{backend}"
         );
-        let failure = outcome.failure.expect("a failure");
+        let Some(Failure::Request(failure)) = outcome.failure else {
+            panic!("{backend}: {:?}", outcome.failure);
+        };
         let got = (failure.offset, failure.errno, outcome.reads.short_transfers);
         // The first 100 bytes were there: a short read, continued, and then the end of the file. In a mapping
         // the kernel fills such a page with zeros, and the next one fails.

@@ -40,6 +40,15 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
     list.0
 }
 
+/// Adds entries that are not read from the system.
+pub(crate) fn add(environment: &mut Environment, entries: Vec<(String, String)>) {
+    let mut list = List(std::mem::take(environment));
+    for (key, value) in entries {
+        list.put(&key, Some(value));
+    }
+    *environment = list.0;
+}
+
 struct List(Environment);
 
 impl List {

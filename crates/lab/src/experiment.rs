@@ -1,6 +1,7 @@
 //! A named question: its factors and levels, its fixed settings, its response, its design.
 
 mod builtin;
+mod programs;
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use toml::{Spanned, Value};
 pub use builtin::BUILTIN;
 
 use crate::analysis::Response;
+use crate::command::split_list;
 use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
 use crate::settings::{CellSpec, SETTINGS, Setting, ValueKind, unknown};
 use crate::units::{format_duration, parse_duration};
@@ -172,8 +174,10 @@ impl Experiment {
             let known = [&known[..], &DESIGN[..]].concat();
             return Err(unknown("setting", name, &known));
         };
-        let values: Vec<String> = values.split(',').map(str::to_owned).collect();
-        self.sweep(setting, &values)
+        // Commands may hold commas in quotes; no other value has any.
+        self.sweep(setting, &split_list(values))?;
+        self.displace(setting);
+        Ok(())
     }
 
     fn set_design(&mut self, name: &str, value: &str) -> Result<()> {
@@ -276,6 +280,7 @@ impl Experiment {
             .hint("give the factors fewer levels, or ask several smaller questions"));
         }
         self.check_latency()?;
+        self.check_programs()?;
         self.design.check()
     }
 

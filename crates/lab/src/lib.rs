@@ -2,13 +2,16 @@
 
 pub mod analysis;
 pub mod cells;
+pub mod command;
 pub mod curve;
 mod document;
+mod elf;
 pub mod environment;
 pub mod evidence;
 pub mod experiment;
 pub mod findings;
 pub mod plan;
+pub mod probe;
 pub mod quantity;
 pub mod record;
 pub mod runfile;

@@ -4,6 +4,7 @@
 mod choice;
 mod execute;
 mod fit;
+mod programs;
 mod repetition;
 mod sample;
 mod session;
@@ -21,9 +22,10 @@ use iolab_engine::{Error, Result};
 
 pub use execute::Executor;
 pub use fit::{need, wants_direct};
+pub use programs::Programs;
 
 use crate::cells::PlannedCell;
-use crate::environment;
+use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
 use crate::record::{ExperimentRecord, Run, RunRecord, RunStatus};
 use crate::runfile::RunFile;
@@ -65,14 +67,33 @@ pub struct Finished {
 /// What a run needs besides its experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
-    /// The target, filled.
+    /// The target, filled; where programs are run, [`Programs::place`].
     pub target: &'a Target,
+    /// The programs of an experiment that runs some.
+    pub programs: Option<&'a Programs>,
     /// The target as the user named it.
     pub named: &'a Path,
     /// The calibrated clock.
     pub clock: &'a Clock,
     /// Raised to end the run early.
     pub stop: &'a AtomicBool,
+}
+
+impl Setup<'_> {
+    /// Bytes that there are to be read or written.
+    fn bytes(&self) -> u64 {
+        self.programs
+            .map_or_else(|| self.target.size(), Programs::bytes)
+    }
+
+    /// What the run is measured on.
+    fn environment(&self) -> Environment {
+        let mut environment = environment::capture(self.target, self.clock);
+        if let Some(programs) = self.programs {
+            environment::add(&mut environment, programs.environment());
+        }
+        environment
+    }
 }
 
 /// Checks that an experiment fits a target, cell by cell, and writes nothing.
@@ -101,7 +122,7 @@ pub fn run(
         .enumerate()
         .map(|(id, cell)| fit::record(id, cell))
         .collect();
-    let environment = environment::capture(setup.target, setup.clock);
+    let environment = setup.environment();
     let run = Run {
         status: RunStatus::Running,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -112,7 +133,7 @@ pub fn run(
             .display()
             .to_string(),
         target_kind: kind_name(setup.target.kind()).to_owned(),
-        target_bytes: setup.target.size(),
+        target_bytes: setup.bytes(),
         seed,
         clock_cost_ns: setup.clock.cost_ns(),
         clock_source: setup.clock.source(),
@@ -143,6 +164,7 @@ pub fn run(
     session.warn_about_time()?;
     let mut engine = Engine {
         target: setup.target,
+        programs: setup.programs,
         clock: setup.clock,
     };
     session.carry_out(&mut engine, setup.stop)
@@ -160,10 +182,10 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
                 .hint("see it with: iolab table, or start a new run"),
         );
     }
-    if setup.target.size() < record.run.target_bytes {
+    if setup.bytes() < record.run.target_bytes {
         return Err(Error::usage(format!(
             "the target has {} bytes now and had {} when the run began",
-            setup.target.size(),
+            setup.bytes(),
             record.run.target_bytes
         ))
         .hint("make room for what it had, or start a new run"));
@@ -184,12 +206,10 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
         "resume",
         &format!("resumed after {} samples", record.samples.len()),
     )?;
-    session.note_changes(
-        &record.environment,
-        &environment::capture(setup.target, setup.clock),
-    )?;
+    session.note_changes(&record.environment, &setup.environment())?;
     let mut engine = Engine {
         target: setup.target,
+        programs: setup.programs,
         clock: setup.clock,
     };
     session.carry_out(&mut engine, setup.stop)

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use iolab_engine::spec::{Batch, TrialSpec};
 use iolab_engine::{Error, Result};
 
+use crate::command::Template;
+use crate::probe::Linkage;
 use crate::units::{format_duration, format_size, parse_duration, parse_size};
 
 /// What a cell asks of the engine, before the choices that only a measurement can make.
@@ -15,6 +17,23 @@ pub struct CellSpec {
     pub trial: TrialSpec,
     /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
     pub batch_auto: bool,
+    /// Which build of the built-in reader each trial runs, if any.
+    pub linkage: Option<Linkage>,
+    /// The program of the user's that each trial runs, if any.
+    pub command: Option<Template>,
+}
+
+impl CellSpec {
+    /// Whether a trial runs a program instead of issuing requests.
+    pub fn runs_program(&self) -> bool {
+        self.linkage.is_some() || self.command.is_some()
+    }
+
+    /// The program with its arguments, not filled in yet.
+    pub fn program(&self) -> Option<Template> {
+        let reader = self.linkage.map(Linkage::template);
+        self.command.clone().or(reader)
+    }
 }
 
 impl Default for CellSpec {
@@ -22,6 +41,8 @@ impl Default for CellSpec {
         Self {
             trial: TrialSpec::default(),
             batch_auto: true,
+            linkage: None,
+            command: None,
         }
     }
 }
@@ -274,6 +295,24 @@ pub static SETTINGS: &[Setting] = &[
         set: |cell, text| put_flag(&mut cell.trial.iopoll, text),
         get: |cell| cell.trial.iopoll.to_string(),
     },
+    Setting {
+        name: "linkage",
+        aliases: &[],
+        unit: "",
+        doc: "times iolab's small reader as a whole program, built so: static or dynamic; none for no program",
+        kind: ValueKind::Word,
+        set: |cell, text| put_or_none(&mut cell.linkage, text),
+        get: |cell| or_none(cell.linkage.as_ref()),
+    },
+    Setting {
+        name: "command",
+        aliases: &[],
+        unit: "",
+        doc: "times a program of yours; {file}, {size} and {bs} are filled in; none for no program",
+        kind: ValueKind::Word,
+        set: |cell, text| put_or_none(&mut cell.command, text),
+        get: |cell| or_none(cell.command.as_ref()),
+    },
 ];
 
 impl PartialEq for Setting {
@@ -435,6 +474,19 @@ where
     Ok(())
 }
 
+/// Sets something that can be absent.
+fn put_or_none<T: FromStr<Err = Error>>(place: &mut Option<T>, text: &str) -> Result<()> {
+    *place = match text {
+        "none" => None,
+        _ => Some(text.parse()?),
+    };
+    Ok(())
+}
+
+fn or_none(value: Option<&impl ToString>) -> String {
+    value.map_or_else(|| "none".to_owned(), ToString::to_string)
+}
+
 fn bound_text<T: Copy>(bound: Option<T>, format: impl Fn(T) -> String) -> String {
     bound.map_or_else(|| "none".to_owned(), format)
 }
@@ -467,6 +519,8 @@ mod tests {
         ("registered", "0", "false"),
         ("sqpoll", "true", "true"),
         ("iopoll", "yes", "true"),
+        ("linkage", "static", "static"),
+        ("command", " cat  {file} ", "cat  {file}"),
     ];
 
     #[test]
@@ -518,6 +572,8 @@ mod tests {
             ("sqpoll", "maybe"),
             ("backend", "aio"),
             ("pattern", "zipf:x"),
+            ("linkage", "both"),
+            ("command", "cat {path}"),
         ] {
             let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
             assert!(error.message().starts_with(name), "{error}");

@@ -213,8 +213,9 @@ mod tests {
     fn quick_runs_all_six_within_its_budget() {
         let suite = Suite::find("quick").unwrap();
         let names: Vec<&str> = suite.experiments.iter().map(|e| e.name.as_str()).collect();
-        let all: Vec<&str> = BUILTIN.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, all);
+        let all = BUILTIN.iter().map(|(name, _)| *name);
+        let micro = |name: &&str| name.starts_with("read-") || name.starts_with("write-");
+        assert_eq!(names, all.filter(micro).collect::<Vec<_>>());
         let given: Duration = suite.experiments.iter().map(|e| e.design.budget).sum();
         assert!(given <= suite.budget && suite.budget <= Duration::from_secs(115));
         for experiment in &suite.experiments {

@@ -4,14 +4,30 @@ use std::io::Write;
 use std::path::Path;
 
 use iolab_engine::target::{Need, Size};
-use iolab_lab::record::RunStatus;
-use iolab_lab::{runfile, runner};
+use iolab_lab::experiment::Experiment;
+use iolab_lab::record::{RunRecord, RunStatus};
+use iolab_lab::{Result, runfile, runner};
 
 use crate::arguments::Resume;
 use crate::bench::Bench;
 use crate::command::{read_analysis, run::kept};
 use crate::exit::Outcome;
 use crate::output::{self, note};
+
+fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
+    let target = Path::new(&record.run.target);
+    let source = options.file.display().to_string();
+    let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
+    if experiment.runs_programs() {
+        return Bench::for_programs(target, &experiment);
+    }
+    let need = Need {
+        size: Size::Exactly(record.run.target_bytes),
+        write: record.cells.iter().any(|cell| cell.read_percent < 100),
+        consent: options.consent.consent(),
+    };
+    Bench::open(target, &need)
+}
 
 /// Prepares the target as the run had it and finishes the plan.
 pub(crate) fn resume(options: &Resume) -> Outcome {
@@ -22,13 +38,7 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             options.file.display()
         ));
     } else {
-        let writes = record.cells.iter().any(|cell| cell.read_percent < 100);
-        let need = Need {
-            size: Size::Exactly(record.run.target_bytes),
-            write: writes,
-            consent: options.consent.consent(),
-        };
-        let bench = Bench::open(Path::new(&record.run.target), &need)?;
+        let bench = open(&record, options)?;
         bench.fill(record.run.seed)?;
         let mut display = bench.display(&record.experiment.name);
         let finished = runner::resume(&options.file, bench.setup(), &mut display);

@@ -24,15 +24,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
-    let need = runner::need(
-        &experiment,
-        changes.consent.consent(),
-        changes.has("region"),
-    )?;
-    let bench = Bench::open(&options.target, &need)?;
-    if !changes.has("cache") {
-        bench.settle_cache(std::slice::from_mut(&mut experiment))?;
-    }
+    let bench = open(options, &mut experiment)?;
     runner::check(&experiment, bench.target())?;
     let path = path_of(options.output.as_deref(), &experiment)?;
     let seed = changes.seed();
@@ -47,6 +39,20 @@ pub(crate) fn run(options: &Run) -> Outcome {
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
     Ok(())
+}
+
+fn open(options: &Run, experiment: &mut Experiment) -> Result<Bench> {
+    if experiment.runs_programs() {
+        return Bench::for_programs(&options.target, experiment);
+    }
+    let changes = &options.changes;
+    let exact = changes.has("region");
+    let need = runner::need(experiment, changes.consent.consent(), exact)?;
+    let bench = Bench::open(&options.target, &need)?;
+    if !changes.has("cache") {
+        bench.settle_cache(std::slice::from_mut(experiment))?;
+    }
+    Ok(bench)
 }
 
 fn check_output(output: Option<&Path>) -> Result<()> {

@@ -3,6 +3,9 @@
 //! Layout: the usable region, then a footer of [`FOOTER_LEN`] bytes that tells a left-over from
 //! anybody else's file. A run holds an exclusive `flock` as long as it lives, so a lock that can
 //! be had means that the run is dead.
+//!
+//! Programs that read a file to its end must not meet a footer. Their files have exactly the size asked for and belong
+//! to a scratch file with an empty region: they bear its name, a dot and their size, and are left-overs when it is one.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -81,6 +84,33 @@ impl Scratch {
             dir_path.display()
         ))
         .hint("another program interferes there; choose another directory"))
+    }
+
+    /// Creates a file that belongs to this one, for exactly `bytes` bytes; it is still empty.
+    ///
+    /// # Errors
+    /// When the file cannot be made or cannot have that size.
+    pub(super) fn beside(&self, bytes: u64) -> Result<(Self, File)> {
+        check_process_limit(bytes)?;
+        let name = format!("{}.{bytes}", self.name);
+        let path = self.path.with_file_name(&name);
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(MODE);
+        let file = rustix::fs::openat(&self.dir, &*name, flags, mode)
+            .map(File::from)
+            .map_err(|errno| errno::on_path("create", &path, errno))?;
+        let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
+        let dir = rustix::io::fcntl_dupfd_cloexec(&self.dir, 0)
+            .map_err(|errno| errno::on_path("hold the directory of", &path, errno))?;
+        let scratch = Self {
+            dir,
+            name,
+            path,
+            stat,
+            removed: false,
+        };
+        Ok((scratch, file))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -211,18 +241,30 @@ pub(super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
     else {
         return Vec::new();
     };
-    list.filter_map(std::result::Result::ok)
+    let names: Vec<String> = list
+        .filter_map(std::result::Result::ok)
         .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+        .filter(|name| name.starts_with(PREFIX))
+        .collect();
+    names
+        .iter()
         .filter(|name| is_scratch_name(name))
         .filter_map(|name| {
-            let length = remove_if_dead(&dir, &name)?;
+            let length = remove_if_dead(&dir, name, &names)?;
             Some(format!(
                 "removed {}, a scratch file of {} left by a run that was killed",
-                path.join(&name).display(),
+                path.join(name).display(),
                 human(length)
             ))
         })
         .collect()
+}
+
+/// The size that the name of a file gives that belongs to the scratch file `of`.
+fn size_beside(name: &str, of: &str) -> Option<u64> {
+    let digits = name.strip_prefix(of)?.strip_prefix('.')?;
+    let canonical = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| canonical)
 }
 
 fn is_scratch_name(name: &str) -> bool {
@@ -234,8 +276,8 @@ fn is_scratch_name(name: &str) -> bool {
     })
 }
 
-/// Removes one file when it is a left-over; returns the length it had.
-fn remove_if_dead(dir: impl AsFd, name: &str) -> Option<u64> {
+/// Removes one file when it is a left-over, after those of `names` that belong to it; returns the length they had.
+fn remove_if_dead(dir: impl AsFd, name: &str, names: &[String]) -> Option<u64> {
     let look = || rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
     let before = look().filter(could_be_ours)?;
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -249,6 +291,21 @@ fn remove_if_dead(dir: impl AsFd, name: &str) -> Option<u64> {
         && (length == 0 || carries_footer(&file, length))
         && look().is_some_and(|now| same_inode(&now, &stat));
     if !genuine {
+        return None;
+    }
+    let beside: u64 = names
+        .iter()
+        .filter_map(|other| remove_beside(&dir, other, size_beside(other, name)?))
+        .sum();
+    rustix::fs::unlinkat(&dir, name, AtFlags::empty()).ok()?;
+    Some(length + beside)
+}
+
+/// Removes a file that belongs to a left-over; it may have been killed before it had its full size.
+fn remove_beside(dir: impl AsFd, name: &str, bytes: u64) -> Option<u64> {
+    let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let length = u64::try_from(stat.st_size).ok()?;
+    if !could_be_ours(&stat) || length > bytes {
         return None;
     }
     rustix::fs::unlinkat(&dir, name, AtFlags::empty()).ok()?;
@@ -287,6 +344,26 @@ mod tests {
         ] {
             assert!(!is_scratch_name(name), "{name}");
         }
+    }
+
+    #[test]
+    fn only_what_bears_its_name_belongs_to_a_file() {
+        let of = ".iolab-scratch-0123456789abcdef";
+        assert_eq!(size_beside(&format!("{of}.4096"), of), Some(4096));
+        for rest in [
+            "",
+            ".",
+            ".0",
+            ".01",
+            ".+1",
+            ".-1",
+            ".1x",
+            ".99999999999999999999999",
+            "0.1",
+        ] {
+            assert_eq!(size_beside(&format!("{of}{rest}"), of), None, "{rest}");
+        }
+        assert_eq!(size_beside(".iolab-scratch-0123456789abcdee.1", of), None);
     }
 
     #[test]

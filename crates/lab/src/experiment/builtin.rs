@@ -1,7 +1,7 @@
 //! The experiments that are compiled in.
 
 /// Name and TOML text of every built-in experiment, in the order in which they are listed.
-pub const BUILTIN: [(&str, &str); 6] = [
+pub const BUILTIN: [(&str, &str); 7] = [
     (
         "read-size",
         include_str!("../../../../experiments/read-size.toml"),
@@ -25,5 +25,9 @@ pub const BUILTIN: [(&str, &str); 6] = [
     (
         "write-random",
         include_str!("../../../../experiments/write-random.toml"),
+    ),
+    (
+        "linkage",
+        include_str!("../../../../experiments/linkage.toml"),
     ),
 ];

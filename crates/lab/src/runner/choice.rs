@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use iolab_engine::Result;
 use iolab_engine::outcome::Ended;
-use iolab_engine::spec::{Batch, Limit, TrialSpec};
+use iolab_engine::spec::{Batch, Limit};
 
 use super::execute::Executor;
+use crate::settings::CellSpec;
 
 const STRATEGIES: [Batch; 4] = [
     Batch::One,
@@ -25,19 +26,17 @@ const PROBE: Duration = Duration::from_millis(40);
 /// The strategy with the highest median IOPS, and the numbers in words; `None` when the probes were cut off.
 pub(super) fn choose(
     executor: &mut dyn Executor,
-    spec: &TrialSpec,
+    cell: &CellSpec,
     stop: &AtomicBool,
 ) -> Result<Option<(Batch, String)>> {
     let mut rates = [[0.0; ROUNDS]; STRATEGIES.len()];
     for round in 0..ROUNDS {
         for (batch, rates) in STRATEGIES.iter().zip(&mut rates) {
-            let probe = TrialSpec {
-                batch: *batch,
-                limit: Limit {
-                    time: Some(PROBE),
-                    ..Limit::default()
-                },
-                ..spec.clone()
+            let mut probe = cell.clone();
+            probe.trial.batch = *batch;
+            probe.trial.limit = Limit {
+                time: Some(PROBE),
+                ..Limit::default()
             };
             let outcome = executor.run(&probe, stop)?;
             if !matches!(outcome.ended, Ended::Done | Ended::Time) {

@@ -4,27 +4,33 @@ use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
 use iolab_engine::outcome::Outcome;
-use iolab_engine::spec::TrialSpec;
 use iolab_engine::target::Target;
 use iolab_engine::{Result, trial};
 
+use super::programs::Programs;
+use crate::settings::CellSpec;
+
 /// Carries trials out, one after the other.
 pub trait Executor {
-    /// One trial.
+    /// One trial of a cell, whose `trial` bears the trial's seed.
     ///
     /// # Errors
     /// When it could not be set up; a request that failed is counted in the outcome instead.
-    fn run(&mut self, spec: &TrialSpec, stop: &AtomicBool) -> Result<Outcome>;
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
 }
 
-/// The engine on a target.
+/// The engine on a target, or on files made for programs.
 pub(super) struct Engine<'a> {
     pub(super) target: &'a Target,
+    pub(super) programs: Option<&'a Programs>,
     pub(super) clock: &'a Clock,
 }
 
 impl Executor for Engine<'_> {
-    fn run(&mut self, spec: &TrialSpec, stop: &AtomicBool) -> Result<Outcome> {
-        trial::run(spec, self.target, self.clock, stop)
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        match self.programs {
+            Some(programs) => programs.run(cell, self.clock, stop),
+            None => trial::run(&cell.trial, self.target, self.clock, stop),
+        }
     }
 }

@@ -19,6 +19,13 @@ const REGION_UNIT: u64 = 4096;
 /// Of kind usage: a cell that no target could serve.
 pub fn need(experiment: &Experiment, consent: Consent, exact: bool) -> Result<Need> {
     let cells = cells(experiment)?;
+    if experiment.runs_programs() {
+        return Err(Error::usage(format!(
+            "{} runs programs on files made for them, and cannot share a target",
+            experiment.name
+        ))
+        .hint("run it by itself with iolab run"));
+    }
     for cell in &cells {
         cell.spec
             .trial
@@ -66,6 +73,11 @@ pub(super) fn resolve(experiment: &Experiment, target: &Target) -> Result<Vec<Pl
 }
 
 fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
+    if cell.spec.runs_program() {
+        cell.spec.trial.batch = Batch::One;
+        cell.spec.batch_auto = false;
+        return Ok(());
+    }
     let spec = &mut cell.spec.trial;
     let room = target.size().saturating_sub(spec.offset);
     if spec.region > room {
@@ -119,7 +131,7 @@ pub(super) fn record(id: usize, cell: &PlannedCell) -> Cell {
     Cell {
         id: id as i64,
         levels: cell.levels.clone(),
-        command: None,
+        command: cell.spec.program().map(|template| template.to_string()),
         backend: spec.backend.to_string(),
         pattern: spec.pattern.to_string(),
         bs_bytes: spec.bs,

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use iolab_engine::histogram::LatencyHistogram;
-use iolab_engine::outcome::{Ended, Failure, Outcome, Tally};
+use iolab_engine::outcome::{
+    Ended, FailedProgram, FailedRequest, Failure, Outcome, ProgramEnd, Tally,
+};
 use iolab_engine::spec::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
 use crate::evidence::{Facts, judge};
 use crate::record::{Direction, LatencySummary, Sample};
+use crate::units::format_duration;
 
 /// Where in the plan a sample belongs.
 #[derive(Debug, Clone, Copy)]
@@ -108,8 +111,45 @@ fn effective(outcome: &Outcome) -> String {
     text
 }
 
-/// A failed request in words: the system call, where, and the reason.
+/// A failure in words.
 pub(super) fn describe(failure: &Failure) -> String {
+    match failure {
+        Failure::Request(request) => describe_request(request),
+        Failure::Program(program) => describe_program(program),
+    }
+}
+
+/// What to do about a failure.
+pub(super) fn remedy(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Request(request) => remedy_of_request(request),
+        Failure::Program(program) => match program.end {
+            ProgramEnd::Time(_) => {
+                "give it more time with --time, or --time none; then resume the run"
+            }
+            ProgramEnd::Code(_) | ProgramEnd::Signal(_) => {
+                "run the command by hand on a file of that size to see more; then resume the run"
+            }
+        },
+    }
+}
+
+/// The command, how it ended, and what it wrote last.
+fn describe_program(program: &FailedProgram) -> String {
+    let how = match program.end {
+        ProgramEnd::Code(code) => format!("ended with exit code {code}"),
+        ProgramEnd::Signal(signal) => format!("was ended by signal {signal}"),
+        ProgramEnd::Time(limit) => format!("had not ended after {}", format_duration(limit)),
+    };
+    let words = match program.last_words.as_str() {
+        "" => "it wrote nothing on its standard error".to_owned(),
+        words => format!("it wrote: {words}"),
+    };
+    format!("'{}' {how}; {words}", program.command)
+}
+
+/// A failed request in words: the system call, where, and the reason.
+fn describe_request(failure: &FailedRequest) -> String {
     let reason = match failure.errno {
         0 => "unexpected end of the file or device".to_owned(),
         errno => std::io::Error::from_raw_os_error(errno).to_string(),
@@ -120,8 +160,7 @@ pub(super) fn describe(failure: &Failure) -> String {
     )
 }
 
-/// What to do about a failed request.
-pub(super) fn remedy(failure: &Failure) -> &'static str {
+fn remedy_of_request(failure: &FailedRequest) -> &'static str {
     let is = |errno: Errno| failure.errno == errno.raw_os_error();
     if failure.errno == 0 {
         "the target was cut short while it was measured: leave it alone, then resume"

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_engine::outcome::Ended as TrialEnded;
-use iolab_engine::spec::{Limit, TrialSpec};
+use iolab_engine::spec::Limit;
 use iolab_engine::{Error, Kind, Result};
 
 use super::execute::Executor;
@@ -160,10 +160,8 @@ impl<'a> Session<'a> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
-        let spec = TrialSpec {
-            seed: trial_seed(self.seed, place.cell, place.block),
-            ..self.cells[place.cell].spec.trial.clone()
-        };
+        let mut spec = self.cells[place.cell].spec.clone();
+        spec.trial.seed = trial_seed(self.seed, place.cell, place.block);
         let name = fit::describe(self.experiment, &self.cells[place.cell]);
         self.observer.trial_starts(&name);
         let (started_utc, began) = (now_utc(), Instant::now());
@@ -172,7 +170,14 @@ impl<'a> Session<'a> {
             return Err(Error::interrupted());
         }
         let wall = began.elapsed();
-        let sample = sample::sample(&spec, place, &outcome, self.is_memory, started_utc, wall);
+        let sample = sample::sample(
+            &spec.trial,
+            place,
+            &outcome,
+            self.is_memory,
+            started_utc,
+            wall,
+        );
         self.file
             .add_sample(&sample, &outcome.reads.latency, &outcome.writes.latency)?;
         self.repetition.spend(wall);
@@ -219,10 +224,8 @@ impl<'a> Session<'a> {
             if !self.cells[id].spec.batch_auto {
                 continue;
             }
-            let spec = TrialSpec {
-                seed: trial_seed(self.seed, id, u32::MAX),
-                ..self.cells[id].spec.trial.clone()
-            };
+            let mut spec = self.cells[id].spec.clone();
+            spec.trial.seed = trial_seed(self.seed, id, u32::MAX);
             let began = Instant::now();
             let chosen = choice::choose(executor, &spec, stop)?;
             self.repetition.spend(began.elapsed());
@@ -259,9 +262,11 @@ impl<'a> Session<'a> {
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         let bound = |Limit { time, .. }: &Limit| time.unwrap_or_default();
+        // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
         let block: Duration = self
             .cells
             .iter()
+            .filter(|cell| !cell.spec.runs_program())
             .map(|cell| bound(&cell.spec.trial.limit))
             .sum();
         let design = &self.experiment.design;

@@ -6,13 +6,16 @@ use std::sync::atomic::Ordering;
 use iolab_engine::Kind;
 use iolab_engine::counters::Counters;
 use iolab_engine::histogram::new_latency_histogram;
-use iolab_engine::outcome::{Effective, Ended as TrialEnded, Failure, Outcome, Tally};
+use iolab_engine::outcome::{
+    Effective, Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally,
+};
 use iolab_engine::spec::{Batch, TrialSpec};
 
 use super::*;
 use crate::cells::cells;
 use crate::plan::block_order;
 use crate::runfile;
+use crate::settings::CellSpec;
 
 /// Plays trials: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
 struct Mock<'a> {
@@ -28,7 +31,8 @@ enum Cut {
 }
 
 impl Executor for Mock<'_> {
-    fn run(&mut self, spec: &TrialSpec, stop: &AtomicBool) -> Result<Outcome> {
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let spec = &cell.trial;
         let number = self.trials;
         self.trials += 1;
         let mut outcome = played(spec, (self.elapsed_ns)(spec, number));
@@ -40,12 +44,12 @@ impl Executor for Mock<'_> {
             Some((at, Cut::Fail(errno))) if at == number => {
                 outcome.ended = TrialEnded::Failed;
                 outcome.errors = 1;
-                outcome.failure = Some(Failure {
+                outcome.failure = Some(Failure::Request(FailedRequest {
                     syscall: "pwrite",
                     offset: 8192,
                     length: spec.bs,
                     errno,
-                });
+                }));
             }
             _ => {}
         }
