@@ -1,0 +1,274 @@
+//! Diagnostics against SciPy, statsmodels and mpmath; diagnostics_reference.py beside this
+//! file made the numbers.
+
+use iolab_stats::{
+    autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall, quantile_interval,
+    quantile_ranks, runs_test,
+};
+
+struct Reference {
+    data: Vec<f64>,
+    /// At lags 1 to 5.
+    autocorrelations: [f64; 5],
+    /// Lags, statistic, p.
+    ljung_box: [(usize, f64, f64); 3],
+    effective: f64,
+    /// Runs, p.
+    runs: (usize, f64),
+    /// tau, p.
+    kendall: (f64, f64),
+    /// Slope, and the ends of its interval.
+    slope: (f64, f64, f64),
+}
+
+fn series(n: u32, value: impl Fn(f64) -> f64) -> Vec<f64> {
+    (0..n).map(|i| value(f64::from(i))).collect()
+}
+
+fn references() -> Vec<Reference> {
+    vec![
+        Reference {
+            data: vec![
+                101.5, 99.2, 100.4, 98.7, 250.0, 100.9, 99.9, 100.1, 102.3, 97.8,
+            ],
+            autocorrelations: [
+                -0.1274104721574876,
+                -0.1319904576883014,
+                -0.1502274420901552,
+                -0.12934071139309097,
+                -0.07255105269159075,
+            ],
+            ljung_box: [
+                (1, 0.21644571220525233, 0.6417615555472564),
+                (5, 1.3255609191005575, 0.9322796311582521),
+                (8, 1.4587379294467326, 0.9933720323060601),
+            ],
+            effective: 10.0,
+            runs: (8, 0.3333333333333333),
+            kendall: (-0.1111111111111111, 0.7274895282186948),
+            slope: (-0.125, -0.7750000000000021, 0.4250000000000007),
+        },
+        Reference {
+            data: vec![1.0, 2.5, 2.0, 4.0, 3.5, 5.5, 5.0, 7.5, 6.5, 9.0, 8.5, 8.0],
+            autocorrelations: [
+                0.682601880877743,
+                0.5783699059561129,
+                0.19827586206896552,
+                0.11128526645768026,
+                -0.1967084639498433,
+            ],
+            ljung_box: [
+                (1, 7.11625591515235, 0.00763880706509024),
+                (5, 14.65863577253059, 0.011924996555433564),
+                (8, 28.15235143963292, 0.00044613028821549307),
+            ],
+            effective: 3.0623999999999993,
+            runs: (4, 0.1341991341991342),
+            kendall: (0.7878787878787877, 0.00010742344075677409),
+            slope: (0.75, 0.55, 0.875),
+        },
+        Reference {
+            data: vec![
+                3.0, 1.0, 3.0, 2.0, 2.0, 4.0, 4.0, 4.0, 5.0, 3.0, 5.0, 6.0, 5.0, 5.0,
+            ],
+            autocorrelations: [
+                0.5129179331306991,
+                0.38221884498480246,
+                0.33130699088145904,
+                -0.033434650455927035,
+                0.03267477203647414,
+            ],
+            ljung_box: [
+                (1, 4.533153582497176, 0.033244302226992),
+                (5, 9.547003718076603, 0.0891366025069443),
+                (8, 14.546588749010656, 0.06858497652738779),
+            ],
+            effective: 4.054577464788731,
+            runs: (4, 0.22077922077922077),
+            kendall: (0.6646913536828575, 0.0019966296465181036),
+            slope: (0.25, 0.14285714285714285, 0.42857142857142855),
+        },
+        Reference {
+            data: series(40, |i| (17.0 * i % 41.0).sqrt() + 0.02 * i),
+            autocorrelations: [
+                -0.30518677572743397,
+                0.05160219678818899,
+                -0.0343010192753507,
+                -0.2794028904501981,
+                0.5382681598563788,
+            ],
+            ljung_box: [
+                (1, 4.012140163399074, 0.04517377427093736),
+                (5, 21.733529759984297, 0.0005883187971561251),
+                (8, 29.862314509541374, 0.00022355641812359952),
+            ],
+            effective: 40.0,
+            runs: (33, 0.00014199487043710095),
+            kendall: (0.13333333333333333, 0.2317636406442522),
+            slope: (
+                0.025007814508568486,
+                -0.026365045762394197,
+                0.07677643628300208,
+            ),
+        },
+        Reference {
+            data: series(60, |i| 7.0 * i % 23.0 + 0.25 * i),
+            autocorrelations: [
+                0.11519978191447931,
+                -0.049964950541319414,
+                0.5176065114105459,
+                0.24883557909494508,
+                -0.0821831918373705,
+            ],
+            ljung_box: [
+                (1, 0.8367471505371894, 0.3603287476131072),
+                (5, 23.051965725718446, 0.00032993097875733845),
+                (8, 40.74522403224905, 2.326161683291562e-06),
+            ],
+            effective: 15.480673775255523,
+            runs: (36, 0.24190810268002952),
+            kendall: (0.3615819209039548, 4.5916367966589896e-05),
+            slope: (0.26785714285714285, 0.17307692307692307, 0.35),
+        },
+        Reference {
+            data: series(300, |i| (37.0 * i % 101.0).sqrt() + 0.01 * i),
+            autocorrelations: [
+                -0.1847582835161132,
+                -0.03701509204985397,
+                0.4682273912148005,
+                -0.25581981037944457,
+                0.206085574977666,
+            ],
+            ljung_box: [
+                (1, 10.343436366222523, 0.0012993588811644598),
+                (5, 110.71313130898066, 2.895879980307183e-22),
+                (8, 230.03701722254377, 2.9082003215751555e-45),
+            ],
+            effective: 200.9500878223783,
+            runs: (212, 2.602916772627958e-12),
+            kendall: (0.23741360089186178, 8.687782711713068e-10),
+            slope: (
+                0.010000000000000016,
+                0.007375019244505366,
+                0.013288915736545058,
+            ),
+        },
+    ]
+}
+
+#[track_caller]
+fn close(ours: f64, reference: f64) {
+    let error = (ours - reference).abs() / reference.abs().max(1e-300);
+    assert!(error < 1e-9, "{ours} vs {reference}");
+}
+
+#[test]
+fn autocorrelations() {
+    for r in references() {
+        for (lag, expected) in (1..).zip(r.autocorrelations) {
+            close(autocorrelation(&r.data, lag).unwrap(), expected);
+        }
+        close(lag1(&r.data).unwrap(), r.autocorrelations[0]);
+    }
+}
+
+#[test]
+fn portmanteau_tests() {
+    for r in references() {
+        for (lags, q, p) in r.ljung_box {
+            let test = ljung_box(&r.data, lags).unwrap();
+            assert_eq!(test.lags, lags);
+            close(test.q, q);
+            close(test.p, p);
+        }
+    }
+}
+
+#[test]
+fn effective_sample_sizes() {
+    for r in references() {
+        close(effective_sample_size(&r.data).unwrap(), r.effective);
+    }
+}
+
+#[test]
+fn runs_about_the_median() {
+    for r in references() {
+        let test = runs_test(&r.data).unwrap();
+        assert_eq!(test.runs, r.runs.0);
+        close(test.p, r.runs.1);
+    }
+}
+
+#[test]
+fn monotone_trends() {
+    for r in references() {
+        let trend = mann_kendall(&r.data).unwrap();
+        close(trend.tau, r.kendall.0);
+        close(trend.p, r.kendall.1);
+    }
+}
+
+#[test]
+fn slopes_of_theil_and_sen() {
+    for r in references() {
+        let trend = mann_kendall(&r.data).unwrap();
+        let interval = trend.slope_interval.unwrap();
+        close(trend.slope_per_trial, r.slope.0);
+        close(interval.low, r.slope.1);
+        close(interval.high, r.slope.2);
+    }
+}
+
+#[test]
+fn ranks_of_quantiles() {
+    let expected: [(u64, f64, f64, (u64, u64, f64)); 12] = [
+        (20, 0.5, 0.95, (6, 15, 0.9586105346679688)),
+        (40, 0.9, 0.95, (32, 40, 0.9697238116441209)),
+        (400, 0.99, 0.95, (392, 400, 0.9612808870665179)),
+        (1_000, 0.25, 0.99, (215, 287, 0.9914813201038662)),
+        (5_000, 0.999, 0.95, (4990, 5000, 0.9796289355159518)),
+        (100_000, 0.999, 0.95, (99880, 99920, 0.9547890568019047)),
+        (1_000_000, 0.5, 0.95, (499020, 500981, 0.9501210313476318)),
+        (3_000_000, 0.99, 0.9, (2969716, 2970284, 0.9006336589900489)),
+        (
+            1_000_000_000,
+            0.9999,
+            0.95,
+            (999899380, 999900620, 0.9500873251136901),
+        ),
+        (
+            1_000_000_000,
+            0.5,
+            0.99,
+            (499959273, 500040728, 0.9900001146868893),
+        ),
+        (
+            1_000_000_000_000,
+            0.99,
+            0.95,
+            (989999804986, 990000195014, 0.9500000538305718),
+        ),
+        (
+            1_000_000_000_000,
+            0.5,
+            0.95,
+            (499999020018, 500000979983, 0.9500001186971909),
+        ),
+    ];
+    for (n, q, confidence, (low, high, achieved)) in expected {
+        let ranks = quantile_ranks(n, q, confidence).unwrap();
+        assert_eq!((ranks.0, ranks.1), (low, high), "{n} {q}");
+        close(ranks.2, achieved);
+    }
+}
+
+#[test]
+fn a_quantile_lies_between_its_ranks() {
+    let data: Vec<f64> = (0..400).map(|i| f64::from(i * 7 % 401)).collect();
+    let interval = quantile_interval(&data, 0.99, 0.95).unwrap();
+    let mut sorted = data;
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!(interval.ranks, Some((392, 400)));
+    assert_eq!((interval.low, interval.high), (sorted[391], sorted[399]));
+}
