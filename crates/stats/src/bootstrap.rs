@@ -120,3 +120,71 @@ fn corrected(z: f64, bias: f64, acceleration: f64) -> Option<f64> {
     let scale = 1.0 - acceleration * shifted;
     (scale > 0.0).then(|| normal::cdf(bias + shifted / scale))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outlier() -> Vec<f64> {
+        let mut data = vec![
+            1015.0, 992.0, 1004.0, 987.0, 2500.0, 1009.0, 999.0, 1001.0, 1023.0, 978.0, 985.0,
+            1011.0, 1040.0, 995.0, 1006.0, 972.0,
+        ];
+        data.sort_by(f64::total_cmp);
+        data
+    }
+
+    fn mean(x: &[f64]) -> Option<f64> {
+        Some(x.iter().sum::<f64>() / x.len() as f64)
+    }
+
+    #[track_caller]
+    fn close(ours: f64, scipy: f64) {
+        assert!((ours - scipy).abs() < 1e-12, "{ours} vs {scipy}");
+    }
+
+    /// By SciPy from the same resamples: tests/reference_bootstrap.py.
+    #[test]
+    fn bias_and_acceleration() {
+        let data = outlier();
+        let values = resampled(&data, &mean, 999, 7).unwrap();
+        close(
+            bias(&values, mean(&data).unwrap()).unwrap(),
+            0.12325913203986175,
+        );
+        close(
+            acceleration(&jackknife(&data, &mean).unwrap()),
+            0.15008670354290504,
+        );
+    }
+
+    #[test]
+    fn the_jackknife_leaves_each_value_out_once() {
+        let sum = |x: &[f64]| Some(x.iter().sum());
+        assert_eq!(jackknife(&[1.0, 2.0, 4.0], &sum), Some(vec![6.0, 5.0, 3.0]));
+    }
+
+    #[test]
+    fn the_acceleration_of_the_mean_is_a_sixth_of_the_skewness() {
+        // Efron 1987: for the mean, skewness / (6 sqrt(n)) with the moments over n.
+        let data = outlier();
+        let (n, m) = (data.len() as f64, mean(&data).unwrap());
+        let moment = |k: i32| data.iter().map(|x| (x - m).powi(k)).sum::<f64>() / n;
+        let skewness = moment(3) / moment(2).powf(1.5);
+        close(
+            acceleration(&jackknife(&data, &mean).unwrap()),
+            skewness / (6.0 * n.sqrt()),
+        );
+    }
+
+    #[test]
+    fn without_bias_and_acceleration_the_quantiles_stay() {
+        close(corrected(-1.96, 0.0, 0.0).unwrap(), normal::cdf(-1.96));
+        assert_eq!(corrected(2.0, 0.0, 0.6), None);
+    }
+
+    #[test]
+    fn no_change_has_no_acceleration() {
+        assert_eq!(acceleration(&[2.0, 2.0, 2.0]), 0.0);
+    }
+}

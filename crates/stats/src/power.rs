@@ -26,6 +26,9 @@ pub fn power_of_t_test(n_per_group: usize, effect: f64, alpha: f64) -> Option<f6
     let t = t_distribution::critical(alpha, df)?;
     let d = effect.abs() * (n / 2.0).sqrt();
     let spread = Spread::new(df, d);
+    if spread.leaves_no_doubt(d, t) {
+        return Some(1.0);
+    }
     let power = spread.mean(f64::INFINITY, |s| {
         normal::cdf(d - t * s) + normal::cdf(-d - t * s)
     });
@@ -80,10 +83,10 @@ fn power_of_tost(n: usize, margin: f64, truth: f64, sd: f64, alpha: f64) -> Opti
     let t = t_distribution::critical(2.0 * alpha, df)?;
     let error = sd * (2.0 / n).sqrt();
     let (above, below) = ((margin - truth) / error, (margin + truth) / error);
-    if !above.is_finite() || !below.is_finite() {
+    let spread = Spread::new(df, above.max(below));
+    if spread.leaves_no_doubt(above.min(below), t) {
         return Some(1.0);
     }
-    let spread = Spread::new(df, above.max(below));
     // Beyond this s the interval is wider than the margin wherever it lies.
     let most = f64::midpoint(above, below) / t;
     Some(spread.mean(most, |s| {
@@ -130,7 +133,7 @@ impl Spread {
         /// The density beyond is below `exp(-60)` of its peak.
         const CUT: f64 = 60.0;
         const PANELS: f64 = 256.0;
-        const MOST_PANELS: f64 = 1e5;
+        const MOST_PANELS: f64 = 16384.0;
         let half_df = df / 2.0;
         let (low, high) = where_reached(CUT / half_df);
         let panels = ((high - low) * steepness).clamp(PANELS, MOST_PANELS);
@@ -140,6 +143,11 @@ impl Spread {
             high,
             panels: panels as usize,
         }
+    }
+
+    /// Whether `F(d - t s)` is 1 in all its digits for every `s` that may occur.
+    fn leaves_no_doubt(&self, d: f64, t: f64) -> bool {
+        d - t * self.high.exp() > 9.0
     }
 
     /// The mean of `f(s)`, `f` counting as 0 above `most`.

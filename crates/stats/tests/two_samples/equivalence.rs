@@ -1,0 +1,176 @@
+use iolab_stats::tost_log;
+
+use crate::data::{
+    Pair, apart, close, close_within, ends, far, five, large, published, thirty, ties,
+};
+
+#[track_caller]
+fn check((base, new): Pair, margin: f64, alpha: f64, p: f64, ratio: f64, low: f64, high: f64) {
+    let ours = tost_log(&base, &new, margin, alpha).unwrap();
+    close_within(ours.p, p, 1e-9);
+    close(ours.ratio, ratio);
+    ends(ours.interval, low, high);
+    assert_eq!(ours.interval.confidence, 1.0 - 2.0 * alpha);
+}
+
+#[test]
+fn equivalence_within_5_percent() {
+    check(
+        five(),
+        0.05,
+        0.05,
+        0.8161025700834281,
+        1.065532920631079,
+        1.035470315692331,
+        1.096468327234932,
+    );
+    check(
+        published(),
+        0.05,
+        0.05,
+        0.9114191532024418,
+        1.293475782361499,
+        0.9983698681625786,
+        1.675811393061034,
+    );
+    check(
+        ties(),
+        0.05,
+        0.05,
+        0.94259992572108,
+        1.499375342673352,
+        1.032196101719497,
+        2.178003205468186,
+    );
+    check(
+        thirty(),
+        0.05,
+        0.05,
+        0.796272599015418,
+        1.125600680746078,
+        0.9792006135599041,
+        1.293888989601338,
+    );
+    check(
+        large(),
+        0.05,
+        0.05,
+        0.06541054442444335,
+        1.040858253462868,
+        1.03099406690997,
+        1.050816817063583,
+    );
+    check(
+        apart(),
+        0.05,
+        0.05,
+        1.0,
+        1.985799703619693,
+        1.978826504029813,
+        1.992797476112968,
+    );
+}
+
+#[test]
+fn equivalence_within_30_percent() {
+    check(
+        five(),
+        0.3,
+        0.01,
+        6.311444910822229e-7,
+        1.065532920631079,
+        1.019053953391279,
+        1.114131789754866,
+    );
+    check(
+        published(),
+        0.3,
+        0.01,
+        0.486513783190337,
+        1.293475782361499,
+        0.8772494698590511,
+        1.907187928907506,
+    );
+    check(
+        ties(),
+        0.3,
+        0.01,
+        0.7453460090108502,
+        1.499375342673352,
+        0.8559214860464037,
+        2.62655682193606,
+    );
+    check(
+        thirty(),
+        0.3,
+        0.01,
+        0.04465372031859373,
+        1.125600680746078,
+        0.9219894074644144,
+        1.374177276049601,
+    );
+    check(
+        large(),
+        0.3,
+        0.01,
+        5.388438949851684e-147,
+        1.040858253462868,
+        1.026914421562946,
+        1.054991419979162,
+    );
+    check(
+        apart(),
+        0.3,
+        0.01,
+        1.0,
+        1.985799703619693,
+        1.975838595119111,
+        1.995811030636506,
+    );
+}
+
+#[test]
+fn equivalence_far_from_zero() {
+    // The logarithms differ in their last digits only: three digits of p are left.
+    let (base, new) = far();
+    let ours = tost_log(&base, &new, 0.05, 0.05).unwrap();
+    close_within(ours.p, 1.141425564189477e-34, 1e-3);
+}
+
+#[test]
+fn the_interval_lies_within_the_margin_where_p_is_below_alpha() {
+    let (base, new) = thirty();
+    for margin in [0.05, 0.1, 0.2, 0.28, 0.29, 0.3, 0.5, 1.0] {
+        let ours = tost_log(&base, &new, margin, 0.05).unwrap();
+        let inside = 1.0 / (1.0 + margin) < ours.interval.low && ours.interval.high < 1.0 + margin;
+        assert_eq!(ours.p < 0.05, inside, "{margin}");
+    }
+}
+
+#[test]
+fn samples_that_do_not_vary() {
+    let p = |new: f64, margin: f64| tost_log(&[1.0; 4], &[new; 4], margin, 0.05).unwrap().p;
+    assert_eq!(p(1.0, 0.05), 0.0);
+    assert_eq!(p(1.04, 0.05), 0.0);
+    assert_eq!(p(0.96, 0.05), 0.0);
+    assert_eq!(p(1.06, 0.05), 1.0);
+    assert_eq!(p(0.94, 0.05), 1.0);
+    let ours = tost_log(&[0.7; 4], &[0.7; 9], 0.05, 0.05).unwrap();
+    assert_eq!(
+        (ours.ratio, ours.interval.low, ours.interval.high),
+        (1.0, 1.0, 1.0)
+    );
+}
+
+#[test]
+fn what_cannot_be_asked() {
+    let (base, new) = five();
+    for margin in [0.0, -0.1, f64::NAN, f64::INFINITY] {
+        assert_eq!(tost_log(&base, &new, margin, 0.05), None);
+    }
+    for alpha in [0.0, 0.5, 0.7, -0.1, f64::NAN] {
+        assert_eq!(tost_log(&base, &new, 0.05, alpha), None);
+    }
+    assert_eq!(tost_log(&base, &[1.0, 0.0, 2.0], 0.05, 0.05), None);
+    assert_eq!(tost_log(&base, &[1.0], 0.05, 0.05), None);
+}

@@ -1,0 +1,16 @@
+//! Two samples, families and planning against SciPy, statsmodels, mpmath and published values.
+//!
+//! `reference_two_samples.py`, `reference_power.py` and `reference_bootstrap.py` beside this
+//! folder made the numbers.
+
+mod bootstrap;
+mod data;
+mod degenerate;
+mod equivalence;
+mod family;
+mod power;
+mod properties;
+mod rank;
+mod ratio;
+mod shift;
+mod t_test;

@@ -1,0 +1,274 @@
+use iolab_stats::{TTest, student, welch};
+
+use crate::data::{
+    Pair, apart, close, close_within, ends, far, five, large, large_ties, published, thirty, ties,
+};
+
+struct Expected {
+    t: f64,
+    df: f64,
+    p: f64,
+    difference: f64,
+    interval: (f64, f64),
+}
+
+#[track_caller]
+fn check(ours: Option<TTest>, e: &Expected) {
+    let ours = ours.unwrap();
+    close(ours.t.unwrap(), e.t);
+    close(ours.df, e.df);
+    // A rounding in the last digit of t is multiplied by t^2 in p.
+    close_within(ours.p, e.p, 1e-10);
+    close(ours.difference, e.difference);
+    ends(ours.interval, e.interval.0, e.interval.1);
+    assert_eq!(ours.interval.confidence, 0.95);
+}
+
+#[track_caller]
+fn both((base, new): Pair, by_welch: Expected, by_student: Expected) {
+    check(welch(&base, &new, 0.95), &by_welch);
+    check(student(&base, &new, 0.95), &by_student);
+}
+
+macro_rules! expected {
+    ($t:expr, $df:expr, $p:expr, $difference:expr, $low:expr, $high:expr) => {
+        Expected {
+            t: $t,
+            df: $df,
+            p: $p,
+            difference: $difference,
+            interval: ($low, $high),
+        }
+    };
+}
+
+#[test]
+fn t_tests_of_five() {
+    both(
+        five(),
+        expected!(
+            4.100539070441357,
+            7.998853928626925,
+            0.003436252217404518,
+            33.38000000000011,
+            14.60775165100636,
+            52.15224834899386
+        ),
+        expected!(
+            4.100539070441356,
+            8.0,
+            0.003435202367703516,
+            33.38000000000011,
+            14.60821982407551,
+            52.15178017592471
+        ),
+    );
+}
+
+#[test]
+fn t_tests_of_published() {
+    both(
+        published(),
+        expected!(
+            2.04138309221007,
+            12.97053844325754,
+            0.06210134378107847,
+            0.337,
+            -0.01972499633510406,
+            0.693724996335104
+        ),
+        expected!(
+            1.606136660273869,
+            13.0,
+            0.1322505106778264,
+            0.337,
+            -0.1162890975191484,
+            0.7902890975191483
+        ),
+    );
+}
+
+#[test]
+fn t_tests_of_ties() {
+    both(
+        ties(),
+        expected!(
+            2.023399262759083,
+            14.82834885821686,
+            0.06144330318340547,
+            1.236111111111111,
+            -0.06732285804898202,
+            2.539545080271203
+        ),
+        expected!(
+            2.021092408068316,
+            15.0,
+            0.06149127050748472,
+            1.236111111111111,
+            -0.06749502561042665,
+            2.539717247832648
+        ),
+    );
+}
+
+#[test]
+fn t_tests_of_far() {
+    both(
+        far(),
+        expected!(
+            1.082891664090405,
+            5.139261756506071,
+            0.3270269486548517,
+            8.200000047683716,
+            -11.10767924487465,
+            27.50767934024208
+        ),
+        expected!(
+            0.9810289039844292,
+            7.0,
+            0.3592606087441523,
+            8.200000047683716,
+            -11.56488037231527,
+            27.9648804676827
+        ),
+    );
+}
+
+#[test]
+fn t_tests_of_thirty() {
+    both(
+        thirty(),
+        expected!(
+            1.453428827854772,
+            53.57951615701673,
+            0.1519371436303655,
+            21.24022263176093,
+            -8.064093293324856,
+            50.54453855684671
+        ),
+        expected!(
+            1.460747097138867,
+            56.0,
+            0.149673140860686,
+            21.24022263176093,
+            -7.888213725687892,
+            50.36865898920975
+        ),
+    );
+}
+
+#[test]
+fn t_tests_of_large() {
+    both(
+        large(),
+        expected!(
+            7.19445762401724,
+            473.7802423254606,
+            2.467533072621087e-12,
+            2.473028857723534,
+            1.79758372499739,
+            3.148473990449678
+        ),
+        expected!(
+            6.939393994694436,
+            498.0,
+            1.231087483708026e-11,
+            2.473028857723534,
+            1.772844344999892,
+            3.173213370447177
+        ),
+    );
+}
+
+#[test]
+fn t_tests_of_large_ties() {
+    both(
+        large_ties(),
+        expected!(
+            3.235183469486068,
+            470.906584806727,
+            0.001301196129053547,
+            1.010000000000001,
+            0.3965372494760134,
+            1.623462750523988
+        ),
+        expected!(
+            3.128692105752177,
+            498.0,
+            0.001858753863384201,
+            1.010000000000001,
+            0.3757457155503995,
+            1.644254284449602
+        ),
+    );
+}
+
+#[test]
+fn t_tests_of_apart() {
+    both(
+        apart(),
+        expected!(
+            352.0344613271179,
+            82.15507277152571,
+            2.318420417991442e-132,
+            10.04944444444445,
+            9.992657443260755,
+            10.10623144562814
+        ),
+        expected!(
+            347.4911522551266,
+            83.0,
+            4.701795652349882e-133,
+            10.04944444444445,
+            9.991923725763158,
+            10.10696516312574
+        ),
+    );
+}
+
+#[test]
+fn five_trials_each_use_four_degrees_of_freedom_each() {
+    // Neither varies more than the other: Welch's and Student's degrees of freedom agree on 8,
+    // and the interval is made with t(0.975; 8) = 2.306004135204166.
+    let base = [1.0, 2.0, 3.0, 4.0, 5.0];
+    let new = [11.0, 12.0, 13.0, 14.0, 15.0];
+    for test in [welch(&base, &new, 0.95), student(&base, &new, 0.95)] {
+        let test = test.unwrap();
+        close(test.df, 8.0);
+        // The standard error is sqrt(2.5 / 5 + 2.5 / 5) = 1.
+        close(test.interval.half_width(), 2.306004135204166);
+    }
+}
+
+#[test]
+fn samples_that_do_not_vary() {
+    for test in [welch, student] {
+        let equal = test(&[0.1; 5], &[0.1; 7], 0.95).unwrap();
+        assert_eq!((equal.t, equal.df, equal.p), (Some(0.0), 10.0, 1.0));
+        assert_eq!((equal.interval.low, equal.interval.high), (0.0, 0.0));
+        let apart = test(&[2.0; 5], &[5.0; 7], 0.95).unwrap();
+        assert_eq!((apart.t, apart.df, apart.p), (None, 10.0, 0.0));
+        assert_eq!(apart.difference, 3.0);
+        assert_eq!((apart.interval.low, apart.interval.high), (3.0, 3.0));
+    }
+}
+
+#[test]
+fn a_sample_that_does_not_vary_beside_one_that_does() {
+    // The whole error comes from `new`, and so do all degrees of freedom.
+    let test = welch(&[2.0; 5], &[1.0, 2.0, 3.0], 0.95).unwrap();
+    close(test.df, 2.0);
+    assert_eq!((test.t, test.p), (Some(0.0), 1.0));
+}
+
+#[test]
+fn numbers_whose_squares_vanish_still_vary() {
+    let (base, new) = five();
+    let tiny = |x: &[f64]| x.iter().map(|v| v * 1e-200).collect::<Vec<f64>>();
+    let (plain, scaled) = (
+        welch(&base, &new, 0.95).unwrap(),
+        welch(&tiny(&base), &tiny(&new), 0.95).unwrap(),
+    );
+    close(scaled.t.unwrap(), plain.t.unwrap());
+    close(scaled.p, plain.p);
+}
