@@ -1,6 +1,8 @@
 //! What the run was measured on: machine, kernel, file system, device. Everything specific to Linux that the lab
 //! reads stands here. What cannot be read is left out, never invented; the host's name is not recorded.
 
+mod tlb;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +31,10 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
     list.put("clock_cost_ns", Some(format!("{:.1}", clock.cost_ns())));
     machine(&mut list);
     caches(&mut list, Path::new("/sys/devices/system/cpu/cpu0"));
+    let reach = tlb::reach();
+    let text = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
+    list.put("tlb_l1d_reach_bytes", text(reach.l1d));
+    list.put("tlb_l2_reach_bytes", text(reach.l2));
     kernel(&mut list);
     file_system(&mut list, target);
     if let Some((major, minor)) = target.device() {

@@ -18,6 +18,7 @@ pub mod runfile;
 pub mod runner;
 pub mod settings;
 pub mod suite;
+pub mod thresholds;
 pub mod units;
 
 pub use iolab_engine::{Error, Kind, Result};
