@@ -8,14 +8,14 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::error::{Error, Result};
 use crate::pattern::derive;
-use crate::spec::{BufferInit, Content, TrialSpec};
+use crate::spec::{BufferInit, Content, HUGE_PAGE_BYTES, TrialSpec};
 
 /// Written data differs in every piece of this size.
 const STAMP_EVERY: usize = 4096;
 /// Bytes of one stamp: offset and generation.
 const STAMP_LEN: usize = 16;
 /// Buffers start on huge-page boundaries when they are at least this large, so that `huge` can apply.
-const HUGE_PAGE: usize = 2 << 20;
+const HUGE_PAGE: usize = HUGE_PAGE_BYTES as usize;
 
 /// One worker's buffers, one per slot of its depth, in one anonymous mapping.
 #[derive(Debug)]

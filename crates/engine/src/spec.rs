@@ -217,7 +217,17 @@ pub const BLOCKS_MAX: u64 = 1 << 48;
 /// Largest single request: what one `read` or `write` transfers at most, `MAX_RW_COUNT` of Linux.
 pub const BS_MAX: u64 = 0x7fff_f000;
 
+/// Size of a huge page, bytes: that of x86-64, and of ARM64 with pages of 4 KiB. A smaller buffer cannot have one.
+pub const HUGE_PAGE_BYTES: u64 = 2 << 20;
+
 impl TrialSpec {
+    /// Whether the preparation of the buffers has a meaning at this I/O size: `huge` and `nohuge` have none below
+    /// [`HUGE_PAGE_BYTES`], where the kernel uses small pages anyway.
+    pub fn buffer_init_applies(&self) -> bool {
+        !matches!(self.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
+            || self.bs >= HUGE_PAGE_BYTES
+    }
+
     /// Whether any request of this trial writes.
     pub fn writes(&self) -> bool {
         self.read_percent < 100

@@ -1,9 +1,11 @@
-//! The cells of an experiment: the full cross product of its factors.
+//! The cells of an experiment: the cross product of its factors, without the combinations that have no meaning.
 
-use iolab_engine::Result;
+use iolab_engine::spec::HUGE_PAGE_BYTES;
+use iolab_engine::{Error, Result};
 
 use crate::experiment::Experiment;
 use crate::settings::CellSpec;
+use crate::units::format_size;
 
 /// One combination of levels.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,11 +16,42 @@ pub struct PlannedCell {
     pub spec: CellSpec,
 }
 
-/// The full cross product of all factors; the last factor varies fastest.
+/// The cross product of all factors; the last factor varies fastest. Cells in which the preparation of the buffers
+/// has no meaning ([`iolab_engine::spec::TrialSpec::buffer_init_applies`]) are left out.
 ///
 /// # Errors
-/// Of kind usage: an absurd plan, or a `skip` that has no effect because the pattern is not `strided`.
+/// Of kind usage: an absurd plan, a `skip` that has no effect because the pattern is not `strided`, or no cell with a
+/// meaning.
 pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
+    let mut cells = product(experiment)?;
+    cells.retain(|cell| cell.spec.trial.buffer_init_applies());
+    if cells.is_empty() {
+        let least = format_size(HUGE_PAGE_BYTES);
+        return Err(Error::usage(format!(
+            "buffer_init is huge or nohuge, and no bs is as large as a huge page, {least}"
+        ))
+        .hint(format!(
+            "choose a bs of at least {least}, or another buffer_init"
+        )));
+    }
+    Ok(cells)
+}
+
+/// How many combinations of an experiment have no meaning and are left out, in words; `None` when none is.
+pub fn left_out(experiment: &Experiment, planned: usize) -> Option<String> {
+    let all: usize = experiment
+        .factors
+        .iter()
+        .map(|factor| factor.levels.len())
+        .product();
+    let missing = all.checked_sub(planned).filter(|missing| *missing > 0)?;
+    Some(format!(
+        "left out {missing} of {all} combinations: buffer_init huge and nohuge have no meaning where bs is below {}",
+        format_size(HUGE_PAGE_BYTES)
+    ))
+}
+
+fn product(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     experiment.check()?;
     let base = experiment.base()?;
     let mut cells = vec![PlannedCell {
@@ -75,6 +108,31 @@ mod tests {
         );
         assert_eq!(cells[5].spec.trial.bs, 8192);
         assert_eq!(cells[5].spec.trial.threads, 4);
+    }
+
+    #[test]
+    fn huge_pages_are_asked_of_buffers_that_can_have_one() {
+        let mixed = experiment(&["bs=4k,1M,2M,16M", "buffer_init=touched,huge,nohuge"]);
+        let planned = cells(&mixed).unwrap();
+        let levels: Vec<String> = planned.iter().map(|c| c.levels.join(" ")).collect();
+        assert_eq!(
+            levels,
+            [
+                "4KiB touched",
+                "1MiB touched",
+                "2MiB touched",
+                "2MiB huge",
+                "2MiB nohuge",
+                "16MiB touched",
+                "16MiB huge",
+                "16MiB nohuge"
+            ]
+        );
+        let note = left_out(&mixed, planned.len()).unwrap();
+        assert!(note.contains("4 of 12") && note.contains("2MiB"), "{note}");
+        assert_eq!(left_out(&experiment(&["bs=4k,8k"]), 2), None);
+        let error = cells(&experiment(&["bs=4k,1M", "buffer_init=huge"])).unwrap_err();
+        assert!(error.remedy().is_some_and(|hint| hint.contains("2MiB")));
     }
 
     #[test]

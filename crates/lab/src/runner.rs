@@ -24,7 +24,7 @@ pub use execute::Executor;
 pub use fit::{need, wants_direct};
 pub use programs::Programs;
 
-use crate::cells::PlannedCell;
+use crate::cells::{PlannedCell, left_out};
 use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
 use crate::record::{ExperimentRecord, Run, RunRecord, RunStatus};
@@ -122,6 +122,7 @@ pub fn run(
         .enumerate()
         .map(|(id, cell)| fit::record(id, cell))
         .collect();
+    let left_out = left_out(experiment, planned.len());
     let environment = setup.environment();
     let run = Run {
         status: RunStatus::Running,
@@ -160,6 +161,9 @@ pub fn run(
     for note in setup.target.notes() {
         // Whoever opened the target has told it.
         session.keep("note", None, note)?;
+    }
+    if let Some(note) = left_out {
+        session.event("note", &note)?;
     }
     session.warn_about_time()?;
     let mut engine = Engine {

@@ -56,7 +56,7 @@ fn settings(to: &mut dyn Write) -> Outcome {
         if let Some(default) = default {
             about.push_str(&format!(" [default: {default}]"));
         }
-        writeln!(to, "  {:<12} {about}", setting.name)?;
+        writeln!(to, "  {:<17} {about}", setting.name)?;
     }
     writeln!(
         to,

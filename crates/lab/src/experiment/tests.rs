@@ -1,5 +1,6 @@
 use super::*;
 use iolab_engine::Kind;
+use iolab_engine::spec::{Backend, BufferInit, CacheState};
 use proptest::prelude::*;
 
 const HEAD: &str = "name = 'mine'\nquestion = 'why?'\nresponse = 'iops'\n";
@@ -28,6 +29,53 @@ fn the_micro_benchmark_study_is_built_in() {
             assert!(trial.limit.bytes.is_some() && trial.limit.time.is_some());
         }
     }
+}
+
+#[test]
+fn buffer_size_is_the_buffer_lab() {
+    let experiment = Experiment::find("buffer-size").unwrap();
+    let planned = cells(&experiment).unwrap();
+    let specs = || planned.iter().map(|cell| &cell.spec.trial);
+    let sizes = |init| {
+        specs()
+            .filter(|s| s.buffer_init == init)
+            .map(|s| s.bs)
+            .collect::<Vec<_>>()
+    };
+    let all: Vec<u64> = (3..=24).map(|power| 1 << power).collect();
+    for init in [
+        BufferInit::Untouched,
+        BufferInit::Zeroed,
+        BufferInit::Touched,
+        BufferInit::Populated,
+    ] {
+        assert_eq!(sizes(init), all, "{init}");
+    }
+    assert_eq!(sizes(BufferInit::Huge), all[18..]);
+    assert_eq!(sizes(BufferInit::NoHuge), all[18..]);
+    for spec in specs() {
+        spec.check().unwrap();
+        assert_eq!((spec.backend, spec.cache), (Backend::Sync, CacheState::Hot));
+        assert_eq!((spec.region, spec.limit.bytes), (16 << 20, Some(16 << 20)));
+        assert!(!spec.latency && spec.hardware_counters);
+    }
+    assert!(experiment.design.trials_min >= 10);
+}
+
+#[test]
+fn a_latency_that_is_not_recorded_is_no_response() {
+    let document = "name = 'm'\nquestion = 'q'\nresponse = 'latency'\n";
+    for rest in [
+        "[settings]\nlatency = false\n",
+        "[factors]\nlatency = [true, false]\n",
+    ] {
+        let error = Experiment::from_toml(&format!("{document}{rest}"), "m.toml").unwrap_err();
+        assert!(error.message().contains("latency=false"), "{error}");
+        assert!(error.remedy().is_some());
+    }
+    let mut experiment = Experiment::from_toml(document, "m.toml").unwrap();
+    assert!(experiment.apply_set("latency=false").is_err());
+    experiment.apply_set("latency=true").unwrap();
 }
 
 #[test]
