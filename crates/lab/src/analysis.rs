@@ -7,6 +7,7 @@ use iolab_stats::{Summary, median, summary};
 
 use crate::quantity::{format_ns, format_percent, significant};
 use crate::record::{Cell, Direction, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
+use crate::thresholds::{Threshold, thresholds};
 
 /// The measured quantity that an experiment asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,6 +213,8 @@ pub struct CellAnalysis {
     pub elapsed: Option<Summary>,
     /// The quantity that the experiment asks about.
     pub response: Option<Summary>,
+    /// Its value in each measured trial, in the order of time.
+    pub values: Vec<f64>,
     /// Latency quantiles of the direction with more requests.
     pub latency: Option<Latency>,
     /// Median over the trials of CPU time per request, user and kernel, ns.
@@ -250,6 +253,10 @@ pub struct Analysis {
     pub target: String,
     /// What the target is.
     pub target_kind: String,
+    /// Seed of the run, which seeds the resampling too.
+    pub seed: u64,
+    /// Sizes at which the machine changes its behaviour, in ascending order.
+    pub thresholds: Vec<Threshold>,
     /// All cells, in the order of the definition.
     pub cells: Vec<CellAnalysis>,
 }
@@ -289,6 +296,8 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         status: record.run.status,
         target: record.run.target.clone(),
         target_kind: record.run.target_kind.clone(),
+        seed: record.run.seed,
+        thresholds: thresholds(&record.environment),
         cells,
     }
 }
@@ -316,6 +325,7 @@ impl Context {
             latency_p50: of(Response::Latency),
             elapsed: of(Response::Elapsed),
             response,
+            values: values(&ok, |s| self.response.value(s)),
             latency: latency(&ok),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
             served: served(&ok),

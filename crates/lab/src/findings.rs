@@ -1,8 +1,10 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
 mod random;
+mod shape;
 
 pub use random::{cross_findings, random_against_sequential};
+pub use shape::{bends, best_sizes, fixed_costs};
 
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
 use crate::cells::label;
@@ -25,11 +27,14 @@ pub struct Finding {
 
 /// All that can be said of one run.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let rules: [fn(&Analysis) -> Vec<Finding>; 7] = [
+    let rules: [fn(&Analysis) -> Vec<Finding>; 10] = [
         unfinished,
         not_the_device,
         best_size,
+        best_sizes,
         plateau,
+        bends,
+        fixed_costs,
         cost_of_skipping,
         below_precision,
         failed_trials,

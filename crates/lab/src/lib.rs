@@ -10,6 +10,8 @@ pub mod environment;
 pub mod evidence;
 pub mod experiment;
 pub mod findings;
+pub mod knots;
+pub mod optimum;
 pub mod plan;
 pub mod probe;
 pub mod quantity;

@@ -38,6 +38,22 @@ pub fn format_ns(ns: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
+/// Writes a size that is no level but an estimate: `512 B`, `34.2 KiB`, `1.50 MiB`.
+pub fn format_bytes(bytes: f64) -> String {
+    const KIB: f64 = 1024.0;
+    let (value, unit) = match bytes.abs() {
+        x if x < KIB => (bytes, "B"),
+        x if x < KIB * KIB => (bytes / KIB, "KiB"),
+        x if x < KIB * KIB * KIB => (bytes / KIB / KIB, "MiB"),
+        _ => (bytes / KIB / KIB / KIB, "GiB"),
+    };
+    if value.fract() == 0.0 {
+        format!("{value} {unit}")
+    } else {
+        format!("{} {unit}", significant(value))
+    }
+}
+
 /// Writes a share as a percentage: `3.2 %`, `45 %`.
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -82,6 +98,21 @@ mod tests {
             (36e9, "36.0 s"),
         ] {
             assert_eq!(format_ns(ns), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        for (bytes, text) in [
+            (8.0, "8 B"),
+            (11.31, "11.3 B"),
+            (1024.0, "1 KiB"),
+            (35_000.0, "34.2 KiB"),
+            (1_572_864.0, "1.50 MiB"),
+            (33_554_432.0, "32 MiB"),
+            (3e9, "2.79 GiB"),
+        ] {
+            assert_eq!(format_bytes(bytes), text);
         }
     }
 
