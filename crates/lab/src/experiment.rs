@@ -305,41 +305,40 @@ impl Experiment {
 
     /// A skip is obeyed by pattern `strided` alone.
     fn check_skip(&self) -> Result<()> {
-        let ever = |name: &str, has: fn(&str) -> bool| self.values(name).any(has);
-        if ever("skip", |value| value != "0") && !ever("pattern", |value| value == "strided") {
+        if self.ever("skip", |value| value != "0")
+            && !self.ever("pattern", |value| value == "strided")
+        {
             return Err(Error::usage("skip is set, but no cell has pattern strided")
                 .hint("set pattern = \"strided\", or leave skip out"));
         }
         Ok(())
     }
 
-    /// Every value that a setting is given, fixed or swept.
-    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let fixed = self
-            .settings
-            .iter()
-            .map(|(setting, value)| (*setting, value));
-        let swept = self
-            .factors
-            .iter()
-            .flat_map(|factor| factor.levels.iter().map(|level| (factor.setting, level)));
-        fixed
-            .chain(swept)
-            .filter(move |(setting, _)| setting.name == name)
-            .map(|(_, value)| value.as_str())
-    }
-
     /// A latency that is not recorded cannot be the response.
     fn check_latency(&self) -> Result<()> {
-        if self.response == Response::Latency
-            && self.values("latency").any(|value| value == "false")
-        {
+        if self.response == Response::Latency && self.ever("latency", |value| value == "false") {
             return Err(Error::usage(
                 "the response is latency, but latency=false leaves it unrecorded",
             )
             .hint("set latency=true, or ask for another response"));
         }
         Ok(())
+    }
+
+    /// Whether a setting is fixed at, or a factor has, a value that satisfies `has`.
+    fn ever(&self, name: &str, has: impl Fn(&str) -> bool) -> bool {
+        let fixed = self
+            .settings
+            .iter()
+            .filter(|(setting, _)| setting.name == name);
+        let swept = self
+            .factors
+            .iter()
+            .filter(|factor| factor.setting.name == name);
+        fixed
+            .map(|(_, value)| value)
+            .chain(swept.flat_map(|factor| &factor.levels))
+            .any(|value| has(value))
     }
 
     /// Name of the response as definitions and run files write it.
