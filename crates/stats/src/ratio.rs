@@ -31,11 +31,11 @@ pub struct Ratio {
 ///
 /// | n | normal, sd 10 % | lognormal, sd 0.5 | lognormal, sd 0.1 and 0.5 | exponential |
 /// |---|---|---|---|---|
-/// | 6 | 97.8 | 97.8 | 96.3 | 98.1 |
-/// | 8 | 98.3 | 98.2 | 97.4 | 98.6 |
-/// | 10 | 97.1 | 97.0 | 95.8 | 97.4 |
-/// | 20 | 95.7 | 95.6 | 94.3 | 95.7 |
-/// | 50 | 95.2 | 95.0 | 94.0 | 95.4 |
+/// | 6 | 97.9 | 97.8 | 96.3 | 98.1 |
+/// | 8 | 98.4 | 98.3 | 97.3 | 98.6 |
+/// | 10 | 97.1 | 97.1 | 95.8 | 97.4 |
+/// | 20 | 95.6 | 95.7 | 94.3 | 95.9 |
+/// | 50 | 95.0 | 95.0 | 94.0 | 95.1 |
 ///
 /// `None` when a sample is empty, when a value is not finite and positive, when the ratio
 /// overflows, or when `confidence` is not between 0 and 1.

@@ -1,8 +1,9 @@
-"""Makes the expected values of reference.rs with NumPy and SciPy.
+"""Makes the expected values of reference.rs with NumPy and SciPy, and quantiles of t with mpmath.
 
-Run: python3 reference.py     (made with SciPy 1.10.1, NumPy 1.24.2)
+SciPy's quantiles of t have ten digits. Run: python3 reference.py     (made with SciPy 1.10.1, NumPy 1.24.2, mpmath 1.2.1)
 """
 
+import mpmath as mp
 import numpy as np
 from scipy import stats
 
@@ -14,6 +15,16 @@ SAMPLES = {
     "twenty-three": [float((7 * i) % 23) ** 1.5 for i in range(23)],
     "hundred": [np.sqrt(i) for i in range(100)],
 }
+
+
+mp.mp.dps = 30
+
+
+def critical(df):
+    def excess(t):
+        return mp.betainc(mp.mpf(df) / 2, 0.5, 0, df / (df + t * t), regularized=True) - mp.mpf("0.05")
+
+    return float(mp.findroot(excess, mp.mpf(stats.t.isf(0.025, df))))
 
 
 def ranks(n, confidence):
@@ -30,14 +41,16 @@ for name, values in SAMPLES.items():
     n = len(x)
     q1, q3 = np.percentile(x, [25, 75])
     mean, sd = x.mean(), x.std(ddof=1)
-    low, high = stats.t.interval(0.95, n - 1, loc=mean, scale=sd / np.sqrt(n))
+    reach = critical(n - 1) * sd / np.sqrt(n)
+    low, high = mean - reach, mean + reach
     print(name, n)
     print("  median %r q1 %r q3 %r" % (float(np.median(x)), float(q1), float(q3)))
     print("  mean %r sd %r t %r %r" % (float(mean), float(sd), float(low), float(high)))
+    print("  mad %r cv %r" % (float(stats.median_abs_deviation(x)), float(stats.variation(x, ddof=1))))
     print("  ranks", ranks(n, 0.95))
 
 for n in (6, 9, 17, 50, 1000, 20000):
     print("ranks", n, ranks(n, 0.95), ranks(n, 0.99))
 
 for n in (2, 3, 5, 100, 20000):
-    print("t", n, repr(float(stats.t.ppf(0.975, n - 1))))
+    print("t", n, repr(critical(n - 1)))
