@@ -1,0 +1,141 @@
+//! What must hold of the diagnostics for any data.
+
+use iolab_stats::{
+    autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall, quantile_interval,
+    quantile_ranks, runs_test, two_modes,
+};
+use proptest::prelude::*;
+
+/// Whole numbers, so that shifting and doubling are exact; with many ties or with few.
+fn data() -> impl Strategy<Value = Vec<f64>> {
+    let values = prop_oneof![-5..5_i32, -100_000..100_000_i32];
+    prop::collection::vec(values.prop_map(f64::from), 1..80)
+}
+
+/// Mostly numbers from the least to the greatest, now and then none.
+fn anything() -> impl Strategy<Value = Vec<f64>> {
+    let number = prop_oneof![
+        60 => any::<f64>(),
+        60 => (-50..50_i32).prop_map(f64::from),
+        1 => prop::num::f64::ANY,
+    ];
+    prop::collection::vec(number, 0..40)
+}
+
+fn moved(data: &[f64], shift: i32, power: i32) -> Vec<f64> {
+    let scale = f64::from(power).exp2();
+    data.iter()
+        .map(|x| (x + f64::from(shift)) * scale)
+        .collect()
+}
+
+fn close(a: Option<f64>, b: Option<f64>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-6 * (1.0 + a.abs()),
+        _ => a == b,
+    }
+}
+
+fn is_share(p: f64) -> bool {
+    (0.0..=1.0).contains(&p)
+}
+
+proptest! {
+    #[test]
+    fn all_numbers_are_finite(values in anything(), lag in 0..50_usize, q in any::<f64>()) {
+        if let Some(r) = autocorrelation(&values, lag) {
+            prop_assert!(r.abs() <= 1.0 + 1e-12, "{}", r);
+        }
+        if let Some(test) = ljung_box(&values, lag) {
+            prop_assert!(test.q.is_finite() && test.q >= 0.0 && is_share(test.p));
+        }
+        if let Some(size) = effective_sample_size(&values) {
+            prop_assert!(size >= 1.0 && size <= values.len() as f64);
+        }
+        if let Some(test) = runs_test(&values) {
+            prop_assert!(test.runs >= 2 && test.runs <= values.len() && is_share(test.p));
+        }
+        if let Some(trend) = mann_kendall(&values) {
+            prop_assert!(trend.tau.abs() <= 1.0 + 1e-12 && is_share(trend.p));
+            prop_assert!(trend.slope_per_trial.is_finite());
+            if let Some(interval) = trend.slope_interval {
+                prop_assert!(interval.low <= trend.slope_per_trial);
+                prop_assert!(trend.slope_per_trial <= interval.high);
+                prop_assert!(interval.low.is_finite() && interval.high.is_finite());
+            }
+        }
+        if let Some(found) = two_modes(&values) {
+            prop_assert!(found.low_median <= found.split_at && found.split_at <= found.high_median);
+            prop_assert!(found.evidence.is_finite() && found.separation.is_finite());
+            prop_assert!(found.low_share >= 0.1 && found.low_share <= 0.9);
+        }
+        let _ = quantile_interval(&values, q, 0.95);
+    }
+
+    #[test]
+    fn shift_and_scale_change_no_test(
+        values in data(), shift in -1000..1000_i32, power in -20..20_i32,
+    ) {
+        let other = moved(&values, shift, power);
+        prop_assert!(close(lag1(&values), lag1(&other)));
+        let q = |data: &[f64]| ljung_box(data, 3).map(|test| test.q);
+        prop_assert!(close(q(&values), q(&other)));
+        prop_assert_eq!(runs_test(&values), runs_test(&other));
+        let (a, b) = (mann_kendall(&values), mann_kendall(&other));
+        prop_assert_eq!(a.map(|t| (t.tau, t.p)), b.map(|t| (t.tau, t.p)));
+        let slope = a.map(|t| t.slope_per_trial * f64::from(power).exp2());
+        prop_assert_eq!(slope, b.map(|t| t.slope_per_trial));
+    }
+
+    #[test]
+    fn a_reversed_series_has_the_opposite_trend(values in data()) {
+        let mut reversed = values.clone();
+        reversed.reverse();
+        prop_assert!(close(lag1(&values), lag1(&reversed)));
+        prop_assert_eq!(runs_test(&values), runs_test(&reversed));
+        let (a, b) = (mann_kendall(&values), mann_kendall(&reversed));
+        prop_assert_eq!(
+            a.map(|t| (t.tau, t.p, t.slope_per_trial)),
+            b.map(|t| (-t.tau, t.p, -t.slope_per_trial)),
+        );
+    }
+
+    #[test]
+    fn groups_do_not_depend_on_order_unit_or_sign(
+        low in prop::collection::vec(0..40_i32, 4..20), high in prop::collection::vec(100..140_i32, 4..20),
+        shift in -1000..1000_i32, power in -20..20_i32,
+    ) {
+        let values: Vec<f64> = low.iter().chain(&high).copied().map(f64::from).collect();
+        let mut other = moved(&values, shift, power);
+        other.reverse();
+        let split = |data: &[f64]| two_modes(data).map(|found| (found.split_at, found.low_share));
+        let back = |(at, share): (f64, f64)| (at * f64::from(-power).exp2() - f64::from(shift), share);
+        prop_assert_eq!(split(&values), split(&other).map(back));
+        let mirrored: Vec<f64> = values.iter().map(|x| -x).collect();
+        prop_assert_eq!(split(&values).is_some(), split(&mirrored).is_some());
+    }
+
+    #[test]
+    fn ranks_of_a_quantile_are_the_best_that_suffice(
+        n in 1..3000_u64, q in 0.001..0.999, confidence in 0.5..0.999,
+    ) {
+        if let Some((low, high, achieved)) = quantile_ranks(n, q, confidence) {
+            prop_assert!(1 <= low && low < high && high <= n);
+            prop_assert!(achieved >= confidence - 1e-9 && achieved <= 1.0);
+            let place = n as f64 * q;
+            prop_assert!((low as f64) <= place + 1.0 && high as f64 >= place);
+            // One value more never costs more than one rank on either side.
+            let (next_low, next_high, _) = quantile_ranks(n + 1, q, confidence).unwrap_or((low, high, 1.0));
+            prop_assert!(next_low >= low && next_low <= low + 1);
+            prop_assert!(next_high >= high && next_high <= high + 1);
+        }
+    }
+
+    #[test]
+    fn ranks_of_large_counts_are_found(n in 100_000..1_000_000_000_000_u64, q in 0.01..0.99) {
+        let (low, high, achieved) = quantile_ranks(n, q, 0.95).unwrap();
+        let sd = (n as f64 * q * (1.0 - q)).sqrt();
+        prop_assert!((0.95..0.953).contains(&achieved), "{}", achieved);
+        prop_assert!(((high - low) as f64 / sd - 3.92).abs() < 0.1);
+    }
+}
