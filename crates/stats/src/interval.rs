@@ -1,7 +1,6 @@
 //! Confidence intervals.
 
-use statrs::distribution::{Binomial, DiscreteCDF};
-
+use crate::binomial::lower_tail;
 use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
 use crate::t_distribution;
 
@@ -79,8 +78,7 @@ fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
     // The tail sums are exact only to rounding; a confidence asked for that equals an
     // achievable one must not fail by the last digit.
     const ROUNDING: f64 = 1e-12;
-    let binomial = Binomial::new(0.5, n as u64).ok()?;
-    let coverage = |rank: usize| 1.0 - 2.0 * binomial.cdf(rank as u64 - 1);
+    let coverage = |rank: usize| 1.0 - 2.0 * lower_tail(n as f64, 0.5, (rank - 1) as f64);
     let reaches = |rank: usize| coverage(rank) + ROUNDING >= confidence;
     // Coverage falls with the rank: bisect between one that reaches and one that does not.
     let (mut yes, mut no) = (1, n / 2 + 1);
@@ -105,12 +103,12 @@ fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
 /// of a mean", Biometrika 6 (1908). `None` below two values, when a value is not finite, when
 /// the result overflows, or when `confidence` is not between 0 and 1.
 pub fn mean_interval(data: &[f64], confidence: f64) -> Option<Interval> {
-    mean_interval_of_sorted(&sorted(data)?, confidence)
+    let x = sorted(data)?;
+    mean_interval_of(x.len(), mean_of_sorted(&x)?, sd_of_sorted(&x)?, confidence)
 }
 
-pub(crate) fn mean_interval_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
-    let (mean, sd) = (mean_of_sorted(x)?, sd_of_sorted(x)?);
-    let n = x.len() as f64;
+pub(crate) fn mean_interval_of(n: usize, mean: f64, sd: f64, confidence: f64) -> Option<Interval> {
+    let n = n as f64;
     let margin = margin(sd / n.sqrt(), n - 1.0, confidence)?;
     Interval::between(mean - margin, mean + margin, confidence)
 }

@@ -1,6 +1,6 @@
 //! The exact distribution of the sum of ranks that one of two samples gets.
 
-/// The most steps that counting may take: about 30 ms. It reaches to 50 values in each sample
+/// The most steps that counting may take: some milliseconds. It reaches to 50 values in each sample
 /// with ties, and to 60 without.
 const MOST_STEPS: f64 = 5e7;
 

@@ -1,7 +1,6 @@
 //! How many times as great one sample is as another.
 
-use statrs::distribution::{Binomial, DiscreteCDF};
-
+use crate::binomial::lower_tail;
 use crate::describe::{mean_of_sorted, median_of_sorted, sorted};
 use crate::interval::{Interval, is_confidence, margin};
 use crate::normal;
@@ -102,9 +101,7 @@ fn log_median_error(x: &[f64]) -> Option<f64> {
     }
     let n = x.len() as f64;
     let rank = (n / 2.0 - n.sqrt()).round().max(1.0) as usize;
-    let tail = Binomial::new(0.5, x.len() as u64)
-        .ok()?
-        .cdf(rank as u64 - 1);
+    let tail = lower_tail(n, 0.5, (rank - 1) as f64);
     let width = x[x.len() - rank].ln() - x[rank - 1].ln();
     Some(width / (-2.0 * normal::quantile(tail)))
 }

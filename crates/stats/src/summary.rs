@@ -4,7 +4,7 @@ use crate::describe::{
     cv_of, mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted,
     sorted,
 };
-use crate::interval::{Interval, mean_interval_of_sorted, median_interval_of_sorted};
+use crate::interval::{Interval, mean_interval_of, median_interval_of_sorted};
 
 /// The confidence of every interval in a [`Summary`].
 pub const CONFIDENCE: f64 = 0.95;
@@ -57,6 +57,8 @@ pub fn summary(data: &[f64]) -> Option<Summary> {
         mean,
         sd,
         cv: mean.zip(sd).and_then(|(mean, sd)| cv_of(mean, sd)),
-        mean_interval: mean_interval_of_sorted(&x, CONFIDENCE),
+        mean_interval: mean
+            .zip(sd)
+            .and_then(|(mean, sd)| mean_interval_of(x.len(), mean, sd, CONFIDENCE)),
     })
 }
