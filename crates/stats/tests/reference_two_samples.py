@@ -8,7 +8,7 @@ from math import comb
 
 import mpmath as mp
 import numpy as np
-from scipy import optimize, stats
+from scipy import stats
 
 mp.mp.dps = 40
 
