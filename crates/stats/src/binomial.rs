@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 ///
 /// Where the standard deviation is small, the probabilities are summed. Elsewhere the tail
 /// is the integral `n * ∫_p^1 P(Bin(n - 1, t) = k) dt` (David and Nagaraja, Order Statistics,
-/// 3rd ed. (2003), 2.1.5), whose integrand is close to a normal density.
+/// 3rd ed. (2003), section 2.1), whose integrand is close to a normal density.
 ///
 /// `p` lies between 0 and 1, both excluded, and `n` is at least 1.
 pub(crate) fn lower_tail(n: f64, p: f64, k: f64) -> f64 {

@@ -67,8 +67,8 @@ fn slope(from: (f64, f64), to: (f64, f64)) -> f64 {
 /// `curve` holds each `x` once, in any order, with the trials' values there. With
 /// `k = 0..=knots_max` knots the weighted sum of squares
 /// `RSS = sum w_i (log2 median_i - f(log2 x_i))^2` is minimised over the places of the knots and
-/// the values at them: a search over candidate places a quarter of a step apart, one knot after
-/// the other and then each again, followed by golden sections. Knots lie at least one point
+/// the values at them: each knot in turn moves over candidate places a quarter of a point apart
+/// until none moves, from several starts, and golden sections follow. Knots lie at least one point
 /// apart from the ends and from each other. The weights are `1 / v_i`, `v_i = (pi/2) s_i^2 / m_i` the
 /// variance of the median of `m_i` trials, scaled to a mean of 1. `s_i^2` is the square of
 /// 1.4826 MAD of the trials' logarithms, pulled towards the typical one (the median over the points) as

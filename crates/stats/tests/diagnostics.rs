@@ -220,9 +220,12 @@ fn slopes_of_theil_and_sen() {
     }
 }
 
+/// Both ranks and the confidence achieved.
+type Ranks = (u64, u64, f64);
+
 #[test]
 fn ranks_of_quantiles() {
-    let expected: [(u64, f64, f64, (u64, u64, f64)); 12] = [
+    let expected: [(u64, f64, f64, Ranks); 12] = [
         (20, 0.5, 0.95, (6, 15, 0.9586105346679688)),
         (40, 0.9, 0.95, (32, 40, 0.9697238116441209)),
         (400, 0.99, 0.95, (392, 400, 0.9612808870665179)),
