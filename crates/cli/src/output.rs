@@ -6,9 +6,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use iolab_lab::analysis::Analysis;
+use iolab_lab::crossing::crossings;
 use iolab_lab::findings::{Finding, findings};
 use iolab_lab::{Error, Result};
 use iolab_report::chart::{Style, chart};
+use iolab_report::crossing;
 use iolab_report::plain::plain;
 use iolab_report::{layout, table};
 
@@ -74,6 +76,9 @@ pub(crate) fn report(analysis: &Analysis, to: &mut dyn Write) -> Outcome {
     writeln!(to, "{}\n", plain(&analysis.question))?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
+    for crossing in crossings(analysis) {
+        writeln!(to, "{}", crossing::text(&crossing, style.width))?;
+    }
     sentences(&findings(analysis), style, to)
 }
 

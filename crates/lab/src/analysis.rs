@@ -374,6 +374,10 @@ impl Context {
     /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
     /// limit. Workers that poll always do.
     fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
+        // What a program costs is what its trial is about.
+        if cell.cell.command.is_some() {
+            return false;
+        }
         let threads = f64::from(cell.cell.threads);
         let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
         let near_floor = time_per_request.is_some_and(|t| self.floor_ns >= 0.25 * t);

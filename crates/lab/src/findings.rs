@@ -1,8 +1,10 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
+mod programs;
 mod random;
 mod shape;
 
+pub use programs::programs;
 pub use random::{cross_findings, random_against_sequential};
 pub use shape::{bends, best_sizes, fixed_costs};
 
@@ -27,7 +29,7 @@ pub struct Finding {
 
 /// All that can be said of one run.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let rules: [fn(&Analysis) -> Vec<Finding>; 10] = [
+    let rules: [fn(&Analysis) -> Vec<Finding>; 11] = [
         unfinished,
         not_the_device,
         best_size,
@@ -36,6 +38,7 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         bends,
         fixed_costs,
         cost_of_skipping,
+        programs,
         below_precision,
         failed_trials,
     ];

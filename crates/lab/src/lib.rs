@@ -3,6 +3,7 @@
 pub mod analysis;
 pub mod cells;
 pub mod command;
+pub mod crossing;
 pub mod curve;
 mod document;
 mod elf;

@@ -18,6 +18,8 @@ pub struct Style {
 const BAR_MIN: usize = 8;
 /// Values further apart than this are drawn on a log scale.
 const LINEAR_MAX_RATIO: f64 = 100.0;
+/// Times of whole trials, most of which are small where sizes double, sooner.
+const LINEAR_MAX_RATIO_ELAPSED: f64 = 10.0;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// Maps a value to a share of the longest bar.
@@ -34,11 +36,15 @@ enum Scale {
 }
 
 impl Scale {
-    fn of(values: &[f64]) -> Self {
+    fn of(values: &[f64], response: Response) -> Self {
+        let limit = match response {
+            Response::Elapsed => LINEAR_MAX_RATIO_ELAPSED,
+            _ => LINEAR_MAX_RATIO,
+        };
         let most = values.iter().copied().fold(0.0, f64::max);
         let positive = values.iter().copied().filter(|v| *v > 0.0);
         let least = positive.fold(f64::INFINITY, f64::min);
-        if most > LINEAR_MAX_RATIO * least {
+        if most > limit * least {
             // Half a decade below the least value, so that its bar can be seen.
             let least = 10f64.powf((least.log10() - 0.5).floor());
             Scale::Log { least, most }
@@ -76,7 +82,7 @@ pub fn chart(analysis: &Analysis, style: &Style) -> String {
     let groups = groups(analysis, axis);
     let lines = || groups.iter().flat_map(|(_, lines)| lines);
     let values: Vec<f64> = lines().map(|l| l.value).collect();
-    let scale = Scale::of(&values);
+    let scale = Scale::of(&values, analysis.response);
     let layout = Layout::new(style, &groups);
     let mut out = heading(analysis, axis, scale, style);
     for (group, lines) in &groups {
@@ -262,9 +268,12 @@ mod tests {
 
     #[test]
     fn a_wide_range_is_drawn_on_a_log_scale() {
-        assert_eq!(Scale::of(&[1.0, 100.0]), Scale::Linear { most: 100.0 });
-        assert!(matches!(Scale::of(&[1.0, 101.0]), Scale::Log { .. }));
-        assert_eq!(Scale::of(&[0.0, 0.0]), Scale::Linear { most: 0.0 });
+        let of = |values: &[f64]| Scale::of(values, Response::Throughput);
+        assert_eq!(of(&[1.0, 100.0]), Scale::Linear { most: 100.0 });
+        assert!(matches!(of(&[1.0, 101.0]), Scale::Log { .. }));
+        assert_eq!(of(&[0.0, 0.0]), Scale::Linear { most: 0.0 });
+        let elapsed = Scale::of(&[1.0, 11.0], Response::Elapsed);
+        assert!(matches!(elapsed, Scale::Log { .. }));
     }
 
     #[test]
@@ -276,7 +285,7 @@ mod tests {
             vec![1e-9, 1.0, 1e9],
             vec![0.0, 1.0, 1e4],
         ] {
-            let scale = Scale::of(&values);
+            let scale = Scale::of(&values, Response::Throughput);
             for value in [0.0, 1e-12, 1.0, 1e12, f64::MAX] {
                 assert!(
                     (0.0..=1.0).contains(&scale.share(value)),

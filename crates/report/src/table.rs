@@ -72,8 +72,13 @@ fn columns(analysis: &Analysis) -> Vec<Column> {
             c.response
                 .map_or_else(none, |r| bare(response, r.q3 - r.q1))
         }),
-        column("p50", 4, &latency(|l| l.p50_ns)),
-        column("p99", 4, &latency(|l| l.p99_ns)),
+    ]);
+    // Whole programs, and trials that were not timed request by request, have none.
+    if analysis.cells.iter().any(|c| c.latency.is_some()) {
+        columns.push(column("p50", 4, &latency(|l| l.p50_ns)));
+        columns.push(column("p99", 4, &latency(|l| l.p99_ns)));
+    }
+    columns.extend([
         column("served by", 0, &|c| {
             c.served.as_ref().map_or_else(none, ToString::to_string)
         })

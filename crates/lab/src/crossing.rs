@@ -1,0 +1,193 @@
+//! Two programs side by side over the sizes of the file they read: the ratio of their times at each size, and the
+//! size from which the difference is too small to matter.
+//!
+//! A p-value below 0.05 says that there is a difference, not that it matters, and a larger one does not say that there
+//! is none. That a difference is below 5 % is shown by a test of equivalence; the sizes at which only the ratio of the
+//! medians says so stand beside it.
+
+use iolab_stats::{Ratio, ratio_of_medians, student, tost_log, welch};
+
+use crate::analysis::{Analysis, CellAnalysis, Response};
+
+/// The margins within which two programs are called equivalent, as shares.
+pub const MARGINS: [f64; 2] = [0.05, 0.01];
+/// The numbers of first trials whose p-values are shown.
+pub const FIRST_TRIALS: [usize; 2] = [10, 20];
+/// A margin as people write it: `5 %`.
+pub fn margin_name(margin: f64) -> String {
+    format!("{} %", (margin * 1e4).round() / 1e2)
+}
+
+/// Level of all tests.
+pub const ALPHA: f64 = 0.05;
+/// Confidence of the ratio's interval.
+const CONFIDENCE: f64 = 0.95;
+/// The factors that name programs.
+const FACTORS: [&str; 2] = ["linkage", "command"];
+
+/// The p-values of the t tests on the first trials of both programs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FirstTrials {
+    /// Welch's test.
+    pub welch: f64,
+    /// Student's test.
+    pub student: f64,
+}
+
+/// Both programs at one size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Size of the file, bytes.
+    pub size: u64,
+    /// Median time of the base and of the new program, ns.
+    pub medians_ns: Option<(f64, f64)>,
+    /// Ratio of the medians, new over base, with its 95 % interval.
+    pub ratio: Option<Ratio>,
+    /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
+    pub first_trials: [Option<FirstTrials>; FIRST_TRIALS.len()],
+    /// p-value of the equivalence test for each of [`MARGINS`].
+    pub equivalence: [Option<f64>; MARGINS.len()],
+}
+
+/// Two programs over all sizes, every other factor held at one level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crossing {
+    /// The factor that names them: `linkage` or `command`.
+    pub factor: String,
+    /// The first level: what the ratio is relative to.
+    pub base: String,
+    /// The second level.
+    pub new: String,
+    /// The levels held, `cache=hot`.
+    pub held: Vec<String>,
+    /// One per size, in ascending order.
+    pub points: Vec<Point>,
+}
+
+/// Compares the two programs of a run; nothing unless its response is the elapsed time and exactly two programs vary.
+pub fn crossings(analysis: &Analysis) -> Vec<Crossing> {
+    let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
+    let Some(factor) = FACTORS.iter().find(|name| varies(name)) else {
+        return Vec::new();
+    };
+    let programs = levels(analysis, factor);
+    let [base, new] = programs.as_slice() else {
+        return Vec::new();
+    };
+    if analysis.response != Response::Elapsed {
+        return Vec::new();
+    }
+    let mut crossings: Vec<Crossing> = Vec::new();
+    for cell in of_level(analysis, factor, base) {
+        let others = |c: &CellAnalysis| other_levels(analysis, c, &[factor]);
+        let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
+        else {
+            continue;
+        };
+        let held = other_levels(analysis, cell, &[factor, "region"]);
+        let point = point(cell, partner);
+        match crossings.iter_mut().find(|c| c.held == held) {
+            Some(crossing) => crossing.points.push(point),
+            None => crossings.push(Crossing {
+                factor: (*factor).to_owned(),
+                base: base.clone(),
+                new: new.clone(),
+                held,
+                points: vec![point],
+            }),
+        }
+    }
+    for crossing in &mut crossings {
+        crossing.points.sort_by_key(|point| point.size);
+    }
+    crossings
+}
+
+impl Crossing {
+    /// The size from which on the programs are shown to be equivalent within `MARGINS[margin]` at every size.
+    pub fn equivalent_from(&self, margin: usize) -> Option<u64> {
+        self.from(|point| point.is_equivalent(margin))
+    }
+
+    /// The size from which on the ratio of the medians alone lies within `MARGINS[margin]`: what a reader of the
+    /// figure would say, without any certainty.
+    pub fn naive_from(&self, margin: usize) -> Option<u64> {
+        self.from(|point| point.is_near(margin))
+    }
+
+    /// The least size such that it and all larger ones satisfy `holds`.
+    fn from(&self, holds: impl Fn(&Point) -> bool) -> Option<u64> {
+        let run = self.points.iter().rev().take_while(|point| holds(point));
+        run.last().map(|point| point.size)
+    }
+}
+
+impl Point {
+    /// Whether the programs are shown to be equivalent within `MARGINS[margin]` here.
+    pub fn is_equivalent(&self, margin: usize) -> bool {
+        let p = self.equivalence.get(margin).copied().flatten();
+        p.is_some_and(|p| p <= ALPHA)
+    }
+
+    /// Whether the ratio of the medians lies within `1/(1 + MARGINS[margin])` and `1 + MARGINS[margin]`, the bounds
+    /// that the test of equivalence has too.
+    fn is_near(&self, margin: usize) -> bool {
+        let margin = MARGINS.get(margin).copied().unwrap_or(0.0);
+        let near = |r: Ratio| r.ratio.ln().abs() < margin.ln_1p();
+        self.ratio.is_some_and(near)
+    }
+}
+
+/// The levels of a factor in the order of the definition.
+fn levels(analysis: &Analysis, factor: &str) -> Vec<String> {
+    let mut levels: Vec<String> = Vec::new();
+    let at = analysis.factors.iter().position(|name| name == factor);
+    for level in analysis.cells.iter().filter_map(|c| c.cell.levels.get(at?)) {
+        if !levels.contains(level) {
+            levels.push(level.clone());
+        }
+    }
+    levels
+}
+
+fn of_level<'a>(
+    analysis: &'a Analysis,
+    factor: &str,
+    level: &'a str,
+) -> impl Iterator<Item = &'a CellAnalysis> {
+    let at = analysis.factors.iter().position(|name| name == factor);
+    analysis
+        .cells
+        .iter()
+        .filter(move |c| at.is_some_and(|at| c.cell.levels.get(at).is_some_and(|l| l == level)))
+}
+
+/// The levels of a cell but those of some factors: `cache=hot`.
+fn other_levels(analysis: &Analysis, cell: &CellAnalysis, without: &[&str]) -> Vec<String> {
+    analysis
+        .factors
+        .iter()
+        .zip(&cell.cell.levels)
+        .filter(|(factor, _)| !without.contains(&factor.as_str()))
+        .map(|(factor, level)| format!("{factor}={level}"))
+        .collect()
+}
+
+fn point(base: &CellAnalysis, new: &CellAnalysis) -> Point {
+    let (a, b) = (base.values.as_slice(), new.values.as_slice());
+    let first = |count: usize| {
+        let (a, b) = (a.get(..count)?, b.get(..count)?);
+        Some(FirstTrials {
+            welch: welch(a, b, CONFIDENCE)?.p,
+            student: student(a, b, CONFIDENCE)?.p,
+        })
+    };
+    let medians = base.response.zip(new.response);
+    Point {
+        size: base.cell.region_bytes,
+        medians_ns: medians.map(|(a, b)| (a.median, b.median)),
+        ratio: ratio_of_medians(a, b, CONFIDENCE),
+        first_trials: FIRST_TRIALS.map(first),
+        equivalence: MARGINS.map(|margin| tost_log(a, b, margin, ALPHA).map(|e| e.p)),
+    }
+}

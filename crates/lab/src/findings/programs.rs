@@ -1,0 +1,136 @@
+//! What two programs side by side tell.
+
+use super::Finding;
+use crate::analysis::Analysis;
+use crate::crossing::{ALPHA, Crossing, FIRST_TRIALS, MARGINS, Point, crossings, margin_name};
+use crate::quantity::{format_ns, significant};
+use crate::units::format_size;
+
+/// Longest name of a program that a sentence bears.
+const NAME_MAX: usize = 40;
+
+/// The difference where it is most, whether it is one, and from where on it does not matter.
+pub fn programs(analysis: &Analysis) -> Vec<Finding> {
+    let of_one = |crossing: Crossing| {
+        let mut sentences: Vec<(&'static str, String)> = Vec::new();
+        sentences.extend(difference(&crossing).map(|text| ("programs-differ", text)));
+        sentences.extend(significance(&crossing).map(|text| ("programs-significance", text)));
+        let margins = 0..MARGINS.len();
+        sentences
+            .extend(margins.map(|margin| ("programs-equivalent", equivalence(&crossing, margin))));
+        let place = if crossing.held.is_empty() {
+            String::new()
+        } else {
+            format!("With {}: ", crossing.held.join(" "))
+        };
+        sentences.into_iter().map(move |(rule, text)| Finding {
+            rule,
+            text: format!("{place}{text}"),
+        })
+    };
+    crossings(analysis).into_iter().flat_map(of_one).collect()
+}
+
+/// The ratio at the least size, where what is not reading weighs most, and at the largest.
+fn difference(crossing: &Crossing) -> Option<String> {
+    let (first, last) = (crossing.points.first()?, crossing.points.last()?);
+    let (base, new) = (name(&crossing.base), name(&crossing.new));
+    let mut text = format!(
+        "{new} takes {} as long as {base} {}",
+        times(first)?,
+        at(first)
+    );
+    let (a, b) = first.medians_ns?;
+    text.push_str(&format!(" ({} against {})", format_ns(b), format_ns(a)));
+    if first.size != last.size
+        && let Some(ratio) = times(last)
+    {
+        text.push_str(&format!(", {ratio} {}", at(last)));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// `1.31 times (95 % interval 1.27 to 1.35)`.
+fn times(point: &Point) -> Option<String> {
+    let ratio = point.ratio?;
+    let interval = ratio.interval.map_or_else(
+        || "too few trials for an interval".to_owned(),
+        |i| {
+            let (low, high) = (significant(i.low), significant(i.high));
+            format!("95 % interval {low} to {high}")
+        },
+    );
+    Some(format!("{} times ({interval})", significant(ratio.ratio)))
+}
+
+/// At how many sizes Welch's test finds a difference, for each number of trials.
+fn significance(crossing: &Crossing) -> Option<String> {
+    let parts: Vec<String> = FIRST_TRIALS
+        .iter()
+        .enumerate()
+        .filter_map(|(i, trials)| {
+            let tested: Vec<f64> = crossing
+                .points
+                .iter()
+                .filter_map(|p| p.first_trials[i].map(|t| t.welch))
+                .collect();
+            let found = tested.iter().filter(|p| **p < ALPHA).count();
+            let part = format!("at {found} of {} sizes with {trials} trials", tested.len());
+            (!tested.is_empty()).then_some(part)
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "Welch's t test finds a difference (p < {ALPHA}) {}. That there is one does not say that it matters.",
+            parts.join(", ")
+        )
+    })
+}
+
+/// From where on the difference is shown to be below a margin, beside what the medians alone would say.
+fn equivalence(crossing: &Crossing, margin: usize) -> String {
+    let within = margin_name(MARGINS[margin]);
+    let naive = match crossing.naive_from(margin) {
+        Some(size) if crossing.points.len() > 1 => {
+            format!(
+                "the ratio of the medians alone stays within it from {} on",
+                format_size(size)
+            )
+        }
+        Some(_) => "the ratio of the medians alone lies within it".to_owned(),
+        None => "neither does the ratio of the medians stay within it".to_owned(),
+    };
+    match crossing.equivalent_from(margin) {
+        Some(size) if crossing.points.len() > 1 => format!(
+            "The two are equivalent within {within} from {} on (equivalence test at each size, p <= {ALPHA}); {naive}.",
+            format_size(size)
+        ),
+        Some(_) => format!(
+            "The two are equivalent within {within} (equivalence test, p <= {ALPHA}); {naive}."
+        ),
+        None if crossing.naive_from(margin).is_some() => format!(
+            "Equivalence within {within} is not shown up to the largest size: {naive}, but the trials are too few or too unlike to tell. A larger --budget may."
+        ),
+        None => {
+            format!("Equivalence within {within} is not shown up to the largest size; {naive}.")
+        }
+    }
+}
+
+fn at(point: &Point) -> String {
+    match point.size {
+        1 => "at 1 byte".to_owned(),
+        bytes if bytes < 1024 => format!("at {bytes} bytes"),
+        bytes => format!("at {}", format_size(bytes)),
+    }
+}
+
+/// A level as a sentence names it: long commands are cut.
+fn name(level: &str) -> String {
+    if level.chars().count() <= NAME_MAX {
+        return level.to_owned();
+    }
+    let start: String = level.chars().take(NAME_MAX).collect();
+    format!("{}...", start.trim_end())
+}

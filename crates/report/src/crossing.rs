@@ -1,0 +1,74 @@
+//! Two programs side by side, one row per size.
+
+use iolab_lab::crossing::{Crossing, FIRST_TRIALS, MARGINS, Point, margin_name};
+use iolab_lab::quantity::significant;
+use iolab_lab::units::format_size;
+
+use crate::layout::{self, Column};
+use crate::plain::plain;
+
+/// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
+/// trials, and those of the tests of equivalence.
+pub fn text(crossing: &Crossing, width: u16) -> String {
+    caption(crossing) + &layout::text(columns(crossing), width)
+}
+
+fn caption(crossing: &Crossing) -> String {
+    let held = match crossing.held.as_slice() {
+        [] => String::new(),
+        held => format!(" with {}", plain(&held.join(" "))),
+    };
+    let programs = format!("{} over {}", plain(&crossing.new), plain(&crossing.base));
+    let trials = FIRST_TRIALS.map(|trials| trials.to_string()).join(" and ");
+    format!(
+        "{}: ratio of the median times, {programs}{held}\n\
+         W, S: p of Welch's and Student's t test on the first {trials} measured trials\n\
+         =: p of the test that shows equivalence within a margin\n",
+        plain(&crossing.factor)
+    )
+}
+
+fn columns(crossing: &Crossing) -> Vec<Column> {
+    let of = |heading: String, dispensable: u8, value: &dyn Fn(&Point) -> String| {
+        Column::new(heading, dispensable, crossing.points.iter().map(value))
+    };
+    let p = |p: Option<f64>| p.map_or_else(none, p_value);
+    let mut columns = vec![
+        of("region".to_owned(), 0, &|point| format_size(point.size)),
+        of("ratio".to_owned(), 0, &|point| {
+            point.ratio.map_or_else(none, |r| significant(r.ratio))
+        }),
+        of("95 % interval".to_owned(), 1, &|point| {
+            let interval = point.ratio.and_then(|r| r.interval);
+            interval.map_or_else(none, |i| {
+                format!("{} to {}", significant(i.low), significant(i.high))
+            })
+        }),
+    ];
+    for (i, trials) in FIRST_TRIALS.iter().enumerate() {
+        columns.push(of(format!("W {trials}"), 2, &|point| {
+            p(point.first_trials[i].map(|t| t.welch))
+        }));
+        columns.push(of(format!("S {trials}"), 3, &|point| {
+            p(point.first_trials[i].map(|t| t.student))
+        }));
+    }
+    for (i, margin) in MARGINS.iter().enumerate() {
+        let heading = format!("= {}", margin_name(*margin));
+        columns.push(of(heading, 0, &|point| p(point.equivalence[i])));
+    }
+    columns
+}
+
+/// Three decimals are enough beside 0.05, and leave room for four tests a row.
+fn p_value(p: f64) -> String {
+    if p < 0.001 {
+        "<0.001".to_owned()
+    } else {
+        format!("{p:.3}")
+    }
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
