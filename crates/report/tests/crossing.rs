@@ -1,0 +1,67 @@
+//! The table of two programs side by side.
+
+use iolab_lab::crossing::{Crossing, FirstTrials, Point};
+use iolab_report::crossing::text;
+use iolab_stats::{Interval, Ratio};
+
+fn point(size: u64, ratio: f64, p: f64) -> Point {
+    let interval = Interval {
+        low: ratio * 0.97,
+        high: ratio * 1.03,
+        confidence: 0.95,
+        ranks: None,
+    };
+    let tests = FirstTrials {
+        welch: p,
+        student: p / 2.0,
+    };
+    Point {
+        size,
+        medians_ns: Some((600_000.0, 600_000.0 * ratio)),
+        ratio: Some(Ratio {
+            ratio,
+            interval: Some(interval),
+        }),
+        first_trials: [Some(tests), None],
+        equivalence: [Some(1.0 - p), None],
+    }
+}
+
+fn crossing() -> Crossing {
+    Crossing {
+        factor: "command".to_owned(),
+        base: "./a {file}".to_owned(),
+        new: "./b\u{1b}[31m {file}".to_owned(),
+        held: vec!["cache=hot".to_owned()],
+        points: vec![
+            point(1, 1.308, 0.000_02),
+            point(128 << 10, 0.9981, 0.0432),
+            Point {
+                ratio: None,
+                equivalence: [None, None],
+                first_trials: [None, None],
+                ..point(128 << 20, 1.0, 1.0)
+            },
+        ],
+    }
+}
+
+#[test]
+fn it_reads_well_in_80_columns() {
+    insta::assert_snapshot!("crossing_80", text(&crossing(), 80));
+}
+
+#[test]
+fn it_fits_and_steers_no_terminal() {
+    for width in [40, 60, 80] {
+        let text = text(&crossing(), width);
+        let rows = text.lines().skip(3).filter(|line| !line.starts_with('('));
+        for line in rows {
+            assert!(
+                line.chars().count() <= usize::from(width),
+                "{width}: {line}"
+            );
+        }
+        assert!(!text.contains('\u{1b}'));
+    }
+}
