@@ -30,11 +30,16 @@ pub struct Equivalence {
 /// is not finite and positive, when `margin` is not finite and positive, when `alpha` is not
 /// between 0 and 0.5, or when the ratio overflows.
 pub fn tost_log(base: &[f64], new: &[f64], margin: f64, alpha: f64) -> Option<Equivalence> {
+    let (base, new) = (Sample::new(&logs(base)?)?, Sample::new(&logs(new)?)?);
+    tost_of(&base, &new, margin, alpha)
+}
+
+/// The tests on two samples of logarithms.
+pub(crate) fn tost_of(base: &Sample, new: &Sample, margin: f64, alpha: f64) -> Option<Equivalence> {
     let possible = margin > 0.0 && margin.is_finite() && alpha > 0.0 && alpha < 0.5;
     if !possible {
         return None;
     }
-    let (base, new) = (Sample::new(&logs(base)?)?, Sample::new(&logs(new)?)?);
     let difference = new.mean - base.mean;
     let (error, df) = welch_error(base.error(), base.n, new.error(), new.n);
     let limit = margin.ln_1p();
@@ -64,7 +69,7 @@ fn one_sided_p(distance: f64, error: f64, df: f64) -> f64 {
 }
 
 /// The natural logarithms; `None` unless all values are finite and positive.
-fn logs(data: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn logs(data: &[f64]) -> Option<Vec<f64>> {
     data.iter()
         .map(|&x| (x > 0.0 && x.is_finite()).then(|| x.ln()))
         .collect()

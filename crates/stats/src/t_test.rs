@@ -32,7 +32,10 @@ pub struct TTest {
 /// for equal means and 0 for different ones. `None` below two values in either sample, when a
 /// value is not finite, when the result overflows, or when `confidence` is not between 0 and 1.
 pub fn welch(base: &[f64], new: &[f64], confidence: f64) -> Option<TTest> {
-    let (base, new) = (Sample::new(base)?, Sample::new(new)?);
+    welch_of(&Sample::new(base)?, &Sample::new(new)?, confidence)
+}
+
+pub(crate) fn welch_of(base: &Sample, new: &Sample, confidence: f64) -> Option<TTest> {
     let difference = new.mean - base.mean;
     let (error, df) = welch_error(base.error(), base.n, new.error(), new.n);
     t_test(difference, error, df, confidence)

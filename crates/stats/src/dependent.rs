@@ -1,0 +1,83 @@
+//! Comparing two series whose values depend on their neighbours: drifting machines, busy hosts.
+
+use crate::autocorrelation::effective_sample_size;
+use crate::equivalence::{Equivalence, logs, tost_of};
+use crate::t_test::{Sample, TTest, welch_of};
+
+/// Welch's t test of two series in order of time, each counted as the number of independent values it is worth.
+///
+/// As [`welch`](crate::welch) with `n` replaced by [`effective_sample_size`], at least 2. For independent values that
+/// is about the same test, a little more cautious; for a series that drifts it is much more so. What changes
+/// between the two series but not within them is not seen. Source: Zwiers and von Storch, "Taking serial correlation
+/// into account in tests of the mean", J. Climate 8 (1995) 336-351.
+///
+/// No variance and `None` as for [`welch`](crate::welch).
+pub fn welch_dependent(base: &[f64], new: &[f64], confidence: f64) -> Option<TTest> {
+    welch_of(&worth(base)?, &worth(new)?, confidence)
+}
+
+/// The equivalence tests of [`tost_log`](crate::tost_log), with the effective sample sizes of the logarithms.
+///
+/// No variance and `None` as for [`tost_log`](crate::tost_log).
+pub fn tost_log_dependent(
+    base: &[f64],
+    new: &[f64],
+    margin: f64,
+    alpha: f64,
+) -> Option<Equivalence> {
+    tost_of(&worth(&logs(base)?)?, &worth(&logs(new)?)?, margin, alpha)
+}
+
+fn worth(data: &[f64]) -> Option<Sample> {
+    let sample = Sample::new(data)?;
+    // Where all values are equal there is no correlation, and no variance that it could raise.
+    let n = effective_sample_size(data).map_or(sample.n, |n| n.max(2.0));
+    Some(Sample { n, ..sample })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{tost_log, welch};
+
+    fn drifting(from: f64) -> Vec<f64> {
+        (0..20)
+            .map(|i| from + f64::from(i) + f64::from(i % 3))
+            .collect()
+    }
+
+    #[test]
+    fn a_drift_makes_it_cautious() {
+        let (base, new) = (drifting(100.0), drifting(105.0));
+        let plain = welch(&base, &new, 0.95).unwrap();
+        let cautious = welch_dependent(&base, &new, 0.95).unwrap();
+        assert_eq!(plain.difference, cautious.difference);
+        assert!(plain.p < 0.05, "{}", plain.p);
+        assert!(cautious.p > 0.2, "{}", cautious.p);
+        let plain = tost_log(&base, &new, 0.1, 0.05).unwrap();
+        let cautious = tost_log_dependent(&base, &new, 0.1, 0.05).unwrap();
+        assert!(plain.p < 0.05 && cautious.p > 0.05);
+    }
+
+    #[test]
+    fn without_correlation_it_is_the_plain_test() {
+        // Alternating values are not taken for more than they are.
+        let series = |from: f64| -> Vec<f64> { (0..20).map(|i| from + f64::from(i % 2)).collect() };
+        let (base, new) = (series(10.0), series(10.5));
+        assert_eq!(welch(&base, &new, 0.95), welch_dependent(&base, &new, 0.95));
+    }
+
+    #[test]
+    fn degenerate_series_are_as_for_the_plain_tests() {
+        let equal = [5.0; 8];
+        assert_eq!(welch_dependent(&equal, &equal, 0.95).unwrap().p, 1.0);
+        assert_eq!(
+            tost_log_dependent(&equal, &equal, 0.05, 0.05).unwrap().p,
+            0.0
+        );
+        for bad in [&[][..], &[1.0], &[1.0, f64::NAN], &[1.0, f64::INFINITY]] {
+            assert!(welch_dependent(bad, &equal, 0.95).is_none());
+            assert!(tost_log_dependent(&equal, bad, 0.05, 0.05).is_none());
+        }
+    }
+}
