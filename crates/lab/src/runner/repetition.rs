@@ -52,17 +52,21 @@ impl Repetition {
     }
 
     /// Whether the cell's median is known well enough: half the width of its exact 95 % interval over the median is
-    /// within the goal. Below six trials there is no such interval.
+    /// within the goal, with its last trial and without it. Ending at the first interval that is narrow enough would
+    /// pick the intervals that are narrow by chance, and fewer than 93 % of them would hold the median.
     pub(super) fn is_precise(&self, cell: usize) -> bool {
         let values = &self.values[cell];
-        let median = iolab_stats::median(values);
-        let interval = iolab_stats::median_interval(values, 0.95);
+        let narrow = |values: &[f64]| {
+            let interval = iolab_stats::median_interval(values, 0.95);
+            let median = iolab_stats::median(values);
+            median
+                .zip(interval)
+                .and_then(|(median, interval)| interval.relative_half_width(median))
+                .is_some_and(|width| width <= self.design.precision)
+        };
         values.len() >= self.design.trials_min as usize
-            && median.zip(interval).is_some_and(|(median, interval)| {
-                interval
-                    .relative_half_width(median)
-                    .is_some_and(|width| width <= self.design.precision)
-            })
+            && narrow(values)
+            && narrow(&values[..values.len() - 1])
     }
 
     /// Whether the repetition ends before another block, and why.
@@ -146,23 +150,62 @@ mod tests {
     }
 
     #[test]
-    fn precision_needs_six_trials_and_all_cells() {
+    fn precision_needs_two_narrow_intervals_in_a_row_and_all_cells() {
         let mut r = repetition(2);
+        r.design.trials_max = 20;
         for _ in 0..5 {
             block(&mut r, &[100.0, 200.0], 1);
         }
         assert_eq!(r.ends(), None, "five values have no 95 % interval");
         block(&mut r, &[100.0, 300.0], 1);
+        assert!(!r.is_precise(0), "six values have one, five had none");
+        block(&mut r, &[100.0, 200.0], 1);
         assert!(r.is_precise(0) && !r.is_precise(1));
         assert_eq!(r.ends(), None);
-        for value in [200.0, 200.0] {
-            block(&mut r, &[100.0, value], 1);
-        }
-        // Eight values: the interval still runs from the least to the greatest.
+        block(&mut r, &[100.0, 200.0], 1);
+        // Eight values: the interval still runs from the least to the greatest, with nine it does not.
         assert_eq!(r.ends(), None);
+        block(&mut r, &[100.0, 200.0], 1);
+        assert_eq!(r.ends(), None, "the interval of nine is the first");
         block(&mut r, &[100.0, 200.0], 1);
         assert_eq!(r.ends(), Some(Ended::Precision));
         assert_eq!(r.ended_by(0, Ended::Precision), "precision");
+    }
+
+    /// Ending on the width of the interval must not spoil its coverage: of the intervals that runs end with, at
+    /// least 93 % hold the true median, whatever the spread.
+    #[test]
+    fn the_stopping_rule_keeps_the_coverage() {
+        let (mut held, mut runs) = (0u32, 0u32);
+        let mut normal = normal_numbers(2026);
+        // From "narrow at once" to "cannot become narrow": in between the rule has its say.
+        for spread in [0.03, 0.06, 0.1, 0.15] {
+            let mut here = 0;
+            for _ in 0..400 {
+                let mut r = repetition(1);
+                (r.design.trials_min, r.design.trials_max) = (6, 200);
+                while r.ends().is_none() {
+                    r.measured(0, (spread * normal()).exp());
+                }
+                let interval = iolab_stats::median_interval(&r.values[0], 0.95).expect("six");
+                here += u32::from(interval.low <= 1.0 && 1.0 <= interval.high);
+            }
+            // Eight standard deviations of chance below 95 %.
+            assert!(here >= 345, "{here} of 400 at a spread of {spread}");
+            (held, runs) = (held + here, runs + 400);
+        }
+        assert!(held * 100 >= runs * 93, "{held} of {runs}");
+    }
+
+    /// Standard normal numbers, by the method of Box and Muller.
+    fn normal_numbers(seed: u64) -> impl FnMut() -> f64 {
+        use rand_core::{Rng, SeedableRng};
+        let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(seed);
+        move || {
+            let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+            radius * (std::f64::consts::TAU * uniform()).cos()
+        }
     }
 
     #[test]

@@ -191,10 +191,10 @@ fn trials(record: &RunRecord) -> Vec<(i64, u32, u64)> {
 }
 
 #[test]
-fn steady_cells_end_by_precision_after_six_measured_blocks() {
+fn steady_cells_end_by_precision_after_seven_measured_blocks() {
     let bench = bench(&[]);
     let finished = bench.start(&mut mock(&steady)).expect("done");
-    assert_eq!(finished.trials, 21);
+    assert_eq!(finished.trials, 24);
     let record = bench.record();
     assert_eq!(record.run.status, RunStatus::Done);
     assert!(
