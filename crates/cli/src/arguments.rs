@@ -13,6 +13,8 @@ Examples:
                                     one question, asked your way
   iolab run read-size /dev/sdb      a block device, read only
   iolab table iolab-results/*.iolab what was found, again
+  iolab compare before.iolab after.iolab
+                                    per cell: faster, slower, equivalent, or cannot tell
   iolab export FILE --format csv    one row per sample, for pandas, R or DuckDB
 
 TARGET is a directory (a scratch file is made in it and removed at the end), a file or a block
@@ -22,7 +24,14 @@ device; the current directory when it is left out. Files and devices are only re
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 bytes per
 second. A bare time is in seconds.
 
-Exit codes: 0 done; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 130 interrupted.";
+Exit codes: 0 done; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 4 compare found a
+cell slower; 5 compare cannot tell; 130 interrupted.";
+
+const COMPARE_HELP: &str = "\
+Verdicts: slower or faster, when a difference is shown (p below 0.05 after Holm's correction over
+all cells) and the ratio of medians lies outside the margin; equivalent, when two one-sided tests
+show the ratio within the margin; else it cannot tell, with the number of further trials that
+would settle it. Exit code 4 when a cell is slower, else 5 when a cell cannot be told, else 0.";
 
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
@@ -50,6 +59,10 @@ pub(crate) enum Command {
     Table(Table),
     /// Finish a run that was interrupted
     Resume(Resume),
+    /// Compare two runs, cell by cell: ratio with interval, p, verdict; the exit code is for CI
+    Compare(Compare),
+    /// Describe numbers, one a line: summary, intervals, drift, a histogram
+    Stats(Stats),
     /// Write every sample, or every latency bucket, for other programs
     Export(Export),
 }
@@ -175,6 +188,104 @@ pub(crate) struct Resume {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct Compare {
+    /// Run file, or text with one number a line ('-': standard input)
+    pub(crate) base: PathBuf,
+    /// What is compared with it, of the same kind; left out with --by
+    pub(crate) new: Option<PathBuf>,
+    /// Compare two levels of a factor of one run; the levels can be left out when it has two
+    #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]", conflicts_with = "new")]
+    pub(crate) by: Option<String>,
+    /// The smallest change that matters
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    pub(crate) margin: f64,
+    /// Tests whose p values are shown; the first one decides
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TEST[,TEST]",
+        value_delimiter = ',',
+        default_value = "welch"
+    )]
+    pub(crate) test: Vec<TestName>,
+    /// Show the p value of the first N trials of each side too
+    #[arg(long, value_name = "N[,N]", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub(crate) repeats: Vec<u32>,
+    /// Which of two numbers is the better; for text only, runs say it themselves
+    #[arg(long, value_enum)]
+    pub(crate) better: Option<BetterName>,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
+    pub(crate) format: CompareFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestName {
+    /// Welch's t test
+    Welch,
+    /// Student's t test
+    Student,
+    /// Mann-Whitney U test
+    MannWhitney,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BetterName {
+    /// The greater one
+    Higher,
+    /// The smaller one
+    Lower,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// A table and what follows from it
+    Text,
+    /// Everything at full precision, with the raw values
+    Json,
+    /// One row per cell
+    Csv,
+    /// A Markdown table
+    Markdown,
+    /// The Go benchmark format, one line per trial, for benchstat -col run
+    Benchstat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// Text files with one number a line ('-': standard input)
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = StatsFormat::Text)]
+    pub(crate) format: StatsFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsFormat {
+    /// A summary and a histogram
+    Text,
+    /// An array with one object per file
+    Json,
+}
+
+/// Reads a share: `5%` or `0.05`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    number
+        .parse::<f64>()
+        .map(|value| value / scale)
+        .ok()
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| "write a share above 0 and below 1, such as 5% or 0.05".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,10 @@ use crate::output::harmless;
 pub(crate) enum Failure {
     /// Something that the user must be told.
     Told(Error),
+    /// A comparison found a cell slower; all is said.
+    Regression,
+    /// A comparison cannot tell; all is said.
+    CannotTell,
     /// Whoever read our output wants no more of it; that is no failure of ours.
     BrokenPipe,
 }
@@ -42,6 +46,8 @@ impl From<io::Error> for Failure {
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Regression) => ExitCode::from(4),
+        Err(Failure::CannotTell) => ExitCode::from(5),
         Err(Failure::Told(error)) => {
             tell(&error);
             ExitCode::from(match error.kind() {

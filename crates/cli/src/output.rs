@@ -84,8 +84,14 @@ pub(crate) fn report(analysis: &Analysis, to: &mut dyn Write) -> Outcome {
 
 /// Writes findings as paragraphs that fit the width.
 pub(crate) fn sentences(findings: &[Finding], style: Style, to: &mut dyn Write) -> Outcome {
-    for finding in findings {
-        let text = plain(&finding.text);
+    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
+    paragraphs(&texts, style, to)
+}
+
+/// Writes texts as a list of paragraphs that fit the width.
+pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -> Outcome {
+    for text in texts {
+        let text = plain(text.as_ref());
         for (i, line) in wrap(&text, usize::from(style.width) - 2).iter().enumerate() {
             writeln!(to, "{}{line}", if i == 0 { "- " } else { "  " })?;
         }

@@ -282,6 +282,10 @@ fn a_suite_cannot_hold_it() {
         "name = \"mine\"\nabout = \"x\"\nbudget = \"1s\"\n[[experiments]]\nuse = \"linkage\"\n";
     std::fs::write(folder.path().join("s.toml"), text).unwrap();
     let done = run(folder.path(), &["study", "--suite", "s.toml"]).expect(2);
-    assert!(done.stderr.contains("cannot share a target"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("cannot share a target"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(entries(folder.path()), ["s.toml"]);
 }

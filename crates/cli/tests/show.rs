@@ -8,7 +8,9 @@ use support::{entries, folder, iolab, run, run_tiny};
 fn help() {
     let folder = folder();
     insta::assert_snapshot!("help", run(folder.path(), &["--help"]).expect(0).stdout);
-    for command in ["study", "run", "list", "show", "table", "resume", "export"] {
+    for command in [
+        "study", "run", "list", "show", "table", "resume", "compare", "stats", "export",
+    ] {
         let done = run(folder.path(), &[command, "--help"]).expect(0);
         insta::assert_snapshot!(format!("help_{command}"), done.stdout);
     }

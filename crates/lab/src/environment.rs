@@ -55,6 +55,29 @@ pub(crate) fn add(environment: &mut Environment, entries: Vec<(String, String)>)
     *environment = list.0;
 }
 
+/// Keys whose values change by themselves.
+const PASSING: [&str; 3] = ["uptime_s", "memory_available_bytes", "clock_cost_ns"];
+
+/// What differs between two environments: key, value in `a`, value in `b`; in the order of `a`, then of `b`. What
+/// changes by itself, such as the uptime, is left out.
+pub fn differences(
+    a: &[(String, String)],
+    b: &[(String, String)],
+) -> Vec<(String, Option<String>, Option<String>)> {
+    let value = |list: &[(String, String)], key: &str| {
+        list.iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.clone())
+    };
+    let only_b = b.iter().filter(|(key, _)| value(a, key).is_none());
+    a.iter()
+        .chain(only_b)
+        .filter(|(key, _)| !PASSING.contains(&key.as_str()))
+        .map(|(key, _)| (key.clone(), value(a, key), value(b, key)))
+        .filter(|(_, a, b)| a != b)
+        .collect()
+}
+
 struct List(Environment);
 
 impl List {
@@ -253,6 +276,36 @@ mod tests {
         assert_eq!(chosen("none [mq-deadline] kyber bfq\n"), "mq-deadline");
         assert_eq!(chosen("none\n"), "none");
         assert_eq!(chosen("[none\n"), "[none");
+    }
+
+    #[test]
+    fn differences_name_what_one_side_lacks_and_leave_out_what_passes() {
+        let list = |pairs: &[(&str, &str)]| -> Environment {
+            let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            pairs.iter().map(own).collect()
+        };
+        let a = list(&[
+            ("kernel", "6.1"),
+            ("uptime_s", "5"),
+            ("gone", "x"),
+            ("same", "y"),
+        ]);
+        let b = list(&[
+            ("same", "y"),
+            ("new", "z"),
+            ("kernel", "6.2"),
+            ("uptime_s", "9"),
+        ]);
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            differences(&a, &b),
+            [
+                ("kernel".to_owned(), some("6.1"), some("6.2")),
+                ("gone".to_owned(), some("x"), None),
+                ("new".to_owned(), None, some("z")),
+            ]
+        );
+        assert!(differences(&a, &a).is_empty());
     }
 
     #[test]

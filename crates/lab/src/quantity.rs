@@ -64,6 +64,17 @@ pub fn format_percent(share: f64) -> String {
     }
 }
 
+/// Writes a p value: two significant digits, `<0.0001` for what is smaller.
+pub fn format_p(p: f64) -> String {
+    match p {
+        p if p < 0.000_1 => "<0.0001".to_owned(),
+        p if p < 0.000_995 => format!("{p:.5}"),
+        p if p < 0.009_95 => format!("{p:.4}"),
+        p if p < 0.099_5 => format!("{p:.3}"),
+        p => format!("{p:.2}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +124,21 @@ mod tests {
             (3e9, "2.79 GiB"),
         ] {
             assert_eq!(format_bytes(bytes), text);
+        }
+    }
+
+    #[test]
+    fn p_values_keep_two_digits() {
+        for (p, text) in [
+            (0.0, "<0.0001"),
+            (0.000_123, "0.00012"),
+            (0.001_23, "0.0012"),
+            (0.012_3, "0.012"),
+            (0.0999, "0.10"),
+            (0.5, "0.50"),
+            (1.0, "1.00"),
+        ] {
+            assert_eq!(format_p(p), text);
         }
     }
 

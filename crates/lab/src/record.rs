@@ -5,6 +5,8 @@ pub use iolab_engine::counters::{
     Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, ProcessIo, ResourceUse,
 };
 
+use serde_json::Value;
+
 /// Schema version this build writes; a file with a greater one is refused.
 pub const SCHEMA_VERSION: i64 = 2;
 
@@ -246,6 +248,29 @@ pub struct RunRecord {
     pub samples: Vec<Sample>,
     /// All events in the order of time.
     pub events: Vec<Event>,
+}
+
+impl Cell {
+    /// Every setting, named as run files and exports name it.
+    pub fn settings(&self) -> [(&'static str, Value); 15] {
+        [
+            ("command", self.command.clone().into()),
+            ("backend", self.backend.clone().into()),
+            ("pattern", self.pattern.clone().into()),
+            ("bs_bytes", self.bs_bytes.into()),
+            ("skip_bytes", self.skip_bytes.into()),
+            ("offset_bytes", self.offset_bytes.into()),
+            ("region_bytes", self.region_bytes.into()),
+            ("threads", self.threads.into()),
+            ("depth", self.depth.into()),
+            ("batch", self.batch.clone().into()),
+            ("read_percent", self.read_percent.into()),
+            ("sync", self.sync.clone().into()),
+            ("cache", self.cache.clone().into()),
+            ("buffer_init", self.buffer_init.clone().into()),
+            ("content", self.content.clone().into()),
+        ]
+    }
 }
 
 impl Sample {

@@ -241,21 +241,29 @@ impl Layout {
     }
 
     fn bar(&self, share: f64, device: bool) -> String {
-        let eighths = (share * (self.bar * 8) as f64).round() as usize;
-        if device && !self.ascii {
-            let mut bar = "█".repeat(eighths / 8);
-            if !eighths.is_multiple_of(8) {
-                bar.push(EIGHTHS[eighths % 8]);
-            }
-            return bar;
+        if device {
+            return solid_bar(share, self.bar, self.ascii);
         }
-        let character = match (device, self.ascii) {
-            (true, _) => "#",
-            (false, true) => ".",
-            (false, false) => "░",
-        };
-        character.repeat(eighths.div_ceil(8))
+        let character = if self.ascii { "." } else { "░" };
+        character.repeat(eighths(share, self.bar).div_ceil(8))
     }
+}
+
+fn eighths(share: f64, width: usize) -> usize {
+    (share * (width * 8) as f64).round() as usize
+}
+
+/// A solid bar of `share` (0 to 1) of `width` columns.
+pub(crate) fn solid_bar(share: f64, width: usize, ascii: bool) -> String {
+    let eighths = eighths(share, width);
+    if ascii {
+        return "#".repeat(eighths.div_ceil(8));
+    }
+    let mut bar = "█".repeat(eighths / 8);
+    if !eighths.is_multiple_of(8) {
+        bar.push(EIGHTHS[eighths % 8]);
+    }
+    bar
 }
 
 fn cut(text: &str, width: usize) -> String {

@@ -179,23 +179,13 @@ fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
 }
 
 fn setting_fields(cell: &Cell) -> Vec<Field> {
-    vec![
-        optional_text("command", cell.command.as_deref()),
-        text("backend", &cell.backend),
-        text("pattern", &cell.pattern),
-        field("bs_bytes", cell.bs_bytes),
-        field("skip_bytes", cell.skip_bytes),
-        field("offset_bytes", cell.offset_bytes),
-        field("region_bytes", cell.region_bytes),
-        field("threads", cell.threads),
-        field("depth", cell.depth),
-        text("batch", &cell.batch),
-        field("read_percent", cell.read_percent),
-        text("sync", &cell.sync),
-        text("cache", &cell.cache),
-        text("buffer_init", &cell.buffer_init),
-        text("content", &cell.content),
-    ]
+    cell.settings()
+        .into_iter()
+        .map(|(name, value)| match value {
+            Value::String(value) => text(name, &value),
+            other => field(name, other),
+        })
+        .collect()
 }
 
 fn course_fields(sample: &Sample) -> Vec<Field> {

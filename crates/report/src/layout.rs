@@ -60,8 +60,9 @@ pub(crate) fn text(mut columns: Vec<Column>, width: u16) -> String {
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, GAP as u16));
+    let last = columns.len().saturating_sub(1);
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if i < last { GAP as u16 } else { 0 }));
     }
     let mut text = table.trim_fmt();
     text.push('\n');

@@ -1,9 +1,12 @@
 //! iolab-report: tables, charts and exports of run files. Reads; never runs I/O.
 
+pub mod benchstat;
 pub mod chart;
+pub mod compare;
 pub mod crossing;
 pub mod export;
 pub mod layout;
 pub mod plain;
+pub mod series;
 pub mod table;
 pub mod tidy;

@@ -111,7 +111,7 @@ fn heading(response: Response) -> &'static str {
     }
 }
 
-fn bare(response: Response, value: f64) -> String {
+pub(crate) fn bare(response: Response, value: f64) -> String {
     match response {
         Response::Latency | Response::Elapsed => format_ns(value),
         _ => significant(value),

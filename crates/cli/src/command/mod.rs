@@ -1,10 +1,12 @@
 //! One file per command.
 
+mod compare;
 mod export;
 mod list;
 mod resume;
 mod run;
 mod show;
+mod stats;
 mod study;
 mod table;
 
@@ -26,6 +28,8 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Show(options) => show::show(&options),
         Command::Table(options) => table::table(&options),
         Command::Resume(options) => resume::resume(&options),
+        Command::Compare(options) => compare::compare(&options),
+        Command::Stats(options) => stats::stats(&options),
         Command::Export(options) => export::export(&options),
     }
 }

@@ -13,6 +13,7 @@ use super::repetition::{Ended, Repetition};
 use super::sample::{self, Place};
 use super::{Finished, Observer, Progress, choice, fit, now_utc};
 use crate::cells::PlannedCell;
+use crate::environment::differences;
 use crate::experiment::Experiment;
 use crate::plan::{block_order, trial_seed};
 use crate::record::{Event, RunRecord, RunStatus, Sample};
@@ -293,17 +294,8 @@ impl<'a> Session<'a> {
         before: &[(String, String)],
         now: &[(String, String)],
     ) -> Result<()> {
-        // These change by themselves.
-        let passing = ["uptime_s", "memory_available_bytes", "clock_cost_ns"];
-        for (key, value) in now
-            .iter()
-            .filter(|(key, _)| !passing.contains(&key.as_str()))
-        {
-            let earlier = before
-                .iter()
-                .find(|(name, _)| name == key)
-                .map(|(_, value)| value);
-            if let Some(earlier) = earlier.filter(|earlier| *earlier != value) {
+        for (key, earlier, value) in differences(before, now) {
+            if let (Some(earlier), Some(value)) = (earlier, value) {
                 let message =
                     format!("{key} was {earlier} and is {value} since the run was resumed");
                 self.event("warning", &message)?;

@@ -1,0 +1,214 @@
+//! `iolab compare`: two sides, cell by cell.
+
+use std::io::Write;
+use std::path::Path;
+
+use iolab_lab::compare::{Better, Comparison, Conclusion, Source, Terms, Test};
+use iolab_lab::record::RunRecord;
+use iolab_lab::{Error, Result, numbers, runfile};
+use iolab_report::{benchstat, compare as report};
+
+use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+
+/// Writes the comparison to stdout; the outcome says how it ended.
+pub(crate) fn compare(options: &Compare) -> Outcome {
+    let comparison = compared(options)?;
+    match write(&comparison, options.format) {
+        // A reader that has seen enough changes nothing about the conclusion.
+        Ok(()) | Err(Failure::BrokenPipe) => {}
+        Err(other) => return Err(other),
+    }
+    match comparison.conclusion() {
+        Conclusion::Settled => Ok(()),
+        Conclusion::Regression => Err(Failure::Regression),
+        Conclusion::CannotTell => Err(Failure::CannotTell),
+    }
+}
+
+fn write(comparison: &Comparison, format: CompareFormat) -> Outcome {
+    let mut to = output::open(None)?;
+    match format {
+        CompareFormat::Json => report::json(comparison, &mut to)?,
+        CompareFormat::Csv => report::csv(comparison, &mut to)?,
+        CompareFormat::Benchstat => benchstat::comparison(comparison, &mut to)?,
+        CompareFormat::Markdown => {
+            writeln!(to, "{}", report::markdown(comparison))?;
+            for remark in report::remarks(comparison) {
+                writeln!(to, "- {remark}")?;
+            }
+        }
+        CompareFormat::Text => {
+            let style = output::style();
+            writeln!(to, "{}", report::text(comparison, style.width))?;
+            output::paragraphs(&report::remarks(comparison), style, &mut to)?;
+        }
+    }
+    Ok(to.flush()?)
+}
+
+fn compared(options: &Compare) -> Result<Comparison> {
+    let base_is_run = is_run(&options.base)?;
+    match (&options.new, &options.by) {
+        (Some(new), None) => {
+            let new_is_run = is_run(new)?;
+            if base_is_run != new_is_run {
+                return Err(
+                    Error::usage("one of the two is a run file and the other is not")
+                        .hint("compare two run files, or two text files with one number a line"),
+                );
+            }
+            if base_is_run {
+                runs(options, new)
+            } else {
+                texts(options, new)
+            }
+        }
+        (None, Some(by)) if base_is_run => levels(options, by),
+        (None, Some(_)) => Err(Error::usage(format!(
+            "{} is no run file, so it has no factors",
+            options.base.display()
+        ))
+        .hint("give two text files, or one run file with --by")),
+        _ => Err(Error::usage("there is nothing to compare it with")
+            .hint("give a second file, or --by FACTOR to compare two levels of one run")),
+    }
+}
+
+fn is_run(path: &Path) -> Result<bool> {
+    if path == Path::new("-") {
+        return Ok(false);
+    }
+    numbers::is_database(path)
+}
+
+fn terms(options: &Compare) -> Terms {
+    let mut tests = Vec::new();
+    for name in &options.test {
+        let test = match name {
+            TestName::Welch => Test::Welch,
+            TestName::Student => Test::Student,
+            TestName::MannWhitney => Test::MannWhitney,
+        };
+        if !tests.contains(&test) {
+            tests.push(test);
+        }
+    }
+    Terms {
+        margin: options.margin,
+        tests,
+        better: match options.better {
+            Some(BetterName::Higher) => Better::Higher,
+            Some(BetterName::Lower) => Better::Lower,
+            None => Better::Unstated,
+        },
+        repeats: options.repeats.iter().map(|n| *n as usize).collect(),
+    }
+}
+
+fn runs(options: &Compare, new: &Path) -> Result<Comparison> {
+    check_no_better(options)?;
+    let records = [runfile::read(&options.base)?, runfile::read(new)?];
+    let [base, new_record] = &records;
+    let source = |record| Source { record, held: None };
+    let names = [name(&options.base, base), name(new, new_record)];
+    Comparison::of_runs(names, source(base), source(new_record), terms(options))
+}
+
+/// Two levels of one run.
+fn levels(options: &Compare, by: &str) -> Result<Comparison> {
+    check_no_better(options)?;
+    let record = runfile::read(&options.base)?;
+    let (factor, levels) = two_levels(&record, by)?;
+    let source = |level| Source {
+        record: &record,
+        held: Some((factor, level)),
+    };
+    let names = levels
+        .each_ref()
+        .map(|level| format!("{factor}={level} of {}", name(&options.base, &record)));
+    let [base, new] = &levels;
+    Comparison::of_runs(names, source(base), source(new), terms(options))
+}
+
+fn check_no_better(options: &Compare) -> Result<()> {
+    match options.better {
+        None => Ok(()),
+        Some(_) => Err(Error::usage("--better is for text files")
+            .hint("leave it out: a run file says what it measures")),
+    }
+}
+
+/// A factor of a run and the two levels that `--by FACTOR[=LEVEL,LEVEL]` names.
+fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 2])> {
+    let (factor, named) = match by.split_once('=') {
+        Some((factor, levels)) => (factor.trim(), Some(levels)),
+        None => (by.trim(), None),
+    };
+    let factors = &record.experiment.factors;
+    let Some(index) = factors.iter().position(|f| f == factor) else {
+        return Err(
+            Error::usage(format!("the run has no factor {factor:?}")).hint(
+                match factors.as_slice() {
+                    [] => "nothing varies in it; compare it with another run".to_owned(),
+                    some => format!("it has: {}", some.join(", ")),
+                },
+            ),
+        );
+    };
+    let mut levels: Vec<String> = Vec::new();
+    for level in record
+        .cells
+        .iter()
+        .filter_map(|cell| cell.levels.get(index))
+    {
+        if !levels.contains(level) {
+            levels.push(level.clone());
+        }
+    }
+    let wanted: Vec<String> = match named {
+        Some(named) => named
+            .split(',')
+            .map(|level| canonical(factor, level))
+            .collect(),
+        None => levels.clone(),
+    };
+    if let Some(strange) = wanted.iter().find(|level| !levels.contains(level)) {
+        return Err(
+            Error::usage(format!("{factor} has no level {strange:?} in the run"))
+                .hint(format!("it has: {}", levels.join(", "))),
+        );
+    }
+    match <[String; 2]>::try_from(wanted) {
+        Ok([base, new]) if base != new => Ok((factor, [base, new])),
+        _ => Err(Error::usage("two levels are compared").hint(format!(
+            "name them: --by {factor}=LEVEL,LEVEL out of {}",
+            levels.join(", ")
+        ))),
+    }
+}
+
+/// A level as run files write it: `4k` is `4KiB`.
+fn canonical(factor: &str, level: &str) -> String {
+    let known = iolab_lab::settings::Setting::find(factor);
+    known
+        .and_then(|setting| setting.canonical(level).ok())
+        .unwrap_or_else(|| level.trim().to_owned())
+}
+
+fn name(path: &Path, record: &RunRecord) -> String {
+    format!(
+        "{} ({} on {}, {})",
+        path.display(),
+        record.experiment.name,
+        record.run.target,
+        record.run.started_utc
+    )
+}
+
+fn texts(options: &Compare, new: &Path) -> Result<Comparison> {
+    let names = [&*options.base, new].map(|path| path.display().to_string());
+    let (base, new) = (numbers::read(&options.base)?, numbers::read(new)?);
+    Ok(Comparison::of_numbers(names, base, new, terms(options)))
+}

@@ -1,0 +1,203 @@
+//! Runs against each other: which cells belong together, and what else differs.
+
+#[path = "support/synthetic.rs"]
+mod synthetic;
+
+use iolab_lab::Kind;
+use iolab_lab::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Verdict};
+use iolab_lab::experiment::Experiment;
+use iolab_lab::record::{RunRecord, ServedBy};
+use synthetic::{add_cell, around, record, serve, size_curve};
+
+fn terms() -> Terms {
+    Terms {
+        margin: 0.05,
+        tests: vec![Test::Welch],
+        better: Better::Unstated,
+        repeats: Vec::new(),
+    }
+}
+
+fn of<'a>(
+    base: &'a RunRecord,
+    new: &'a RunRecord,
+    held: Option<(&'a str, [&'a str; 2])>,
+) -> iolab_lab::Result<Comparison> {
+    let source = |record, side: usize| Source {
+        record,
+        held: held.map(|(factor, levels)| (factor, levels[side])),
+    };
+    let names = ["base".to_owned(), "new".to_owned()];
+    Comparison::of_runs(names, source(base, 0), source(new, 1), terms())
+}
+
+#[test]
+fn cells_are_matched_by_their_levels_whatever_their_order() {
+    let base = size_curve(
+        "read-size",
+        &[("4KiB", 100.0), ("64KiB", 400.0), ("1MiB", 900.0)],
+    );
+    let new = size_curve(
+        "read-size",
+        &[("1MiB", 901.0), ("4KiB", 50.0), ("2MiB", 950.0)],
+    );
+    let comparison = of(&base, &new, None).unwrap();
+    let verdicts: Vec<(&str, Verdict)> = comparison
+        .cells
+        .iter()
+        .map(|c| (c.levels[0].as_str(), c.verdict))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [("4KiB", Verdict::Slower), ("1MiB", Verdict::Equivalent)]
+    );
+    assert_eq!(comparison.only_base, ["bs=64KiB"]);
+    assert_eq!(comparison.only_new, ["bs=2MiB"]);
+    assert_eq!(comparison.conclusion(), Conclusion::Regression);
+    assert!(
+        comparison.differences.is_empty(),
+        "{:?}",
+        comparison.differences
+    );
+}
+
+#[test]
+fn a_factor_of_one_run_meets_the_fixed_setting_of_the_other() {
+    let toml = |sets: &[&str]| {
+        let mut experiment = Experiment::find("read-size").unwrap();
+        sets.iter()
+            .for_each(|set| experiment.apply_set(set).unwrap());
+        experiment.to_toml().unwrap()
+    };
+    let mut base = record("read-size", &["bs", "threads"]);
+    base.experiment.toml = toml(&["bs=4k,64k", "threads=1,4"]);
+    for bs in ["4KiB", "64KiB"] {
+        for threads in ["1", "4"] {
+            let levels = [format!("bs={bs}"), format!("threads={threads}")];
+            add_cell(
+                &mut base,
+                &levels.each_ref().map(String::as_str),
+                &around(100.0),
+            );
+        }
+    }
+    let mut new = record("read-size", &["bs"]);
+    new.experiment.toml = toml(&["bs=4k,64k", "threads=4"]);
+    for bs in ["bs=4KiB", "bs=64KiB"] {
+        let cell = add_cell(&mut new, &[bs], &around(100.0));
+        new.cells[cell].threads = 4;
+    }
+    let comparison = of(&base, &new, None).unwrap();
+    let levels: Vec<String> = comparison
+        .cells
+        .iter()
+        .map(|c| c.levels.join(" "))
+        .collect();
+    assert_eq!(levels, ["4KiB 4", "64KiB 4"]);
+    assert_eq!(comparison.only_base.len(), 2);
+}
+
+#[test]
+fn two_levels_of_one_run_are_compared_at_equal_other_levels() {
+    let mut run = record("buffer-size", &["bs", "buffer_init"]);
+    for (bs, init, mb_s) in [
+        ("4KiB", "zeroed", 100.0),
+        ("4KiB", "untouched", 50.0),
+        ("1MiB", "zeroed", 300.0),
+        ("1MiB", "untouched", 299.0),
+    ] {
+        let cell = add_cell(
+            &mut run,
+            &[&format!("bs={bs}"), &format!("buffer_init={init}")],
+            &around(mb_s),
+        );
+        run.cells[cell].buffer_init = init.to_owned();
+    }
+    let comparison = of(&run, &run, Some(("buffer_init", ["zeroed", "untouched"]))).unwrap();
+    assert_eq!(comparison.factors, ["bs"]);
+    let verdicts: Vec<Verdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Slower, Verdict::Equivalent]);
+    assert!(
+        comparison.differences.is_empty(),
+        "{:?}",
+        comparison.differences
+    );
+}
+
+#[test]
+fn what_differs_besides_is_listed() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
+    let mut new = base.clone();
+    new.run.tool_version = "0.2.0".to_owned();
+    new.environment
+        .push(("kernel_release".to_owned(), "7.0".to_owned()));
+    for cell in &mut new.cells {
+        cell.cache = "cold".to_owned();
+    }
+    new.cells[1].threads = 4;
+    serve(&mut new, 0, ServedBy::PageCache, "all from memory");
+    let comparison = of(&base, &new, None).unwrap();
+    let told: Vec<String> = comparison
+        .differences
+        .iter()
+        .map(|d| format!("{}: {} -> {}", d.what, d.base, d.new))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "tool_version: 0.1.0 -> 0.2.0",
+            "kernel_release: not known -> 7.0",
+            "cache: direct -> cold",
+            "threads: 1 -> 4",
+        ]
+    );
+    let elsewhere: Vec<bool> = comparison
+        .cells
+        .iter()
+        .map(|c| c.is_served_differently())
+        .collect();
+    assert_eq!(elsewhere, [true, false]);
+}
+
+#[test]
+fn runs_that_cannot_be_compared_say_why() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
+    let other = size_curve("read-size", &[("1MiB", 100.0), ("2MiB", 100.0)]);
+    let error = of(&base, &other, None).unwrap_err();
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(error.message().contains("bs=4KiB"), "{error}");
+    let mut latency = base.clone();
+    latency.experiment.response = "latency".to_owned();
+    let error = of(&base, &latency, None).unwrap_err();
+    assert!(error.message().contains("latency"), "{error}");
+}
+
+#[test]
+fn times_are_better_when_they_are_short() {
+    let mut base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
+    let mut new = size_curve("read-size", &[("4KiB", 50.0), ("8KiB", 200.0)]);
+    for response in ["latency", "elapsed"] {
+        base.experiment.response = response.to_owned();
+        new.experiment.response = response.to_owned();
+        let verdicts: Vec<Verdict> = of(&base, &new, None)
+            .unwrap()
+            .cells
+            .iter()
+            .map(|c| c.verdict)
+            .collect();
+        assert_eq!(verdicts, [Verdict::Slower, Verdict::Faster], "{response}");
+    }
+}
+
+#[test]
+fn warm_ups_and_failed_trials_do_not_count() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
+    let mut new = base.clone();
+    let sample = new.samples.iter_mut().find(|s| !s.warmup).unwrap();
+    sample.ok = false;
+    sample.elapsed_ns = 1;
+    let comparison = of(&base, &new, None).unwrap();
+    assert_eq!(comparison.cells[0].base.summary.unwrap().n, 8);
+    assert_eq!(comparison.cells[0].new.summary.unwrap().n, 7);
+    assert_eq!(comparison.conclusion(), Conclusion::Settled);
+}

@@ -1,0 +1,242 @@
+//! One series of numbers as text: a summary, what may be wrong with it, a histogram.
+
+use iolab_lab::quantity::{format_p, format_percent, significant};
+use iolab_lab::series::Series;
+use iolab_stats::Interval;
+use serde_json::{Value, json};
+
+use crate::chart::{Style, solid_bar};
+
+/// Most bins of a histogram: more do not fit a screen with the rest.
+const BINS_MAX: usize = 20;
+/// Level of the tests for dependence and drift.
+const ALPHA: f64 = 0.05;
+
+/// The series for a terminal.
+pub fn text(series: &Series, values: &[f64], style: Style) -> String {
+    let s = &series.summary;
+    let interval = |interval: Option<Interval>| match interval {
+        Some(Interval {
+            low, high, ranks, ..
+        }) => {
+            let ranks = ranks.map_or_else(String::new, |(a, b)| {
+                format!(", values {a} and {b} in order")
+            });
+            format!(
+                "  95 % interval {} to {}{ranks}",
+                significant(low),
+                significant(high)
+            )
+        }
+        None => "  too few values for a 95 % interval".to_owned(),
+    };
+    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), significant);
+    let lines = [
+        ("n", s.n.to_string()),
+        (
+            "median",
+            significant(s.median) + &interval(s.median_interval),
+        ),
+        ("mean", optional(s.mean) + &interval(s.mean_interval)),
+        (
+            "sd",
+            format!(
+                "{}  cv {}",
+                optional(s.sd),
+                s.cv.map_or_else(|| "-".to_owned(), format_percent)
+            ),
+        ),
+        ("MAD", significant(s.mad)),
+        (
+            "range",
+            format!(
+                "{} to {}  quartiles {} and {}",
+                significant(s.min),
+                significant(s.max),
+                significant(s.q1),
+                significant(s.q3)
+            ),
+        ),
+    ];
+    let mut out = String::new();
+    for (name, text) in lines {
+        out.push_str(&format!("{name:<8}{text}\n"));
+    }
+    for warning in warnings(series) {
+        out.push_str(&format!("note    {warning}\n"));
+    }
+    out.push('\n');
+    out + &histogram(values, style)
+}
+
+/// What makes the intervals doubtful.
+fn warnings(series: &Series) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let dependent = series.ljung_box.filter(|test| test.p < ALPHA);
+    if let (Some(test), Some(lag1)) = (dependent, series.lag1) {
+        let worth = series.effective_sample_size.map_or_else(String::new, |n| {
+            format!(", worth about {n:.0} independent ones")
+        });
+        warnings.push(format!(
+            "the values depend on each other (lag-1 correlation {lag1:.2}, Ljung-Box p {}){worth}",
+            format_p(test.p)
+        ));
+    }
+    if let Some(trend) = series.trend.filter(|trend| trend.p < ALPHA) {
+        warnings.push(format!(
+            "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {})",
+            significant(trend.slope_per_trial),
+            format_p(trend.p)
+        ));
+    }
+    if let Some(modes) = &series.modes {
+        warnings.push(format!(
+            "two groups: {} of the values around {}, the others around {}; the median lies in one of them or between",
+            format_percent(modes.low_share),
+            significant(modes.low_median),
+            significant(modes.high_median)
+        ));
+    }
+    warnings
+}
+
+/// How many values lie in each of some equal parts of the range.
+fn histogram(values: &[f64], style: Style) -> String {
+    let bins = Bins::of(values);
+    let counts = bins.counts(values);
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let labels: Vec<String> = (0..counts.len())
+        .map(|i| significant(bins.from(i)))
+        .collect();
+    let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let label = widest(&mut labels.iter().map(String::len));
+    let number = widest(&mut counts.iter().map(|n| n.to_string().len()));
+    let room = usize::from(style.width)
+        .saturating_sub(label + number + 4)
+        .max(8);
+    let mut out = String::new();
+    for (from, n) in labels.iter().zip(&counts) {
+        let bar = solid_bar(*n as f64 / most as f64, room, style.ascii);
+        out.push_str(&format!("{from:>label$}  {n:>number$} {bar}"));
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    out
+}
+
+/// Equal parts of a range; a single one when all values are equal.
+struct Bins {
+    least: f64,
+    width: f64,
+    count: usize,
+}
+
+impl Bins {
+    /// As wide as Freedman and Diaconis advise, `2 IQR / n^(1/3)` (Z. Wahrscheinlichkeitstheorie 57 (1981) 453-476);
+    /// at least as many as Sturges wants, `log2 n + 1` (JASA 21 (1926) 65), which two groups need to be seen; at most
+    /// what a screen holds.
+    fn of(values: &[f64]) -> Self {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (range, iqr) = (
+            most - least,
+            iolab_stats::quartiles(values).map_or(0.0, |(q1, q3)| q3 - q1),
+        );
+        if !(range > 0.0 && range.is_finite()) {
+            return Self {
+                least,
+                width: 0.0,
+                count: 1,
+            };
+        }
+        let n = values.len() as f64;
+        // Without an IQR the quotient is infinite: as many parts as there may be.
+        let wanted = (range / (2.0 * iqr / n.cbrt())).max(n.log2() + 1.0);
+        let count = wanted.ceil().clamp(2.0, BINS_MAX as f64) as usize;
+        Self {
+            least,
+            width: range / count as f64,
+            count,
+        }
+    }
+
+    fn from(&self, index: usize) -> f64 {
+        self.least + self.width * index as f64
+    }
+
+    fn counts(&self, values: &[f64]) -> Vec<usize> {
+        let mut counts = vec![0; self.count];
+        for value in values {
+            let index = if self.width > 0.0 {
+                ((value - self.least) / self.width) as usize
+            } else {
+                0
+            };
+            counts[index.min(self.count - 1)] += 1;
+        }
+        counts
+    }
+}
+
+/// Every figure at full precision; docs/OUTPUT.md names its parts.
+pub fn json(name: &str, series: &Series) -> Value {
+    let s = &series.summary;
+    let low = |i: Option<Interval>| i.map(|i| i.low);
+    let high = |i: Option<Interval>| i.map(|i| i.high);
+    json!({
+        "name": name,
+        "n": s.n,
+        "min": s.min,
+        "q1": s.q1,
+        "median": s.median,
+        "median_low": low(s.median_interval),
+        "median_high": high(s.median_interval),
+        "median_confidence": s.median_interval.map(|i| i.confidence),
+        "q3": s.q3,
+        "max": s.max,
+        "mean": s.mean,
+        "mean_low": low(s.mean_interval),
+        "mean_high": high(s.mean_interval),
+        "sd": s.sd,
+        "cv": s.cv,
+        "mad": s.mad,
+        "lag1": series.lag1,
+        "ljung_box_q": series.ljung_box.map(|t| t.q),
+        "ljung_box_lags": series.ljung_box.map(|t| t.lags),
+        "ljung_box_p": series.ljung_box.map(|t| t.p),
+        "runs": series.runs.map(|t| t.runs),
+        "runs_p": series.runs.map(|t| t.p),
+        "effective_sample_size": series.effective_sample_size,
+        "mann_kendall_tau": series.trend.map(|t| t.tau),
+        "mann_kendall_p": series.trend.map(|t| t.p),
+        "theil_sen_slope_per_value": series.trend.map(|t| t.slope_per_trial),
+        "two_groups": series.modes.as_ref().map(|m| json!({
+            "split_at": m.split_at,
+            "low_share": m.low_share,
+            "low_median": m.low_median,
+            "high_median": m.high_median,
+        })),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_in_one_bin() {
+        for values in [
+            vec![1.0],
+            vec![2.0; 50],
+            vec![0.0, 1.0],
+            (0..1000).map(f64::from).collect(),
+            vec![1.0, 1.0, 1.0, 1.0, 1e9],
+            vec![-f64::MAX, f64::MAX],
+        ] {
+            let bins = Bins::of(&values);
+            let counts = bins.counts(&values);
+            assert_eq!(counts.iter().sum::<usize>(), values.len());
+            assert!(counts.len() <= BINS_MAX);
+        }
+    }
+}
