@@ -105,6 +105,9 @@ pub fn crossings(analysis: &Analysis) -> Vec<Crossing> {
 
 impl Crossing {
     /// The size from which on the programs are shown to be equivalent within `MARGINS[margin]` at every size.
+    ///
+    /// The sizes are tested from the largest down until one fails: a fixed sequence of tests keeps the level for all of
+    /// them together (Westfall and Krishen, J. Stat. Plan. Inference 99 (2001) 25-40).
     pub fn equivalent_from(&self, margin: usize) -> Option<u64> {
         self.from(|point| point.is_equivalent(margin))
     }

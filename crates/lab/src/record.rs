@@ -80,7 +80,7 @@ pub struct Cell {
     pub id: i64,
     /// The factor levels, in the order of [`ExperimentRecord::factors`], canonical text (`4KiB`, `rand`).
     pub levels: Vec<String>,
-    /// The program that a trial runs, with `{file}` and `{size}` not filled in; `None` where iolab issues the requests
+    /// The program that a trial runs, with `{file}`, `{size}` and `{bs}` not filled in; `None` where iolab issues the requests
     /// itself. Of the settings below only those of the file it reads (`bs`, `region`, `cache`) have a meaning then.
     pub command: Option<String>,
     /// I/O engine.
