@@ -181,7 +181,31 @@ fn the_sentences_name_both_crossings() {
         let size = format_size(size);
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
-    assert!(text("programs-significance")[0].contains("3 of 3 sizes with 20 trials"));
+    assert!(text("programs-significance")[0].contains("one at 3 of 3 sizes with 20 trials"));
+}
+
+#[test]
+fn a_single_size_has_no_from_where_on() {
+    for (factor, parts) in [
+        (
+            1.0,
+            [
+                "equivalent within 5 % (equivalence test, p <= 0.05)",
+                "none with 10 trials",
+            ],
+        ),
+        (1.3, ["within 5 % is not shown, and", "one with 20 trials"]),
+    ] {
+        let mut record = empty();
+        add(&mut record, MB, "static", &around(1e6, 20));
+        add(&mut record, MB, "dynamic", &around(1e6 * factor, 20));
+        let found = findings(&analyse(&record));
+        let text: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
+        let text = text.join("\n");
+        for part in parts {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 }
 
 proptest! {

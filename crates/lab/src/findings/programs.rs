@@ -76,13 +76,18 @@ fn significance(crossing: &Crossing) -> Option<String> {
                 .filter_map(|p| p.first_trials[i].map(|t| t.welch))
                 .collect();
             let found = tested.iter().filter(|p| **p < ALPHA).count();
-            let part = format!("at {found} of {} sizes with {trials} trials", tested.len());
-            (!tested.is_empty()).then_some(part)
+            let place = match (tested.len(), found) {
+                (0, _) => return None,
+                (1, 0) => "none".to_owned(),
+                (1, _) => "one".to_owned(),
+                (all, found) => format!("one at {found} of {all} sizes"),
+            };
+            Some(format!("{place} with {trials} trials"))
         })
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "Welch's t test finds a difference (p < {ALPHA}) {}. That there is one does not say that it matters.",
+            "Differences by Welch's t test (p < {ALPHA}): {}. That there is one does not say that it matters.",
             parts.join(", ")
         )
     })
@@ -91,30 +96,33 @@ fn significance(crossing: &Crossing) -> Option<String> {
 /// From where on the difference is shown to be below a margin, beside what the medians alone would say.
 fn equivalence(crossing: &Crossing, margin: usize) -> String {
     let within = margin_name(MARGINS[margin]);
-    let naive = match crossing.naive_from(margin) {
-        Some(size) if crossing.points.len() > 1 => {
-            format!(
-                "the ratio of the medians alone stays within it from {} on",
-                format_size(size)
-            )
-        }
-        Some(_) => "the ratio of the medians alone lies within it".to_owned(),
-        None => "neither does the ratio of the medians stay within it".to_owned(),
+    let many = crossing.points.len() > 1;
+    let from = |size: u64| match many {
+        true => format!(" from {} on", format_size(size)),
+        false => String::new(),
     };
-    match crossing.equivalent_from(margin) {
-        Some(size) if crossing.points.len() > 1 => format!(
-            "The two are equivalent within {within} from {} on (equivalence test at each size, p <= {ALPHA}); {naive}.",
-            format_size(size)
+    let naive = crossing.naive_from(margin).map(|size| {
+        let verb = if many { "stays" } else { "lies" };
+        format!(
+            "the ratio of the medians alone {verb} within it{}",
+            from(size)
+        )
+    });
+    let test = if many { " at each size" } else { "" };
+    let to = if many { " up to the largest size" } else { "" };
+    match (crossing.equivalent_from(margin), naive) {
+        (Some(size), naive) => format!(
+            "The two are equivalent within {within}{} (equivalence test{test}, p <= {ALPHA}); {}.",
+            from(size),
+            naive.unwrap_or_else(|| "the ratio of the medians alone does not say so".to_owned()),
         ),
-        Some(_) => format!(
-            "The two are equivalent within {within} (equivalence test, p <= {ALPHA}); {naive}."
+        (None, Some(naive)) => format!(
+            "Equivalence within {within} is not shown{to}: {naive}, but the trials are too few or too unlike to tell. A larger --budget may."
         ),
-        None if crossing.naive_from(margin).is_some() => format!(
-            "Equivalence within {within} is not shown up to the largest size: {naive}, but the trials are too few or too unlike to tell. A larger --budget may."
+        (None, None) => format!(
+            "Equivalence within {within} is not shown{to}, and the ratio of the medians lies outside of it{}.",
+            if many { " there" } else { "" },
         ),
-        None => {
-            format!("Equivalence within {within} is not shown up to the largest size; {naive}.")
-        }
     }
 }
 
