@@ -5,6 +5,7 @@ use std::fmt;
 
 use iolab_stats::{Summary, median, summary};
 
+use crate::course::{Course, course};
 use crate::quantity::{format_ns, format_percent, significant};
 use crate::record::{Cell, Direction, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
 use crate::thresholds::{Threshold, thresholds};
@@ -215,6 +216,8 @@ pub struct CellAnalysis {
     pub response: Option<Summary>,
     /// Its value in each measured trial, in the order of time.
     pub values: Vec<f64>,
+    /// What their order tells.
+    pub course: Course,
     /// Latency quantiles of the direction with more requests.
     pub latency: Option<Latency>,
     /// Median over the trials of CPU time per request, user and kernel, ns.
@@ -316,6 +319,7 @@ impl Context {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let of = |response: Response| summarise(&ok, |s| response.value(s));
         let response = of(self.response);
+        let measured = values(&ok, |s| self.response.value(s));
         let mut analysis = CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
@@ -325,7 +329,8 @@ impl Context {
             latency_p50: of(Response::Latency),
             elapsed: of(Response::Elapsed),
             response,
-            values: values(&ok, |s| self.response.value(s)),
+            course: course(&measured),
+            values: measured,
             latency: latency(&ok),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
             served: served(&ok),

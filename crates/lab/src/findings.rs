@@ -1,9 +1,11 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
+mod course;
 mod programs;
 mod random;
 mod shape;
 
+pub use course::{dependence, drift, two_groups};
 pub use programs::programs;
 pub use random::{cross_findings, random_against_sequential};
 pub use shape::{bends, best_sizes, fixed_costs};
@@ -29,7 +31,7 @@ pub struct Finding {
 
 /// All that can be said of one run.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let rules: [fn(&Analysis) -> Vec<Finding>; 11] = [
+    let rules: [fn(&Analysis) -> Vec<Finding>; 14] = [
         unfinished,
         not_the_device,
         best_size,
@@ -39,6 +41,9 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         fixed_costs,
         cost_of_skipping,
         programs,
+        drift,
+        dependence,
+        two_groups,
         below_precision,
         failed_trials,
     ];

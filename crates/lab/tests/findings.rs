@@ -5,8 +5,8 @@ mod synthetic;
 
 use iolab_lab::analysis::analyse;
 use iolab_lab::findings::{
-    Finding, below_precision, best_size, cost_of_skipping, cross_findings, failed_trials, findings,
-    not_the_device, plateau, unfinished,
+    Finding, below_precision, best_size, cost_of_skipping, cross_findings, dependence, drift,
+    failed_trials, findings, not_the_device, plateau, two_groups, unfinished,
 };
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
 use synthetic::{add_cell, add_trial, around, record, serve, size_curve};
@@ -416,4 +416,70 @@ fn a_ratio_of_memory_to_disk_says_so() {
 fn a_finished_clean_run_has_only_results() {
     let rules: Vec<&str> = findings(&analyse(&bent())).iter().map(|f| f.rule).collect();
     assert_eq!(rules, ["best-size", "plateau"]);
+}
+
+#[test]
+fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
+    let mut drifting = record("x", &["bs"]);
+    let rising = |by: f64| -> Vec<f64> { (0..12).map(|i| 100.0 + by * f64::from(i)).collect() };
+    add_cell(&mut drifting, &["bs=4KiB"], &rising(0.1));
+    add_cell(&mut drifting, &["bs=8KiB"], &rising(-2.0));
+    add_cell(&mut drifting, &["bs=16KiB"], &around(100.0));
+    let analysis = analyse(&drifting);
+    let found = text(&drift(&analysis));
+    assert!(
+        found.starts_with("In 2 of 3 cells the trials drift"),
+        "{found}"
+    );
+    assert!(
+        found.contains("most in bs=8KiB by -2.2 % a trial"),
+        "{found}"
+    );
+    assert!(dependence(&analysis).is_empty(), "drift is told once");
+    assert!(drift(&analyse(&bent())).is_empty());
+}
+
+#[test]
+fn trials_that_resemble_the_ones_before_are_told() {
+    let waves = |period: usize| -> Vec<f64> {
+        (0..30)
+            .map(
+                |i| if (i / period).is_multiple_of(2) { 100.0 } else { 101.0 } + f64::from(i as u8 % 3) / 10.0,
+            )
+            .collect()
+    };
+    let mut record = record("x", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &waves(5));
+    let analysis = analyse(&record);
+    assert!(drift(&analysis).is_empty());
+    let found = text(&dependence(&analysis));
+    assert!(
+        found.starts_with("In the only cell a trial resembles"),
+        "{found}"
+    );
+    assert!(dependence(&analyse(&bent())).is_empty());
+}
+
+#[test]
+fn two_groups_of_trials_are_told_with_their_places() {
+    let mut record = record("x", &["bs"]);
+    let values: Vec<f64> = (0..40u8)
+        .map(|i| {
+            f64::from(u32::from(i) * 7 % 11)
+                + if u32::from(i) * 13 % 10 < 4 {
+                    500.0
+                } else {
+                    900.0
+                }
+        })
+        .collect();
+    add_cell(&mut record, &["bs=1MiB"], &values);
+    add_cell(&mut record, &["bs=2MiB"], &around(900.0));
+    let found = text(&two_groups(&analyse(&record)));
+    assert!(
+        found.contains("In 1 of 2 cells the trials look like two groups"),
+        "{found}"
+    );
+    assert!(found.contains("40 % of them around 50"), "{found}");
+    assert!(two_groups(&analyse(&bent())).is_empty());
 }

@@ -1,8 +1,8 @@
 //! One series of numbers as text: a summary, what may be wrong with it, a histogram.
 
+use iolab_lab::course::Course;
 use iolab_lab::quantity::{format_p, format_percent, significant};
-use iolab_lab::series::Series;
-use iolab_stats::Interval;
+use iolab_stats::{Interval, Summary};
 use serde_json::{Value, json};
 
 use crate::chart::{Style, solid_bar};
@@ -13,8 +13,7 @@ const BINS_MAX: usize = 20;
 const ALPHA: f64 = 0.05;
 
 /// The series for a terminal.
-pub fn text(series: &Series, values: &[f64], style: Style) -> String {
-    let s = &series.summary;
+pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> String {
     let interval = |interval: Option<Interval>| match interval {
         Some(Interval {
             low, high, ranks, ..
@@ -62,7 +61,7 @@ pub fn text(series: &Series, values: &[f64], style: Style) -> String {
     for (name, text) in lines {
         out.push_str(&format!("{name:<8}{text}\n"));
     }
-    for warning in warnings(series) {
+    for warning in warnings(course) {
         out.push_str(&format!("note    {warning}\n"));
     }
     out.push('\n');
@@ -70,11 +69,11 @@ pub fn text(series: &Series, values: &[f64], style: Style) -> String {
 }
 
 /// What makes the intervals doubtful.
-fn warnings(series: &Series) -> Vec<String> {
+fn warnings(course: &Course) -> Vec<String> {
     let mut warnings = Vec::new();
-    let dependent = series.ljung_box.filter(|test| test.p < ALPHA);
-    if let (Some(test), Some(lag1)) = (dependent, series.lag1) {
-        let worth = series.effective_sample_size.map_or_else(String::new, |n| {
+    let dependent = course.ljung_box.filter(|test| test.p < ALPHA);
+    if let (Some(test), Some(lag1)) = (dependent, course.lag1) {
+        let worth = course.effective_sample_size.map_or_else(String::new, |n| {
             format!(", worth about {n:.0} independent ones")
         });
         warnings.push(format!(
@@ -82,14 +81,14 @@ fn warnings(series: &Series) -> Vec<String> {
             format_p(test.p)
         ));
     }
-    if let Some(trend) = series.trend.filter(|trend| trend.p < ALPHA) {
+    if let Some(trend) = course.trend.filter(|trend| trend.p < ALPHA) {
         warnings.push(format!(
             "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {})",
             significant(trend.slope_per_trial),
             format_p(trend.p)
         ));
     }
-    if let Some(modes) = &series.modes {
+    if let Some(modes) = &course.modes {
         warnings.push(format!(
             "two groups: {} of the values around {}, the others around {}; the median lies in one of them or between",
             format_percent(modes.low_share),
@@ -179,8 +178,7 @@ impl Bins {
 }
 
 /// Every figure at full precision; docs/OUTPUT.md names its parts.
-pub fn json(name: &str, series: &Series) -> Value {
-    let s = &series.summary;
+pub fn json(name: &str, s: &Summary, course: &Course) -> Value {
     let low = |i: Option<Interval>| i.map(|i| i.low);
     let high = |i: Option<Interval>| i.map(|i| i.high);
     json!({
@@ -200,17 +198,17 @@ pub fn json(name: &str, series: &Series) -> Value {
         "sd": s.sd,
         "cv": s.cv,
         "mad": s.mad,
-        "lag1": series.lag1,
-        "ljung_box_q": series.ljung_box.map(|t| t.q),
-        "ljung_box_lags": series.ljung_box.map(|t| t.lags),
-        "ljung_box_p": series.ljung_box.map(|t| t.p),
-        "runs": series.runs.map(|t| t.runs),
-        "runs_p": series.runs.map(|t| t.p),
-        "effective_sample_size": series.effective_sample_size,
-        "mann_kendall_tau": series.trend.map(|t| t.tau),
-        "mann_kendall_p": series.trend.map(|t| t.p),
-        "theil_sen_slope_per_value": series.trend.map(|t| t.slope_per_trial),
-        "two_groups": series.modes.as_ref().map(|m| json!({
+        "lag1": course.lag1,
+        "ljung_box_q": course.ljung_box.map(|t| t.q),
+        "ljung_box_lags": course.ljung_box.map(|t| t.lags),
+        "ljung_box_p": course.ljung_box.map(|t| t.p),
+        "runs": course.runs.map(|t| t.runs),
+        "runs_p": course.runs.map(|t| t.p),
+        "effective_sample_size": course.effective_sample_size,
+        "mann_kendall_tau": course.trend.map(|t| t.tau),
+        "mann_kendall_p": course.trend.map(|t| t.p),
+        "theil_sen_slope_per_value": course.trend.map(|t| t.slope_per_trial),
+        "two_groups": course.modes.as_ref().map(|m| json!({
             "split_at": m.split_at,
             "low_share": m.low_share,
             "low_median": m.low_median,

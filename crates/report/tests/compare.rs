@@ -4,10 +4,11 @@
 mod synthetic;
 
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_lab::course::course;
 use iolab_lab::record::{RunRecord, ServedBy};
-use iolab_lab::series::describe;
 use iolab_report::chart::Style;
 use iolab_report::{benchstat, compare, series};
+use iolab_stats::summary;
 use synthetic::{around, serve, size_curve};
 
 const SIZES: [&str; 4] = ["4KiB", "64KiB", "1MiB", "16MiB"];
@@ -115,7 +116,8 @@ fn a_series_and_what_is_wrong_with_it() {
         width: 80,
         ascii: false,
     };
-    let text = |values: &[f64]| series::text(&describe(values).unwrap(), values, style);
+    let text =
+        |values: &[f64]| series::text(&summary(values).unwrap(), &course(values), values, style);
     insta::assert_snapshot!("series", text(&around(100.0)));
     let drifting: Vec<f64> = (0..30)
         .map(|i| 100.0 + f64::from(i) + f64::from(i * 7 % 5))
@@ -126,7 +128,7 @@ fn a_series_and_what_is_wrong_with_it() {
         .collect();
     insta::assert_snapshot!("series_two_groups", text(&two));
     insta::assert_snapshot!("series_one", text(&[7.0]));
-    let json = series::json("a.txt", &describe(&drifting).unwrap());
+    let json = series::json("a.txt", &summary(&drifting).unwrap(), &course(&drifting));
     assert_eq!(json["n"], 30);
     assert!(json["mann_kendall_p"].as_f64().unwrap() < 1e-6);
 }

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_lab::series::{Series, describe};
+use iolab_lab::course::course;
 use iolab_lab::{Error, Result, numbers};
 use iolab_report::plain::plain;
 use iolab_report::series;
+use iolab_stats::{Summary, summary};
 use serde_json::Value;
 
 use crate::arguments::{Stats, StatsFormat};
@@ -15,7 +16,7 @@ use crate::output;
 
 /// Writes the descriptions to stdout.
 pub(crate) fn stats(options: &Stats) -> Outcome {
-    let described: Vec<(String, Vec<f64>, Series)> = options
+    let files: Vec<Numbers> = options
         .files
         .iter()
         .map(|path| of_file(path))
@@ -23,15 +24,20 @@ pub(crate) fn stats(options: &Stats) -> Outcome {
     let mut to = output::open(None)?;
     match options.format {
         StatsFormat::Json => {
-            let all: Vec<Value> = described
+            let all: Vec<Value> = files
                 .iter()
-                .map(|(name, _, of)| series::json(name, of))
+                .map(|file| series::json(&file.name, &file.summary, &course(&file.values)))
                 .collect();
             writeln!(to, "{:#}", Value::Array(all))?;
         }
         StatsFormat::Text => {
-            for (name, values, of) in &described {
-                let text = series::text(of, values, output::style());
+            for Numbers {
+                name,
+                values,
+                summary,
+            } in &files
+            {
+                let text = series::text(summary, &course(values), values, output::style());
                 writeln!(to, "{}\n{text}", plain(name))?;
             }
         }
@@ -39,15 +45,26 @@ pub(crate) fn stats(options: &Stats) -> Outcome {
     Ok(to.flush()?)
 }
 
-fn of_file(path: &Path) -> Result<(String, Vec<f64>, Series)> {
+/// One file.
+struct Numbers {
+    name: String,
+    values: Vec<f64>,
+    summary: Summary,
+}
+
+fn of_file(path: &Path) -> Result<Numbers> {
     let name = path.display().to_string();
     if path != Path::new("-") && numbers::is_database(path)? {
         return Err(Error::usage(format!("{name} is no text file"))
             .hint("see a run file with: iolab table, or iolab compare"));
     }
     let values = numbers::read(path)?;
-    let described = describe(&values).ok_or_else(|| {
+    let summary = summary(&values).ok_or_else(|| {
         Error::usage(format!("there is no number in {name}")).hint("write one number a line")
     })?;
-    Ok((name, values, described))
+    Ok(Numbers {
+        name,
+        values,
+        summary,
+    })
 }

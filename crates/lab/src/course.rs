@@ -1,20 +1,13 @@
-//! One series of values in numbers, with what may be wrong with it.
+//! The course of a series: whether its values depend on each other, drift, or fall into two groups.
 
 use iolab_stats::{
-    LjungBox, Modality, RunsTest, Summary, Trend, effective_sample_size, lag1, ljung_box,
-    mann_kendall, runs_test, summary, two_modes,
+    LjungBox, Modality, RunsTest, Trend, effective_sample_size, lag1, ljung_box, mann_kendall,
+    runs_test, two_modes,
 };
 
-/// Lags of the Ljung-Box test: the usual `min(10, n/5)`, at least one (Hyndman and Athanasopoulos, Forecasting).
-fn lags(n: usize) -> usize {
-    (n / 5).clamp(1, 10)
-}
-
-/// One series, described.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// Location, spread, intervals.
-    pub summary: Summary,
+/// What the order and the shape of a series tell; each `None` where the values do not allow it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Course {
     /// Correlation of neighbours.
     pub lag1: Option<f64>,
     /// Ljung-Box test for dependence.
@@ -29,15 +22,20 @@ pub struct Series {
     pub modes: Option<Modality>,
 }
 
-/// Describes values in the order of time; `None` when there is none, or one is not finite.
-pub fn describe(values: &[f64]) -> Option<Series> {
-    Some(Series {
-        summary: summary(values)?,
+/// The course of values in the order of time.
+pub fn course(values: &[f64]) -> Course {
+    Course {
         lag1: lag1(values),
         ljung_box: ljung_box(values, lags(values.len())),
         runs: runs_test(values),
         effective_sample_size: effective_sample_size(values),
         trend: mann_kendall(values),
         modes: two_modes(values),
-    })
+    }
+}
+
+/// Lags of the Ljung-Box test: `min(10, n/5)`, at least one (Hyndman and Athanasopoulos, Forecasting: principles and
+/// practice, 3rd ed. (2021), 5.4).
+fn lags(n: usize) -> usize {
+    (n / 5).clamp(1, 10)
 }

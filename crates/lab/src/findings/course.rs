@@ -1,0 +1,104 @@
+//! Findings about the order of the trials, which intervals take to be of no importance.
+
+use iolab_stats::holm;
+
+use super::{Finding, cells_of, one};
+use crate::analysis::{Analysis, CellAnalysis};
+use crate::cells::label;
+use crate::course::Course;
+use crate::quantity::format_percent;
+
+/// Level of the tests, over all cells of a run.
+const ALPHA: f64 = 0.05;
+
+/// Cells whose trials drift with time: Mann and Kendall's test, corrected over the cells.
+pub fn drift(analysis: &Analysis) -> Vec<Finding> {
+    let drifting = significant(analysis, |course| course.trend.map(|trend| trend.p));
+    let slope = |cell: &CellAnalysis| {
+        let median = cell.response.map(|r| r.median)?;
+        Some(cell.course.trend?.slope_per_trial / median).filter(|slope| slope.is_finite())
+    };
+    let steepest = drifting
+        .iter()
+        .filter_map(|cell| Some((*cell, slope(cell)?)))
+        .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+    let Some((cell, slope)) = steepest else {
+        return Vec::new();
+    };
+    one(
+        "drift",
+        format!(
+            "In {} the trials drift with time (Mann-Kendall, Holm), most in {} by {}{} a trial. Intervals there are too narrow.",
+            within(&drifting, analysis),
+            label(&analysis.factors, &cell.cell.levels),
+            if slope > 0.0 { "+" } else { "" },
+            format_percent(slope),
+        ),
+    )
+}
+
+/// Cells whose trials depend on the ones before without drifting: Ljung and Box's test, corrected over the cells.
+pub fn dependence(analysis: &Analysis) -> Vec<Finding> {
+    let drifting = significant(analysis, |course| course.trend.map(|trend| trend.p));
+    let mut dependent = significant(analysis, |course| course.ljung_box.map(|test| test.p));
+    dependent.retain(|cell| !drifting.iter().any(|other| other.cell.id == cell.cell.id));
+    if dependent.is_empty() {
+        return Vec::new();
+    }
+    one(
+        "dependence",
+        format!(
+            "In {} a trial resembles or avoids the ones before it (Ljung-Box, Holm). Intervals there do not have their nominal confidence.",
+            within(&dependent, analysis),
+        ),
+    )
+}
+
+/// Cells whose trials look like two groups.
+pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
+    let cells = analysis.cells.iter();
+    let split: Vec<&CellAnalysis> = cells.filter(|c| c.course.modes.is_some()).collect();
+    let widest = split
+        .iter()
+        .filter_map(|cell| Some((*cell, cell.course.modes?)))
+        .max_by(|(_, a), (_, b)| a.separation.total_cmp(&b.separation));
+    let Some((cell, modes)) = widest else {
+        return Vec::new();
+    };
+    one(
+        "two-groups",
+        format!(
+            "In {} the trials look like two groups, most clearly in {}: {} of them around {}, the others around {}. The median lies in one of them or between, and describes neither.",
+            within(&split, analysis),
+            label(&analysis.factors, &cell.cell.levels),
+            format_percent(modes.low_share),
+            analysis.response.format(modes.low_median),
+            analysis.response.format(modes.high_median),
+        ),
+    )
+}
+
+/// Cells whose p value stays below the level after Holm's correction over all cells.
+fn significant(analysis: &Analysis, p: impl Fn(&Course) -> Option<f64>) -> Vec<&CellAnalysis> {
+    let tested: Vec<(&CellAnalysis, f64)> = analysis
+        .cells
+        .iter()
+        .filter_map(|cell| Some((cell, p(&cell.course)?)))
+        .collect();
+    let p: Vec<f64> = tested.iter().map(|(_, p)| *p).collect();
+    let adjusted = holm(&p).unwrap_or_default();
+    let cells = tested.into_iter().zip(adjusted);
+    cells
+        .filter(|(_, adjusted)| *adjusted < ALPHA)
+        .map(|((cell, _), _)| cell)
+        .collect()
+}
+
+/// `3 of 16 cells`, in the middle of a sentence.
+fn within(cells: &[&CellAnalysis], analysis: &Analysis) -> String {
+    let text = cells_of(cells.len(), analysis);
+    match text.strip_prefix("The only") {
+        Some(rest) => format!("the only{rest}"),
+        None => text.replacen("All", "all", 1),
+    }
+}
