@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use iolab_lab::experiment::REFINE_MAX;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,6 +144,9 @@ pub(crate) struct Run {
     /// The run file; a new name in iolab-results/ by default
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Then measure N finer sizes around each bend and each best size, with the budget once more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
+    pub(crate) refine: Option<u32>,
     #[command(flatten)]
     pub(crate) changes: Changes,
 }

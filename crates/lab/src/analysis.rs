@@ -6,6 +6,7 @@ use std::fmt;
 use iolab_stats::{Summary, median, summary};
 
 use crate::course::{Course, course};
+use crate::experiment::Experiment;
 use crate::quantity::{format_ns, format_percent, significant};
 use crate::record::{Cell, Direction, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
 use crate::thresholds::{Threshold, thresholds};
@@ -260,7 +261,7 @@ pub struct Analysis {
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
     pub thresholds: Vec<Threshold>,
-    /// All cells, in the order of the definition.
+    /// All cells, in the order of the definition; sizes that the run has added stand where they belong by size.
     pub cells: Vec<CellAnalysis>,
 }
 
@@ -282,7 +283,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
             .find(|(key, _)| key == "cpu_usable_count")
             .and_then(|(_, value)| value.parse().ok()),
     };
-    let cells = record
+    let mut cells: Vec<CellAnalysis> = record
         .cells
         .iter()
         .map(|cell| {
@@ -290,6 +291,10 @@ pub fn analyse(record: &RunRecord) -> Analysis {
             context.cell(cell, trials)
         })
         .collect();
+    let definition = Experiment::from_toml(&record.experiment.toml, "run file");
+    if definition.is_ok_and(|experiment| experiment.refined.is_some()) {
+        order_by_size(&mut cells, &record.experiment.factors);
+    }
     Analysis {
         experiment: record.experiment.name.clone(),
         question: record.experiment.question.clone(),
@@ -303,6 +308,33 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         thresholds: thresholds(&record.environment),
         cells,
     }
+}
+
+/// Brings the sizes that a run has added, whose cells stand last, between those of the grid. The other factors keep the
+/// order of their levels.
+fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
+    let ranks: Vec<Vec<String>> = (0..factors.len())
+        .map(|factor| {
+            let mut seen = Vec::new();
+            for level in cells.iter().filter_map(|c| c.cell.levels.get(factor)) {
+                if !seen.contains(level) {
+                    seen.push(level.clone());
+                }
+            }
+            seen
+        })
+        .collect();
+    cells.sort_by_cached_key(|cell| {
+        let levels = factors.iter().zip(&ranks).zip(&cell.cell.levels);
+        let places = levels.map(|((factor, seen), level)| {
+            if factor == "bs" {
+                cell.cell.bs_bytes
+            } else {
+                seen.iter().position(|other| other == level).unwrap_or(0) as u64
+            }
+        });
+        places.collect::<Vec<u64>>()
+    });
 }
 
 /// What the analysis of each cell needs of its run.

@@ -14,16 +14,22 @@ pub struct PlannedCell {
     pub levels: Vec<String>,
     /// What it asks of the engine.
     pub spec: CellSpec,
+    /// Whether the run has added it, to look closer at what the grid has shown.
+    pub refined: bool,
 }
 
-/// The cross product of all factors; the last factor varies fastest. Cells in which the preparation of the buffers
+/// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of
+/// `bs` that the run has added, where it has. Cells in which the preparation of the buffers
 /// has no meaning ([`iolab_engine::spec::TrialSpec::buffer_init_applies`]) are left out.
 ///
 /// # Errors
 /// Of kind usage: an absurd plan, a `skip` that has no effect because the pattern is not `strided`, or no cell with a
 /// meaning.
 pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
-    let mut cells = product(experiment)?;
+    let mut cells = product(experiment, None)?;
+    if let Some(refined) = &experiment.refined {
+        cells.extend(product(experiment, Some(&refined.bs))?);
+    }
     cells.retain(|cell| cell.spec.trial.buffer_init_applies());
     if cells.is_empty() {
         let least = format_size(HUGE_PAGE_BYTES);
@@ -51,17 +57,23 @@ pub fn left_out(experiment: &Experiment, planned: usize) -> Option<String> {
     ))
 }
 
-fn product(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
+/// `sizes` stand in for the levels of `bs`.
+fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<PlannedCell>> {
     experiment.check()?;
     let base = experiment.base()?;
     let mut cells = vec![PlannedCell {
         levels: Vec::new(),
         spec: base,
+        refined: sizes.is_some(),
     }];
     for factor in &experiment.factors {
-        let mut crossed = Vec::with_capacity(cells.len() * factor.levels.len());
+        let levels = match sizes {
+            Some(sizes) if factor.setting.name == "bs" => sizes,
+            _ => &factor.levels,
+        };
+        let mut crossed = Vec::with_capacity(cells.len() * levels.len());
         for cell in &cells {
-            for level in &factor.levels {
+            for level in levels {
                 let mut next = cell.clone();
                 factor.setting.set(&mut next.spec, level)?;
                 next.levels.push(level.clone());

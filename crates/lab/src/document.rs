@@ -82,6 +82,7 @@ pub(crate) struct DesignEntries {
     trials_max: Option<u32>,
     precision: Option<f64>,
     budget: Option<Spanned<Value>>,
+    refine: Option<u32>,
 }
 
 /// The three tables in which an experiment is defined and a suite changes it.
@@ -126,6 +127,7 @@ impl DesignEntries {
         design.trials_min = self.trials_min.unwrap_or(design.trials_min);
         design.trials_max = self.trials_max.unwrap_or(design.trials_max);
         design.precision = self.precision.unwrap_or(design.precision);
+        design.refine = self.refine.unwrap_or(design.refine);
         if let Some(value) = &self.budget {
             design.budget = budget(source, value)?;
         }

@@ -2,6 +2,7 @@
 
 mod builtin;
 mod programs;
+mod refined;
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::{Spanned, Value};
 
 pub use builtin::BUILTIN;
+pub use refined::{REFINE_MAX, Refined};
 
 use crate::analysis::Response;
 use crate::cells::cells;
@@ -31,7 +33,7 @@ const FILE_MAX: u64 = 1 << 20;
 /// Names of the responses.
 pub(crate) const RESPONSES: [&str; 4] = ["throughput", "iops", "latency", "elapsed"];
 /// Names of `[design]`, which `--set` takes too.
-const DESIGN: [&str; 4] = ["trials_min", "trials_max", "precision", "budget"];
+const DESIGN: [&str; 5] = ["trials_min", "trials_max", "precision", "budget", "refine"];
 
 /// One varied setting.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,8 +53,10 @@ pub struct Design {
     pub trials_max: u32,
     /// Goal: half-width of the median's 95 % interval over the median.
     pub precision: f64,
-    /// Time for the whole run.
+    /// Time for the whole run; as much again for finer sizes.
     pub budget: Duration,
+    /// Finer sizes around each bend and each best size, measured after the grid; 0 for none.
+    pub refine: u32,
 }
 
 impl Default for Design {
@@ -63,6 +67,7 @@ impl Default for Design {
             trials_max: 30,
             precision: 0.05,
             budget: Duration::from_secs(60),
+            refine: 0,
         }
     }
 }
@@ -82,6 +87,8 @@ pub struct Experiment {
     pub settings: Vec<(&'static Setting, String)>,
     /// Repetition and its end.
     pub design: Design,
+    /// Levels that the run has added to its own plan.
+    pub refined: Option<Refined>,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +103,7 @@ struct Document {
     settings: Entries,
     #[serde(default)]
     design: DesignEntries,
+    refined: Option<Refined>,
 }
 
 impl Experiment {
@@ -117,6 +125,7 @@ impl Experiment {
             factors: Vec::new(),
             settings: Vec::new(),
             design: Design::default(),
+            refined: document.refined,
         };
         Definition {
             factors: document.factors,
@@ -183,9 +192,8 @@ impl Experiment {
 
     fn set_design(&mut self, name: &str, value: &str) -> Result<()> {
         let wrong = || {
-            Error::usage(format!("'{value}' is not a value of {name}")).hint(
-                "write a whole number of trials, a precision such as 0.05, or a budget such as 60s",
-            )
+            Error::usage(format!("'{value}' is not a value of {name}"))
+                .hint("write a whole number, a precision such as 0.05, or a budget such as 60s")
         };
         match name {
             // The bound that was asked for moves the other one along.
@@ -198,6 +206,7 @@ impl Experiment {
                 self.design.trials_min = self.design.trials_min.min(self.design.trials_max);
             }
             "precision" => self.design.precision = value.parse().map_err(|_| wrong())?,
+            "refine" => self.design.refine = value.parse().map_err(|_| wrong())?,
             _ => self.design.budget = set_budget(value)?,
         }
         Ok(())
@@ -267,7 +276,7 @@ impl Experiment {
         let cells = self
             .factors
             .iter()
-            .try_fold(1usize, |n, factor| n.checked_mul(factor.levels.len()));
+            .try_fold(1usize, |n, factor| n.checked_mul(self.level_count(factor)));
         if cells.is_none_or(|n| n > CELLS_MAX) {
             let grid: Vec<String> = self
                 .factors
@@ -296,6 +305,7 @@ impl Experiment {
     /// Of kind usage: a setting that can have no effect in any cell.
     pub fn base(&self) -> Result<CellSpec> {
         self.check_skip()?;
+        self.check_refine()?;
         let mut cell = CellSpec::default();
         for (setting, value) in &self.settings {
             setting.set(&mut cell, value)?;
@@ -460,6 +470,9 @@ impl Serialize for Experiment {
         map.serialize_entry("factors", &Factors(&self.factors))?;
         map.serialize_entry("settings", &Settings(&self.settings))?;
         map.serialize_entry("design", &self.design)?;
+        if let Some(refined) = &self.refined {
+            map.serialize_entry("refined", refined)?;
+        }
         map.end()
     }
 }
@@ -471,6 +484,9 @@ impl Serialize for Design {
         map.serialize_entry("trials_max", &self.trials_max)?;
         map.serialize_entry("precision", &self.precision)?;
         map.serialize_entry("budget", &format_duration(self.budget))?;
+        if self.refine > 0 {
+            map.serialize_entry("refine", &self.refine)?;
+        }
         map.end()
     }
 }

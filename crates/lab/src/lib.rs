@@ -20,6 +20,7 @@ pub mod plan;
 pub mod probe;
 pub mod quantity;
 pub mod record;
+pub mod refine;
 pub mod runfile;
 pub mod runner;
 pub mod settings;

@@ -220,6 +220,23 @@ impl RunFile {
         self.update_cell("UPDATE cell SET ended_by = ? WHERE id = ?", cell, ended_by)
     }
 
+    /// Adds cells to the plan of a run under way, together with the definition that now holds them.
+    ///
+    /// # Errors
+    /// When it cannot be written; the plan is as it was then.
+    pub fn add_cells(&mut self, experiment: &ExperimentRecord, cells: &[Cell]) -> Result<()> {
+        let path = self.path.clone();
+        self.transaction(|connection| {
+            connection
+                .execute("UPDATE experiment SET toml = ?", [&experiment.toml])
+                .map_err(|error| fault(&path, &error))?;
+            for cell in cells {
+                write::cell(&experiment.factors, cell).insert(connection, &path)?;
+            }
+            Ok(())
+        })
+    }
+
     /// Notes how the run stands at `ended_utc` and makes it one plain, durable file.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 mod choice;
 mod execute;
 mod fit;
+mod phase;
 mod programs;
 mod repetition;
 mod sample;
@@ -116,6 +117,11 @@ pub fn run(
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
+    // What an earlier run of this definition has added is not this run's.
+    let experiment = &Experiment {
+        refined: None,
+        ..experiment.clone()
+    };
     let planned = fit::resolve(experiment, setup.target)?;
     let rows: Vec<_> = planned
         .iter()

@@ -60,7 +60,7 @@ fn settings(to: &mut dyn Write) -> Outcome {
     }
     writeln!(
         to,
-        "\nAlso with one value each: trials_min, trials_max, precision, budget."
+        "\nAlso with one value each: trials_min, trials_max, precision, budget, refine."
     )?;
     Ok(())
 }

@@ -22,6 +22,9 @@ pub(crate) fn run(options: &Run) -> Outcome {
     if let Some(left_out) = changes.apply(&mut experiment, &options.target)? {
         note(format_args!("note: {left_out}"));
     }
+    if let Some(finer) = options.refine {
+        experiment.apply_set(&format!("refine={finer}"))?;
+    }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
     let bench = open(options, &mut experiment)?;

@@ -315,3 +315,55 @@ fn a_bound_of_trials_moves_the_other_along() {
     assert_eq!(experiment.design.trials_min, 2);
     assert!(experiment.apply_set("trials_max=0").is_err());
 }
+
+#[test]
+fn refine_wants_sizes_and_nothing_else_that_is_one() {
+    let refined =
+        |rest: &str| read(&format!("{rest}[design]\nrefine = 4\n")).and_then(|e| cells(&e));
+    assert_eq!(
+        refined("[factors]\nbs = ['4k', '8k']\nthreads = [1, 2]\n")
+            .unwrap()
+            .len(),
+        4
+    );
+    for (rest, part) in [
+        ("", "bs does not vary"),
+        ("[factors]\nthreads = [1, 2]\n", "bs does not vary"),
+        (
+            "[factors]\nbs = ['4k', '8k']\nregion = ['1M', '2M']\n",
+            "region varies",
+        ),
+    ] {
+        let error = refined(rest).unwrap_err();
+        assert_eq!(error.kind(), Kind::Usage);
+        assert!(error.message().contains(part), "{error}");
+        assert!(error.remedy().is_some());
+    }
+    let error =
+        read("[factors]\nbs = ['4k', '8k']\n[design]\nrefine = 33\n").and_then(|e| cells(&e));
+    assert!(error.unwrap_err().message().contains("33"));
+}
+
+#[test]
+fn added_levels_are_kept_and_checked() {
+    let head = "[factors]\nbs = ['4k', '8k']\nthreads = [1, 2]\n[design]\nrefine = 1\n[refined]\nblock = 7\n";
+    let experiment = read(&format!("{head}bs = ['6KiB']\n")).unwrap();
+    let again = Experiment::from_toml(&experiment.to_toml().unwrap(), "again").unwrap();
+    assert_eq!(again, experiment);
+    let planned = cells(&again).unwrap();
+    let levels: Vec<String> = planned.iter().map(|c| c.levels.join(" ")).collect();
+    assert_eq!(
+        levels,
+        ["4KiB 1", "4KiB 2", "8KiB 1", "8KiB 2", "6KiB 1", "6KiB 2"]
+    );
+    assert_eq!(planned.iter().filter(|c| c.refined).count(), 2);
+    for bad in [
+        "bs = ['8KiB']",
+        "bs = ['6k']",
+        "bs = ['6KiB', '6KiB']",
+        "bs = ['much']",
+    ] {
+        let wrong = read(&format!("{head}{bad}\n")).and_then(|e| cells(&e));
+        assert_eq!(wrong.unwrap_err().kind(), Kind::Usage, "{bad}");
+    }
+}

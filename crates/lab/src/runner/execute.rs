@@ -7,7 +7,9 @@ use iolab_engine::outcome::Outcome;
 use iolab_engine::target::Target;
 use iolab_engine::{Result, trial};
 
+use super::fit;
 use super::programs::Programs;
+use crate::cells::PlannedCell;
 use crate::settings::CellSpec;
 
 /// Carries trials out, one after the other.
@@ -17,6 +19,15 @@ pub trait Executor {
     /// # Errors
     /// When it could not be set up; a request that failed is counted in the outcome instead.
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
+
+    /// Fits a cell that is added in mid-run to what there is, as the others were before.
+    ///
+    /// # Errors
+    /// Of kind usage: what does not fit.
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()>;
+
+    /// What the sizes of direct requests have to be multiples of, bytes.
+    fn alignment(&self) -> u64;
 }
 
 /// The engine on a target, or on files made for programs.
@@ -32,5 +43,15 @@ impl Executor for Engine<'_> {
             Some(programs) => programs.run(cell, self.clock, stop),
             None => trial::run(&cell.trial, self.target, self.clock, stop),
         }
+    }
+
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        fit::fit(cell, self.target)
+    }
+
+    fn alignment(&self) -> u64 {
+        self.target
+            .direct_alignment()
+            .map_or(1, |alignment| alignment.offset)
     }
 }

@@ -72,7 +72,8 @@ pub(super) fn resolve(experiment: &Experiment, target: &Target) -> Result<Vec<Pl
     Ok(cells)
 }
 
-fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
+/// Cuts a cell's region to what the target has, and checks it against it.
+pub(super) fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
     if cell.spec.runs_program() {
         cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;

@@ -19,6 +19,7 @@ pub(super) struct Place {
     pub(super) cell: usize,
     pub(super) block: u32,
     pub(super) position: u32,
+    pub(super) warmup: bool,
 }
 
 /// The sample of one trial. `is_memory` says that the target is no storage.
@@ -44,7 +45,7 @@ pub(super) fn sample(
         cell: place.cell as i64,
         block: place.block,
         position: place.position,
-        warmup: place.block == 0,
+        warmup: place.warmup,
         ok: outcome.ended != Ended::Failed,
         started_utc,
         reads: direction(&outcome.reads),

@@ -1,73 +1,75 @@
 //! A run under way: blocks of trials until the repetition ends, each trial stored as soon as it is made.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_engine::outcome::Ended as TrialEnded;
-use iolab_engine::spec::Limit;
+use iolab_engine::spec::{CacheState, Limit};
 use iolab_engine::{Error, Kind, Result};
 
 use super::execute::Executor;
-use super::repetition::{Ended, Repetition};
+use super::phase::Phase;
+use super::repetition::Ended;
 use super::sample::{self, Place};
-use super::{Finished, Observer, Progress, choice, fit, now_utc};
-use crate::cells::PlannedCell;
+use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc};
+use crate::analysis::analyse;
+use crate::cells::{PlannedCell, cells};
 use crate::environment::differences;
-use crate::experiment::Experiment;
-use crate::plan::{block_order, trial_seed};
+use crate::experiment::{Experiment, Refined};
+use crate::plan::trial_seed;
 use crate::record::{Event, RunRecord, RunStatus, Sample};
-use crate::runfile::RunFile;
-use crate::units::format_duration;
+use crate::refine::finer_sizes;
+use crate::runfile::{self, RunFile};
+use crate::units::{format_duration, format_size};
 
 /// A run under way.
 pub(super) struct Session<'a> {
-    experiment: &'a Experiment,
+    experiment: Experiment,
     cells: Vec<PlannedCell>,
     seed: u64,
     file: RunFile,
     is_memory: bool,
     observer: &'a mut dyn Observer,
-    repetition: Repetition,
-    done: HashSet<(usize, u32)>,
+    phase: Phase,
+    /// Trials of earlier phases.
+    trials_before: u64,
     trials: u64,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        experiment: &'a Experiment,
+        experiment: &Experiment,
         cells: Vec<PlannedCell>,
         seed: u64,
         file: RunFile,
         is_memory: bool,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        let repetition = Repetition::new(experiment.design, cells.len());
         Self {
-            experiment,
+            phase: Phase::of(experiment, &cells),
+            experiment: experiment.clone(),
             cells,
             seed,
             file,
             is_memory,
             observer,
-            repetition,
-            done: HashSet::new(),
+            trials_before: 0,
             trials: 0,
         }
     }
 
     /// Counts what an earlier session measured.
     pub(super) fn take_over(&mut self, record: &RunRecord) {
-        let cells = self.cells.len();
         for sample in &record.samples {
-            self.repetition.spend(Duration::from_nanos(sample.wall_ns));
-            let Some(cell) = usize::try_from(sample.cell)
-                .ok()
-                .filter(|cell| *cell < cells)
-            else {
+            let cell = usize::try_from(sample.cell).ok();
+            let Some(cell) = cell.filter(|cell| self.phase.owns(*cell, sample.block)) else {
+                self.trials_before += u64::from(sample.ok);
                 continue;
             };
-            if sample.ok && self.done.insert((cell, sample.block)) && !sample.warmup {
+            self.phase
+                .repetition
+                .spend(Duration::from_nanos(sample.wall_ns));
+            if sample.ok && self.phase.add(cell, sample.block) && !sample.warmup {
                 self.measured(cell, sample);
             }
         }
@@ -75,7 +77,7 @@ impl<'a> Session<'a> {
 
     fn measured(&mut self, cell: usize, sample: &Sample) {
         let value = self.experiment.response.value(sample);
-        self.repetition.measured(cell, value.unwrap_or(0.0));
+        self.phase.measured(cell, value.unwrap_or(0.0));
     }
 
     /// Runs to the end, and leaves the file in the state that the end deserves.
@@ -84,20 +86,12 @@ impl<'a> Session<'a> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<Finished> {
-        let result = self
-            .choose_strategies(executor, stop)
-            .and_then(|()| self.blocks(executor, stop));
+        let result = self.phases(executor, stop);
         let status = match &result {
             Ok(_) => RunStatus::Done,
             Err(error) if error.kind() == Kind::Interrupted => RunStatus::Interrupted,
             Err(_) => RunStatus::Failed,
         };
-        if let Ok(ended) = result {
-            for cell in 0..self.cells.len() {
-                let ended_by = self.repetition.ended_by(cell, ended);
-                self.file.set_ended_by(cell as i64, ended_by)?;
-            }
-        }
         if let (Err(error), RunStatus::Failed) = (&result, status) {
             self.keep("error", None, &error.to_string())?;
         }
@@ -117,39 +111,120 @@ impl<'a> Session<'a> {
             })
     }
 
+    /// The grid, and the finer sizes where they are asked for.
+    fn phases(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        loop {
+            self.choose_strategies(executor, stop)?;
+            let ended = self.blocks(executor, stop)?;
+            for (place, cell) in self.phase.fresh() {
+                let ended_by = self.phase.repetition.ended_by(place, ended);
+                self.file.set_ended_by(cell as i64, ended_by)?;
+            }
+            if !self.refine(executor)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds finer sizes to the plan, once; false when there are none to add.
+    fn refine(&mut self, executor: &mut dyn Executor) -> Result<bool> {
+        if self.experiment.design.refine == 0 || self.experiment.refined.is_some() {
+            return Ok(false);
+        }
+        let analysis = analyse(&runfile::read(self.file.path())?);
+        let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
+        let unit = match self.cells.iter().any(direct) {
+            true => executor.alignment(),
+            false => 1,
+        };
+        let sizes = finer_sizes(&analysis, self.experiment.design.refine, unit);
+        let levels: Vec<String> = sizes.into_iter().map(format_size).collect();
+        if levels.is_empty() {
+            self.event("note", "no finer size lies between those of bs that matter")?;
+            return Ok(false);
+        }
+        let message = format!(
+            "{} finer sizes of bs around the bends and the best sizes, with their neighbours: {}",
+            levels.len(),
+            levels.join(", ")
+        );
+        let experiment = Experiment {
+            refined: Some(Refined {
+                block: self.phase.next_block(),
+                bs: levels,
+            }),
+            ..self.experiment.clone()
+        };
+        match cells(&experiment) {
+            Ok(mut planned) => {
+                self.event("choice", &message)?;
+                let added = planned.split_off(self.cells.len());
+                self.enlarge(experiment, added, executor).map(|()| true)
+            }
+            // What the grid has shown is worth having all the same.
+            Err(error) => {
+                self.event("warning", &format!("no finer sizes: {}", error.message()))?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Takes further cells into the plan and the file, and enters the phase that measures them.
+    fn enlarge(
+        &mut self,
+        experiment: Experiment,
+        mut added: Vec<PlannedCell>,
+        executor: &mut dyn Executor,
+    ) -> Result<()> {
+        let mut rows = Vec::with_capacity(added.len());
+        for (number, cell) in added.iter_mut().enumerate() {
+            executor
+                .fit(cell)
+                .map_err(|error| error.within(fit::describe(&experiment, cell)))?;
+            rows.push(fit::record(self.cells.len() + number, cell));
+        }
+        self.file
+            .add_cells(&experiment_record(&experiment)?, &rows)?;
+        self.cells.append(&mut added);
+        self.trials_before += self.phase.trials() as u64;
+        self.phase = Phase::of(&experiment, &self.cells);
+        self.experiment = experiment;
+        Ok(())
+    }
+
     fn blocks(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<Ended> {
         // A run without a single measured block would say nothing: one is granted to every session.
         let mut granted = true;
-        for block in 0.. {
-            let order = block_order(self.seed, block, self.cells.len());
-            let open = order
-                .iter()
-                .any(|cell| !self.done.contains(&(*cell, block)));
-            if open && block > 0 {
-                if let Some(ended) = self.repetition.ends()
-                    && !(granted && ended == Ended::Budget && self.repetition.has_open_cells())
+        for block in self.phase.first_block.. {
+            let order = self.phase.order(self.seed, block);
+            let done = order.iter().filter(|cell| self.phase.has(**cell, block));
+            let done = done.count();
+            let open = done < order.len();
+            // A block that an earlier session has begun is carried to its end, whatever it was that would end it now.
+            if done == 0 && block > self.phase.first_block {
+                let repetition = &self.phase.repetition;
+                if let Some(ended) = repetition.ends()
+                    && !(granted && ended == Ended::Budget && repetition.has_open_cells())
                 {
                     return Ok(ended);
                 }
-                granted = false;
             }
+            granted &= !open || block == self.phase.first_block;
             let began = Instant::now();
             for (position, cell) in order.into_iter().enumerate() {
-                if self.done.contains(&(cell, block)) {
+                if self.phase.has(cell, block) {
                     continue;
                 }
-                self.trial(
-                    Place {
-                        cell,
-                        block,
-                        position: position as u32,
-                    },
-                    executor,
-                    stop,
-                )?;
+                let place = Place {
+                    cell,
+                    block,
+                    position: position as u32,
+                    warmup: self.phase.is_warmup(cell, block),
+                };
+                self.trial(place, executor, stop)?;
             }
             if open {
-                self.repetition.block_took(began.elapsed());
+                self.phase.repetition.block_took(began.elapsed());
             }
         }
         unreachable!("the blocks end by the number of trials at the latest")
@@ -163,7 +238,7 @@ impl<'a> Session<'a> {
     ) -> Result<()> {
         let mut spec = self.cells[place.cell].spec.clone();
         spec.trial.seed = trial_seed(self.seed, place.cell, place.block);
-        let name = fit::describe(self.experiment, &self.cells[place.cell]);
+        let name = fit::describe(&self.experiment, &self.cells[place.cell]);
         self.observer.trial_starts(&name);
         let (started_utc, began) = (now_utc(), Instant::now());
         let outcome = executor.run(&spec, stop)?;
@@ -181,14 +256,14 @@ impl<'a> Session<'a> {
         );
         self.file
             .add_sample(&sample, &outcome.reads.latency, &outcome.writes.latency)?;
-        self.repetition.spend(wall);
+        self.phase.repetition.spend(wall);
         self.trials += 1;
         if let Some(failure) = &outcome.failure {
             return Err(Error::failed(sample::describe(failure))
                 .within(name)
                 .hint(sample::remedy(failure)));
         }
-        self.done.insert((place.cell, place.block));
+        self.phase.add(place.cell, place.block);
         if !sample.warmup {
             self.measured(place.cell, &sample);
         }
@@ -198,23 +273,23 @@ impl<'a> Session<'a> {
     }
 
     fn progress(&self) -> Progress {
-        let cells = self.cells.len() as u64;
-        let done = self.done.len() as u64;
+        let (cells, done) = (self.phase.len() as u64, self.phase.trials() as u64);
+        let repetition = &self.phase.repetition;
         let in_block = (cells - done % cells) % cells;
-        let per_trial = self
-            .repetition
+        let per_trial = repetition
             .spent()
             .checked_div(done.max(1) as u32)
             .unwrap_or_default();
-        let block = self.repetition.block_estimate(per_trial);
-        let blocks = u64::from(self.repetition.blocks_left(block));
+        let block = repetition.block_estimate(per_trial);
+        let blocks = u64::from(repetition.blocks_left(block));
         // In the warm-up block every measured block is still to come; later the one under way is counted.
         let under_way = u64::from(in_block > 0 && done > cells);
         let left = in_block + cells * blocks.saturating_sub(under_way);
+        let trials_done = self.trials_before + done;
         Progress {
-            trials_done: done,
-            trials_expected: done + left,
-            spent: self.repetition.spent(),
+            trials_done,
+            trials_expected: trials_done + left,
+            spent: repetition.spent(),
             left: Some(per_trial.saturating_mul(left as u32)),
         }
     }
@@ -229,7 +304,7 @@ impl<'a> Session<'a> {
             spec.trial.seed = trial_seed(self.seed, id, u32::MAX);
             let began = Instant::now();
             let chosen = choice::choose(executor, &spec, stop)?;
-            self.repetition.spend(began.elapsed());
+            self.phase.repetition.spend(began.elapsed());
             let Some((batch, numbers)) = chosen else {
                 // The first trial of the cell meets the same failure, and tells it in full.
                 if stop.load(Ordering::Relaxed) {

@@ -55,6 +55,15 @@ impl Executor for Mock<'_> {
         }
         Ok(outcome)
     }
+
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        cell.spec.batch_auto &= cell.spec.trial.depth > 1;
+        Ok(())
+    }
+
+    fn alignment(&self) -> u64 {
+        4096
+    }
 }
 
 fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
@@ -141,10 +150,12 @@ impl Bench {
 
     fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
         let (file, record) = RunFile::open_resume(&self.path)?;
-        let mut planned = planned(&self.experiment);
+        // As the file has it: with the sizes that the run has added.
+        let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
+        let mut planned = planned(&experiment);
         restore(&mut planned, &record, &self.path)?;
         let mut observer = Silent;
-        let mut session = Session::new(&self.experiment, planned, 42, file, false, &mut observer);
+        let mut session = Session::new(&experiment, planned, 42, file, false, &mut observer);
         session.take_over(&record);
         session.carry_out(mock, &AtomicBool::new(false))
     }
@@ -368,4 +379,96 @@ fn progress_counts_up_to_what_was_foreseen() {
             .all(|p| p.trials_expected >= p.trials_done && p.trials_expected <= 30)
     );
     assert_eq!(watch.0.last().map(|p| p.trials_expected), Some(30));
+}
+
+/// Eleven sizes whose throughput rises up to 64 KiB and stays: a bend there, and a best size.
+fn knee(spec: &TrialSpec, number: u64) -> u64 {
+    let bytes = 100 * spec.bs;
+    let reached = spec.bs.min(64 << 10);
+    // MB/s are bytes per microsecond; the last digits differ from trial to trial.
+    bytes * 1_000_000 / reached + number * 7919 % 13 * (bytes / 1_000)
+}
+
+const REFINE: [&str; 4] = [
+    "bs=4k,8k,16k,32k,64k,128k,256k,512k,1M",
+    "refine=2",
+    "trials_min=6",
+    "precision=0.5",
+];
+
+#[test]
+fn finer_sizes_are_measured_in_further_blocks_of_the_same_file() {
+    let bench = bench(&REFINE);
+    bench.start(&mut mock(&knee)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Done);
+    let experiment = Experiment::from_toml(&record.experiment.toml, "run").expect("readable");
+    let refined = experiment.refined.as_ref().expect("refined");
+    assert!(!refined.bs.is_empty());
+    assert_eq!(record.cells.len(), 9 + refined.bs.len());
+    let anchors = experiment.anchors();
+    assert!(!anchors.is_empty() && anchors.len() < 9, "{anchors:?}");
+    for cell in &record.cells {
+        let blocks: Vec<_> = record
+            .samples
+            .iter()
+            .filter(|s| s.cell == cell.id)
+            .collect();
+        let (early, late): (Vec<u32>, Vec<u32>) = blocks
+            .iter()
+            .map(|s| s.block)
+            .partition(|block| *block < refined.block);
+        let is_new = cell.id >= 9;
+        assert_eq!(early.is_empty(), is_new, "{}", cell.bs_bytes);
+        assert_eq!(!late.is_empty(), is_new || anchors.contains(&cell.bs_bytes));
+        assert_eq!(blocks.iter().filter(|s| s.warmup).count(), 1);
+        assert!(blocks[0].warmup, "the first trial is the warm-up");
+        assert_eq!(cell.bs_bytes % 4096, 0, "direct I/O keeps its alignment");
+        assert!(cell.ended_by.is_some());
+    }
+    let choice = record.events.iter().find(|e| e.kind == "choice");
+    assert!(choice.is_some_and(|e| e.message.contains("finer sizes of bs")));
+}
+
+#[test]
+fn a_refined_run_is_resumed_wherever_it_was_cut() {
+    let whole = bench(&REFINE);
+    whole.start(&mut mock(&knee)).expect("done");
+    let expected = trials(&whole.record());
+    let first_new = expected
+        .iter()
+        .position(|(cell, ..)| *cell >= 9)
+        .expect("new cells") as u64;
+    // In the grid, at its end, at the first trial behind it, in the first block of the finer sizes, and in the last.
+    for at in [20, 62, 63, 64, first_new + 2, expected.len() as u64 - 1] {
+        let bench = bench(&REFINE);
+        let mut cut = Mock {
+            cut: Some((at, Cut::Interrupt)),
+            ..mock(&knee)
+        };
+        bench.start(&mut cut).expect_err("cut");
+        assert_eq!(trials(&bench.record()), expected[..at as usize], "{at}");
+        // The stand-in goes on where it was.
+        let mut rest = Mock {
+            trials: at,
+            ..mock(&knee)
+        };
+        bench.take_up(&mut rest).expect("done");
+        assert_eq!(trials(&bench.record()), expected, "cut at {at}");
+        assert_eq!(bench.record().cells, whole.record().cells);
+    }
+}
+
+#[test]
+fn nothing_is_refined_where_nothing_lies_between() {
+    let bench = bench(&["bs=4k,8k", "refine=2"]);
+    bench.start(&mut mock(&steady)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.cells.len(), 2, "4 KiB is the alignment");
+    assert!(
+        record
+            .events
+            .iter()
+            .any(|e| e.message.contains("no finer size"))
+    );
 }
