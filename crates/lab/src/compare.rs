@@ -6,8 +6,9 @@ use std::fmt;
 
 use iolab_stats::{
     Equivalence, MannWhitney, Ratio, Summary, TTest, a12, holm, mann_kendall, mann_whitney,
-    ratio_of_means, ratio_of_medians, student, summary, tost_log, tost_log_dependent,
-    trials_for_difference, trials_for_equivalence, welch, welch_dependent,
+    mean_test_dependent, mean_within_dependent, ratio_of_means, ratio_of_medians, student, summary,
+    tost_log, tost_log_dependent, trials_for_difference, trials_for_equivalence, welch,
+    welch_dependent,
 };
 
 pub use matching::{Difference, Source};
@@ -98,6 +99,8 @@ pub struct Pair {
     pub new: Vec<f64>,
     /// Where the bytes of the two came from, where that is known.
     pub served: Option<(String, String)>,
+    /// Where both sides were measured in the same blocks: the logarithm of new over base in each block, in order.
+    pub within_blocks: Option<Vec<f64>>,
 }
 
 /// What can be said of a cell.
@@ -193,6 +196,8 @@ pub struct CellComparison {
     pub new: Side,
     /// Where the bytes of the two came from, where that is known.
     pub served: Option<(String, String)>,
+    /// Whether both sides were measured in the same blocks. Then the ratios within the blocks decide.
+    pub shares_blocks: bool,
     /// New over base, medians; `None` unless all values are positive.
     pub ratio_of_medians: Option<Ratio>,
     /// New over base, means.
@@ -207,12 +212,15 @@ pub struct CellComparison {
     pub a12: Option<f64>,
     /// Two one-sided tests of the ratio against the margin.
     pub equivalence: Option<Equivalence>,
+    /// p of a difference that allows for trials that depend on each other: within blocks where both sides share them,
+    /// else Welch's with each side counted as the number of independent trials it is worth.
+    pub dependent_p: Option<f64>,
+    /// p of the tests against the margin, allowing for dependence in the same way.
+    pub tost_dependent_p: Option<f64>,
     /// p of the test that decides, adjusted over all cells by Holm's method.
     pub p_adjusted: Option<f64>,
-    /// Welch's p with each side counted as the number of independent trials it is worth, adjusted likewise.
-    pub p_dependent_adjusted: Option<f64>,
-    /// p of the tests against the margin, with each side counted so.
-    pub equivalence_dependent: Option<Equivalence>,
+    /// `dependent_p` adjusted likewise.
+    pub dependent_p_adjusted: Option<f64>,
     /// What can be said.
     pub verdict: Verdict,
     /// How many trials would settle it, where nothing can be said.
@@ -375,9 +383,20 @@ fn measure(
         base,
         new,
         served,
+        within_blocks,
     }: &Pair,
     terms: &Terms,
 ) -> CellComparison {
+    let (dependent_p, tost_dependent_p) = match within_blocks {
+        Some(ratios) => (
+            mean_test_dependent(ratios, CONFIDENCE).map(|t| t.p),
+            mean_within_dependent(ratios, terms.margin.ln_1p()),
+        ),
+        None => (
+            welch_dependent(base, new, CONFIDENCE).map(|t| t.p),
+            tost_log_dependent(base, new, terms.margin, ALPHA).map(|e| e.p),
+        ),
+    };
     CellComparison {
         levels: levels.clone(),
         base: side(base),
@@ -391,8 +410,10 @@ fn measure(
         a12: a12(base, new),
         equivalence: tost_log(base, new, terms.margin, ALPHA),
         p_adjusted: None,
-        p_dependent_adjusted: welch_dependent(base, new, CONFIDENCE).map(|t| t.p),
-        equivalence_dependent: tost_log_dependent(base, new, terms.margin, ALPHA),
+        dependent_p,
+        tost_dependent_p,
+        dependent_p_adjusted: None,
+        shares_blocks: within_blocks.is_some(),
         verdict: Verdict::CannotTell,
         further: None,
         repeats: terms
@@ -426,12 +447,16 @@ fn repeats(base: &[f64], new: &[f64], n: usize) -> Repeats {
 
 /// Holm's correction over the cells that have a p value.
 fn adjust(cells: &mut [CellComparison], test: Test) {
-    let plain: Vec<Option<f64>> = cells.iter().map(|cell| cell.p(test)).collect();
-    let dependent: Vec<Option<f64>> = cells.iter().map(|cell| cell.p_dependent_adjusted).collect();
+    let deciding = |cell: &CellComparison| match cell.shares_blocks {
+        true => cell.dependent_p,
+        false => cell.p(test),
+    };
+    let plain: Vec<Option<f64>> = cells.iter().map(deciding).collect();
+    let dependent: Vec<Option<f64>> = cells.iter().map(|cell| cell.dependent_p).collect();
     let (plain, dependent) = (adjusted(&plain), adjusted(&dependent));
     for ((cell, plain), dependent) in cells.iter_mut().zip(plain).zip(dependent) {
         cell.p_adjusted = plain;
-        cell.p_dependent_adjusted = dependent;
+        cell.dependent_p_adjusted = dependent;
     }
 }
 
@@ -443,25 +468,27 @@ fn adjusted(p: &[Option<f64>]) -> Vec<Option<f64>> {
 
 /// A difference is reported when it is shown and the ratio lies outside the margin; equivalence when it is shown and
 /// the ratio lies inside. So no verdict contradicts the ratio that stands beside it, and a change that is real but
-/// too small to matter is no alarm. Both must hold too when each side counts only as much as its trials are worth
-/// that depend on each other.
+/// too small to matter is no alarm. Both must hold too when it is allowed for that trials depend on each other.
 fn verdict(cell: &CellComparison, terms: &Terms) -> Verdict {
     let shown = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
     let differs = shown(cell.p_adjusted);
-    let equivalent = shown(cell.equivalence.map(|e| e.p));
+    let equivalent = match cell.shares_blocks {
+        true => shown(cell.tost_dependent_p),
+        false => shown(cell.equivalence.map(|e| e.p)),
+    };
     let ratio = cell.ratio_of_medians.map(|r| r.ratio);
     let claim = match (ratio, cell.welch) {
         (Some(ratio), _) if is_inside(ratio, terms.margin) => {
-            equivalent.then_some((Verdict::Equivalent, cell.equivalence_dependent.map(|e| e.p)))
+            equivalent.then_some((Verdict::Equivalent, cell.tost_dependent_p))
         }
         (Some(ratio), _) => differs.then_some((
             directed(ratio > 1.0, terms.better),
-            cell.p_dependent_adjusted,
+            cell.dependent_p_adjusted,
         )),
         // Without a ratio, as with values that are not positive, the margin has no meaning.
         (None, Some(test)) => differs.then_some((
             directed(test.difference > 0.0, terms.better),
-            cell.p_dependent_adjusted,
+            cell.dependent_p_adjusted,
         )),
         (None, None) => None,
     };
@@ -485,14 +512,24 @@ fn directed(higher: bool, better: Better) -> Verdict {
     }
 }
 
+/// The shift of the logarithms, and their standard deviation on each side: where the sides share blocks, one that would
+/// give the ratios within them the spread they have.
+fn log_shift(pair: &Pair) -> Option<(f64, f64)> {
+    if let Some(ratios) = &pair.within_blocks {
+        let ratios = summary(ratios)?;
+        return Some((ratios.mean?, ratios.sd? / std::f64::consts::SQRT_2));
+    }
+    let log = |values: &[f64]| -> Vec<f64> { values.iter().map(|x| x.ln()).collect() };
+    let (base, new) = (summary(&log(&pair.base))?, summary(&log(&pair.new))?);
+    let sd = ((base.sd?.powi(2) + new.sd?.powi(2)) / 2.0).sqrt();
+    Some((new.mean? - base.mean?, sd))
+}
+
 /// Trials for the verdict that the estimates point to: equivalence when the ratio lies inside the margin, else a
 /// difference at the level of Holm's first step.
 fn further(cell: &CellComparison, pair: &Pair, terms: &Terms, family: usize) -> Option<Further> {
     let there = pair.base.len().min(pair.new.len());
-    let log = |values: &[f64]| -> Vec<f64> { values.iter().map(|x| x.ln()).collect() };
-    let (base, new) = (summary(&log(&pair.base))?, summary(&log(&pair.new))?);
-    let sd = ((base.sd?.powi(2) + new.sd?.powi(2)) / 2.0).sqrt();
-    let shift = new.mean? - base.mean?;
+    let (shift, sd) = log_shift(pair)?;
     let margin = terms.margin.ln_1p();
     let inside = is_inside(cell.ratio_of_medians?.ratio, terms.margin) && shift.abs() < margin;
     let wanted = if inside {

@@ -201,3 +201,30 @@ fn warm_ups_and_failed_trials_do_not_count() {
     assert_eq!(comparison.cells[0].new.summary.unwrap().n, 7);
     assert_eq!(comparison.conclusion(), Conclusion::Settled);
 }
+
+#[test]
+fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
+    // The machine gets slower by a third while both are measured, block by block.
+    let course = |mb_s: f64| -> Vec<f64> {
+        (0..20)
+            .map(|i| mb_s * (1.0 - f64::from(i) / 60.0) * (1.0 + f64::from(i * 7 % 5) / 500.0))
+            .collect()
+    };
+    let mut run = record("write-size", &["sync"]);
+    for (sync, mb_s) in [("none", 100.0), ("odsync", 90.0), ("osync", 100.3)] {
+        let cell = add_cell(&mut run, &[&format!("sync={sync}")], &course(mb_s));
+        run.cells[cell].sync = sync.to_owned();
+    }
+    let verdict = |levels| of(&run, &run, Some(("sync", levels))).unwrap().cells[0].verdict;
+    assert_eq!(verdict(["none", "odsync"]), Verdict::Slower);
+    assert_eq!(verdict(["none", "osync"]), Verdict::Equivalent);
+    // Two runs might have drifted apart.
+    let alone = |mb_s| {
+        let mut run = record("write-size", &["bs"]);
+        add_cell(&mut run, &["bs=4KiB"], &course(mb_s));
+        run
+    };
+    let comparison = of(&alone(100.0), &alone(85.0), None).unwrap();
+    assert_eq!(comparison.cells[0].verdict, Verdict::Drifting);
+    assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
+}

@@ -102,6 +102,10 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
         let p = |c: &CellComparison| c.p(*test).map_or_else(none, format_p);
         columns.push(column(&format!("p ({test})"), dear, &p));
     }
+    if comparison.cells.iter().any(|cell| cell.shares_blocks) {
+        let p = |c: &CellComparison| c.dependent_p.map_or_else(none, format_p);
+        columns.push(column("p (blocks)", 2, &p));
+    }
     if comparison.cells.len() > 1 {
         let p = |c: &CellComparison| c.p_adjusted.map_or_else(none, format_p);
         columns.push(column("p (Holm)", 3, &p));
@@ -172,8 +176,13 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     }
     let drifting = comparison.drifting();
     if drifting > 0 {
+        let advice = if comparison.cells.iter().any(|cell| cell.shares_blocks) {
+            "Both sides went through the same blocks and drifted together: the verdicts rest on the ratios within blocks."
+        } else {
+            "The intervals there are too narrow. What drifts within a run differs between runs too; measure both sides in one run, or repeat them in alternation."
+        };
         remarks.push(format!(
-            "In {} the trials drift with time (Mann-Kendall, Holm): the intervals there are too narrow. What drifts within a run differs between runs too; measure both sides in one run, or repeat them in alternation.",
+            "In {} the trials drift with time (Mann-Kendall, Holm). {advice}",
             cells(drifting)
         ));
     }
@@ -326,10 +335,11 @@ fn row(comparison: &Comparison, index: usize) -> Vec<Field> {
         field("mann_whitney_p", ranks.map(|m| m.p)),
         field("mann_whitney_method", method),
         field("p_adjusted", cell.p_adjusted),
-        field("p_dependent_adjusted", cell.p_dependent_adjusted),
+        field("dependent_p", cell.dependent_p),
+        field("dependent_p_adjusted", cell.dependent_p_adjusted),
         field("a12", cell.a12),
         field("tost_p", cell.equivalence.map(|e| e.p)),
-        field("tost_dependent_p", cell.equivalence_dependent.map(|e| e.p)),
+        field("tost_dependent_p", cell.tost_dependent_p),
         field(
             "ratio_of_geometric_means",
             cell.equivalence.map(|e| e.ratio),

@@ -57,7 +57,7 @@ pub(crate) fn tost_of(base: &Sample, new: &Sample, margin: f64, alpha: f64) -> O
 }
 
 /// The p-value of the hypothesis that `distance`, known with `error`, is not above 0.
-fn one_sided_p(distance: f64, error: f64, df: f64) -> f64 {
+pub(crate) fn one_sided_p(distance: f64, error: f64, df: f64) -> f64 {
     let t = distance / error;
     if t.is_finite() {
         t_distribution::upper_tail(t, df)

@@ -35,7 +35,9 @@ mod trend;
 pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
 pub use bootstrap::bca_interval;
 pub use changepoint::changepoints;
-pub use dependent::{tost_log_dependent, welch_dependent};
+pub use dependent::{
+    mean_test_dependent, mean_within_dependent, tost_log_dependent, welch_dependent,
+};
 pub use describe::{cv, mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
 pub use family::{benjamini_hochberg, holm};

@@ -97,7 +97,7 @@ pub(crate) fn welch_error(e1: f64, n1: f64, e2: f64, n2: f64) -> (f64, f64) {
     (error, df.clamp(n1.min(n2) - 1.0, most))
 }
 
-fn t_test(difference: f64, error: f64, df: f64, confidence: f64) -> Option<TTest> {
+pub(crate) fn t_test(difference: f64, error: f64, df: f64, confidence: f64) -> Option<TTest> {
     let margin = margin(error, df, confidence)?;
     let ratio = if difference == 0.0 {
         0.0

@@ -1,5 +1,7 @@
 //! Which cell of one side belongs to which of the other, and in what the sides differ besides.
 
+use std::collections::BTreeMap;
+
 use iolab_engine::{Error, Result};
 
 use super::Pair;
@@ -81,9 +83,11 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
         .iter()
         .map(|(a, b)| Pair {
             levels: a.levels.clone(),
-            base: values(base.record, &a.cell.cell, base_run.response),
-            new: values(new.record, &b.cell.cell, base_run.response),
+            base: a.cell.values.clone(),
+            new: b.cell.values.clone(),
             served: served(a.cell).zip(served(b.cell)),
+            within_blocks: std::ptr::eq(base.record, new.record)
+                .then(|| within_blocks(base.record, &a.cell.cell, &b.cell.cell, base_run.response)),
         })
         .collect();
     let mut differences = run_differences(base.record, new.record);
@@ -167,13 +171,19 @@ fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> 
     .hint("compare runs of the same experiment, or two levels of one run with --by")
 }
 
-/// The response of every measured trial of a cell, in the order of time.
-fn values(record: &RunRecord, cell: &Cell, response: Response) -> Vec<f64> {
-    record
-        .samples
-        .iter()
-        .filter(|sample| sample.cell == cell.id && sample.ok && !sample.warmup)
-        .filter_map(|sample| response.value(sample))
+/// The logarithm of new over base in each block in which both have a measured trial.
+fn within_blocks(record: &RunRecord, base: &Cell, new: &Cell, response: Response) -> Vec<f64> {
+    let of = |cell: &Cell| -> BTreeMap<u32, f64> {
+        record
+            .samples
+            .iter()
+            .filter(|sample| sample.cell == cell.id && sample.ok && !sample.warmup)
+            .filter_map(|sample| Some((sample.block, response.value(sample)?)))
+            .collect()
+    };
+    let (base, new) = (of(base), of(new));
+    base.iter()
+        .filter_map(|(block, value)| Some((new.get(block)? / value).ln()))
         .collect()
 }
 

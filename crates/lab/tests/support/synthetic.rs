@@ -126,7 +126,11 @@ pub(crate) fn add_trial(
     let sample = Sample {
         id: record.samples.len() as i64 + 1,
         cell: cell as i64,
-        block: record.samples.len() as u32,
+        block: record
+            .samples
+            .iter()
+            .filter(|s| s.cell == cell as i64)
+            .count() as u32,
         position: 0,
         warmup,
         ok: true,
