@@ -6,9 +6,9 @@ use std::fmt;
 
 use iolab_stats::{
     Equivalence, MannWhitney, Ratio, Summary, TTest, a12, holm, mann_kendall, mann_whitney,
-    mean_test_dependent, mean_within_dependent, ratio_of_means, ratio_of_medians, student, summary,
-    tost_log, tost_log_dependent, trials_for_difference, trials_for_equivalence, welch,
-    welch_dependent,
+    ratio_of_means, ratio_of_medians, student, summary, tost_log, tost_log_dependent,
+    trials_for_difference, trials_for_equivalence, trimmed_test_dependent,
+    trimmed_within_dependent, welch, welch_dependent,
 };
 
 pub use matching::{Difference, Source};
@@ -389,8 +389,8 @@ fn measure(
 ) -> CellComparison {
     let (dependent_p, tost_dependent_p) = match within_blocks {
         Some(ratios) => (
-            mean_test_dependent(ratios, CONFIDENCE).map(|t| t.p),
-            mean_within_dependent(ratios, terms.margin.ln_1p()),
+            trimmed_test_dependent(ratios, CONFIDENCE).map(|t| t.p),
+            trimmed_within_dependent(ratios, terms.margin.ln_1p()),
         ),
         None => (
             welch_dependent(base, new, CONFIDENCE).map(|t| t.p),

@@ -36,7 +36,7 @@ pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1
 pub use bootstrap::bca_interval;
 pub use changepoint::changepoints;
 pub use dependent::{
-    mean_test_dependent, mean_within_dependent, tost_log_dependent, welch_dependent,
+    tost_log_dependent, trimmed_test_dependent, trimmed_within_dependent, welch_dependent,
 };
 pub use describe::{cv, mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
