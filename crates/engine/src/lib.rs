@@ -14,6 +14,7 @@ pub mod program;
 pub mod spec;
 pub mod target;
 pub mod trial;
+pub mod witness;
 mod worker;
 
 pub use error::{Error, Kind, Result};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::counters::Counters;
 use crate::histogram::LatencyHistogram;
+pub use crate::witness::Region;
 
 /// Requests of one direction.
 #[derive(Debug, Clone)]
@@ -115,6 +116,8 @@ pub struct Outcome {
     pub clock_drift_ppm: f64,
     /// Kernel counters over the timed span.
     pub counters: Counters,
+    /// The page cache and the file around the timed span.
+    pub region: Region,
     /// Settings in force.
     pub effective: Effective,
 }

@@ -25,6 +25,7 @@ use crate::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramE
 use crate::spec::{CacheState, TrialSpec};
 use crate::target::Target;
 use crate::trial::{empty_tally, prepare_cache};
+use crate::witness::{Region, Witness};
 
 /// Time after which the stop flag is looked at again. The program's end is not waited for in steps: it wakes us.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -104,8 +105,8 @@ pub fn run(
     };
     prepare_cache(&whole, file, stop)?;
     let (mut command, last_words) = prepare(program)?;
-    let device = file.device();
-    let before = Counters::snapshot(device);
+    let mut witness = Witness::new(Some(file), 0, file.size());
+    let before = witness.before();
     let anchor = clock.anchor();
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let start = clock.now();
@@ -122,10 +123,11 @@ pub fn run(
     let drift = clock.drift_ppm(anchor);
     let process_io = process_io_of(watch.running.id());
     let (status, usage) = watch.running.reap()?;
+    let (counters, region) = witness.after(&before);
     let counters = Counters {
         process_io,
         usage,
-        ..Counters::snapshot(device).since(&before)
+        ..counters
     };
     let failure = failed(&seen, status, program).map(|end| {
         Failure::Program(FailedProgram {
@@ -142,6 +144,7 @@ pub fn run(
         },
         elapsed_ns: clock.ns_between(start, seen.at),
         clock_drift_ppm: drift,
+        region,
         ..outcome(counters, failure)
     })
 }
@@ -205,6 +208,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         end_sync_ns: 0,
         clock_drift_ppm: 0.0,
         counters,
+        region: Region::default(),
         effective: Effective {
             note,
             ..Effective::default()

@@ -21,11 +21,13 @@ mod scratch;
 mod signature;
 mod size;
 mod space;
+mod stack;
 
 pub use folder::Folder;
 use lookup::Found;
 pub use mounts::FileSystem;
 use scratch::Scratch;
+pub use stack::Stack;
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,6 +263,11 @@ impl Target {
             TargetKind::BlockDevice => device::number_of(&rustix::fs::fstat(&self.file).ok()?),
             TargetKind::Scratch | TargetKind::File => mounts::device_below(&self.file),
         }
+    }
+
+    /// The block devices below it, down to the disks.
+    pub fn stack(&self) -> Stack {
+        Stack::below(self.device())
     }
 
     /// The file system it lies on; `None` for devices.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 use rustix::fs::{Advice, fadvise};
 use rustix::io::ReadWriteFlags;
@@ -20,10 +21,11 @@ use crate::counters::{Counters, Hardware, NoHardware};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::histogram::new_latency_histogram;
-use crate::outcome::{Ended, Failure, Outcome, Tally};
+use crate::outcome::{Ended, FailedRequest, Failure, Outcome, Tally};
 use crate::perf::Group;
 use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
 use crate::target::{OpenMode, Target};
+use crate::witness::{Region, Witness};
 use crate::worker::{Worker, WorkerOutcome};
 
 /// Size of one request that fills the page cache before a `hot` trial.
@@ -43,7 +45,39 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
     if spec.backend != Backend::Null {
         prepare_cache(spec, target, stop)?;
     }
-    carry_out(spec, Some(target), clock, stop)
+    let mut outcome = carry_out(spec, Some(target), clock, stop)?;
+    if owes_sync(spec, &outcome) {
+        pay_sync(spec, target, &mut outcome);
+    }
+    Ok(outcome)
+}
+
+/// Whether a trial may have left data in the page cache that nobody asked to be made durable.
+fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
+    spec.backend != Backend::Null
+        && spec.cache != CacheState::Direct
+        && spec.sync == SyncPolicy::None
+        && outcome.writes.bytes > 0
+        && matches!(outcome.ended, Ended::Done | Ended::Time)
+}
+
+/// Writes out what is left in the page cache, and notes how long that took. The next trial that writes would have to
+/// wait for it anyway. Data that cannot be written out makes the trial a failed one.
+fn pay_sync(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
+    let began = Instant::now();
+    match rustix::fs::fdatasync(target.file()) {
+        Ok(()) => outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64),
+        Err(errno) => {
+            outcome.errors += 1;
+            outcome.ended = Ended::Failed;
+            outcome.failure = Some(Failure::Request(FailedRequest {
+                syscall: "fdatasync",
+                offset: spec.offset,
+                length: spec.region,
+                errno: errno.raw_os_error(),
+            }));
+        }
+    }
 }
 
 /// Checks a spec against a target, without touching it.
@@ -150,7 +184,7 @@ fn carry_out(
     stop: &AtomicBool,
 ) -> Result<Outcome> {
     let gate = Gate::new();
-    let device = target.and_then(Target::device);
+    let mut witness = Witness::new(target, spec.offset, spec.region);
     thread::scope(|scope| {
         let (ready, setups) = mpsc::channel();
         let mut workers = Vec::with_capacity(spec.threads as usize);
@@ -185,16 +219,16 @@ fn carry_out(
             return Err(error);
         }
         let anchor = clock.anchor();
-        let before = Counters::snapshot(device);
+        let before = witness.before();
         gate.open();
         gate.wait_finished(spec.threads);
-        let counters = Counters::snapshot(device).since(&before);
+        let (counters, region) = witness.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
         gate.release();
         let outcomes = workers
             .into_iter()
             .filter_map(|worker| worker.join().ok().flatten());
-        Ok(merge(outcomes, clock, counters, drift_ppm))
+        Ok(merge(outcomes, clock, (counters, region), drift_ppm))
     })
 }
 
@@ -358,7 +392,7 @@ fn open_mode(spec: &TrialSpec) -> OpenMode {
 fn merge(
     outcomes: impl Iterator<Item = WorkerOutcome>,
     clock: &Clock,
-    counters: Counters,
+    (counters, region): (Counters, Region),
     clock_drift_ppm: f64,
 ) -> Outcome {
     let mut merged = Outcome {
@@ -373,6 +407,7 @@ fn merge(
         end_sync_ns: 0,
         clock_drift_ppm,
         counters,
+        region,
         effective: Default::default(),
     };
     let (mut first_start, mut last_start) = (u64::MAX, 0);

@@ -1,0 +1,280 @@
+//! Which bytes of a file's range were never written: FIEMAP, or SEEK_HOLE where that is missing.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{SeekFrom, seek};
+use rustix::ioctl::opcode;
+
+use super::pieces::{pieces, scaled};
+
+/// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it.
+const PIECES: u64 = 32;
+/// Extents that one call can tell of; what lies behind them in a piece is not looked at.
+const EXTENTS: usize = 64;
+/// Time that one look may take; what it has not come to by then is estimated from what it has.
+const TIME_MAX: Duration = Duration::from_micros(150);
+
+/// What of a range was never written, and reads as zeros without any storage behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extents {
+    /// Bytes of the range that were looked at, evenly spread over it; the other counts are scaled to all of it.
+    pub looked_bytes: u64,
+    /// Bytes in holes; those in unwritten extents are among them where only SEEK_HOLE tells.
+    pub hole_bytes: u64,
+    /// Bytes with space allocated (`fallocate`) but never written; `None` where only SEEK_HOLE tells.
+    pub unwritten_bytes: Option<u64>,
+}
+
+impl Extents {
+    /// Bytes that nothing was ever written to.
+    pub fn empty_bytes(&self) -> u64 {
+        self.hole_bytes
+            .saturating_add(self.unwritten_bytes.unwrap_or(0))
+    }
+}
+
+/// Looks at a range of a regular file; `None` where the file system does not tell.
+pub(crate) fn extents(file: &File, offset: u64, length: u64) -> Option<Extents> {
+    let whole = |seen: Seen| Extents {
+        looked_bytes: seen.looked,
+        hole_bytes: scaled(seen.hole, seen.looked, length),
+        unwritten_bytes: Some(scaled(seen.unwritten, seen.looked, length)),
+    };
+    if let Some(seen) = look(offset, length, |piece| by_fiemap(file, piece)) {
+        return Some(whole(seen));
+    }
+    let seen = look(offset, length, |piece| by_seeking(file, piece))?;
+    Some(Extents {
+        unwritten_bytes: None,
+        ..whole(seen)
+    })
+}
+
+/// Bytes seen in a part of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Seen {
+    looked: u64,
+    hole: u64,
+    unwritten: u64,
+}
+
+fn look(offset: u64, length: u64, mut ask: impl FnMut(Range<u64>) -> Option<Seen>) -> Option<Seen> {
+    let began = Instant::now();
+    let mut sum = Seen::default();
+    for piece in pieces(offset, length, length.div_ceil(PIECES)) {
+        let seen = ask(piece)?;
+        sum.looked += seen.looked;
+        sum.hole += seen.hole;
+        sum.unwritten += seen.unwritten;
+        if began.elapsed() >= TIME_MAX {
+            break;
+        }
+    }
+    Some(sum)
+}
+
+/// `struct fiemap_extent` of linux/fiemap.h.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct FiemapExtent {
+    fe_logical: u64,
+    fe_physical: u64,
+    fe_length: u64,
+    fe_reserved64: [u64; 2],
+    fe_flags: u32,
+    fe_reserved: [u32; 3],
+}
+
+/// The head of `struct fiemap` of linux/fiemap.h, which the extents follow.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct FiemapHead {
+    fm_start: u64,
+    fm_length: u64,
+    fm_flags: u32,
+    fm_mapped_extents: u32,
+    fm_extent_count: u32,
+    fm_reserved: u32,
+}
+
+#[repr(C)]
+struct Fiemap {
+    head: FiemapHead,
+    extents: [FiemapExtent; EXTENTS],
+}
+
+/// FIEMAP_EXTENT_UNWRITTEN: space allocated, but no data.
+const UNWRITTEN: u32 = 0x800;
+
+fn by_fiemap(file: &File, piece: Range<u64>) -> Option<Seen> {
+    let mut map = Fiemap {
+        head: FiemapHead {
+            fm_start: piece.start,
+            fm_length: piece.end - piece.start,
+            fm_extent_count: EXTENTS as u32,
+            ..FiemapHead::default()
+        },
+        extents: [FiemapExtent::default(); EXTENTS],
+    };
+    // FS_IOC_FIEMAP is _IOWR('f', 11, struct fiemap), whose size does not count the extents.
+    const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<FiemapHead>(b'f', 11);
+    // SAFETY: the argument is a fiemap with room for as many extents as it says, laid out as in linux/fiemap.h, and
+    // outlives the call, which writes nothing beyond it.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), REQUEST as _, &raw mut map) };
+    let count = (map.head.fm_mapped_extents as usize).min(EXTENTS);
+    (result == 0).then(|| tally(&piece, &map.extents[..count]))
+}
+
+/// What the extents of a piece, in ascending order, say of it. A full list ends the look at the end of its last one.
+fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen {
+    let within = |at: u64| at.clamp(piece.start, piece.end);
+    let ends = |e: &FiemapExtent| within(e.fe_logical.saturating_add(e.fe_length));
+    let seen_to = match extents.last() {
+        Some(last) if extents.len() == EXTENTS => ends(last),
+        _ => piece.end,
+    };
+    let (mut at, mut hole, mut unwritten) = (piece.start, 0, 0);
+    for extent in extents {
+        let start = within(extent.fe_logical).max(at);
+        let end = ends(extent).max(start);
+        hole += start - at;
+        if extent.fe_flags & UNWRITTEN != 0 {
+            unwritten += end - start;
+        }
+        at = end;
+    }
+    Seen {
+        looked: seen_to.max(at) - piece.start,
+        hole: hole + seen_to.saturating_sub(at),
+        unwritten,
+    }
+}
+
+/// Follows data and holes by lseek(2), as many as one call of FIEMAP could tell of.
+fn by_seeking(file: &File, piece: Range<u64>) -> Option<Seen> {
+    let (mut at, mut hole) = (piece.start, 0);
+    for _ in 0..EXTENTS {
+        if at >= piece.end {
+            break;
+        }
+        let data = match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.clamp(at, piece.end),
+            // No data from here to the end of the file.
+            Err(rustix::io::Errno::NXIO) => piece.end,
+            Err(_) => return None,
+        };
+        hole += data - at;
+        at = data;
+        if data < piece.end {
+            let next = seek(file, SeekFrom::Hole(data)).ok()?;
+            at = next.clamp(data, piece.end);
+        }
+    }
+    Some(Seen {
+        looked: at - piece.start,
+        hole,
+        unwritten: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use proptest::prelude::*;
+    use rustix::fs::{FallocateFlags, fallocate};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn extent(start: u64, length: u64, flags: u32) -> FiemapExtent {
+        FiemapExtent {
+            fe_logical: start,
+            fe_length: length,
+            fe_flags: flags,
+            ..FiemapExtent::default()
+        }
+    }
+
+    #[test]
+    fn the_structures_are_as_large_as_the_kernels() {
+        assert_eq!(size_of::<FiemapExtent>(), 56);
+        assert_eq!(size_of::<FiemapHead>(), 32);
+        assert_eq!(std::mem::offset_of!(Fiemap, extents), 32);
+    }
+
+    #[test]
+    fn extents_are_cut_to_the_piece() {
+        let seen = |extents: &[FiemapExtent]| {
+            let seen = tally(&(100..200), extents);
+            (seen.looked, seen.hole, seen.unwritten)
+        };
+        assert_eq!(seen(&[]), (100, 100, 0));
+        assert_eq!(seen(&[extent(0, 1000, 0)]), (100, 0, 0));
+        assert_eq!(seen(&[extent(0, 1000, UNWRITTEN)]), (100, 0, 100));
+        let some = [
+            extent(90, 20, 0),
+            extent(150, 10, UNWRITTEN),
+            extent(190, 90, 1),
+        ];
+        assert_eq!(seen(&some), (100, 40 + 30, 10));
+        // What lies behind a full list is not known.
+        let full: Vec<_> = (0..EXTENTS as u64).map(|n| extent(100 + n, 1, 0)).collect();
+        assert_eq!(seen(&full), (64, 0, 0));
+    }
+
+    /// A file of 8 MiB: data, a hole, unwritten space where the file system has it, a hole.
+    fn patchy() -> (File, bool) {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        file.set_len(8 * MIB).expect("sized");
+        file.write_all_at(&vec![7; 2 * MIB as usize], 0)
+            .expect("written");
+        let allocated = fallocate(&file, FallocateFlags::empty(), 4 * MIB, 3 * MIB).is_ok();
+        file.sync_all().expect("durable");
+        (file, allocated)
+    }
+
+    #[test]
+    fn holes_and_unwritten_space_are_told_apart() {
+        let (file, allocated) = patchy();
+        let Some(seen) = extents(&file, 0, 8 * MIB).filter(|seen| seen.unwritten_bytes.is_some())
+        else {
+            eprintln!("skipped: this file system knows no FIEMAP");
+            return;
+        };
+        let unwritten = if allocated { 3 * MIB } else { 0 };
+        assert_eq!(seen.looked_bytes, 8 * MIB);
+        assert_eq!(seen.unwritten_bytes, Some(unwritten));
+        assert_eq!(seen.empty_bytes(), 6 * MIB);
+        let inside = extents(&file, MIB, MIB).expect("it worked before");
+        assert_eq!(inside.empty_bytes(), 0);
+    }
+
+    #[test]
+    fn seeking_sees_the_same_empty_bytes() {
+        let (file, _) = patchy();
+        let seen = look(0, 8 * MIB, |piece| by_seeking(&file, piece)).expect("every one seeks");
+        if seen.hole == 0 {
+            eprintln!("skipped: this file system does not tell of holes");
+            return;
+        }
+        assert_eq!((seen.looked, seen.hole), (8 * MIB, 6 * MIB));
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_of_extents_gives_more_than_the_piece(
+            start in 0..1u64 << 40, length in 1..1u64 << 40,
+            list in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..EXTENTS),
+        ) {
+            let list: Vec<_> = list.into_iter().map(|(a, b, flags)| extent(a, b, flags)).collect();
+            let seen = tally(&(start..start + length), &list);
+            prop_assert!(seen.looked <= length);
+            prop_assert!(seen.hole + seen.unwritten <= seen.looked);
+        }
+    }
+}

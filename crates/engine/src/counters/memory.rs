@@ -1,0 +1,304 @@
+//! How much of a file's or device's range the page cache holds: cachestat(2), or mincore(2) where that is missing.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use rustix::mm::{MapFlags, ProtFlags};
+
+use super::pieces::{pieces, scaled};
+
+/// Bytes asked about in one call.
+const PIECE: u64 = 4 << 20;
+/// Time that one look may take; what it has not come to by then is estimated from what it has.
+const TIME_MAX: Duration = Duration::from_micros(150);
+
+/// What the page cache holds of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Residency {
+    /// Bytes of the range that were looked at, evenly spread over it; the other counts are scaled to all of it.
+    pub looked_bytes: u64,
+    /// Bytes in the page cache.
+    pub resident_bytes: u64,
+    /// Bytes in the page cache that must still be written; `None` where only mincore tells.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes being written at the moment; `None` where only mincore tells.
+    pub writeback_bytes: Option<u64>,
+}
+
+impl Residency {
+    /// Bytes that have not reached storage, where that is known.
+    pub fn owed_bytes(&self) -> Option<u64> {
+        Some(self.dirty_bytes?.saturating_add(self.writeback_bytes?))
+    }
+}
+
+/// Looks at a range; `None` where the system does not tell.
+pub(crate) fn residency(file: &File, offset: u64, length: u64) -> Option<Residency> {
+    by_cachestat(file, offset, length).or_else(|| by_mincore(file, offset, length))
+}
+
+/// Pages counted in a part of a range.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pages {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+}
+
+/// Asks about one piece after the other until all are seen or the time is over; `None` when a question fails.
+fn look(
+    offset: u64,
+    length: u64,
+    mut ask: impl FnMut(Range<u64>) -> Option<Pages>,
+) -> Option<Residency> {
+    let page = rustix::param::page_size() as u64;
+    let began = Instant::now();
+    let (mut seen, mut sum) = (0, Pages::default());
+    for piece in pieces(offset, length, PIECE) {
+        let bytes = piece.end - piece.start;
+        let pages = ask(piece)?;
+        seen += bytes;
+        // A range that does not begin and end with pages touches more of them than it is long.
+        sum.cached += (pages.cached * page).min(bytes);
+        sum.dirty += (pages.dirty * page).min(bytes);
+        sum.writeback += (pages.writeback * page).min(bytes);
+        if began.elapsed() >= TIME_MAX {
+            break;
+        }
+    }
+    let whole = |part| scaled(part, seen, length);
+    Some(Residency {
+        looked_bytes: seen,
+        resident_bytes: whole(sum.cached),
+        dirty_bytes: Some(whole(sum.dirty)),
+        writeback_bytes: Some(whole(sum.writeback)),
+    })
+}
+
+/// `struct cachestat_range` of linux/mman.h, since Linux 6.5. A length of 0 would mean "to the end".
+#[repr(C)]
+struct CachestatRange {
+    off: u64,
+    len: u64,
+}
+
+/// `struct cachestat` of linux/mman.h; all counts are pages.
+#[repr(C)]
+#[derive(Default)]
+struct Cachestat {
+    nr_cache: u64,
+    nr_dirty: u64,
+    nr_writeback: u64,
+    nr_evicted: u64,
+    nr_recently_evicted: u64,
+}
+
+/// Number of the system call in the table that all architectures share; the few that count otherwise go without.
+const CACHESTAT: Option<libc::c_long> = if cfg!(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "riscv64",
+    target_arch = "powerpc64",
+    target_arch = "s390x",
+    target_arch = "loongarch64"
+)) {
+    Some(451)
+} else {
+    None
+};
+
+fn by_cachestat(file: &File, offset: u64, length: u64) -> Option<Residency> {
+    let number = CACHESTAT?;
+    look(offset, length, |piece| {
+        let range = CachestatRange {
+            off: piece.start,
+            len: piece.end - piece.start,
+        };
+        let mut counts = Cachestat::default();
+        // SAFETY: number 451 is cachestat(fd, const range *, result *, flags) on the architectures above; both
+        // structures are laid out as in linux/mman.h and outlive the call.
+        let result = unsafe {
+            libc::syscall(
+                number,
+                file.as_raw_fd(),
+                &raw const range,
+                &raw mut counts,
+                0u32,
+            )
+        };
+        (result == 0).then_some(Pages {
+            cached: counts.nr_cache,
+            dirty: counts.nr_dirty,
+            writeback: counts.nr_writeback,
+        })
+    })
+}
+
+/// A range mapped to be asked about, never to be touched.
+struct Mapping {
+    start: *mut libc::c_void,
+    length: usize,
+    /// Byte of the file that `start` stands for.
+    offset: u64,
+}
+
+impl Mapping {
+    fn new(file: &File, offset: u64, length: u64) -> Option<Self> {
+        let page = rustix::param::page_size() as u64;
+        let begin = offset - offset % page;
+        let length = usize::try_from(offset + length - begin).ok()?;
+        // SAFETY: the kernel chooses the address, so that nothing that is in use is mapped over.
+        let start = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                file,
+                begin,
+            )
+        };
+        Some(Self {
+            start: start.ok()?,
+            length,
+            offset: begin,
+        })
+    }
+
+    /// One byte per page of the piece; its lowest bit says whether the page is in memory.
+    fn pages(&self, piece: &Range<u64>, page: u64, into: &mut [u8]) -> Option<usize> {
+        let first = (piece.start - self.offset) / page;
+        let last = (piece.end - self.offset).div_ceil(page);
+        let (skip, length) = ((first * page) as usize, ((last - first) * page) as usize);
+        let count = (last - first) as usize;
+        if count > into.len() || skip >= self.length {
+            return None;
+        }
+        // SAFETY: the range begins on a page of this mapping and ends at most with its last page, and the vector has
+        // room for one byte per page. mincore only looks; the mapping is never read.
+        let result = unsafe {
+            libc::mincore(
+                self.start.byte_add(skip),
+                length.min(self.length - skip),
+                into.as_mut_ptr().cast(),
+            )
+        };
+        (result == 0).then_some(count)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new`, and no reference into it exists.
+        let _ = unsafe { rustix::mm::munmap(self.start, self.length) };
+    }
+}
+
+fn by_mincore(file: &File, offset: u64, length: u64) -> Option<Residency> {
+    // Of a file that is neither ours nor writable the kernel calls every page resident.
+    if length == 0 || !is_told_the_truth(file) {
+        return None;
+    }
+    let page = rustix::param::page_size() as u64;
+    let mapping = Mapping::new(file, offset, length)?;
+    let mut vector = vec![0u8; (PIECE / page) as usize + 2];
+    let seen = look(offset, length, |piece| {
+        let count = mapping.pages(&piece, page, &mut vector)?;
+        Some(Pages {
+            cached: vector[..count].iter().filter(|v| **v & 1 == 1).count() as u64,
+            ..Pages::default()
+        })
+    })?;
+    Some(Residency {
+        dirty_bytes: None,
+        writeback_bytes: None,
+        ..seen
+    })
+}
+
+fn is_told_the_truth(file: &File) -> bool {
+    let is_ours = rustix::fs::fstat(file)
+        .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    is_ours || rustix::fs::access(link, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use rustix::fs::{Advice, fadvise};
+
+    use super::*;
+
+    const SIZE: u64 = 9 << 20;
+
+    /// A file in the page cache, written and synced.
+    fn hot() -> File {
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        file.write_all(&vec![7; SIZE as usize]).expect("written");
+        file.sync_all().expect("durable");
+        file
+    }
+
+    #[test]
+    fn both_ways_see_the_same() {
+        let file = hot();
+        let is_tmpfs = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type == 0x0102_1994);
+        let drop_all = || fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
+        type Way = fn(&File, u64, u64) -> Option<Residency>;
+        let resident = |look: Way| look(&file, 0, SIZE).map(|seen| seen.resident_bytes);
+        let ways: [(&str, Way); 2] = [("cachestat", by_cachestat), ("mincore", by_mincore)];
+        for (name, way) in ways {
+            if resident(way).is_none() {
+                eprintln!("skipped: no {name} here");
+                continue;
+            }
+            let mut buffer = vec![0; SIZE as usize];
+            rustix::io::pread(&file, &mut buffer, 0).expect("read");
+            assert_eq!(resident(way), Some(SIZE), "{name}");
+            // Not on page borders: no more than was asked about.
+            let part = way(&file, 4097, 5000).expect("it works");
+            assert_eq!(
+                (part.looked_bytes, part.resident_bytes),
+                (5000, 5000),
+                "{name}"
+            );
+            if is_tmpfs {
+                eprintln!("skipped: a file in memory cannot be cold");
+                continue;
+            }
+            drop_all();
+            assert_eq!(resident(way), Some(0), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_owed_until_it_is_synced() {
+        let mut file = hot();
+        let owed = |file: &File| by_cachestat(file, 0, 2 * SIZE).and_then(|seen| seen.owed_bytes());
+        match owed(&file) {
+            None => eprintln!("skipped: no cachestat here"),
+            Some(before) => {
+                file.write_all(&vec![8; SIZE as usize]).expect("written");
+                let after = owed(&file).expect("it worked before");
+                file.sync_all().expect("durable");
+                let synced = owed(&file).expect("it worked before");
+                assert!(
+                    after >= before && synced <= after,
+                    "{before} {after} {synced}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_range_has_nothing() {
+        let file = hot();
+        assert_eq!(by_mincore(&file, 0, 0), None);
+        let nothing = residency(&file, 0, 0).map_or(0, |seen| seen.resident_bytes);
+        assert_eq!(nothing, 0);
+    }
+}

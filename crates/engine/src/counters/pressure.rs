@@ -1,0 +1,159 @@
+//! What the machine as a whole went through: tasks that had to wait, CPU time that a hypervisor took, sleep.
+
+use std::fs::read_to_string;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Most CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
+const CPUS_MAX: usize = 8;
+
+/// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pressure {
+    /// Time in which some task of the machine that could run had to wait for a CPU, ns (PSI, `some`).
+    pub cpu_stall_ns: Option<u64>,
+    /// Time in which some task waited for I/O, ns.
+    pub io_stall_ns: Option<u64>,
+    /// Time in which some task waited for memory, ns.
+    pub memory_stall_ns: Option<u64>,
+    /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
+    /// ticks, mostly of 10 ms.
+    pub steal_ns: Option<u64>,
+    /// Time that the machine slept, ns.
+    pub suspended_ns: Option<u64>,
+    /// Greatest frequency among the CPUs looked at, kHz; of the later snapshot.
+    pub cpu_khz: Option<u64>,
+}
+
+impl Pressure {
+    /// Reads everything now.
+    pub(super) fn read() -> Self {
+        let stall =
+            |what: &str| parse_stall(&read_to_string(format!("/proc/pressure/{what}")).ok()?);
+        Self {
+            cpu_stall_ns: stall("cpu"),
+            io_stall_ns: stall("io"),
+            memory_stall_ns: stall("memory"),
+            steal_ns: read_to_string("/proc/stat")
+                .ok()
+                .and_then(|text| parse_steal(&text, rustix::param::clock_ticks_per_second())),
+            suspended_ns: Some(suspended_ns()),
+            cpu_khz: frequency_khz(),
+        }
+    }
+
+    /// What came to pass since `earlier`.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        let less = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_sub(of(earlier)?));
+        Self {
+            cpu_stall_ns: less(|p| p.cpu_stall_ns),
+            io_stall_ns: less(|p| p.io_stall_ns),
+            memory_stall_ns: less(|p| p.memory_stall_ns),
+            steal_ns: less(|p| p.steal_ns),
+            suspended_ns: less(|p| p.suspended_ns),
+            cpu_khz: self.cpu_khz,
+        }
+    }
+}
+
+/// Documentation/accounting/psi.rst of Linux: `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`.
+fn parse_stall(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let total = line
+        .split_whitespace()
+        .find_map(|field| field.strip_prefix("total="))?;
+    total.parse::<u64>().ok()?.checked_mul(1_000)
+}
+
+/// proc_stat(5): the eighth number of the line of all CPUs, in ticks.
+fn parse_steal(text: &str, ticks_per_second: u64) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: u64 = line.split_whitespace().nth(7)?.parse().ok()?;
+    ticks
+        .checked_mul(1_000_000_000)?
+        .checked_div(ticks_per_second)
+}
+
+/// Time that the machine slept since it was started: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+fn suspended_ns() -> u64 {
+    let ns = |id| {
+        let time = clock_gettime(id);
+        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+    };
+    let monotonic = ns(ClockId::Monotonic);
+    u64::try_from(ns(ClockId::Boottime) - monotonic).unwrap_or(0)
+}
+
+/// The greatest frequency that cpufreq tells of up to [`CPUS_MAX`] CPUs.
+fn frequency_khz() -> Option<u64> {
+    let khz = |cpu: usize| -> Option<u64> {
+        let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+        read_to_string(file).ok()?.trim().parse().ok()
+    };
+    // A machine without cpufreq has none on its first CPU either.
+    let first = khz(0)?;
+    (1..CPUS_MAX).map_while(khz).chain([first]).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PSI: &str = "some avg10=1.53 avg60=0.87 avg300=0.73 total=1080279\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+    const STAT: &str =
+        "cpu  74608 2520 24433 1117073 6176 4054 3 50 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1 2\n";
+
+    #[test]
+    fn stalls_are_read_as_linux_prints_them() {
+        assert_eq!(parse_stall(PSI), Some(1_080_279_000));
+        assert_eq!(parse_stall("full avg10=0.00 total=7\n"), None);
+        assert_eq!(parse_stall("some avg10=0.00 total=x\n"), None);
+    }
+
+    #[test]
+    fn steal_is_the_eighth_number_of_all_cpus() {
+        assert_eq!(parse_steal(STAT, 100), Some(500_000_000));
+        assert_eq!(parse_steal(STAT, 0), None);
+        // A kernel that does not know of it.
+        assert_eq!(parse_steal("cpu  1 2 3 4 5 6 7\n", 100), None);
+    }
+
+    #[test]
+    fn a_difference_needs_both_sides() {
+        let later = Pressure {
+            cpu_stall_ns: Some(9),
+            io_stall_ns: Some(2),
+            cpu_khz: Some(5),
+            ..Pressure::default()
+        };
+        let earlier = Pressure {
+            cpu_stall_ns: Some(4),
+            cpu_khz: Some(3),
+            ..Pressure::default()
+        };
+        let spent = later.since(&earlier);
+        assert_eq!((spent.cpu_stall_ns, spent.io_stall_ns), (Some(5), None));
+        assert_eq!(spent.cpu_khz, Some(5));
+    }
+
+    #[test]
+    fn a_machine_that_runs_this_does_not_sleep() {
+        let before = Pressure::read();
+        let spent = Pressure::read().since(&before);
+        assert!(
+            spent.suspended_ns.is_some_and(|ns| ns < 1_000_000),
+            "{spent:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}", total: u64, ticks: u64) {
+            let _ = (parse_stall(&text), parse_steal(&text, 100));
+            let _ = parse_stall(&format!("some total={total}"));
+            let _ = parse_steal(&format!("cpu  0 0 0 0 0 0 0 {total}"), ticks);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The process's own account: its I/O and its resource use.
+
+/// `/proc/self/io`: bytes and calls of the whole process, all threads together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessIo {
+    /// Bytes that read calls returned, from wherever they came.
+    pub rchar: u64,
+    /// Bytes handed to write calls.
+    pub wchar: u64,
+    /// Read system calls.
+    pub syscr: u64,
+    /// Write system calls.
+    pub syscw: u64,
+    /// Bytes fetched from storage.
+    pub read_bytes: u64,
+    /// Bytes sent to storage, or dirtied in the page cache to be sent later.
+    pub write_bytes: u64,
+}
+
+/// `getrusage(RUSAGE_SELF)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResourceUse {
+    /// CPU time in user mode, ns.
+    pub user_ns: u64,
+    /// CPU time in the kernel, ns.
+    pub system_ns: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Times a thread gave the CPU up, mostly to wait.
+    pub voluntary_switches: u64,
+    /// Times a thread was preempted.
+    pub involuntary_switches: u64,
+}
+
+impl ProcessIo {
+    /// What happened since `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            rchar: self.rchar.saturating_sub(earlier.rchar),
+            wchar: self.wchar.saturating_sub(earlier.wchar),
+            syscr: self.syscr.saturating_sub(earlier.syscr),
+            syscw: self.syscw.saturating_sub(earlier.syscw),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+        }
+    }
+}
+
+impl ResourceUse {
+    /// What was used since `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        let less = |now: u64, then: u64| now.saturating_sub(then);
+        Self {
+            user_ns: less(self.user_ns, earlier.user_ns),
+            system_ns: less(self.system_ns, earlier.system_ns),
+            minor_faults: less(self.minor_faults, earlier.minor_faults),
+            major_faults: less(self.major_faults, earlier.major_faults),
+            voluntary_switches: less(self.voluntary_switches, earlier.voluntary_switches),
+            involuntary_switches: less(self.involuntary_switches, earlier.involuntary_switches),
+        }
+    }
+}
+
+pub(super) fn read_process_io() -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)
+}
+
+/// The account of another process, which may have ended already as long as nobody has taken note of its end.
+pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
+}
+
+/// proc(5), `/proc/pid/io`.
+fn parse_process_io(text: &str) -> Option<ProcessIo> {
+    let field = |name: &str| {
+        text.lines().find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(':')?
+                .trim()
+                .parse()
+                .ok()
+        })
+    };
+    Some(ProcessIo {
+        rchar: field("rchar")?,
+        wchar: field("wchar")?,
+        syscr: field("syscr")?,
+        syscw: field("syscw")?,
+        read_bytes: field("read_bytes")?,
+        write_bytes: field("write_bytes")?,
+    })
+}
+
+pub(super) fn read_usage() -> ResourceUse {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a writable rusage, and all-zero bytes are a valid one even if the call failed.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    resource_use(&usage)
+}
+
+/// What the kernel says that a process used.
+pub(crate) fn resource_use(usage: &libc::rusage) -> ResourceUse {
+    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    ResourceUse {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_account_is_read_as_linux_prints_it() {
+        let io = "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\nread_bytes: 4096\nwrite_bytes: 323932160\ncancelled_write_bytes: 0\n";
+        let io = parse_process_io(io).expect("complete");
+        assert_eq!(
+            (io.rchar, io.read_bytes, io.write_bytes),
+            (323_934_931, 4096, 323_932_160)
+        );
+        assert_eq!(parse_process_io("rchar: 1\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}") {
+            prop_assert_eq!(parse_process_io(&text), None);
+        }
+    }
+}

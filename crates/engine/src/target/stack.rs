@@ -1,0 +1,236 @@
+//! What a device lies on: its disk, the devices below dm and md, the file behind a loop device; down to the bottom.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::mounts;
+
+/// Device numbers, MAJOR and MINOR.
+type Number = (u32, u32);
+
+/// Most devices that are followed: more than any sane stack has.
+const DEVICES_MAX: usize = 256;
+
+/// The block devices that a target's bytes pass through.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stack {
+    /// MAJOR and MINOR of the one it lies on.
+    pub device: Option<(u32, u32)>,
+    /// The disks at the bottom, in ascending order; none of them, when its bytes end in memory. `None` where the
+    /// device is the bottom itself, or what lies below it cannot be told.
+    pub bottom: Option<Vec<(u32, u32)>>,
+    /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
+    pub in_file: bool,
+}
+
+impl Stack {
+    /// Follows a device down.
+    pub(super) fn below(device: Option<Number>) -> Self {
+        Self::below_in(Path::new("/sys"), device)
+    }
+
+    fn below_in(sys: &Path, device: Option<Number>) -> Self {
+        let Some(number) = device else {
+            return Self::default();
+        };
+        let mut walk = Walk {
+            sys,
+            seen: BTreeSet::new(),
+            bottom: BTreeSet::new(),
+            in_file: false,
+        };
+        let known = walk.down(number).is_some();
+        let is_bottom = walk.bottom.iter().eq([&number]);
+        Self {
+            device,
+            bottom: (known && !is_bottom).then(|| walk.bottom.into_iter().collect()),
+            in_file: walk.in_file,
+        }
+    }
+}
+
+struct Walk<'a> {
+    sys: &'a Path,
+    seen: BTreeSet<Number>,
+    bottom: BTreeSet<Number>,
+    in_file: bool,
+}
+
+impl Walk<'_> {
+    /// Notes the disks below a device; `None` when they cannot be told.
+    fn down(&mut self, number: Number) -> Option<()> {
+        if self.seen.len() >= DEVICES_MAX {
+            return None;
+        }
+        if !self.seen.insert(number) {
+            return Some(());
+        }
+        let link = self
+            .sys
+            .join(format!("dev/block/{}:{}", number.0, number.1));
+        let folder = std::fs::canonicalize(link).ok()?;
+        if folder.join("partition").exists() {
+            return self.down(number_in(folder.parent()?)?);
+        }
+        let below = members(&folder.join("slaves"))?;
+        if let Some(file) = backing_file(&folder) {
+            self.in_file = true;
+            return self.file(&file);
+        }
+        if below.is_empty() {
+            self.bottom.insert(number);
+        }
+        below.into_iter().try_for_each(|number| self.down(number))
+    }
+
+    /// Goes on with the device that a file lies on; a file in memory lies on none.
+    fn file(&mut self, path: &Path) -> Option<()> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        if rustix::fs::fstatfs(&file).is_ok_and(|stat| mounts::is_memory_fs(&stat)) {
+            return Some(());
+        }
+        let block = rustix::fs::fstat(&file)
+            .ok()
+            .and_then(|stat| super::device::number_of(&stat));
+        self.down(block.or_else(|| mounts::device_below(&file))?)
+    }
+}
+
+/// Numbers of the devices that a folder has links to; none where there is no such folder.
+fn members(folder: &Path) -> Option<Vec<Number>> {
+    match std::fs::read_dir(folder) {
+        Ok(entries) => entries
+            .map(|entry| number_in(&entry.ok()?.path()))
+            .collect(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(Vec::new()),
+        Err(_) => None,
+    }
+}
+
+fn number_in(folder: &Path) -> Option<Number> {
+    let text = std::fs::read_to_string(folder.join("dev")).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// What a loop device is backed by; there only while it is set up.
+fn backing_file(folder: &Path) -> Option<PathBuf> {
+    let mut bytes = std::fs::read(folder.join("loop/backing_file")).ok()?;
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A made-up kernel: sdq with partition sdq1, sdr, and whatever a test puts upon them.
+    struct Fake(tempfile::TempDir);
+
+    impl Fake {
+        fn new() -> Self {
+            let fake = Self(tempfile::tempdir().expect("a folder"));
+            fake.device("sdq", (259, 900));
+            fake.device("sdq/sdq1", (259, 901));
+            fs::write(fake.folder("sdq/sdq1").join("partition"), "1\n").expect("written");
+            fake.device("sdr", (259, 910));
+            fake
+        }
+
+        fn folder(&self, device: &str) -> PathBuf {
+            self.0.path().join("devices").join(device)
+        }
+
+        fn device(&self, name: &str, (major, minor): Number) {
+            let folder = self.folder(name);
+            fs::create_dir_all(folder.join("slaves")).expect("created");
+            fs::write(folder.join("dev"), format!("{major}:{minor}\n")).expect("written");
+            let links = self.0.path().join("dev/block");
+            fs::create_dir_all(&links).expect("created");
+            symlink(&folder, links.join(format!("{major}:{minor}"))).expect("linked");
+        }
+
+        fn put_upon(&self, upper: &str, lower: &str) {
+            let name = Path::new(lower).file_name().expect("a name");
+            let link = self.folder(upper).join("slaves").join(name);
+            symlink(self.folder(lower), link).expect("linked");
+        }
+
+        fn stack(&self, device: Number) -> Stack {
+            Stack::below_in(self.0.path(), Some(device))
+        }
+    }
+
+    #[test]
+    fn a_disk_is_its_own_bottom() {
+        let stack = Fake::new().stack((259, 900));
+        // The folder is gone with the fake, and nothing can be told.
+        assert_eq!(stack.bottom, None);
+        let fake = Fake::new();
+        let stack = fake.stack((259, 900));
+        assert_eq!((stack.device, stack.bottom), (Some((259, 900)), None));
+        assert_eq!(Stack::below(None), Stack::default());
+    }
+
+    #[test]
+    fn a_partition_lies_on_its_disk() {
+        let stack = Fake::new();
+        let stack = stack.stack((259, 901));
+        assert_eq!(stack.bottom, Some(vec![(259, 900)]));
+    }
+
+    #[test]
+    fn mapped_devices_are_followed_to_all_their_disks() {
+        let fake = Fake::new();
+        fake.device("md9", (9, 9));
+        fake.device("dm-7", (253, 7));
+        fake.put_upon("md9", "sdq/sdq1");
+        fake.put_upon("md9", "sdr");
+        fake.put_upon("dm-7", "md9");
+        // A circle must not hang the walk.
+        fake.put_upon("md9", "dm-7");
+        let stack = fake.stack((253, 7));
+        assert_eq!(stack.bottom, Some(vec![(259, 900), (259, 910)]));
+        assert!(!stack.in_file);
+    }
+
+    #[test]
+    fn a_loop_device_leads_to_the_disk_of_its_file() {
+        let fake = Fake::new();
+        fake.device("loop3", (7, 3));
+        let folder = fake.folder("loop3").join("loop");
+        fs::create_dir_all(&folder).expect("created");
+        let mut file = fake.0.path().join("a file");
+        fs::write(&file, "x").expect("written");
+        let back = |path: &Path| {
+            let line = format!("{}\n", path.display());
+            fs::write(folder.join("backing_file"), line).expect("written");
+        };
+        back(&file);
+        // Whatever disk it lies on is none of this made-up kernel.
+        let stack = fake.stack((7, 3));
+        assert!(stack.in_file);
+        file.set_extension("gone");
+        back(&file);
+        let stack = fake.stack((7, 3));
+        assert_eq!((stack.in_file, stack.bottom), (true, None));
+        let Ok(memory) = tempfile::NamedTempFile::new_in("/dev/shm") else {
+            eprintln!("skipped: no file can be made in /dev/shm");
+            return;
+        };
+        if rustix::fs::fstatfs(memory.as_file()).is_ok_and(|stat| mounts::is_memory_fs(&stat)) {
+            back(memory.path());
+            assert_eq!(fake.stack((7, 3)).bottom, Some(Vec::new()));
+        }
+    }
+}
