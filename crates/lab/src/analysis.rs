@@ -145,6 +145,7 @@ pub fn name(verdict: ServedBy) -> &'static str {
         ServedBy::Device => "device",
         ServedBy::PageCache => "page-cache",
         ServedBy::Mixed => "mixed",
+        ServedBy::Hole => "hole",
         ServedBy::NotStorage => "not-storage",
         ServedBy::Unknown => "unknown",
     }
@@ -468,10 +469,11 @@ fn latency(trials: &[&Sample]) -> Option<Latency> {
 }
 
 fn served(trials: &[&Sample]) -> Option<Served> {
-    const ORDER: [ServedBy; 5] = [
+    const ORDER: [ServedBy; 6] = [
         ServedBy::Device,
         ServedBy::PageCache,
         ServedBy::Mixed,
+        ServedBy::Hole,
         ServedBy::NotStorage,
         ServedBy::Unknown,
     ];

@@ -1,14 +1,19 @@
 //! What a run file holds, as plain values: the common ground of the writer (runner), the
 //! reader (analysis) and everything that prints.
 
+mod counts;
+
+pub use counts::Count;
 pub use iolab_engine::counters::{
-    Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, ProcessIo, ResourceUse,
+    Bottom, Counters, DeviceStat, Extents, Hardware, HardwareEvents, NoHardware, Pressure,
+    ProcessIo, Residency, ResourceUse,
 };
+pub use iolab_engine::outcome::Region;
 
 use serde_json::Value;
 
 /// Schema version this build writes; a file with a greater one is refused.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +129,8 @@ pub enum ServedBy {
     PageCache,
     /// Partly the device; see the fraction.
     Mixed,
+    /// Nothing: the bytes lie in holes or unwritten extents, which read as zeros.
+    Hole,
     /// A character device, a file system in memory, or no I/O at all.
     NotStorage,
     /// The evidence does not tell; see the reason.
@@ -214,6 +221,8 @@ pub struct Sample {
     pub seed: u64,
     /// What the kernel counted over the timed span.
     pub counters: Counters,
+    /// The page cache and the file around the timed span.
+    pub region: Region,
     /// Settings in force, where they can differ from those asked (`fixed_file,fixed_buffers,...; note`).
     pub effective: String,
     /// Where the bytes came from.
@@ -297,43 +306,6 @@ impl Sample {
     /// CPU time, user and system together, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.counters.usage.user_ns + self.counters.usage.system_ns
-    }
-
-    /// Everything the kernel counted, named as run files and exports name it; what the system does not offer is `None`.
-    pub fn counts(&self) -> [(&'static str, Option<u64>); 24] {
-        let Counters {
-            usage,
-            process_io: process,
-            device,
-            hardware,
-        } = self.counters;
-        let events = hardware.events();
-        [
-            ("user_ns", Some(usage.user_ns)),
-            ("system_ns", Some(usage.system_ns)),
-            ("minor_faults", Some(usage.minor_faults)),
-            ("major_faults", Some(usage.major_faults)),
-            ("voluntary_switches", Some(usage.voluntary_switches)),
-            ("involuntary_switches", Some(usage.involuntary_switches)),
-            ("process_rchar_bytes", process.map(|p| p.rchar)),
-            ("process_wchar_bytes", process.map(|p| p.wchar)),
-            ("process_read_calls", process.map(|p| p.syscr)),
-            ("process_write_calls", process.map(|p| p.syscw)),
-            ("process_read_bytes", process.map(|p| p.read_bytes)),
-            ("process_write_bytes", process.map(|p| p.write_bytes)),
-            ("device_read_ios", device.map(|d| d.read_ios)),
-            ("device_read_merges", device.map(|d| d.read_merges)),
-            ("device_read_bytes", device.map(|d| d.read_bytes)),
-            ("device_write_ios", device.map(|d| d.write_ios)),
-            ("device_write_merges", device.map(|d| d.write_merges)),
-            ("device_write_bytes", device.map(|d| d.write_bytes)),
-            ("device_flush_ios", device.map(|d| d.flush_ios)),
-            ("device_busy_ms", device.map(|d| d.busy_ms)),
-            ("cycles", events.cycles),
-            ("instructions", events.instructions),
-            ("llc_misses", events.llc_misses),
-            ("dtlb_misses", events.dtlb_misses),
-        ]
     }
 
     /// Median service time, ns; of the direction with more requests when both occur.

@@ -4,6 +4,7 @@
 //! whatever the reason, everything is brought into the one plain file. A process that is killed
 //! leaves `FILE-wal` beside it; both together are complete, and reading them is enough.
 
+mod counts;
 mod fault;
 mod latency;
 mod names;

@@ -44,7 +44,7 @@ mod tests {
         let starts: Vec<u64> = pieces(100, 80, 10).map(|piece| piece.start).collect();
         assert_eq!(starts, [100, 140, 120, 160, 110, 150, 130, 170]);
         assert_eq!(pieces(0, 0, 10).count(), 0);
-        assert!(pieces(7, 3, 10).eq([7..10]));
+        assert!(pieces(7, 3, 10).eq(std::iter::once(7..10)));
     }
 
     #[test]

@@ -10,10 +10,11 @@ const STATUSES: [RunStatus; 4] = [
     RunStatus::Failed,
 ];
 
-const SERVED_BY: [ServedBy; 5] = [
+const SERVED_BY: [ServedBy; 6] = [
     ServedBy::Device,
     ServedBy::PageCache,
     ServedBy::Mixed,
+    ServedBy::Hole,
     ServedBy::NotStorage,
     ServedBy::Unknown,
 ];

@@ -9,12 +9,12 @@ use iolab_engine::{Error, Result};
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, Row};
 
+use super::counts;
 use super::fault::{damaged, fault};
 use super::names;
 use crate::experiment::RESPONSES;
 use crate::record::{
-    Cell, Counters, DeviceStat, Direction, Event, ExperimentRecord, Hardware, HardwareEvents,
-    LatencySummary, ProcessIo, ResourceUse, Run, RunRecord, Sample, Verdict,
+    Cell, Direction, Event, ExperimentRecord, LatencySummary, Run, RunRecord, Sample, Verdict,
 };
 
 /// Most samples that are read: what the greatest plan would give, and more than memory likes.
@@ -110,7 +110,7 @@ impl Tables<'_> {
 }
 
 /// One row, by the names of its columns.
-struct Fields<'a, 'r> {
+pub(super) struct Fields<'a, 'r> {
     row: &'a Row<'r>,
     table: &'static str,
     path: &'a Path,
@@ -126,7 +126,7 @@ impl Fields<'_, '_> {
     }
 
     /// The value in a column cannot be.
-    fn wrong(&self, column: &str) -> Error {
+    pub(super) fn wrong(&self, column: &str) -> Error {
         let value = match self.row.get_ref(column) {
             Ok(ValueRef::Null) => "missing".to_owned(),
             Ok(ValueRef::Integer(number)) => number.to_string(),
@@ -145,7 +145,7 @@ impl Fields<'_, '_> {
     }
 
     /// A column that came with schema version `since`; older files have no value for it.
-    fn added<T: FromSql>(&self, since: i64, column: &str) -> Result<Option<T>> {
+    pub(super) fn added<T: FromSql>(&self, since: i64, column: &str) -> Result<Option<T>> {
         if self.version < since {
             return Ok(None);
         }
@@ -156,7 +156,7 @@ impl Fields<'_, '_> {
         self.get(column)
     }
 
-    fn int<T: TryFrom<i64>>(&self, column: &str) -> Result<T> {
+    pub(super) fn int<T: TryFrom<i64>>(&self, column: &str) -> Result<T> {
         let value: i64 = self.get(column)?;
         T::try_from(value).map_err(|_| self.wrong(column))
     }
@@ -169,8 +169,13 @@ impl Fields<'_, '_> {
         Ok(value)
     }
 
-    fn optional_int(&self, column: &str) -> Result<Option<u64>> {
-        let value: Option<i64> = self.get(column)?;
+    pub(super) fn optional_int(&self, column: &str) -> Result<Option<u64>> {
+        self.added_int(0, column)
+    }
+
+    /// A number in a column that came with schema version `since`.
+    pub(super) fn added_int(&self, since: i64, column: &str) -> Result<Option<u64>> {
+        let value: Option<i64> = self.added(since, column)?;
         value
             .map(u64::try_from)
             .transpose()
@@ -183,7 +188,7 @@ impl Fields<'_, '_> {
         Ok(value.unwrap_or(f64::NAN))
     }
 
-    fn flag(&self, column: &str) -> Result<bool> {
+    pub(super) fn flag(&self, column: &str) -> Result<bool> {
         match self.get(column)? {
             0 => Ok(false),
             1 => Ok(true),
@@ -314,77 +319,11 @@ fn sample(row: &Fields<'_, '_>) -> Result<Sample> {
         wall_ns: row.int("wall_ns")?,
         clock_drift_ppm: row.real_or_nan("clock_drift_ppm")?,
         seed: row.int("seed")?,
-        counters: counters(row)?,
+        counters: counts::counters(row)?,
+        region: counts::region(row)?,
         effective: row.text("effective")?,
         verdict: verdict(row)?,
     })
-}
-
-/// An account is there as a whole or not at all.
-fn counters(row: &Fields<'_, '_>) -> Result<Counters> {
-    let process_io = match row.optional_int("process_read_bytes")? {
-        None => None,
-        Some(read_bytes) => Some(ProcessIo {
-            rchar: row.int("process_rchar_bytes")?,
-            wchar: row.int("process_wchar_bytes")?,
-            syscr: row.int("process_read_calls")?,
-            syscw: row.int("process_write_calls")?,
-            read_bytes,
-            write_bytes: row.int("process_write_bytes")?,
-        }),
-    };
-    let device = match row.optional_int("device_read_ios")? {
-        None => None,
-        Some(read_ios) => Some(DeviceStat {
-            read_ios,
-            read_merges: row.int("device_read_merges")?,
-            read_bytes: row.int("device_read_bytes")?,
-            write_ios: row.int("device_write_ios")?,
-            write_merges: row.int("device_write_merges")?,
-            write_bytes: row.int("device_write_bytes")?,
-            flush_ios: row.int("device_flush_ios")?,
-            busy_ms: row.int("device_busy_ms")?,
-        }),
-    };
-    Ok(Counters {
-        process_io,
-        device,
-        hardware: hardware(row)?,
-        usage: ResourceUse {
-            user_ns: row.int("user_ns")?,
-            system_ns: row.int("system_ns")?,
-            minor_faults: row.int("minor_faults")?,
-            major_faults: row.int("major_faults")?,
-            voluntary_switches: row.int("voluntary_switches")?,
-            involuntary_switches: row.int("involuntary_switches")?,
-        },
-    })
-}
-
-fn hardware(row: &Fields<'_, '_>) -> Result<Hardware> {
-    let event = |column: &str| -> Result<Option<u64>> {
-        let value: Option<i64> = row.added(2, column)?;
-        value
-            .map(u64::try_from)
-            .transpose()
-            .map_err(|_| row.wrong(column))
-    };
-    let events = HardwareEvents {
-        cycles: event("cycles")?,
-        instructions: event("instructions")?,
-        llc_misses: event("llc_misses")?,
-        dtlb_misses: event("dtlb_misses")?,
-    };
-    if events != HardwareEvents::default() {
-        return Ok(Hardware::Counted(events));
-    }
-    match row.added::<String>(2, "hardware_missing")? {
-        None => Ok(Hardware::default()),
-        Some(reason) => reason
-            .parse()
-            .map(Hardware::Missing)
-            .map_err(|_| row.wrong("hardware_missing")),
-    }
 }
 
 fn verdict(row: &Fields<'_, '_>) -> Result<Verdict> {

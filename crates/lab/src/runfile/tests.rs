@@ -6,8 +6,8 @@ use iolab_engine::histogram::new_latency_histogram;
 use proptest::prelude::*;
 
 use crate::record::{
-    Counters, DeviceStat, Direction, Hardware, HardwareEvents, LatencySummary, NoHardware,
-    ProcessIo, ResourceUse, ServedBy, Verdict,
+    Bottom, Counters, DeviceStat, Direction, Extents, Hardware, HardwareEvents, LatencySummary,
+    NoHardware, Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, Verdict,
 };
 
 const BEGAN: &str = "2025-11-21T10:00:00Z";
@@ -76,6 +76,12 @@ fn sample_row(cell: i64, block: u32) -> Sample {
         p999_ns: from + 4,
         max_ns: from + 5,
     };
+    let residency = |from: u64| Residency {
+        looked_bytes: from,
+        resident_bytes: from + 1,
+        dirty_bytes: Some(from + 2),
+        writeback_bytes: Some(from + 3),
+    };
     Sample {
         id: 0,
         cell,
@@ -139,6 +145,38 @@ fn sample_row(cell: i64, block: u32) -> Sample {
                 llc_misses: None,
                 dtlb_misses: Some(7004),
             }),
+            bottom: Some(Bottom {
+                stat: DeviceStat {
+                    read_ios: 8001,
+                    read_merges: 8002,
+                    read_bytes: 8003,
+                    write_ios: 8004,
+                    write_merges: 8005,
+                    write_bytes: 8006,
+                    flush_ios: 8007,
+                    busy_ms: 8008,
+                },
+                in_file: true,
+            }),
+            pressure: Pressure {
+                cpu_stall_ns: Some(9001),
+                io_stall_ns: Some(9002),
+                memory_stall_ns: None,
+                steal_ns: Some(9004),
+                suspended_ns: Some(9005),
+                cpu_khz: Some(9006),
+            },
+        },
+        region: Region {
+            before: Some(residency(10_001)),
+            after: Some(residency(10_011)),
+            extents: Some(Extents {
+                looked_bytes: 10_021,
+                hole_bytes: 10_022,
+                unwritten_bytes: Some(10_023),
+            }),
+            owed_sync_ns: Some(10_031),
+            evidence_ns: 10_032,
         },
         effective: "fixed_file; no ring".to_owned(),
         verdict: Verdict {
@@ -157,6 +195,7 @@ fn bare_sample(cell: i64, block: u32) -> Sample {
         failure: Some("pwrite of 4096 bytes at offset 0 failed".to_owned()),
         ended: "failed".to_owned(),
         counters: Counters::default(),
+        region: Region::default(),
         verdict: Verdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
@@ -526,29 +565,90 @@ fn what_is_no_run_file_is_told() {
     expect(&older, "schema version 0");
 }
 
-#[test]
-fn a_file_of_the_first_schema_is_read_but_not_gone_on_with() {
-    let bench = Bench::new();
-    let path = bench.finished("first");
-    let before = read(&path).unwrap();
-    let hardware = ["cycles", "instructions", "llc_misses", "dtlb_misses"];
-    for column in hardware.into_iter().chain(["hardware_missing"]) {
-        alter(&path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
+/// What each schema version brought to the table of samples.
+const ADDED: [(i64, &[&str]); 2] = [
+    (
+        2,
+        &[
+            "cycles",
+            "instructions",
+            "llc_misses",
+            "dtlb_misses",
+            "hardware_missing",
+        ],
+    ),
+    (
+        3,
+        &[
+            "bottom_read_ios",
+            "bottom_read_merges",
+            "bottom_read_bytes",
+            "bottom_write_ios",
+            "bottom_write_merges",
+            "bottom_write_bytes",
+            "bottom_flush_ios",
+            "bottom_busy_ms",
+            "bottom_in_file",
+            "cpu_stall_ns",
+            "io_stall_ns",
+            "memory_stall_ns",
+            "steal_ns",
+            "suspended_ns",
+            "cpu_khz",
+            "cache_before_looked_bytes",
+            "cache_before_bytes",
+            "cache_before_dirty_bytes",
+            "cache_before_writeback_bytes",
+            "cache_after_looked_bytes",
+            "cache_after_bytes",
+            "cache_after_dirty_bytes",
+            "cache_after_writeback_bytes",
+            "extents_looked_bytes",
+            "hole_bytes",
+            "unwritten_bytes",
+            "owed_sync_ns",
+            "evidence_ns",
+        ],
+    ),
+];
+
+/// Takes away what later schema versions brought.
+fn make_older(path: &Path, version: i64) {
+    let later = ADDED.into_iter().filter(|(since, _)| *since > version);
+    for column in later.flat_map(|(_, columns)| columns) {
+        alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
     }
-    alter(&path, "ALTER TABLE cell DROP COLUMN command");
-    let error = read(&path).unwrap_err();
-    assert!(error.message().contains("no column"), "{error}");
-    alter(&path, "PRAGMA user_version = 1");
-    let read_back = read(&path).unwrap();
-    assert_eq!(read_back.samples[0].reads, before.samples[0].reads);
-    assert_eq!(
-        read_back.samples[0].counters.hardware,
-        Hardware::Missing(NoHardware::NotAsked)
-    );
-    assert_eq!(read_back.cells[0].command, None);
-    let error = RunFile::open_resume(&path).unwrap_err();
-    assert_eq!(error.kind(), Kind::Refused);
-    assert!(error.message().contains("older iolab"), "{error}");
+    if version < 2 {
+        alter(path, "ALTER TABLE cell DROP COLUMN command");
+    }
+}
+
+#[test]
+fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
+    let bench = Bench::new();
+    for version in [1, 2] {
+        let path = bench.finished(&format!("of version {version}"));
+        let before = read(&path).unwrap();
+        make_older(&path, version);
+        let error = read(&path).unwrap_err();
+        assert!(error.message().contains("no column"), "{error}");
+        alter(&path, &format!("PRAGMA user_version = {version}"));
+        let (was, is) = (&before.samples[0], &read(&path).unwrap().samples[0]);
+        assert_eq!(
+            (&is.reads, is.counters.usage),
+            (&was.reads, was.counters.usage)
+        );
+        assert_eq!(is.counters.device, was.counters.device);
+        assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
+        let hardware = match version {
+            1 => Hardware::Missing(NoHardware::NotAsked),
+            _ => was.counters.hardware,
+        };
+        assert_eq!(is.counters.hardware, hardware);
+        let error = RunFile::open_resume(&path).unwrap_err();
+        assert_eq!(error.kind(), Kind::Refused);
+        assert!(error.message().contains("older iolab"), "{error}");
+    }
 }
 
 #[test]

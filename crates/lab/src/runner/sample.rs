@@ -67,6 +67,7 @@ pub(super) fn sample(
         clock_drift_ppm: outcome.clock_drift_ppm,
         seed: spec.seed,
         counters: *counters,
+        region: outcome.region,
         effective: effective(outcome),
         verdict,
     }

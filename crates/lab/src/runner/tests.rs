@@ -91,6 +91,7 @@ fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         end_sync_ns: 0,
         clock_drift_ppm: 0.0,
         counters: Counters::default(),
+        region: Default::default(),
         effective: Effective::default(),
     }
 }

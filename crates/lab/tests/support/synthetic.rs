@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test crate uses its share")]
 
 use iolab_lab::record::{
-    Cell, Counters, DeviceStat, Direction, ExperimentRecord, LatencySummary, ProcessIo,
+    Cell, Counters, DeviceStat, Direction, ExperimentRecord, LatencySummary, ProcessIo, Region,
     ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, Verdict,
 };
 use iolab_lab::units::{format_size, parse_size};
@@ -170,6 +170,7 @@ pub(crate) fn add_trial(
             }),
             ..Counters::default()
         },
+        region: Region::default(),
         effective: String::new(),
         verdict: Verdict {
             served_by: ServedBy::Device,
@@ -186,7 +187,7 @@ pub(crate) fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, re
     let fraction = match served_by {
         ServedBy::Device => Some(1.0),
         ServedBy::Mixed => Some(0.37),
-        ServedBy::PageCache | ServedBy::NotStorage => Some(0.0),
+        ServedBy::PageCache | ServedBy::Hole | ServedBy::NotStorage => Some(0.0),
         ServedBy::Unknown => None,
     };
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
