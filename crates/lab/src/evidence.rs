@@ -7,24 +7,34 @@
 //!    storage, over the bytes read. Without that account, the device's own count.
 //! 3. Direct writes: `write_bytes` of the process's account, over the bytes written; when the device is known, what
 //!    it counted must agree.
-//! 4. Buffered writes: only the device's count tells, since the account counts the dirtying of the page cache. What
-//!    is written back after the timed span did not reach the device in it.
+//! 4. Buffered writes: the device's count, since the account counts the dirtying of the page cache; but no more than
+//!    was dirtied less what is still dirty or being written at the end, so that others' bytes are not taken for ours.
+//!    What is written back after the timed span did not reach the device in it.
 //! 5. Reads and writes mixed: the sum of both over the sum of the bytes.
 //!
 //! A share of at least 95 % is `device`, of at most 5 % `page-cache`, anything between is `mixed`. Direct I/O knows
 //! no page cache: a low share is `unknown` there, with what may be behind it. Read-ahead can fetch more than was
-//! read; a share is cut at 1.
+//! read; a share is cut at 1. Two things overrule that:
+//!
+//! - Reads of a region of which at least 95 % are holes or unwritten extents are `hole`, unless the device carried
+//!   95 % of the bytes all the same (the part that was read is the part that has data).
+//! - Where the disks below a stacked device carried less than 0.9 of what the device did, their share counts:
+//!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
 
 use iolab_engine::counters::Counters;
 
-use crate::record::{ServedBy, Verdict};
+use crate::record::{Region, Residency, ServedBy, Verdict};
 
 /// Share from which the device is said to have served a sample.
 const DEVICE_FROM: f64 = 0.95;
 /// Share up to which the page cache is said to have.
 const CACHE_UP_TO: f64 = 0.05;
-/// Share of direct writes that the device must have counted itself.
+/// Share of direct writes that the device must have counted itself, and of the device's bytes that the disks below must.
 const DEVICE_AGREES_FROM: f64 = 0.9;
+/// Share of a region without data from which reading it is called reading a hole.
+const HOLE_FROM: f64 = 0.95;
+/// Share of a region without data that is worth a word.
+const HOLE_TOLD_FROM: f64 = 0.05;
 
 /// What the verdict rests on.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +51,10 @@ pub struct Facts<'a> {
     pub write_bytes: u64,
     /// The kernel's counters over the timed span.
     pub counters: &'a Counters,
+    /// Length of the region, bytes.
+    pub region_bytes: u64,
+    /// The page cache and the file around the timed span.
+    pub region: &'a Region,
 }
 
 /// The verdict on one sample.
@@ -67,11 +81,71 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
         .try_fold(0.0, |sum, (bytes, share)| {
             share.map(|share| sum + share * bytes as f64)
         });
-    match known {
-        // Sums of floating-point numbers may exceed their parts by a hair.
-        Ok(bytes) => classify(facts, (bytes / total as f64).min(1.0)),
-        Err(reason) => verdict(ServedBy::Unknown, None, reason),
+    // Sums of floating-point numbers may exceed their parts by a hair.
+    let known = known.map(|bytes| (bytes / total as f64).min(1.0));
+    if let Some(hole) = hole(facts, known.ok()) {
+        return hole;
     }
+    let share = match known {
+        Ok(share) => share,
+        Err(reason) => return verdict(ServedBy::Unknown, None, reason),
+    };
+    below(facts, share).unwrap_or_else(|| classify(facts, share))
+}
+
+/// Share of the region that nothing was ever written to. What is dirty in the page cache may be on its way there.
+pub(crate) fn empty_share(region: &Region, region_bytes: u64) -> Option<f64> {
+    let extents = region.extents?;
+    let owed = region.before.as_ref().and_then(Residency::owed_bytes);
+    let empty = extents.empty_bytes().saturating_sub(owed.unwrap_or(0));
+    (extents.looked_bytes > 0).then(|| share(empty, region_bytes))
+}
+
+/// The verdict on reads of what was never written.
+fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<Verdict> {
+    let empty = empty_share(facts.region, facts.region_bytes)?;
+    let reads_zeros = facts.write_bytes == 0 && fetched.is_none_or(|share| share < DEVICE_FROM);
+    (reads_zeros && empty >= HOLE_FROM).then(|| Verdict {
+        served_by: ServedBy::Hole,
+        device_fraction: fetched,
+        reason: format!("{} of the region {HOLES}", percent(empty)),
+    })
+}
+
+const HOLES: &str = "lie in holes or unwritten extents, which read as zeros";
+
+/// The verdict where the disks below the device did not carry what the device did.
+fn below(facts: &Facts<'_>, device: f64) -> Option<Verdict> {
+    let bottom = facts.counters.bottom?;
+    let total = facts.read_bytes + facts.write_bytes;
+    let carried = bottom.stat.read_bytes.min(facts.read_bytes)
+        + bottom.stat.write_bytes.min(facts.write_bytes);
+    let carried = share(carried, total);
+    if device <= CACHE_UP_TO || carried >= DEVICE_AGREES_FROM * device {
+        return None;
+    }
+    let served_by = match bottom.in_file {
+        true if carried <= CACHE_UP_TO => ServedBy::PageCache,
+        true => ServedBy::Mixed,
+        false => ServedBy::Unknown,
+    };
+    let cause = match bottom.in_file {
+        true => "the page cache holds the file behind the loop device",
+        false => "something between them served or kept the rest",
+    };
+    Some(Verdict {
+        served_by,
+        device_fraction: Some(carried),
+        reason: format!(
+            "the disks below the device carried only {} of the bytes: {cause}",
+            percent(carried)
+        ),
+    })
+}
+
+/// Whole percent, never more than there is.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 100.0).floor())
 }
 
 fn share_of_reads(facts: &Facts<'_>) -> Result<f64, &'static str> {
@@ -85,6 +159,7 @@ fn share_of_reads(facts: &Facts<'_>) -> Result<f64, &'static str> {
 fn share_of_writes(facts: &Facts<'_>) -> Result<f64, &'static str> {
     let account = facts.counters.process_io.map(|io| io.write_bytes);
     let device = facts.counters.device.map(|device| device.write_bytes);
+    let written_back = written_back(facts);
     match (facts.direct, account, device) {
         (true, Some(sent), None) => Ok(share(sent, facts.write_bytes)),
         (true, Some(sent), Some(counted)) => {
@@ -98,7 +173,10 @@ fn share_of_writes(facts: &Facts<'_>) -> Result<f64, &'static str> {
                 sent.min(counted)
             })
         }
-        (_, _, Some(counted)) => Ok(share(counted, facts.write_bytes)),
+        (_, _, Some(counted)) => Ok(share(
+            counted.min(written_back.unwrap_or(u64::MAX)),
+            facts.write_bytes,
+        )),
         (true, None, None) => {
             Err("neither the process's I/O account nor the device's counters can be read")
         }
@@ -108,17 +186,30 @@ fn share_of_writes(facts: &Facts<'_>) -> Result<f64, &'static str> {
     }
 }
 
+/// Bytes of ours that were written back from the page cache within the span, at most: what was dirtied in it, and what
+/// was dirty before, less what still is. `None` where an account is missing, or does not count this file system's.
+pub(crate) fn written_back(facts: &Facts<'_>) -> Option<u64> {
+    let owed = |seen: &Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
+    let dirtied = facts.counters.process_io?.write_bytes;
+    let (before, after) = (owed(&facts.region.before)?, owed(&facts.region.after)?);
+    let had = dirtied.saturating_add(before);
+    (had > 0).then(|| had.saturating_sub(after))
+}
+
 fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
-    let percent = (share * 100.0).floor();
+    let reached = percent(share);
     let (served_by, reason) = match (facts.direct, facts.read_bytes > 0) {
         _ if share >= DEVICE_FROM => (
             ServedBy::Device,
-            format!("{percent} % of the bytes reached the device"),
+            format!("{reached} of the bytes reached the device"),
         ),
         (true, reads) if share <= CACHE_UP_TO && reads => (
             ServedBy::Unknown,
-            "direct reads did not reach the device: a hole, unwritten extents, or a file system that ignores O_DIRECT"
-                .to_owned(),
+            match facts.region.extents {
+                Some(_) => "direct reads did not reach the device: a file system that ignores O_DIRECT",
+                None => "direct reads did not reach the device: a hole, unwritten extents, or a file system that ignores O_DIRECT",
+            }
+            .to_owned(),
         ),
         (true, _) if share <= CACHE_UP_TO => (
             ServedBy::Unknown,
@@ -127,21 +218,33 @@ fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
         ),
         (_, true) if share <= CACHE_UP_TO => (
             ServedBy::PageCache,
-            format!("{percent} % of the bytes came from the device"),
+            format!("{reached} of the bytes came from the device"),
         ),
         (_, false) if share <= CACHE_UP_TO => (
             ServedBy::PageCache,
-            format!("{percent} % of the bytes reached the device within the timed span"),
+            format!("{reached} of the bytes reached the device within the timed span"),
         ),
         _ => (
             ServedBy::Mixed,
-            format!("{percent} % of the bytes reached the device within the timed span"),
+            format!("{reached} of the bytes reached the device within the timed span"),
         ),
     };
     Verdict {
         served_by,
         device_fraction: Some(share),
-        reason,
+        reason: with_holes(facts, served_by, reason),
+    }
+}
+
+/// Adds what of the region has no data, where reads may have met it.
+fn with_holes(facts: &Facts<'_>, served_by: ServedBy, reason: String) -> String {
+    let empty = empty_share(facts.region, facts.region_bytes)
+        .filter(|empty| *empty > HOLE_TOLD_FROM && facts.read_bytes > 0);
+    match empty {
+        Some(empty) if served_by != ServedBy::Device => {
+            format!("{reason}; {} of the region {HOLES}", percent(empty))
+        }
+        _ => reason,
     }
 }
 
@@ -162,174 +265,4 @@ fn verdict(served_by: ServedBy, device_fraction: Option<f64>, reason: &str) -> V
 }
 
 #[cfg(test)]
-mod tests {
-    use iolab_engine::counters::{DeviceStat, ProcessIo};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const MB: u64 = 1_000_000;
-
-    /// Account and device counts in bytes: (process read, process write), (device read, device write).
-    fn counters(process: Option<(u64, u64)>, device: Option<(u64, u64)>) -> Counters {
-        Counters {
-            process_io: process.map(|(read_bytes, write_bytes)| ProcessIo {
-                read_bytes,
-                write_bytes,
-                ..ProcessIo::default()
-            }),
-            device: device.map(|(read_bytes, write_bytes)| DeviceStat {
-                read_bytes,
-                write_bytes,
-                ..DeviceStat::default()
-            }),
-            ..Counters::default()
-        }
-    }
-
-    fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> Verdict {
-        judge(&Facts {
-            does_io: true,
-            is_memory: false,
-            direct,
-            read_bytes,
-            write_bytes,
-            counters,
-        })
-    }
-
-    #[test]
-    fn memory_and_null_are_never_the_device() {
-        let busy = counters(Some((MB, MB)), Some((MB, MB)));
-        for (does_io, is_memory) in [(false, false), (true, true), (false, true)] {
-            let facts = Facts {
-                does_io,
-                is_memory,
-                direct: true,
-                read_bytes: MB,
-                write_bytes: 0,
-                counters: &busy,
-            };
-            assert_eq!(judge(&facts).served_by, ServedBy::NotStorage);
-        }
-    }
-
-    #[test]
-    fn reads_follow_the_process_account() {
-        let device = Some((MB, 0));
-        for (fetched, direct, expected) in [
-            (MB, true, ServedBy::Device),
-            (3 * MB, false, ServedBy::Device),
-            (960_000, false, ServedBy::Device),
-            (500_000, false, ServedBy::Mixed),
-            (50_000, false, ServedBy::PageCache),
-            (0, false, ServedBy::PageCache),
-            (0, true, ServedBy::Unknown),
-            (500_000, true, ServedBy::Mixed),
-        ] {
-            let verdict = of(direct, MB, 0, &counters(Some((fetched, 0)), device));
-            assert_eq!(
-                verdict.served_by, expected,
-                "{fetched} {direct}: {}",
-                verdict.reason
-            );
-            assert!(
-                verdict
-                    .device_fraction
-                    .is_some_and(|f| (0.0..=1.0).contains(&f))
-            );
-        }
-    }
-
-    #[test]
-    fn reads_fall_back_to_the_device() {
-        assert_eq!(
-            of(false, MB, 0, &counters(None, Some((MB, 0)))).served_by,
-            ServedBy::Device
-        );
-        assert_eq!(
-            of(false, MB, 0, &counters(None, None)).served_by,
-            ServedBy::Unknown
-        );
-    }
-
-    #[test]
-    fn buffered_writes_follow_the_device_alone() {
-        let dirtied = Some((0, MB));
-        assert_eq!(
-            of(false, 0, MB, &counters(dirtied, Some((0, 0)))).served_by,
-            ServedBy::PageCache
-        );
-        assert_eq!(
-            of(false, 0, MB, &counters(dirtied, Some((0, MB)))).served_by,
-            ServedBy::Device
-        );
-        assert_eq!(
-            of(false, 0, MB, &counters(dirtied, Some((0, MB / 2)))).served_by,
-            ServedBy::Mixed
-        );
-        let blind = of(false, 0, MB, &counters(dirtied, None));
-        assert_eq!(blind.served_by, ServedBy::Unknown);
-        assert!(blind.reason.contains("device"));
-    }
-
-    #[test]
-    fn direct_writes_need_both_accounts_to_agree() {
-        let sent = Some((0, MB));
-        assert_eq!(
-            of(true, 0, MB, &counters(sent, None)).served_by,
-            ServedBy::Device
-        );
-        assert_eq!(
-            of(true, 0, MB, &counters(sent, Some((0, MB)))).served_by,
-            ServedBy::Device
-        );
-        assert_eq!(
-            of(true, 0, MB, &counters(sent, Some((0, MB / 2)))).served_by,
-            ServedBy::Mixed
-        );
-        assert_eq!(
-            of(true, 0, MB, &counters(sent, Some((0, 0)))).served_by,
-            ServedBy::Unknown
-        );
-        assert_eq!(
-            of(true, 0, MB, &counters(None, None)).served_by,
-            ServedBy::Unknown
-        );
-    }
-
-    #[test]
-    fn mixed_trials_are_weighted_by_bytes() {
-        // Reads from the cache, writes to the device, three to one.
-        let verdict = of(false, 3 * MB, MB, &counters(Some((0, MB)), Some((0, MB))));
-        assert_eq!(verdict.served_by, ServedBy::Mixed);
-        assert!(
-            verdict
-                .device_fraction
-                .is_some_and(|f| (f - 0.25).abs() < 1e-9)
-        );
-    }
-
-    #[test]
-    fn nothing_transferred_is_unknown() {
-        assert_eq!(
-            of(true, 0, 0, &counters(Some((0, 0)), None)).served_by,
-            ServedBy::Unknown
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn any_counters_give_a_verdict_with_a_reason(
-            direct: bool, is_memory: bool, read_bytes in 0..1u64 << 60, write_bytes in 0..1u64 << 60,
-            process: Option<(u64, u64)>, device: Option<(u64, u64)>,
-        ) {
-            let counters = counters(process, device);
-            let facts = Facts { does_io: true, is_memory, direct, read_bytes, write_bytes, counters: &counters };
-            let verdict = judge(&facts);
-            prop_assert!(!verdict.reason.is_empty());
-            prop_assert!(verdict.device_fraction.is_none_or(|f| (0.0..=1.0).contains(&f)));
-            prop_assert!(!is_memory || verdict.served_by == ServedBy::NotStorage);
-        }
-    }
-}
+mod tests;

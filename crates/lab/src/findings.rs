@@ -75,6 +75,10 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
             ServedBy::NotStorage,
             "not from storage: no number of theirs tells anything of a disk",
         ),
+        (
+            ServedBy::Hole,
+            "from nowhere, since nothing was ever written there: their numbers are memory's",
+        ),
         (ServedBy::PageCache, "from the page cache, not the device"),
         (
             ServedBy::Mixed,

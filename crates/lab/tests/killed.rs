@@ -147,6 +147,7 @@ fn sample(block: u32) -> Sample {
         clock_drift_ppm: 0.0,
         seed: 1,
         counters: Default::default(),
+        region: Default::default(),
         effective: String::new(),
         verdict: Verdict {
             served_by: ServedBy::Unknown,

@@ -558,7 +558,8 @@ fn what_is_no_run_file_is_told() {
     );
     expect(&bench.path("other"), "not a run file");
     let newer = bench.finished("newer");
-    alter(&newer, "PRAGMA user_version = 3");
+    let next = SCHEMA_VERSION + 1;
+    alter(&newer, &format!("PRAGMA user_version = {next}"));
     expect(&newer, "newer iolab");
     let older = bench.finished("older");
     alter(&older, "PRAGMA user_version = 0");

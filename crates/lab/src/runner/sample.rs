@@ -39,6 +39,8 @@ pub(super) fn sample(
         read_bytes: outcome.reads.bytes,
         write_bytes: outcome.writes.bytes,
         counters,
+        region_bytes: spec.region,
+        region: &outcome.region,
     });
     Sample {
         id: 0,
