@@ -1,8 +1,6 @@
 //! The response against one size, with every other factor held at one level.
 
-use std::fmt;
-
-use iolab_stats::{Interval, Summary};
+use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::quantity::significant;
@@ -131,56 +129,8 @@ impl Point<'_> {
         }
     }
 
-    /// `other`'s median over this one's.
+    /// `other`'s median over this one's, with its 95 % interval; `None` unless all values are positive.
     pub fn ratio_of(&self, other: &Point<'_>) -> Option<Ratio> {
-        Ratio::of(&other.summary, &self.summary)
-    }
-}
-
-/// A ratio of two medians with a range.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
-    /// The ratio of the medians.
-    pub value: f64,
-    /// Lower end of its range, 0 when it has none.
-    pub low: f64,
-    /// Upper end of its range, infinite when it has none.
-    pub high: f64,
-}
-
-impl Ratio {
-    /// The ratio of two medians, ranging over the quotients of their intervals' ends:
-    /// `[a_low / b_high, a_high / b_low]`. By Bonferroni's inequality it holds the true ratio
-    /// with a confidence of at least 90 % when each interval does with 95 %.
-    /// `None` when a median is not positive.
-    pub fn of(numerator: &Summary, denominator: &Summary) -> Option<Ratio> {
-        if !(numerator.median > 0.0 && denominator.median > 0.0) {
-            return None;
-        }
-        let value = numerator.median / denominator.median;
-        let (low, high) = match (numerator.median_interval, denominator.median_interval) {
-            (
-                Some(Interval {
-                    low: a, high: b, ..
-                }),
-                Some(Interval {
-                    low: c, high: d, ..
-                }),
-            ) if c > 0.0 => (a / d, b / c),
-            _ => (0.0, f64::INFINITY),
-        };
-        Some(Ratio { value, low, high })
-    }
-}
-
-impl fmt::Display for Ratio {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = significant(self.value);
-        if self.high.is_finite() {
-            let (low, high) = (significant(self.low), significant(self.high));
-            write!(f, "{value} (range {low} to {high})")
-        } else {
-            write!(f, "{value} (too few trials for a range)")
-        }
+        ratio_of_medians(&self.cell.values, &other.cell.values, CONFIDENCE)
     }
 }

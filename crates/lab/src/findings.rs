@@ -13,7 +13,7 @@ pub use shape::{bends, best_sizes, fixed_costs};
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
 use crate::cells::label;
 use crate::curve::{Curve, Point, by_size};
-use crate::quantity::format_percent;
+use crate::quantity::{format_percent, format_ratio};
 use crate::record::{RunStatus, ServedBy};
 use crate::units::format_size;
 
@@ -223,18 +223,19 @@ pub fn cost_of_skipping(analysis: &Analysis) -> Vec<Finding> {
             .iter()
             .min_by(|a, b| a.summary.median.total_cmp(&b.summary.median))?;
         let ratio = least.ratio_of(worst)?;
-        let verdict = if ratio.high < 1.0 {
+        let verdict = if ratio.interval.is_some_and(|i| i.high < 1.0) {
             "Skipping costs throughput"
-        } else if ratio.low > 1.0 {
+        } else if ratio.interval.is_some_and(|i| i.low > 1.0) {
             "No larger skip is slower than the least"
         } else {
             "No cost of larger skips can be told"
         };
         let text = format!(
-            "{verdict}{}: {} with the least skip, {} with the slowest; ratio {ratio}.",
+            "{verdict}{}: {} with the least skip, {} with the slowest; ratio {}.",
             curve.place(),
             at(least, analysis.response),
             at(worst, analysis.response),
+            format_ratio(&ratio, ""),
         );
         Some(Finding {
             rule: "cost-of-skipping",

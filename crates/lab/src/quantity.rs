@@ -1,21 +1,29 @@
 //! Measured values as people read them: three significant digits and the unit.
 
+use iolab_stats::Ratio;
+
 /// Writes a value with three significant digits, and all digits before the point:
 /// `0.123`, `1.23`, `12.3`, `123`, `1234`.
 pub fn significant(value: f64) -> String {
+    digits(value, 3)
+}
+
+/// The same with `count` significant digits, at least one.
+pub fn digits(value: f64, count: usize) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    if !value.is_finite() || value.abs() >= 1e15 || value.abs() < 1e-6 {
-        return format!("{value:.2e}");
-    }
+    let after = count.saturating_sub(1);
     // Rounding can carry into a further digit (9.996 is 10.0), so the digits are counted after it.
-    let rounded = format!("{value:.2e}");
+    let rounded = format!("{value:.after$e}");
+    if !value.is_finite() || value.abs() >= 1e15 || value.abs() < 1e-6 {
+        return rounded;
+    }
     let exponent = rounded
         .split_once('e')
         .and_then(|(_, e)| e.parse::<i32>().ok())
         .unwrap_or(0);
-    let decimals = usize::try_from(2 - exponent).unwrap_or(0);
+    let decimals = usize::try_from(after as i32 - exponent).unwrap_or(0);
     format!("{value:.decimals$}")
 }
 
@@ -62,6 +70,20 @@ pub fn format_percent(share: f64) -> String {
     } else {
         format!("{percent:.0} %")
     }
+}
+
+/// Writes a ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`, with words between the two.
+pub fn format_ratio(ratio: &Ratio, words: &str) -> String {
+    let interval = match ratio.interval {
+        Some(i) => format!(
+            "{} interval {} to {}",
+            format_percent(i.confidence),
+            significant(i.low),
+            significant(i.high)
+        ),
+        None => "too few trials for an interval".to_owned(),
+    };
+    format!("{}{words} ({interval})", significant(ratio.ratio))
 }
 
 /// Writes a p value: two significant digits, `<0.0001` for what is smaller.

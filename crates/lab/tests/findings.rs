@@ -170,7 +170,9 @@ fn skipping_costs() {
         found[0].text
     );
     assert!(
-        found[0].text.contains("ratio 0.500 (range 0.490 to 0.510)"),
+        found[0]
+            .text
+            .contains("ratio 0.500 (95 % interval 0.495 to 0.505)"),
         "{}",
         found[0].text
     );
@@ -315,8 +317,8 @@ fn random_is_held_against_sequential() {
     ]));
     assert!(
         found.starts_with(
-            "Random against sequential read throughput: 0.250 (range 0.245 to 0.255) at 4KiB \
-             (15.0 MB/s against 60.0 MB/s), 1.00 (range 0.980 to 1.02) at 1MiB (500 MB/s against 500 MB/s)."
+            "Random against sequential read throughput: 0.250 (95 % interval 0.247 to 0.253) at 4KiB \
+             (15.0 MB/s against 60.0 MB/s), 1.00 (95 % interval 0.990 to 1.01) at 1MiB (500 MB/s against 500 MB/s)."
         ),
         "{found}"
     );

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use iolab_lab::analysis::Response;
 use iolab_lab::compare::{CellComparison, Comparison, Further, POWER, Side, Verdict};
-use iolab_lab::quantity::{format_p, format_percent, significant};
+use iolab_lab::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use serde_json::{Map, Value, json};
 
@@ -159,7 +159,7 @@ fn share(ratio: f64) -> String {
 
 /// A value as the table of one run writes it.
 fn value(response: Option<Response>, value: f64) -> String {
-    response.map_or_else(|| significant(value), |r| bare(r, value))
+    response.map_or_else(|| digits(value, 5), |r| bare(r, value))
 }
 
 /// What follows from the table, in sentences.

@@ -1,7 +1,7 @@
 //! One series of numbers as text: a summary, what may be wrong with it, a histogram.
 
 use iolab_lab::course::Course;
-use iolab_lab::quantity::{format_p, format_percent, significant};
+use iolab_lab::quantity::{digits, format_p, format_percent};
 use iolab_stats::{Interval, Summary};
 use serde_json::{Value, json};
 
@@ -21,21 +21,14 @@ pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> Strin
             let ranks = ranks.map_or_else(String::new, |(a, b)| {
                 format!(", values {a} and {b} in order")
             });
-            format!(
-                "  95 % interval {} to {}{ranks}",
-                significant(low),
-                significant(high)
-            )
+            format!("  95 % interval {} to {}{ranks}", number(low), number(high))
         }
         None => "  too few values for a 95 % interval".to_owned(),
     };
-    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), significant);
+    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     let lines = [
         ("n", s.n.to_string()),
-        (
-            "median",
-            significant(s.median) + &interval(s.median_interval),
-        ),
+        ("median", number(s.median) + &interval(s.median_interval)),
         ("mean", optional(s.mean) + &interval(s.mean_interval)),
         (
             "sd",
@@ -45,15 +38,15 @@ pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> Strin
                 s.cv.map_or_else(|| "-".to_owned(), format_percent)
             ),
         ),
-        ("MAD", significant(s.mad)),
+        ("MAD", number(s.mad)),
         (
             "range",
             format!(
                 "{} to {}  quartiles {} and {}",
-                significant(s.min),
-                significant(s.max),
-                significant(s.q1),
-                significant(s.q3)
+                number(s.min),
+                number(s.max),
+                number(s.q1),
+                number(s.q3)
             ),
         ),
     ];
@@ -66,6 +59,11 @@ pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> Strin
     }
     out.push('\n');
     out + &histogram(values, style)
+}
+
+/// Nobody knows how much of a bare number matters: more digits than a measured value gets.
+fn number(value: f64) -> String {
+    digits(value, 5)
 }
 
 /// What makes the intervals doubtful.
@@ -84,7 +82,7 @@ fn warnings(course: &Course) -> Vec<String> {
     if let Some(trend) = course.trend.filter(|trend| trend.p < ALPHA) {
         warnings.push(format!(
             "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {})",
-            significant(trend.slope_per_trial),
+            number(trend.slope_per_trial),
             format_p(trend.p)
         ));
     }
@@ -92,8 +90,8 @@ fn warnings(course: &Course) -> Vec<String> {
         warnings.push(format!(
             "two groups: {} of the values around {}, the others around {}; the median lies in one of them or between",
             format_percent(modes.low_share),
-            significant(modes.low_median),
-            significant(modes.high_median)
+            number(modes.low_median),
+            number(modes.high_median)
         ));
     }
     warnings
@@ -104,9 +102,7 @@ fn histogram(values: &[f64], style: Style) -> String {
     let bins = Bins::of(values);
     let counts = bins.counts(values);
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    let labels: Vec<String> = (0..counts.len())
-        .map(|i| significant(bins.from(i)))
-        .collect();
+    let labels: Vec<String> = (0..counts.len()).map(|i| number(bins.from(i))).collect();
     let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let label = widest(&mut labels.iter().map(String::len));
     let number = widest(&mut counts.iter().map(|n| n.to_string().len()));

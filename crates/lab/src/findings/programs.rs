@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::analysis::Analysis;
 use crate::crossing::{ALPHA, Crossing, FIRST_TRIALS, MARGINS, Point, crossings, margin_name};
-use crate::quantity::{format_ns, significant};
+use crate::quantity::{format_ns, format_ratio};
 use crate::units::format_size;
 
 /// Longest name of a program that a sentence bears.
@@ -53,15 +53,7 @@ fn difference(crossing: &Crossing) -> Option<String> {
 
 /// `1.31 times (95 % interval 1.27 to 1.35)`.
 fn times(point: &Point) -> Option<String> {
-    let ratio = point.ratio?;
-    let interval = ratio.interval.map_or_else(
-        || "too few trials for an interval".to_owned(),
-        |i| {
-            let (low, high) = (significant(i.low), significant(i.high));
-            format!("95 % interval {low} to {high}")
-        },
-    );
-    Some(format!("{} times ({interval})", significant(ratio.ratio)))
+    Some(format_ratio(&point.ratio?, " times"))
 }
 
 /// At how many sizes Welch's test finds a difference, for each number of trials.

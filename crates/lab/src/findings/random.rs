@@ -1,8 +1,10 @@
 //! What random access costs against sequential: a rule over two runs.
 
+use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians};
+
 use super::{Finding, origin};
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::curve::Ratio;
+use crate::quantity::format_ratio;
 use crate::units::format_size;
 
 /// What random costs against sequential, for each pair of runs that differ in the pattern only.
@@ -50,17 +52,17 @@ struct Pair<'a> {
 
 /// The pairs of two runs on one target, in ascending order of I/O size.
 fn pairs<'a>(sequential: &'a Analysis, random: &'a Analysis) -> Vec<Pair<'a>> {
-    if sequential.target != random.target {
+    let throughput = |run: &Analysis| run.response == Response::Throughput;
+    if sequential.target != random.target || !throughput(sequential) || !throughput(random) {
         return Vec::new();
     }
     let pair = |random: &'a CellAnalysis| {
         let mut candidates = sequential.cells.iter();
         let sequential = candidates.find(|s| differ_in_pattern_only(s, random))?;
-        let (a, b) = (random.throughput?, sequential.throughput?);
         Some(Pair {
             sequential,
             random,
-            ratio: Ratio::of(&a, &b)?,
+            ratio: ratio_of_medians(&sequential.values, &random.values, CONFIDENCE)?,
         })
     };
     let mut pairs: Vec<Pair<'a>> = random.cells.iter().filter_map(pair).collect();
@@ -77,12 +79,12 @@ fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> b
             == (&r.backend, &r.sync, &r.cache, &r.region_bytes)
 }
 
-/// The sizes at which the whole range of the ratio lies below 1; what remains shows no cost, which does not
+/// The sizes at which the whole interval of the ratio lies below 1; what remains shows no cost, which does not
 /// mean that there is none.
 fn where_it_costs(pairs: &[Pair<'_>]) -> String {
     let slower: Vec<String> = pairs
         .iter()
-        .filter(|pair| pair.ratio.high < 1.0)
+        .filter(|pair| pair.ratio.interval.is_some_and(|i| i.high < 1.0))
         .map(|pair| format_size(pair.random.cell.bs_bytes))
         .collect();
     match slower.len() {
@@ -103,7 +105,7 @@ impl Pair<'_> {
         };
         format!(
             "{} at {} ({} against {}{})",
-            self.ratio,
+            format_ratio(&self.ratio, ""),
             format_size(self.random.cell.bs_bytes),
             mb_s(self.random),
             mb_s(self.sequential),
