@@ -5,8 +5,8 @@ mod matching;
 use std::fmt;
 
 use iolab_stats::{
-    Equivalence, MannWhitney, Ratio, Summary, TTest, a12, holm, mann_kendall, mann_whitney,
-    ratio_of_means, ratio_of_medians, student, summary, tost_log, tost_log_dependent,
+    Equivalence, Interval, MannWhitney, Ratio, Summary, TTest, a12, holm, mann_kendall,
+    mann_whitney, ratio_of_means, ratio_of_medians, student, summary, tost_log, tost_log_dependent,
     trials_for_difference, trials_for_equivalence, trimmed_test_dependent,
     trimmed_within_dependent, welch, welch_dependent,
 };
@@ -198,6 +198,9 @@ pub struct CellComparison {
     pub served: Option<(String, String)>,
     /// Whether both sides were measured in the same blocks. Then the ratios within the blocks decide.
     pub shares_blocks: bool,
+    /// New over base within the blocks that both sides share: its geometric mean, a fifth of the blocks trimmed away at
+    /// each end.
+    pub ratio_within_blocks: Option<Ratio>,
     /// New over base, medians; `None` unless all values are positive.
     pub ratio_of_medians: Option<Ratio>,
     /// New over base, means.
@@ -236,6 +239,15 @@ impl CellComparison {
             Test::Welch => self.welch.map(|t| t.p),
             Test::Student => self.student.map(|t| t.p),
             Test::MannWhitney => self.mann_whitney.map(|t| t.p),
+        }
+    }
+
+    /// The ratio that decides: within blocks where both sides share them, else of the medians.
+    pub fn ratio(&self) -> Option<Ratio> {
+        if self.shares_blocks {
+            self.ratio_within_blocks
+        } else {
+            self.ratio_of_medians
         }
     }
 
@@ -387,9 +399,12 @@ fn measure(
     }: &Pair,
     terms: &Terms,
 ) -> CellComparison {
+    let blocks = within_blocks
+        .as_ref()
+        .and_then(|ratios| trimmed_test_dependent(ratios, CONFIDENCE));
     let (dependent_p, tost_dependent_p) = match within_blocks {
         Some(ratios) => (
-            trimmed_test_dependent(ratios, CONFIDENCE).map(|t| t.p),
+            blocks.map(|t| t.p),
             trimmed_within_dependent(ratios, terms.margin.ln_1p()),
         ),
         None => (
@@ -402,6 +417,14 @@ fn measure(
         base: side(base),
         new: side(new),
         served: served.clone(),
+        ratio_within_blocks: blocks.map(|test| Ratio {
+            ratio: test.difference.exp(),
+            interval: Some(Interval {
+                low: test.interval.low.exp(),
+                high: test.interval.high.exp(),
+                ..test.interval
+            }),
+        }),
         ratio_of_medians: ratio_of_medians(base, new, CONFIDENCE),
         ratio_of_means: ratio_of_means(base, new, CONFIDENCE),
         welch: welch(base, new, CONFIDENCE),
@@ -476,7 +499,7 @@ fn verdict(cell: &CellComparison, terms: &Terms) -> Verdict {
         true => shown(cell.tost_dependent_p),
         false => shown(cell.equivalence.map(|e| e.p)),
     };
-    let ratio = cell.ratio_of_medians.map(|r| r.ratio);
+    let ratio = cell.ratio().map(|r| r.ratio);
     let claim = match (ratio, cell.welch) {
         (Some(ratio), _) if is_inside(ratio, terms.margin) => {
             equivalent.then_some((Verdict::Equivalent, cell.tost_dependent_p))
@@ -531,7 +554,7 @@ fn further(cell: &CellComparison, pair: &Pair, terms: &Terms, family: usize) -> 
     let there = pair.base.len().min(pair.new.len());
     let (shift, sd) = log_shift(pair)?;
     let margin = terms.margin.ln_1p();
-    let inside = is_inside(cell.ratio_of_medians?.ratio, terms.margin) && shift.abs() < margin;
+    let inside = is_inside(cell.ratio()?.ratio, terms.margin) && shift.abs() < margin;
     let wanted = if inside {
         trials_for_equivalence(margin, shift, sd, ALPHA, POWER)
     } else {

@@ -56,8 +56,12 @@ fn heading(comparison: &Comparison) -> String {
     let what = comparison
         .response
         .map_or_else(|| "values".to_owned(), |r| r.to_string());
+    let within = match comparison.cells.iter().any(|cell| cell.shares_blocks) {
+        true => " within blocks",
+        false => "",
+    };
     lines.push(format!(
-        "\n{what}: medians, ratio new/base with its 95 % interval, margin {}\n",
+        "\n{what}: medians, ratio new/base{within} with its 95 % interval, margin {}\n",
         format_percent(comparison.terms.margin)
     ));
     lines.join("\n")
@@ -85,10 +89,10 @@ fn columns(comparison: &Comparison) -> Vec<Column> {
         column("base", 1, &|c| median(&c.base)),
         column("new", 1, &|c| median(&c.new)),
         column("ratio", 0, &|c| {
-            c.ratio_of_medians.map_or_else(none, |r| share(r.ratio))
+            c.ratio().map_or_else(none, |r| share(r.ratio))
         }),
         column("95 % interval", 0, &|c| {
-            let interval = c.ratio_of_medians.and_then(|r| r.interval);
+            let interval = c.ratio().and_then(|r| r.interval);
             interval.map_or_else(none, |i| format!("{} to {}", share(i.low), share(i.high)))
         }),
     ]);
@@ -317,6 +321,10 @@ fn row(comparison: &Comparison, index: usize) -> Vec<Field> {
         .collect();
     row.extend(side_fields("base", &cell.base));
     row.extend(side_fields("new", &cell.new));
+    row.extend(ratio_fields(
+        "ratio_within_blocks",
+        cell.ratio_within_blocks,
+    ));
     row.extend(ratio_fields("ratio_of_medians", cell.ratio_of_medians));
     row.extend(ratio_fields("ratio_of_means", cell.ratio_of_means));
     row.extend(test_fields("welch", cell.welch));

@@ -88,7 +88,7 @@ fn warnings(course: &Course) -> Vec<String> {
     }
     if let Some(modes) = &course.modes {
         warnings.push(format!(
-            "two groups: {} of the values around {}, the others around {}; the median lies in one of them or between",
+            "two groups: {} of the values around {}, the others around {}; the median describes neither",
             format_percent(modes.low_share),
             number(modes.low_median),
             number(modes.high_median)
