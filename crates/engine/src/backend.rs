@@ -48,6 +48,13 @@ pub(crate) trait Backend {
     /// The system call and the error number, when the mechanism itself failed; requests in flight are lost.
     fn complete(&mut self, wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure>;
 
+    /// Carries a request out here and now, and gives what a completion would bear; `None` where requests have to be
+    /// queued. Only called while none is outstanding.
+    #[inline(always)]
+    fn transfer(&mut self, _request: Request) -> Option<i64> {
+        None
+    }
+
     /// Name of the system call behind an action, for messages.
     fn syscall(&self, action: Action) -> &'static str;
 

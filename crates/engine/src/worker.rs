@@ -1,6 +1,7 @@
 //! One thread's hot loop, monomorphised over the backend and over whether requests are timed: no allocation, no
 //! lock, no formatting, and no system call but the I/O.
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::backend::{Action, Backend, Completion, Request, SystemFailure};
@@ -200,6 +201,9 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
         let mut now = start;
         let mut looks = Looks::new(self.clock);
         loop {
+            if !TIMED {
+                self.plain_turns(deadline, &mut looks);
+            }
             if !self.stopping {
                 self.issue(now);
             }
@@ -253,29 +257,9 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
             self.free_count -= 1;
             self.left -= 1;
             let slot = self.free[self.free_count];
-            let request = Request {
-                action: if self.mix.next_is_read() {
-                    Action::Read
-                } else {
-                    Action::Write
-                },
-                offset: self.offsets.next_offset(),
-                memory: self.buffers.slot(slot),
-                len: self.bs,
-            };
-            if request.action == Action::Write && self.stamps {
-                stamped = true;
-                self.generation = self.generation.wrapping_add(1);
-                // SAFETY: the slot is free, so that its `bs` bytes are nobody else's.
-                unsafe {
-                    stamp(
-                        request.memory,
-                        self.bs as usize,
-                        request.offset,
-                        self.generation,
-                    )
-                };
-            }
+            let memory = self.buffers.slot(slot);
+            let request = self.next_request(memory);
+            stamped |= self.stamps && request.action == Action::Write;
             self.slots[slot as usize] = Slot {
                 request,
                 started: now,
@@ -287,6 +271,74 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
             for &slot in &self.free[self.free_count..free_before] {
                 self.slots[slot as usize].started = now;
             }
+        }
+    }
+
+    /// The next request, with its data where it writes.
+    #[inline(always)]
+    fn next_request(&mut self, memory: NonNull<u8>) -> Request {
+        let request = Request {
+            action: if self.mix.next_is_read() {
+                Action::Read
+            } else {
+                Action::Write
+            },
+            offset: self.offsets.next_offset(),
+            memory,
+            len: self.bs,
+        };
+        if request.action == Action::Write && self.stamps {
+            self.generation = self.generation.wrapping_add(1);
+            // SAFETY: the memory is a free slot's, so that its `bs` bytes are nobody else's.
+            unsafe { stamp(memory, self.bs as usize, request.offset, self.generation) };
+        }
+        request
+    }
+
+    /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
+    /// need: next to a small read it would be seen. Where a request is not over at once, or not in full, the ordinary
+    /// turns take it up.
+    #[inline(always)]
+    fn plain_turns(&mut self, deadline: u64, looks: &mut Looks) {
+        let idle = self.free_count == self.slots.len();
+        if !idle || self.slots.len() > 1 || self.sync == SyncPolicy::Each {
+            return;
+        }
+        let memory = self.buffers.slot(0);
+        while self.left > 0 && !self.stopping {
+            self.left -= 1;
+            let request = self.next_request(memory);
+            let result = self.backend.transfer(request);
+            if result != Some(i64::from(request.len)) {
+                return self.hand_over(request, result);
+            }
+            let tally = self.tally(request.action);
+            tally.requests += 1;
+            tally.bytes += u64::from(request.len);
+            if self.time_ticks.is_some() && looks.is_due() {
+                let now = self.clock.now();
+                looks.taken(now);
+                if now >= deadline {
+                    self.end_with(Ended::Time);
+                }
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                self.end_with(Ended::Interrupted);
+            }
+        }
+    }
+
+    /// Gives a request of the plain turns to the ordinary ones: to be issued, or as it was completed.
+    #[inline(never)]
+    fn hand_over(&mut self, request: Request, result: Option<i64>) {
+        self.free_count = 0;
+        self.slots[0] = Slot {
+            request,
+            started: 0,
+        };
+        match result {
+            Some(result) => self.finish(Completion { slot: 0, result }, 0),
+            None => self.backend.queue(0, request),
         }
     }
 

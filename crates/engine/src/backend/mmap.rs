@@ -131,6 +131,11 @@ impl Backend for Mmap {
         Ok(())
     }
 
+    #[inline(always)]
+    fn transfer(&mut self, request: Request) -> Option<i64> {
+        Some(self.issue(request))
+    }
+
     fn syscall(&self, action: Action) -> &'static str {
         match action {
             Action::Read => "read from the mapping",

@@ -119,6 +119,18 @@ impl<C: Calls> Synchronous<C> {
         }
     }
 
+    /// Bytes transferred, or a negated error number.
+    #[inline(always)]
+    fn carry_out(&mut self, request: Request) -> i64 {
+        loop {
+            match self.issue(request) {
+                Ok(bytes) => return bytes as i64,
+                Err(Errno::INTR) => {}
+                Err(errno) => return -i64::from(errno.raw_os_error()),
+            }
+        }
+    }
+
     #[inline(always)]
     fn issue(&mut self, request: Request) -> Result<usize, Errno> {
         let (start, len) = (request.memory.as_ptr(), request.len as usize);
@@ -149,16 +161,15 @@ impl<C: Calls> Backend for Synchronous<C> {
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
         if let Some((slot, request)) = self.queued.take() {
-            let result = loop {
-                match self.issue(request) {
-                    Ok(bytes) => break bytes as i64,
-                    Err(Errno::INTR) => {}
-                    Err(errno) => break -i64::from(errno.raw_os_error()),
-                }
-            };
+            let result = self.carry_out(request);
             done.push(Completion { slot, result });
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn transfer(&mut self, request: Request) -> Option<i64> {
+        Some(self.carry_out(request))
     }
 
     fn syscall(&self, action: Action) -> &'static str {
