@@ -142,6 +142,8 @@ fn every_backend_writes_each_block_once_and_all_different() {
                 pattern,
                 bs,
                 seed,
+                // Both loops have to stamp what they write.
+                latency: seed % 2 == 0,
                 ..spec.clone()
             };
             let before: HashSet<Vec<u8>> = blocks(&target).into_iter().collect();
@@ -294,7 +296,8 @@ fn null_does_no_io_at_any_depth() {
 
 #[test]
 fn a_file_that_shrinks_is_a_counted_error() {
-    for name in Backend::NAMES.iter().filter(|name| **name != "null") {
+    let names = Backend::NAMES.iter().filter(|name| **name != "null");
+    for (name, latency) in names.flat_map(|name| [(name, true), (name, false)]) {
         let backend: Backend = name.parse().expect("a name of the list");
         let directory = folder();
         let path = directory.path().join("data");
@@ -310,7 +313,11 @@ fn a_file_that_shrinks_is_a_counted_error() {
             .open(&path)
             .expect("opens");
         file.set_len(SIZE / 2 + 100).expect("cut");
-        let spec = TrialSpec { backend, ..spec() };
+        let spec = TrialSpec {
+            backend,
+            latency,
+            ..spec()
+        };
         let outcome = match run(&spec, &target) {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -334,7 +341,8 @@ fn a_file_that_shrinks_is_a_counted_error() {
             _ => (SIZE / 2 + 100, 0, 1),
         };
         assert_eq!(got, expected, "{backend}");
-        assert_eq!(outcome.reads.requests, outcome.reads.latency.len());
+        let recorded = if latency { outcome.reads.requests } else { 0 };
+        assert_eq!(outcome.reads.latency.len(), recorded);
     }
 }
 
@@ -448,11 +456,29 @@ fn untimed_trials_do_the_same_and_record_no_latency() {
             assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0), "{what}");
             assert_eq!(outcome.requests(), SIZE / BLOCK, "{what}");
             assert!(outcome.reads.latency.is_empty() && outcome.writes.latency.is_empty());
+            assert_eq!(outcome.syncs > 0, read_percent < 100, "{what}");
             assert!(
                 outcome.elapsed_ns > 0 && outcome.all_active_ns <= outcome.elapsed_ns,
                 "{what}"
             );
         }
+    }
+}
+
+#[test]
+fn untimed_writes_are_followed_by_their_sync() {
+    let (_directory, target) = scratch();
+    for spec in variants(&target) {
+        let spec = TrialSpec {
+            read_percent: 0,
+            latency: false,
+            sync: SyncPolicy::Each,
+            limit: requests(20),
+            ..spec
+        };
+        let outcome = run(&spec, &target).expect("runs");
+        assert_eq!((outcome.syncs, outcome.writes.requests), (20, 20));
+        assert_eq!(outcome.writes.bytes, 20 * BLOCK);
     }
 }
 
