@@ -144,7 +144,8 @@ pub(crate) struct Run {
     /// The run file; a new name in iolab-results/ by default
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Then measure N finer sizes around each bend and each best size, with the budget once more
+    /// Then add N finer sizes around each bend and each best size, and measure all sizes together,
+    /// with the budget once more; the result rests on these trials alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
     pub(crate) refine: Option<u32>,
     #[command(flatten)]

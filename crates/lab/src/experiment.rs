@@ -55,7 +55,7 @@ pub struct Design {
     pub precision: f64,
     /// Time for the whole run; as much again for finer sizes.
     pub budget: Duration,
-    /// Finer sizes around each bend and each best size, measured after the grid; 0 for none.
+    /// Finer sizes around each bend and each best size of the grid, with which it is measured once more; 0 for none.
     pub refine: u32,
 }
 

@@ -189,7 +189,7 @@ pub struct Sample {
     pub block: u32,
     /// Place within the block.
     pub position: u32,
-    /// Whether it is left out of summaries as the cell's first.
+    /// Whether it is left out of summaries: the cell's first, or made before finer sizes were added.
     pub warmup: bool,
     /// `ok` or `failed`.
     pub ok: bool,

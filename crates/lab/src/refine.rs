@@ -105,17 +105,6 @@ fn rounded(size: f64, unit: u64) -> u64 {
     (size / unit as f64).round() as u64 * unit
 }
 
-/// The sizes of the grid beside the finer ones: measured once more with them, so that both can be compared without the
-/// drift of the machine between them.
-pub fn anchors(grid: &[u64], finer: &[u64]) -> BTreeSet<u64> {
-    let neighbours = |size: &u64| {
-        let below = grid.iter().filter(|other| *other < size).max();
-        let above = grid.iter().filter(|other| *other > size).min();
-        below.into_iter().chain(above)
-    };
-    finer.iter().flat_map(neighbours).copied().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -159,13 +148,6 @@ mod tests {
         assert!(gaps(&[8, 16, 32], &[10.0], 4, 1).is_empty());
         assert_eq!(gaps(&[8, 16, 32], &[20.0], 4, 1), [24]);
         assert!(gaps(&[4096, 8192], &[5000.0], 4, 4096).is_empty());
-    }
-
-    #[test]
-    fn anchors_are_the_neighbours() {
-        let expected: BTreeSet<u64> = [1024, 2048, 8192, 4096].into();
-        assert_eq!(anchors(&GRID, &[1216, 1448, 6144]), expected);
-        assert!(anchors(&GRID, &[]).is_empty());
     }
 
     proptest! {

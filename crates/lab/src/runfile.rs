@@ -238,6 +238,17 @@ impl RunFile {
         })
     }
 
+    /// Marks every sample before a block as a warm-up, so that no summary takes it in.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn leave_out_before(&mut self, block: u32) -> Result<()> {
+        self.connection
+            .execute("UPDATE sample SET warmup = 1 WHERE block < ?", [block])
+            .map(drop)
+            .map_err(|error| fault(&self.path, &error))
+    }
+
     /// Notes how the run stands at `ended_utc` and makes it one plain, durable file.
     ///
     /// # Errors

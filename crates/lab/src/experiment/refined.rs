@@ -6,9 +6,7 @@ use iolab_engine::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, Factor};
-use crate::refine::anchors;
 use crate::settings::Setting;
-use crate::units::parse_size;
 
 /// Most finer sizes around one place.
 pub const REFINE_MAX: u32 = 32;
@@ -17,7 +15,7 @@ pub const REFINE_MAX: u32 = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refined {
-    /// The first block in which the added levels are measured.
+    /// The first block in which the added levels are measured, together with all others.
     pub block: u32,
     /// The added levels of `bs`, in canonical form.
     pub bs: Vec<String>,
@@ -29,20 +27,6 @@ impl Experiment {
         let added = self.refined.as_ref().map_or(0, |refined| refined.bs.len());
         let is_sizes = factor.setting.name == "bs";
         factor.levels.len() + if is_sizes { added } else { 0 }
-    }
-
-    /// The sizes of the grid that are measured once more together with the added ones, bytes.
-    pub(crate) fn anchors(&self) -> BTreeSet<u64> {
-        let Some((refined, grid)) = self.refined.as_ref().zip(self.sizes()) else {
-            return BTreeSet::new();
-        };
-        let bytes = |levels: &[String]| -> Vec<u64> {
-            levels
-                .iter()
-                .filter_map(|level| parse_size(level).ok())
-                .collect()
-        };
-        anchors(&bytes(&grid.levels), &bytes(&refined.bs))
     }
 
     /// The factor `bs`.

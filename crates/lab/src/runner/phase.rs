@@ -1,21 +1,15 @@
-//! Cells that are measured together, block by block, until their repetition ends: first the grid, then, where finer
-//! sizes are asked for, those with their neighbours.
+//! Blocks over all cells until their repetition ends: first over the grid; then, where finer sizes are asked for, over
+//! the grid and these together, with a warm-up of their own.
 
 use std::collections::HashSet;
 
 use super::repetition::Repetition;
-use crate::cells::PlannedCell;
-use crate::experiment::{Design, Experiment};
-use crate::plan::block_order;
+use crate::experiment::Experiment;
 
 /// See the module.
 pub(super) struct Phase {
-    /// Numbers of its cells, ascending.
-    members: Vec<usize>,
-    /// Its first block.
+    /// Its first block, the warm-up.
     pub(super) first_block: u32,
-    /// Cells from this number on are measured for the first time, and have their warm-up here.
-    pub(super) fresh_from: usize,
     /// Its trials: cell and block.
     done: HashSet<(usize, u32)>,
     /// The repetition of its cells.
@@ -23,43 +17,16 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    /// The phase that an experiment is in: the grid, unless finer sizes have been added to it.
-    pub(super) fn of(experiment: &Experiment, cells: &[PlannedCell]) -> Self {
-        let Some(refined) = &experiment.refined else {
-            return Self::new(experiment.design, (0..cells.len()).collect(), 0, 0);
-        };
-        let anchors = experiment.anchors();
-        let members: Vec<usize> = (0..cells.len())
-            .filter(|id| cells[*id].refined || anchors.contains(&cells[*id].spec.trial.bs))
-            .collect();
-        let fresh = cells.iter().position(|cell| cell.refined);
-        Self::new(
-            experiment.design,
-            members,
-            refined.block,
-            fresh.unwrap_or(cells.len()),
-        )
-    }
-
-    fn new(design: Design, members: Vec<usize>, first_block: u32, fresh_from: usize) -> Self {
+    /// The phase that an experiment with so many cells is in.
+    pub(super) fn of(experiment: &Experiment, cells: usize) -> Self {
         Self {
-            repetition: Repetition::new(design, members.len()),
-            members,
-            first_block,
-            fresh_from,
+            first_block: experiment
+                .refined
+                .as_ref()
+                .map_or(0, |refined| refined.block),
             done: HashSet::new(),
+            repetition: Repetition::new(experiment.design, cells),
         }
-    }
-
-    /// The cells that are measured here for the first time.
-    pub(super) fn fresh(&self) -> impl Iterator<Item = (usize, usize)> {
-        let members = self.members.iter().copied().enumerate();
-        members.filter(|(_, cell)| *cell >= self.fresh_from)
-    }
-
-    /// Number of its cells.
-    pub(super) fn len(&self) -> usize {
-        self.members.len()
     }
 
     /// Trials done.
@@ -73,24 +40,6 @@ impl Phase {
         last.map_or(self.first_block, |block| block + 1)
     }
 
-    /// The cells of a block in the order of their trials.
-    pub(super) fn order(&self, seed: u64, block: u32) -> Vec<usize> {
-        block_order(seed, block, self.members.len())
-            .into_iter()
-            .map(|place| self.members[place])
-            .collect()
-    }
-
-    /// Whether a trial belongs to this phase.
-    pub(super) fn owns(&self, cell: usize, block: u32) -> bool {
-        block >= self.first_block && self.members.binary_search(&cell).is_ok()
-    }
-
-    /// Whether a trial is its cell's first, which is left out of summaries.
-    pub(super) fn is_warmup(&self, cell: usize, block: u32) -> bool {
-        block == self.first_block && cell >= self.fresh_from
-    }
-
     /// Whether a trial is done.
     pub(super) fn has(&self, cell: usize, block: u32) -> bool {
         self.done.contains(&(cell, block))
@@ -99,12 +48,5 @@ impl Phase {
     /// Notes that a trial is done; false when it was before.
     pub(super) fn add(&mut self, cell: usize, block: u32) -> bool {
         self.done.insert((cell, block))
-    }
-
-    /// Adds the response of a measured trial.
-    pub(super) fn measured(&mut self, cell: usize, value: f64) {
-        if let Ok(place) = self.members.binary_search(&cell) {
-            self.repetition.measured(place, value);
-        }
     }
 }

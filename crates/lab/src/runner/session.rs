@@ -16,7 +16,7 @@ use crate::analysis::analyse;
 use crate::cells::{PlannedCell, cells};
 use crate::environment::differences;
 use crate::experiment::{Experiment, Refined};
-use crate::plan::trial_seed;
+use crate::plan::{block_order, trial_seed};
 use crate::record::{Event, RunRecord, RunStatus, Sample};
 use crate::refine::finer_sizes;
 use crate::runfile::{self, RunFile};
@@ -46,7 +46,7 @@ impl<'a> Session<'a> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
-            phase: Phase::of(experiment, &cells),
+            phase: Phase::of(experiment, cells.len()),
             experiment: experiment.clone(),
             cells,
             seed,
@@ -60,15 +60,21 @@ impl<'a> Session<'a> {
 
     /// Counts what an earlier session measured.
     pub(super) fn take_over(&mut self, record: &RunRecord) {
+        let cells = self.cells.len();
         for sample in &record.samples {
-            let cell = usize::try_from(sample.cell).ok();
-            let Some(cell) = cell.filter(|cell| self.phase.owns(*cell, sample.block)) else {
+            if sample.block < self.phase.first_block {
                 self.trials_before += u64::from(sample.ok);
                 continue;
-            };
+            }
             self.phase
                 .repetition
                 .spend(Duration::from_nanos(sample.wall_ns));
+            let Some(cell) = usize::try_from(sample.cell)
+                .ok()
+                .filter(|cell| *cell < cells)
+            else {
+                continue;
+            };
             if sample.ok && self.phase.add(cell, sample.block) && !sample.warmup {
                 self.measured(cell, sample);
             }
@@ -77,7 +83,7 @@ impl<'a> Session<'a> {
 
     fn measured(&mut self, cell: usize, sample: &Sample) {
         let value = self.experiment.response.value(sample);
-        self.phase.measured(cell, value.unwrap_or(0.0));
+        self.phase.repetition.measured(cell, value.unwrap_or(0.0));
     }
 
     /// Runs to the end, and leaves the file in the state that the end deserves.
@@ -116,14 +122,29 @@ impl<'a> Session<'a> {
         loop {
             self.choose_strategies(executor, stop)?;
             let ended = self.blocks(executor, stop)?;
-            for (place, cell) in self.phase.fresh() {
-                let ended_by = self.phase.repetition.ended_by(place, ended);
+            for cell in 0..self.cells.len() {
+                let ended_by = self.phase.repetition.ended_by(cell, ended);
                 self.file.set_ended_by(cell as i64, ended_by)?;
             }
             if !self.refine(executor)? {
-                return Ok(());
+                return self.leave_out_exploration();
             }
         }
+    }
+
+    /// The trials that have shown where finer sizes are worth it are left out in the end: the machine may have been
+    /// another one then, and what is chosen by some trials has to be judged by others.
+    fn leave_out_exploration(&mut self) -> Result<()> {
+        let first = self.phase.first_block;
+        if first == 0 {
+            return Ok(());
+        }
+        self.file.leave_out_before(first)?;
+        let message = format!(
+            "the {} trials before block {first} chose the finer sizes, and are in no summary",
+            self.trials_before
+        );
+        self.keep("note", None, &message)
     }
 
     /// Adds finer sizes to the plan, once; false when there are none to add.
@@ -144,7 +165,7 @@ impl<'a> Session<'a> {
             return Ok(false);
         }
         let message = format!(
-            "{} finer sizes of bs around the bends and the best sizes, with their neighbours: {}",
+            "{} finer sizes of bs around the bends and the best sizes, now measured together with the others: {}",
             levels.len(),
             levels.join(", ")
         );
@@ -187,7 +208,7 @@ impl<'a> Session<'a> {
             .add_cells(&experiment_record(&experiment)?, &rows)?;
         self.cells.append(&mut added);
         self.trials_before += self.phase.trials() as u64;
-        self.phase = Phase::of(&experiment, &self.cells);
+        self.phase = Phase::of(&experiment, self.cells.len());
         self.experiment = experiment;
         Ok(())
     }
@@ -196,7 +217,7 @@ impl<'a> Session<'a> {
         // A run without a single measured block would say nothing: one is granted to every session.
         let mut granted = true;
         for block in self.phase.first_block.. {
-            let order = self.phase.order(self.seed, block);
+            let order = block_order(self.seed, block, self.cells.len());
             let done = order.iter().filter(|cell| self.phase.has(**cell, block));
             let done = done.count();
             let open = done < order.len();
@@ -219,7 +240,7 @@ impl<'a> Session<'a> {
                     cell,
                     block,
                     position: position as u32,
-                    warmup: self.phase.is_warmup(cell, block),
+                    warmup: block == self.phase.first_block,
                 };
                 self.trial(place, executor, stop)?;
             }
@@ -273,7 +294,7 @@ impl<'a> Session<'a> {
     }
 
     fn progress(&self) -> Progress {
-        let (cells, done) = (self.phase.len() as u64, self.phase.trials() as u64);
+        let (cells, done) = (self.cells.len() as u64, self.phase.trials() as u64);
         let repetition = &self.phase.repetition;
         let in_block = (cells - done % cells) % cells;
         let per_trial = repetition
