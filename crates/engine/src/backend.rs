@@ -8,6 +8,7 @@ pub(crate) mod null;
 pub(crate) mod synchronous;
 
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use crate::outcome::Effective;
 
@@ -53,6 +54,20 @@ pub(crate) trait Backend {
     #[inline(always)]
     fn transfer(&mut self, _request: Request) -> Option<i64> {
         None
+    }
+
+    /// Issues what is queued and waits until at least one request has completed, but no longer than `timeout` (zero:
+    /// only looks); appends all that have completed. At least one is outstanding. What completes its requests within
+    /// the call that issues them needs no timeout.
+    ///
+    /// # Errors
+    /// As [`Backend::complete`].
+    fn complete_within(
+        &mut self,
+        _timeout: Duration,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), SystemFailure> {
+        self.complete(1, done)
     }
 
     /// Name of the system call behind an action, for messages.

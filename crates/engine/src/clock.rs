@@ -55,6 +55,17 @@ impl Clock {
         clock
     }
 
+    /// A clock of the kernel's kind with this many nanoseconds a tick, for tests of what only calculates.
+    #[cfg(test)]
+    pub(crate) fn of_rate(ns_per_tick: f64) -> Self {
+        Self {
+            source: Source::MonotonicRaw,
+            ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64) as u64,
+            cost_ns: 0.0,
+            why: String::new(),
+        }
+    }
+
     /// A stamp in ticks; only differences have a meaning.
     #[inline(always)]
     pub fn now(&self) -> u64 {
@@ -226,12 +237,7 @@ mod tests {
 
     #[test]
     fn fallback_counts_nanoseconds() {
-        let clock = Clock {
-            source: Source::MonotonicRaw,
-            ns_per_tick_q32: 1 << 32,
-            cost_ns: 0.0,
-            why: String::new(),
-        };
+        let clock = Clock::of_rate(1.0);
         let start = clock.now();
         spin_until(raw_ns() + 1_000_000);
         assert!(clock.ns_between(start, clock.now()) >= 1_000_000);

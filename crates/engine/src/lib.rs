@@ -11,6 +11,7 @@ pub mod outcome;
 pub mod pattern;
 mod perf;
 pub mod program;
+pub mod schedule;
 pub mod spec;
 pub mod target;
 pub mod trial;

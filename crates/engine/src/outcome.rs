@@ -18,6 +18,43 @@ pub struct Tally {
     /// Service time of every completed request, ns; empty when the trial did not record it. Under the sync policy
     /// `each` a write's includes its `fsync`.
     pub latency: LatencyHistogram,
+    /// What a rate shows of these requests; `None` in the closed loop.
+    pub waits: Option<Waits>,
+}
+
+/// What is recorded of requests that had an intended start, besides their service time.
+#[derive(Debug, Clone)]
+pub struct Waits {
+    /// Response time: completion minus intended start, ns.
+    pub response: LatencyHistogram,
+    /// Lateness: submission minus intended start, ns.
+    pub lateness: LatencyHistogram,
+}
+
+/// How a trial kept up with its rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Requests per second asked for.
+    pub rate_wanted: f64,
+    /// Requests per second submitted, until the time was up or the last one was submitted.
+    pub rate_achieved: f64,
+    /// Requests that were due and could not be submitted, because every slot was taken: the sum of the greatest
+    /// number of each worker. With Poisson arrivals as expected from the mean gap.
+    pub backlog_max: u64,
+    /// The same when the time was up or the last request was submitted.
+    pub backlog_end: u64,
+}
+
+impl Pace {
+    /// Of two workers together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            rate_wanted: self.rate_wanted + other.rate_wanted,
+            rate_achieved: self.rate_achieved + other.rate_achieved,
+            backlog_max: self.backlog_max + other.backlog_max,
+            backlog_end: self.backlog_end + other.backlog_end,
+        }
+    }
 }
 
 /// Why a trial failed.
@@ -120,6 +157,8 @@ pub struct Outcome {
     pub region: Region,
     /// Settings in force.
     pub effective: Effective,
+    /// How the rate was kept up with; `None` in the closed loop.
+    pub pace: Option<Pace>,
 }
 
 impl Outcome {

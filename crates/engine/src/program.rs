@@ -213,6 +213,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
             note,
             ..Effective::default()
         },
+        pace: None,
     }
 }
 

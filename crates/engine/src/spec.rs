@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::schedule::{self, Arrivals};
 
 /// How requests are issued; the names are fio's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -165,6 +166,11 @@ pub struct TrialSpec {
     pub content: Content,
     /// What ends the trial.
     pub limit: Limit,
+    /// Requests per second over all threads, 1 to [`RATE_MAX`](crate::schedule::RATE_MAX), made at intended starts
+    /// whatever the storage does (open loop); `None`: as soon as one completes (closed loop).
+    pub rate: Option<u64>,
+    /// How the intended starts of a rate are spaced.
+    pub arrivals: Arrivals,
     /// Whether the service time of every request is recorded. Where the requests are as fast as the clock, taking
     /// the time would be most of what is measured.
     pub latency: bool,
@@ -198,6 +204,8 @@ impl Default for TrialSpec {
             buffer_init: BufferInit::Random,
             content: Content::Unique,
             limit: Limit::default(),
+            rate: None,
+            arrivals: Arrivals::Constant,
             latency: true,
             hardware_counters: false,
             seed: 1,
@@ -236,6 +244,16 @@ impl TrialSpec {
     /// Whether any request of this trial reads.
     pub fn reads(&self) -> bool {
         self.read_percent > 0
+    }
+
+    /// Requests over all threads that end a trial; `None` where only time does.
+    pub fn requests_bound(&self) -> Option<u64> {
+        let bytes = self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs));
+        let counted = [bytes, self.limit.requests];
+        match counted.into_iter().flatten().min() {
+            None if self.limit.time.is_none() => Some(self.region / self.bs),
+            bound => bound,
+        }
     }
 
     /// Checks everything that can be checked without a target.
@@ -351,7 +369,7 @@ impl TrialSpec {
                 "give bytes, requests or time a value above zero",
             );
         }
-        Ok(())
+        schedule::check(self)
     }
 }
 

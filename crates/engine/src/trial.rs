@@ -20,13 +20,14 @@ use crate::clock::Clock;
 use crate::counters::{Counters, Hardware, NoHardware};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
-use crate::histogram::new_latency_histogram;
-use crate::outcome::{Ended, FailedRequest, Failure, Outcome, Tally};
+use crate::histogram::{LatencyHistogram, new_latency_histogram};
+use crate::outcome::{Ended, FailedRequest, Failure, Outcome, Tally, Waits};
 use crate::perf::Group;
 use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
 use crate::target::{OpenMode, Target};
 use crate::witness::{Region, Witness};
-use crate::worker::{Worker, WorkerOutcome};
+use crate::worker::open::Open;
+use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 
 /// Size of one request that fills the page cache before a `hot` trial.
 const WARM_REQUEST: usize = 1 << 20;
@@ -317,27 +318,35 @@ impl Stage<'_> {
             Ok(backend) => backend,
             Err(error) => return self.report(error),
         };
-        // Each of the two loops is compiled for itself, so that a choice made here costs nothing in either.
-        if self.spec.latency {
-            self.drive::<B, true>(backend, buffers)
-        } else {
-            self.drive::<B, false>(backend, buffers)
+        // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
+        match (self.spec.rate, self.spec.latency) {
+            (Some(rate), _) => {
+                let open = Open::new(self.spec, rate, self.number, self.clock);
+                self.drive(self.worker(open, backend, buffers))
+            }
+            (None, true) => self.drive(self.worker(Closed::<true>, backend, buffers)),
+            (None, false) => self.drive(self.worker(Closed::<false>, backend, buffers)),
         }
     }
 
-    fn drive<B: crate::backend::Backend, const TIMED: bool>(
+    fn worker<B: crate::backend::Backend, T: Timing>(
         &self,
+        timing: T,
         backend: B,
         buffers: Buffers,
-    ) -> Option<WorkerOutcome> {
-        let worker = Worker::<B, TIMED>::new(
+    ) -> Worker<'_, B, T> {
+        Worker::new(
             self.spec,
             self.number,
+            timing,
             backend,
             buffers,
             self.clock,
             self.stop,
-        );
+        )
+    }
+
+    fn drive(&self, worker: impl Run) -> Option<WorkerOutcome> {
         let counting = self.spec.hardware_counters.then(Group::hardware);
         self.ready.send(Ok(())).ok()?;
         let running = self.gate.wait_for_start()?;
@@ -409,20 +418,25 @@ fn merge(
         counters,
         region,
         effective: Default::default(),
+        pace: None,
     };
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
     let mut hardware: Option<Hardware> = None;
     for worker in outcomes {
         hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
-        add(&mut merged.reads, &worker.reads);
-        add(&mut merged.writes, &worker.writes);
+        add(&mut merged.reads, worker.reads);
+        add(&mut merged.writes, worker.writes);
         merged.syncs += worker.syncs;
         merged.errors += worker.errors;
         merged.failure = merged.failure.or(worker.failure.map(Failure::Request));
         merged.ended = graver(merged.ended, worker.ended);
         merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
         merged.effective = worker.effective;
+        merged.pace = match (merged.pace, worker.pace) {
+            (Some(sum), Some(part)) => Some(sum.plus(part)),
+            (sum, part) => sum.or(part),
+        };
         first_start = first_start.min(worker.start);
         last_start = last_start.max(worker.start);
         first_end = first_end.min(worker.end);
@@ -440,17 +454,28 @@ pub(crate) fn empty_tally() -> Tally {
         bytes: 0,
         short_transfers: 0,
         latency: new_latency_histogram(),
+        waits: None,
     }
 }
 
-fn add(sum: &mut Tally, part: &Tally) {
+fn add(sum: &mut Tally, part: Tally) {
     sum.requests += part.requests;
     sum.bytes += part.bytes;
     sum.short_transfers += part.short_transfers;
-    if !part.latency.is_empty() {
-        sum.latency
-            .add(&part.latency)
-            .expect("the sum has the widest bounds in use");
+    add_histogram(&mut sum.latency, &part.latency);
+    match (&mut sum.waits, part.waits) {
+        (Some(Waits { response, lateness }), Some(part)) => {
+            add_histogram(response, &part.response);
+            add_histogram(lateness, &part.lateness);
+        }
+        (waits @ None, part) => *waits = part,
+        (Some(_), None) => {}
+    }
+}
+
+fn add_histogram(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
+    if !part.is_empty() {
+        sum.add(part).expect("the sum has the widest bounds in use");
     }
 }
 

@@ -1,5 +1,7 @@
-//! One thread's hot loop, monomorphised over the backend and over whether requests are timed: no allocation, no
+//! One thread's hot loop, monomorphised over the backend and over what is recorded of a request: no allocation, no
 //! lock, no formatting, and no system call but the I/O.
+
+pub(crate) mod open;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +11,7 @@ use crate::buffer::{Buffers, stamp};
 use crate::clock::Clock;
 use crate::counters::Hardware;
 use crate::histogram::{new_latency_histogram, unused_latency_histogram};
-use crate::outcome::{Effective, Ended, FailedRequest, Tally};
+use crate::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
 use crate::pattern::{Mix, Offsets, derive, share};
 use crate::spec::{Content, SyncPolicy, TrialSpec};
 
@@ -29,6 +31,35 @@ pub(crate) struct WorkerOutcome {
     pub(crate) effective: Effective,
     /// What the processor counted in this worker.
     pub(crate) hardware: Hardware,
+    /// How this worker kept up with its share of a rate.
+    pub(crate) pace: Option<Pace>,
+}
+
+/// What is recorded of a request: a type, so that each kind of loop is compiled for itself and pays for nothing that
+/// it does not record.
+pub(crate) trait Timing {
+    /// Whether requests are stamped and their service time is recorded.
+    const TIMED: bool;
+
+    /// Takes note of a completed request.
+    #[inline(always)]
+    fn completed(&mut self, _slot: u32, _action: Action, _started: u64, _now: u64) {}
+}
+
+/// The closed loop, in which a request follows as soon as one completes. `TIMED` says that each is timed.
+pub(crate) struct Closed<const TIMED: bool>;
+
+impl<const TIMED: bool> Timing for Closed<TIMED> {
+    const TIMED: bool = TIMED;
+}
+
+/// A worker that is ready to run.
+pub(crate) trait Run {
+    /// What has to be torn down.
+    type Remains;
+
+    /// Carries the trial out. What has to be torn down is handed back, so that tearing down can wait.
+    fn run(self) -> (WorkerOutcome, Self::Remains);
 }
 
 /// A request on its way.
@@ -86,12 +117,12 @@ impl Looks {
     }
 }
 
-/// Everything a worker needs, prepared before the clock starts. `TIMED` says that every request is stamped and its
-/// service time recorded.
-pub(crate) struct Worker<'a, B, const TIMED: bool> {
+/// Everything a worker needs, prepared before the clock starts.
+pub(crate) struct Worker<'a, B, T> {
     // Dropped in this order: the backend refers to the buffers.
     backend: B,
     buffers: Buffers,
+    timing: T,
     clock: &'a Clock,
     stop: &'a AtomicBool,
     offsets: Offsets,
@@ -116,83 +147,14 @@ pub(crate) struct Worker<'a, B, const TIMED: bool> {
 
 /// Requests that fall to one worker under the trial's bounds; time may end it earlier.
 fn quota(spec: &TrialSpec, worker: u32) -> u64 {
-    let limit = &spec.limit;
-    let counted = [
-        limit.bytes.map(|bytes| bytes.div_ceil(spec.bs)),
-        limit.requests,
-    ];
-    match counted.into_iter().flatten().min() {
-        Some(total) => share(total, worker, spec.threads).1,
-        None if limit.time.is_some() => u64::MAX,
-        None => share(spec.region / spec.bs, worker, spec.threads).1,
-    }
+    spec.requests_bound()
+        .map_or(u64::MAX, |total| share(total, worker, spec.threads).1)
 }
 
-impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
-    pub(crate) fn new(
-        spec: &TrialSpec,
-        worker: u32,
-        backend: B,
-        buffers: Buffers,
-        clock: &'a Clock,
-        stop: &'a AtomicBool,
-    ) -> Self {
-        let idle = |slot| Slot {
-            request: Request {
-                action: Action::Read,
-                offset: 0,
-                memory: buffers.slot(slot),
-                len: 0,
-            },
-            started: 0,
-        };
-        let tally = |used| Tally {
-            requests: 0,
-            bytes: 0,
-            short_transfers: 0,
-            latency: if used && TIMED {
-                new_latency_histogram()
-            } else {
-                unused_latency_histogram()
-            },
-        };
-        Self {
-            slots: (0..spec.depth).map(idle).collect(),
-            free: (0..spec.depth).collect(),
-            free_count: spec.depth as usize,
-            done: Vec::with_capacity(spec.depth as usize),
-            left: quota(spec, worker),
-            time_ticks: spec.limit.time.map(|t| clock.ticks(t.as_nanos() as u64)),
-            wait: spec.batch.wait_for(spec.depth),
-            bs: spec.bs as u32,
-            stamps: spec.content == Content::Unique,
-            generation: derive(spec.seed, u64::from(worker)),
-            sync: spec.sync,
-            stopping: false,
-            offsets: Offsets::new(spec, worker),
-            mix: Mix::new(spec, worker),
-            outcome: WorkerOutcome {
-                reads: tally(spec.reads()),
-                writes: tally(spec.writes()),
-                syncs: 0,
-                errors: 0,
-                failure: None,
-                ended: Ended::Done,
-                start: 0,
-                end: 0,
-                end_sync_ns: 0,
-                effective: backend.effective(),
-                hardware: Hardware::default(),
-            },
-            backend,
-            buffers,
-            clock,
-            stop,
-        }
-    }
+impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
+    type Remains = (B, Buffers);
 
-    /// Carries the trial out. What has to be torn down is handed back, so that tearing down can wait.
-    pub(crate) fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
+    fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
         let start = self.clock.now();
         let deadline = self
             .time_ticks
@@ -236,12 +198,76 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
                 self.end_with(Ended::Interrupted);
             }
         }
-        self.outcome.end = self.clock.now();
-        let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
-        if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 && whole {
-            self.final_sync();
-        }
+        self.wind_up();
         (self.outcome, (self.backend, self.buffers))
+    }
+}
+
+impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
+    pub(crate) fn new(
+        spec: &TrialSpec,
+        worker: u32,
+        timing: T,
+        backend: B,
+        buffers: Buffers,
+        clock: &'a Clock,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let idle = |slot| Slot {
+            request: Request {
+                action: Action::Read,
+                offset: 0,
+                memory: buffers.slot(slot),
+                len: 0,
+            },
+            started: 0,
+        };
+        let tally = |used| Tally {
+            requests: 0,
+            bytes: 0,
+            short_transfers: 0,
+            latency: if used && T::TIMED {
+                new_latency_histogram()
+            } else {
+                unused_latency_histogram()
+            },
+            waits: None,
+        };
+        Self {
+            slots: (0..spec.depth).map(idle).collect(),
+            free: (0..spec.depth).collect(),
+            free_count: spec.depth as usize,
+            done: Vec::with_capacity(spec.depth as usize),
+            left: quota(spec, worker),
+            time_ticks: spec.limit.time.map(|t| clock.ticks(t.as_nanos() as u64)),
+            wait: spec.batch.wait_for(spec.depth),
+            bs: spec.bs as u32,
+            stamps: spec.content == Content::Unique,
+            generation: derive(spec.seed, u64::from(worker)),
+            sync: spec.sync,
+            stopping: false,
+            offsets: Offsets::new(spec, worker),
+            mix: Mix::new(spec, worker),
+            outcome: WorkerOutcome {
+                reads: tally(spec.reads()),
+                writes: tally(spec.writes()),
+                syncs: 0,
+                errors: 0,
+                failure: None,
+                ended: Ended::Done,
+                start: 0,
+                end: 0,
+                end_sync_ns: 0,
+                effective: backend.effective(),
+                hardware: Hardware::default(),
+                pace: None,
+            },
+            backend,
+            buffers,
+            timing,
+            clock,
+            stop,
+        }
     }
 
     /// Fills the free slots with new requests.
@@ -254,23 +280,35 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
         let free_before = self.free_count;
         let mut stamped = false;
         while self.free_count > 0 && self.left > 0 {
-            self.free_count -= 1;
-            self.left -= 1;
-            let slot = self.free[self.free_count];
-            let memory = self.buffers.slot(slot);
-            let request = self.next_request(memory);
-            stamped |= self.stamps && request.action == Action::Write;
-            self.slots[slot as usize] = Slot {
-                request,
-                started: now,
-            };
-            self.backend.queue(slot, request);
+            stamped |= self.issue_one(now);
         }
-        if TIMED && stamped {
-            let now = self.clock.now();
-            for &slot in &self.free[self.free_count..free_before] {
-                self.slots[slot as usize].started = now;
-            }
+        if T::TIMED && stamped {
+            self.start_again(free_before);
+        }
+    }
+
+    /// Puts the next request into the last free slot and queues it; whether its data was stamped. There is a free
+    /// slot, and a request left.
+    #[inline(always)]
+    fn issue_one(&mut self, now: u64) -> bool {
+        self.free_count -= 1;
+        self.left -= 1;
+        let slot = self.free[self.free_count];
+        let request = self.next_request(self.buffers.slot(slot));
+        self.slots[slot as usize] = Slot {
+            request,
+            started: now,
+        };
+        self.backend.queue(slot, request);
+        request.action == Action::Write && self.stamps
+    }
+
+    /// Gives the requests a start of their own that were queued since there were so many free slots.
+    #[inline(always)]
+    fn start_again(&mut self, free_before: usize) {
+        let now = self.clock.now();
+        for &slot in &self.free[self.free_count..free_before] {
+            self.slots[slot as usize].started = now;
         }
     }
 
@@ -355,11 +393,13 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
         tally.requests += 1;
         // What was done is counted, not what was asked: the kernel's result, also where it differs.
         tally.bytes += completion.result as u64;
-        if TIMED {
+        if T::TIMED {
             let latency_ns = self.clock.ns_between(started, now);
             self.tally(request.action)
                 .latency
                 .saturating_record(latency_ns);
+            self.timing
+                .completed(completion.slot, request.action, started, now);
         }
         self.release(completion.slot);
     }
@@ -443,6 +483,15 @@ impl<'a, B: Backend, const TIMED: bool> Worker<'a, B, TIMED> {
             self.outcome.ended = why;
         }
         self.stopping = true;
+    }
+
+    /// Takes the time, and makes written data durable where that is part of the trial.
+    fn wind_up(&mut self) {
+        self.outcome.end = self.clock.now();
+        let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
+        if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 && whole {
+            self.final_sync();
+        }
     }
 
     /// The final fsync of policy `end`; nothing is outstanding any more.

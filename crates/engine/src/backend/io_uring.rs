@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
-use io_uring::types::{Fd, Fixed};
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
@@ -26,6 +27,10 @@ pub(crate) struct Uring {
     file: File,
     effective: Effective,
     patience: Patience,
+    /// Whether the kernel's thread submits.
+    sqpoll: bool,
+    /// Whether this thread has to poll the device for completions: then no wait has a timeout.
+    polls: bool,
 }
 
 /// Whether looking before sleeping has paid lately.
@@ -57,6 +62,12 @@ impl Uring {
     /// To be called by the thread that submits: SINGLE_ISSUER binds the ring to it.
     pub(crate) fn new(file: File, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
         let (ring, flags) = build(spec)?;
+        if spec.rate.is_some() && !ring.params().is_feature_ext_arg() {
+            return Err(
+                Error::usage("a rate with io_uring needs waits that end by themselves, which Linux has from 5.11 on")
+                    .hint("set backend=libaio or backend=psync"),
+            );
+        }
         let mut uring = Self {
             ring,
             file,
@@ -70,6 +81,8 @@ impl Uring {
                 credit: 0,
                 left_out: 0,
             },
+            sqpoll: spec.sqpoll,
+            polls: spec.iopoll && !spec.sqpoll,
         };
         if spec.registered {
             uring.register(spec, buffers);
@@ -104,15 +117,7 @@ impl Uring {
     /// Submits what is queued and looks for completions without sleeping; whether enough have come.
     fn look(&mut self, wait: usize) -> bool {
         for _ in 0..LOOKS {
-            let queued = self.ring.submission().len() as u32;
-            let flags = EnterFlags::GETEVENTS.bits();
-            // SAFETY: no signal mask is passed, so that its type does not matter.
-            let entered = unsafe {
-                self.ring
-                    .submitter()
-                    .enter::<libc::sigset_t>(queued, 0, flags, None)
-            };
-            if entered.is_err() {
+            if self.look_once().is_err() {
                 // The ordinary wait that follows meets the same error, and tells it.
                 return false;
             }
@@ -124,6 +129,30 @@ impl Uring {
             }
         }
         false
+    }
+
+    /// Submits what is queued and lets the kernel post what has completed; does not sleep.
+    #[inline(always)]
+    fn look_once(&mut self) -> std::io::Result<usize> {
+        if self.sqpoll {
+            return self.ring.submit();
+        }
+        let queued = self.ring.submission().len() as u32;
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: no signal mask is passed, so that its type does not matter.
+        unsafe {
+            self.ring
+                .submitter()
+                .enter::<libc::sigset_t>(queued, 0, flags, None)
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, done: &mut Vec<Completion>) {
+        done.extend(self.ring.completion().map(|entry| Completion {
+            slot: entry.user_data() as u32,
+            result: i64::from(entry.result()),
+        }));
     }
 
     #[inline(always)]
@@ -199,22 +228,27 @@ impl Backend for Uring {
             self.patience.learn(found);
             found
         };
-        if !found && let Err(error) = self.ring.submit_and_wait(wait as usize) {
-            match error.raw_os_error() {
-                // A signal, or a ring that wants its completions taken first: both go on below.
-                Some(libc::EINTR | libc::EBUSY | libc::EAGAIN) => {}
-                errno => {
-                    return Err(SystemFailure {
-                        syscall: "io_uring_enter",
-                        errno: errno.unwrap_or(0),
-                    });
-                }
-            }
+        if !found {
+            tolerate(self.ring.submit_and_wait(wait as usize))?;
         }
-        done.extend(self.ring.completion().map(|entry| Completion {
-            slot: entry.user_data() as u32,
-            result: i64::from(entry.result()),
-        }));
+        self.take(done);
+        Ok(())
+    }
+
+    fn complete_within(
+        &mut self,
+        timeout: Duration,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        let entered = if timeout.is_zero() || self.polls {
+            self.look_once()
+        } else {
+            let timeout = Timespec::from(timeout);
+            let arguments = SubmitArgs::new().timespec(&timeout);
+            self.ring.submitter().submit_with_args(1, &arguments)
+        };
+        tolerate(entered)?;
+        self.take(done);
         Ok(())
     }
 
@@ -228,6 +262,21 @@ impl Backend for Uring {
 
     fn effective(&self) -> Effective {
         self.effective.clone()
+    }
+}
+
+/// What is no failure: a signal, a wait whose time is over, or a ring that wants its completions taken first.
+#[inline(always)]
+fn tolerate(entered: std::io::Result<usize>) -> std::result::Result<(), SystemFailure> {
+    let Err(error) = entered else {
+        return Ok(());
+    };
+    match error.raw_os_error() {
+        Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
+        errno => Err(SystemFailure {
+            syscall: "io_uring_enter",
+            errno: errno.unwrap_or(0),
+        }),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::error::{Error, Result};
@@ -108,6 +109,49 @@ impl Libaio {
         self.in_flight += submitted;
         Ok(())
     }
+
+    /// Takes at least `wait` completions, or those there are when the time is over.
+    #[inline(always)]
+    fn collect(
+        &mut self,
+        wait: u32,
+        mut timeout: Option<libc::timespec>,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        let timeout = timeout
+            .as_mut()
+            .map_or(std::ptr::null_mut(), std::ptr::from_mut);
+        // SAFETY: `events` has room for as many events as are asked for; the timeout is null or lives in this call.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                libc::c_long::from(wait),
+                self.events.len() as libc::c_long,
+                self.events.as_mut_ptr(),
+                timeout,
+            )
+        };
+        if count < 0 {
+            return match last_errno() {
+                libc::EINTR => Ok(()),
+                errno => Err(SystemFailure {
+                    syscall: "io_getevents",
+                    errno,
+                }),
+            };
+        }
+        self.in_flight -= count as usize;
+        done.extend(
+            self.events[..count as usize]
+                .iter()
+                .map(|event| Completion {
+                    slot: event.data as u32,
+                    result: event.result,
+                }),
+        );
+        Ok(())
+    }
 }
 
 impl Drop for Libaio {
@@ -148,36 +192,20 @@ impl Backend for Libaio {
         self.submit()?;
         // After a partly refused submission fewer than asked for may be in flight.
         let wait = if self.pending.is_empty() { wait } else { 1 };
-        // SAFETY: `events` has room for as many events as are asked for.
-        let count = unsafe {
-            libc::syscall(
-                libc::SYS_io_getevents,
-                self.context,
-                libc::c_long::from(wait),
-                self.events.len() as libc::c_long,
-                self.events.as_mut_ptr(),
-                std::ptr::null_mut::<libc::timespec>(),
-            )
+        self.collect(wait, None, done)
+    }
+
+    fn complete_within(
+        &mut self,
+        timeout: Duration,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        self.submit()?;
+        let timeout = libc::timespec {
+            tv_sec: timeout.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
         };
-        if count < 0 {
-            return match last_errno() {
-                libc::EINTR => Ok(()),
-                errno => Err(SystemFailure {
-                    syscall: "io_getevents",
-                    errno,
-                }),
-            };
-        }
-        self.in_flight -= count as usize;
-        done.extend(
-            self.events[..count as usize]
-                .iter()
-                .map(|event| Completion {
-                    slot: event.data as u32,
-                    result: event.result,
-                }),
-        );
-        Ok(())
+        self.collect(1, Some(timeout), done)
     }
 
     fn syscall(&self, action: Action) -> &'static str {

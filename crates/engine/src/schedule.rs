@@ -1,0 +1,232 @@
+//! The open loop's intended starts: when each request shall be made, whatever the storage does meanwhile.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::pattern::derive;
+use crate::spec::{Batch, TrialSpec, named};
+
+/// How the intended starts of the open loop are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// Independently of each other: gaps are exponentially distributed.
+    Poisson,
+}
+
+named!(Arrivals, "arrivals", {
+    "constant" => Arrivals::Constant, "poisson" => Arrivals::Poisson,
+});
+
+/// Greatest rate, requests per second: one each nanosecond, which no storage holds.
+pub const RATE_MAX: u64 = 1_000_000_000;
+
+/// What a rate cannot be, or cannot be combined with.
+pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
+    let Some(rate) = spec.rate else {
+        return Ok(());
+    };
+    if rate == 0 || rate > RATE_MAX {
+        return Err(Error::usage(format!("rate is {rate} requests per second"))
+            .hint(format!("choose a rate from 1 to {RATE_MAX}, or leave it out to issue the next request as soon as one completes")));
+    }
+    if !spec.latency {
+        return Err(Error::usage("a rate with latency=false").hint(
+            "what a rate shows is the response time of its requests: set latency=true, or leave the rate out",
+        ));
+    }
+    if spec.batch != Batch::One {
+        return Err(Error::usage(format!("a rate with batch={}", spec.batch)).hint(
+            "at a given rate each completion is taken as it comes: set batch=one, or leave batch or the rate out",
+        ));
+    }
+    Ok(())
+}
+
+/// One worker's endless stream of intended starts, in ticks since its own start; its memory is constant.
+///
+/// The workers share the rate evenly. Constant arrivals: worker k of W starts its requests at `(k + 1/2 + iW) / rate`,
+/// so that all of them together are evenly spaced. Poisson arrivals: each worker draws exponential gaps of mean
+/// `W / rate` by inverse transform (L. Devroye, Non-Uniform Random Variate Generation (1986), II.2); independent
+/// Poisson processes together are one (J. F. C. Kingman, Poisson Processes (1993), 2.2).
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    /// The next intended start, with [`FRACTION`] bits behind the point, so that no rounding adds up.
+    next: u128,
+    /// The mean gap, likewise.
+    gap: u128,
+    /// Draws the gaps of Poisson arrivals.
+    random: Option<Xoshiro256PlusPlus>,
+}
+
+/// Bits behind the point.
+const FRACTION: u32 = 32;
+
+impl Schedule {
+    /// The stream of worker number `worker`; `rate` is above zero.
+    pub(crate) fn new(spec: &TrialSpec, rate: u64, worker: u32, clock: &Clock) -> Self {
+        let second = u128::from(clock.ticks(1_000_000_000)) << FRACTION;
+        // Of all workers together.
+        let spacing = second / u128::from(rate);
+        let mut schedule = Self {
+            next: spacing * u128::from(worker) + spacing / 2,
+            gap: second * u128::from(spec.threads) / u128::from(rate),
+            random: None,
+        };
+        if spec.arrivals == Arrivals::Poisson {
+            let key = derive(spec.seed, (u64::from(worker) + 1) << 48);
+            schedule.random = Some(Xoshiro256PlusPlus::seed_from_u64(key));
+            schedule.next = 0;
+            schedule.advance();
+        }
+        schedule
+    }
+
+    /// The next intended start, ticks.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        (self.next >> FRACTION) as u64
+    }
+
+    /// Goes on to the start after it.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) {
+        let gap = match &mut self.random {
+            None => self.gap,
+            Some(random) => {
+                // 53 bits make a number from 0 to below 1.
+                let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+                (-(-uniform).ln_1p() * self.gap as f64) as u128
+            }
+        };
+        self.next += gap;
+    }
+
+    /// Intended starts up to `at` that have not been taken: exact for constant arrivals; for Poisson arrivals the
+    /// next one and the mean number of those after it, since their times have not been drawn yet.
+    pub(crate) fn backlog(&self, at: u64) -> u64 {
+        let at = u128::from(at) << FRACTION;
+        match at.checked_sub(self.next) {
+            None => 0,
+            Some(late) => 1 + (late / self.gap) as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spec(threads: u32, arrivals: Arrivals, seed: u64) -> TrialSpec {
+        TrialSpec {
+            threads,
+            arrivals,
+            seed,
+            ..TrialSpec::default()
+        }
+    }
+
+    fn starts(spec: &TrialSpec, rate: u64, worker: u32, clock: &Clock) -> Vec<u64> {
+        let mut schedule = Schedule::new(spec, rate, worker, clock);
+        let mut next = || {
+            let at = schedule.next();
+            schedule.advance();
+            at
+        };
+        (0..4096).map(|_| next()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn starts_ascend_at_the_mean_rate_and_follow_the_seed(
+            rate in 1..=RATE_MAX, threads in 1..64u32, worker in 0..64u32, seed: u64,
+        ) {
+            let worker = worker % threads;
+            let clock = Clock::of_rate(1.0);
+            for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+                let spec = spec(threads, arrivals, seed);
+                let all = starts(&spec, rate, worker, &clock);
+                prop_assert!(all.is_sorted());
+                let mean = all[4095] as f64 / 4095.0;
+                let ratio = mean / (1e9 * f64::from(threads) / rate as f64);
+                // Of 4096 exponential gaps the mean is known to 1.6 % (one standard deviation). Whole
+                // nanoseconds and the phase of the worker add to that at the greatest rates.
+                let within = if arrivals == Arrivals::Constant { 0.01 } else { 0.1 };
+                prop_assert!((ratio - 1.0).abs() < within, "{arrivals}: {ratio}");
+                prop_assert_eq!(&all, &starts(&spec, rate, worker, &clock));
+            }
+        }
+
+        #[test]
+        fn constant_arrivals_drift_by_no_rounding(rate in 1..=RATE_MAX, steps in 1..1_000_000u64) {
+            let clock = Clock::of_rate(1.0);
+            let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), rate, 0, &clock);
+            for _ in 0..steps {
+                schedule.advance();
+            }
+            let exact = (steps as f64 + 0.5) * 1e9 / rate as f64;
+            prop_assert!((schedule.next() as f64 - exact).abs() <= 2.0);
+        }
+
+        #[test]
+        fn the_backlog_of_constant_arrivals_is_counted(rate in 1..=RATE_MAX, late in 0..2_000u64) {
+            let clock = Clock::of_rate(1.0);
+            let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), rate, 0, &clock);
+            let at = schedule.next() + late;
+            let expected = schedule.backlog(at);
+            let mut counted = 0;
+            while schedule.next <= u128::from(at) << FRACTION {
+                counted += 1;
+                schedule.advance();
+            }
+            prop_assert_eq!(counted, expected);
+        }
+    }
+
+    #[test]
+    fn workers_together_are_evenly_spaced() {
+        let clock = Clock::of_rate(1.0);
+        let spec = spec(4, Arrivals::Constant, 1);
+        let mut all: Vec<u64> = (0..4)
+            .flat_map(|w| starts(&spec, 1000, w, &clock))
+            .collect();
+        all.sort_unstable();
+        assert_eq!(all[0], 500_000, "half a gap after the start");
+        assert!(all.windows(2).all(|pair| pair[1] - pair[0] == 1_000_000));
+    }
+
+    #[test]
+    fn poisson_gaps_are_exponential_and_differ_between_workers_and_seeds() {
+        let clock = Clock::of_rate(1.0);
+        let of = |worker, seed| starts(&spec(2, Arrivals::Poisson, seed), 2000, worker, &clock);
+        let gaps: Vec<u64> = of(0, 1).windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // Mean gap 1 ms. P(gap > x) is exp(-x / mean); 4095 gaps show it to within 0.03 (nearly 4 standard deviations).
+        for (limit, expected) in [(105_361, 0.9), (693_147, 0.5), (2_302_585, 0.1)] {
+            let share = gaps.iter().filter(|gap| **gap > limit).count() as f64 / gaps.len() as f64;
+            assert!((share - expected).abs() < 0.03, "{limit}: {share}");
+        }
+        assert_ne!(of(0, 1), of(1, 1));
+        assert_ne!(of(0, 1), of(0, 2));
+    }
+
+    #[test]
+    fn what_has_not_begun_has_no_backlog() {
+        let clock = Clock::of_rate(1.0);
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let schedule = Schedule::new(&spec(1, arrivals, 1), 1000, 0, &clock);
+            let next = schedule.next();
+            assert_eq!(schedule.backlog(next.saturating_sub(1)), 0);
+            assert_eq!(schedule.backlog(next + 1), 1);
+            assert!((900..1100).contains(&schedule.backlog(next + 1_000_000_000)));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The open loop: each request has an intended start, and what is late is made up for, not left out.
+//!
+//! A worker that finds all its slots taken lets requests queue up and issues them as soon as a slot is free; their
+//! response time counts from the intended start. So a stall of the storage shows in every request that it delayed,
+//! not only in those that were on their way (G. Tene's coordinated omission).
+
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use super::{Run, Timing, Worker, WorkerOutcome};
+use crate::backend::{Action, Backend, SystemFailure};
+use crate::buffer::Buffers;
+use crate::clock::Clock;
+use crate::histogram::new_latency_histogram;
+use crate::outcome::{Ended, Pace, Waits};
+use crate::schedule::Schedule;
+use crate::spec::TrialSpec;
+
+/// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
+/// response time. More than this would take the CPU from those who serve the requests.
+const SPIN_NS: u64 = 50_000;
+/// The longest sleep, so that a raised stop flag is seen.
+const NAP_NS: u64 = 100_000_000;
+/// Share of the requests due that a worker makes up for after its time is up.
+const MADE_UP: f64 = 0.03;
+
+/// The intended starts of one worker, and what came of them.
+pub(crate) struct Open<'a> {
+    clock: &'a Clock,
+    schedule: Schedule,
+    rate: f64,
+    threads: u32,
+    /// Stamp of the worker's start, from which the schedule counts.
+    start: u64,
+    /// Intended start of the request in each slot, a stamp.
+    intended: Vec<u64>,
+    reads: Option<Waits>,
+    writes: Option<Waits>,
+    issued: u64,
+    backlog_max: u64,
+    /// Set when the time is up or the last request was issued.
+    closed: Option<Closing>,
+}
+
+/// How things stood when the time was up, or the last request was issued.
+#[derive(Debug, Clone, Copy)]
+struct Closing {
+    at: u64,
+    issued: u64,
+    backlog: u64,
+}
+
+impl<'a> Open<'a> {
+    /// The schedule of worker number `worker` at `rate`; to be called by its thread, whose sleeps get exact.
+    pub(crate) fn new(spec: &TrialSpec, rate: u64, worker: u32, clock: &'a Clock) -> Self {
+        // Where it is refused sleeps end up to 50 us later, and the lateness says so.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        let waits = |used: bool| {
+            used.then(|| Waits {
+                response: new_latency_histogram(),
+                lateness: new_latency_histogram(),
+            })
+        };
+        Self {
+            clock,
+            schedule: Schedule::new(spec, rate, worker, clock),
+            rate: rate as f64 / f64::from(spec.threads),
+            threads: spec.threads,
+            start: 0,
+            intended: vec![0; spec.depth as usize],
+            reads: waits(spec.reads()),
+            writes: waits(spec.writes()),
+            issued: 0,
+            backlog_max: 0,
+            closed: None,
+        }
+    }
+
+    /// Stamp of the next intended start.
+    #[inline(always)]
+    fn next(&self) -> u64 {
+        self.start.saturating_add(self.schedule.next())
+    }
+
+    /// Requests that are due at a stamp and not issued.
+    fn backlog(&self, at: u64) -> u64 {
+        self.schedule.backlog(at.saturating_sub(self.start))
+    }
+
+    /// The next request went into this slot.
+    #[inline(always)]
+    fn issued(&mut self, slot: u32) {
+        self.intended[slot as usize] = self.next();
+        self.schedule.advance();
+        self.issued += 1;
+    }
+
+    /// Takes stock: no request counts any more whose intended start is after `at`.
+    fn close(&mut self, at: u64) -> Closing {
+        let now = Closing {
+            at,
+            issued: self.issued,
+            backlog: self.backlog(at),
+        };
+        *self.closed.get_or_insert(now)
+    }
+
+    fn pace(&self, closing: Closing) -> Pace {
+        let span = self.clock.ns_between(self.start, closing.at);
+        Pace {
+            rate_wanted: self.rate,
+            rate_achieved: closing.issued as f64 * 1e9 / span.max(1) as f64,
+            backlog_max: self.backlog_max.max(closing.backlog),
+            backlog_end: closing.backlog,
+        }
+    }
+}
+
+impl Closing {
+    /// Whether so little is behind that it is made up for: leaving those requests out would leave out the longest
+    /// response times. The limit is above that from which a rate counts as not held, so that where requests are
+    /// left out it does count so.
+    fn is_made_up(&self, threads: u32) -> bool {
+        let due = (self.issued + self.backlog) as f64;
+        self.backlog as f64 <= f64::from(threads) * (MADE_UP * due).max(1.0)
+    }
+}
+
+impl Timing for Open<'_> {
+    const TIMED: bool = true;
+
+    #[inline(always)]
+    fn completed(&mut self, slot: u32, action: Action, started: u64, now: u64) {
+        let intended = self.intended[slot as usize];
+        let waits = match action {
+            Action::Read => &mut self.reads,
+            Action::Write | Action::Fsync => &mut self.writes,
+        };
+        if let Some(waits) = waits {
+            let response_ns = self.clock.ns_between(intended, now);
+            waits.response.saturating_record(response_ns);
+            let lateness_ns = self.clock.ns_between(intended, started);
+            waits.lateness.saturating_record(lateness_ns);
+        }
+    }
+}
+
+impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
+    type Remains = (B, Buffers);
+
+    fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
+        let start = self.clock.now();
+        let deadline = self
+            .time_ticks
+            .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
+        self.outcome.start = start;
+        self.timing.start = start;
+        let mut now = start;
+        loop {
+            self.issue_due(now, deadline);
+            if self.free_count == self.slots.len() && self.is_over(deadline) {
+                break;
+            }
+            if let Err(failure) = self.pass_time(now, deadline) {
+                self.mechanism_failed(failure);
+                break;
+            }
+            now = self.clock.now();
+            for index in 0..self.done.len() {
+                self.finish(self.done[index], now);
+            }
+            self.done.clear();
+            if now >= deadline && self.timing.closed.is_none() {
+                self.time_is_up(now, deadline);
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                self.end_with(Ended::Interrupted);
+            }
+        }
+        let closing = self.timing.close(now.min(deadline));
+        self.outcome.pace = Some(self.timing.pace(closing));
+        self.outcome.reads.waits = self.timing.reads.take();
+        self.outcome.writes.waits = self.timing.writes.take();
+        self.wind_up();
+        (self.outcome, (self.backend, self.buffers))
+    }
+}
+
+impl<B: Backend> Worker<'_, B, Open<'_>> {
+    /// Issues what is due, as far as there are free slots.
+    #[inline(always)]
+    fn issue_due(&mut self, now: u64, deadline: u64) {
+        let free_before = self.free_count;
+        let mut stamped = false;
+        let last = now.min(deadline - 1);
+        while self.free_count > 0 && self.timing.next() <= last && !self.is_over(deadline) {
+            stamped |= self.issue_one(now);
+            self.timing.issued(self.free[self.free_count]);
+        }
+        if stamped {
+            self.start_again(free_before);
+        }
+        if self.left == 0 {
+            self.timing.close(now);
+        } else if self.free_count == 0 && self.timing.closed.is_none() {
+            self.timing.backlog_max = self.timing.backlog_max.max(self.timing.backlog(now));
+        }
+    }
+
+    /// Whether no further request will be issued.
+    #[inline(always)]
+    fn is_over(&self, deadline: u64) -> bool {
+        let made_up = || self.timing.closed.is_some() && self.timing.next() >= deadline;
+        self.stopping || self.left == 0 || made_up()
+    }
+
+    /// The time bound is reached: what was due by then is still issued, unless it is too much.
+    fn time_is_up(&mut self, now: u64, deadline: u64) {
+        self.issue_due(now, deadline);
+        let closing = self.timing.close(deadline);
+        let made_up = closing.is_made_up(self.timing.threads);
+        let was_stopping = self.stopping;
+        self.end_with(Ended::Time);
+        self.stopping = was_stopping || !made_up;
+    }
+
+    /// Waits for completions, but not beyond the next intended start when there is a slot for its request.
+    fn pass_time(&mut self, now: u64, deadline: u64) -> Result<(), SystemFailure> {
+        let (free, slots) = (self.free_count, self.slots.len());
+        let until = self.timing.next().min(deadline);
+        if free == slots {
+            pause(self.clock, until);
+            return Ok(());
+        }
+        if free == 0 || self.is_over(deadline) {
+            return self.backend.complete(1, &mut self.done);
+        }
+        let left = self.clock.ns_between(now, until);
+        let timeout = Duration::from_nanos(left.saturating_sub(SPIN_NS).min(NAP_NS));
+        self.backend.complete_within(timeout, &mut self.done)
+    }
+}
+
+/// Waits until a stamp: sleeps, and spins the last [`SPIN_NS`]. Returns early when a sleep was not long enough: cut
+/// off by a signal, or as long as a sleep may be.
+fn pause(clock: &Clock, until: u64) {
+    let left = |clock: &Clock| clock.ns_between(clock.now(), until);
+    let before = left(clock);
+    if before > SPIN_NS {
+        sleep(Duration::from_nanos((before - SPIN_NS).min(NAP_NS)));
+        if left(clock) > SPIN_NS {
+            return;
+        }
+    }
+    while clock.now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Sleeps to a point in time, so that what comes between reading the clock and sleeping does not add up.
+fn sleep(length: Duration) {
+    let length = Timespec::try_from(length).unwrap_or_default();
+    let end = clock_gettime(ClockId::Monotonic) + length;
+    // A signal ends it early; the caller looks at the clock anyway.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &end);
+}
