@@ -4,6 +4,9 @@
 //! response time counts from the intended start. So a stall of the storage shows in every request that it delayed,
 //! not only in those that were on their way (G. Tene's coordinated omission).
 
+#[cfg(test)]
+mod tests;
+
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,0 +1,226 @@
+//! Trials at a given rate on a real file system, with every backend.
+
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::outcome::{Ended, Outcome};
+use iolab_engine::schedule::{Arrivals, RATE_MAX};
+use iolab_engine::spec::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
+use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::{Kind, Result, trial};
+
+const SIZE: u64 = 1 << 20;
+
+fn scratch() -> (tempfile::TempDir, Target) {
+    // The build folder lies on storage, where direct I/O has a chance; /tmp may be memory.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let need = Need {
+        size: Size::Exactly(SIZE),
+        write: true,
+        consent: Consent::No,
+    };
+    let target = Target::open(directory.path(), &need).expect("a scratch file");
+    target
+        .fill(7, &AtomicBool::new(false), &mut |_| {})
+        .expect("filled");
+    (directory, target)
+}
+
+fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
+    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
+}
+
+fn requests(count: u64) -> Limit {
+    Limit {
+        requests: Some(count),
+        ..Limit::default()
+    }
+}
+
+/// Every backend with each cache state it can have here; says what it leaves out.
+fn variants(target: &Target) -> Vec<TrialSpec> {
+    let mut found = Vec::new();
+    for name in Backend::NAMES {
+        for cache in [CacheState::Direct, CacheState::Cold] {
+            let backend: Backend = name.parse().expect("a name of the list");
+            let spec = TrialSpec {
+                backend,
+                cache,
+                region: SIZE,
+                pattern: Pattern::Rand,
+                depth: if backend.is_asynchronous() { 8 } else { 1 },
+                limit: requests(4),
+                ..TrialSpec::default()
+            };
+            match run(&spec, target) {
+                Ok(outcome) => {
+                    assert_eq!(outcome.errors, 0, "{name} {cache}: {:?}", outcome.failure);
+                    found.push(spec);
+                }
+                Err(error) => eprintln!("skipped {name} with cache={cache}: {error}"),
+            }
+        }
+    }
+    assert!(
+        found.len() >= 5,
+        "sync, psync, mmap and null work everywhere"
+    );
+    found
+}
+
+#[test]
+fn every_backend_makes_each_request_and_times_it_three_ways() {
+    let (_directory, target) = scratch();
+    for variant in variants(&target) {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            for (threads, read_percent) in [(1, 100), (3, 50)] {
+                let spec = TrialSpec {
+                    rate: Some(20_000),
+                    arrivals,
+                    threads,
+                    read_percent,
+                    limit: requests(600),
+                    ..variant.clone()
+                };
+                let outcome = run(&spec, &target).expect("it ran before");
+                let what = format!("{} {} {arrivals} {threads}", spec.backend, spec.cache);
+                assert_eq!((outcome.requests(), outcome.errors), (600, 0), "{what}");
+                assert_eq!(outcome.ended, Ended::Done, "{what}");
+                for tally in [&outcome.reads, &outcome.writes] {
+                    let Some(waits) = &tally.waits else {
+                        assert_eq!((tally.requests, read_percent), (0, 100), "{what}");
+                        continue;
+                    };
+                    assert_eq!(tally.latency.len(), tally.requests, "{what}");
+                    assert_eq!(waits.response.len(), tally.requests, "{what}");
+                    assert_eq!(waits.lateness.len(), tally.requests, "{what}");
+                    // The response is the lateness and the service together; the histograms keep three digits.
+                    let sum = tally.latency.mean() + waits.lateness.mean();
+                    let ratio = waits.response.mean() / sum;
+                    assert!((ratio - 1.0).abs() < 0.01, "{what}: {ratio}");
+                }
+                let pace = outcome.pace.expect("a rate was asked for");
+                assert!((pace.rate_wanted - 20_000.0).abs() < 1e-6, "{what}");
+                assert!(pace.rate_achieved > 0.0, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_time_bound_ends_what_would_take_long() {
+    let (_directory, target) = scratch();
+    for variant in variants(&target) {
+        let spec = TrialSpec {
+            rate: Some(200),
+            threads: 2,
+            limit: Limit {
+                time: Some(Duration::from_millis(100)),
+                ..Limit::default()
+            },
+            ..variant
+        };
+        let outcome = run(&spec, &target).expect("it ran before");
+        let what = format!("{} {}", spec.backend, spec.cache);
+        assert_eq!(outcome.ended, Ended::Time, "{what}");
+        // 20 are due; what a slow machine leaves out it tells.
+        let pace = outcome.pace.expect("a rate was asked for");
+        assert!(outcome.requests() <= 20, "{what}: {}", outcome.requests());
+        assert!(
+            outcome.requests() + pace.backlog_end >= 20,
+            "{what}: {pace:?}"
+        );
+        assert!(outcome.elapsed_ns >= 99_000_000, "{what}");
+    }
+}
+
+#[test]
+fn no_storage_holds_the_greatest_rate() {
+    let (_directory, target) = scratch();
+    for variant in variants(&target) {
+        let spec = TrialSpec {
+            rate: Some(RATE_MAX),
+            limit: Limit {
+                time: Some(Duration::from_millis(20)),
+                ..Limit::default()
+            },
+            ..variant
+        };
+        let outcome = run(&spec, &target).expect("it ran before");
+        let pace = outcome.pace.expect("a rate was asked for");
+        let what = format!("{} {}: {pace:?}", spec.backend, spec.cache);
+        assert_eq!(outcome.ended, Ended::Time, "{what}");
+        assert!(pace.rate_achieved < 0.5e9, "{what}");
+        assert!(pace.backlog_end > 10_000_000, "{what}");
+        assert!(outcome.requests() > 0, "{what}");
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_requests_whether_there_is_a_rate_or_not() {
+    let (_directory, target) = scratch();
+    let written = |rate| {
+        let spec = TrialSpec {
+            rate,
+            region: SIZE,
+            cache: CacheState::Cold,
+            pattern: Pattern::Rand,
+            read_percent: 30,
+            limit: requests(200),
+            ..TrialSpec::default()
+        };
+        let outcome = run(&spec, &target).expect("runs");
+        (outcome.reads.requests, outcome.writes.bytes)
+    };
+    assert_eq!(written(None), written(Some(100_000)));
+}
+
+#[test]
+fn the_final_sync_stays_part_of_the_trial() {
+    let (_directory, target) = scratch();
+    let spec = TrialSpec {
+        rate: Some(10_000),
+        region: SIZE,
+        cache: CacheState::Cold,
+        read_percent: 0,
+        sync: SyncPolicy::End,
+        limit: requests(50),
+        ..TrialSpec::default()
+    };
+    let outcome = run(&spec, &target).expect("runs");
+    assert_eq!((outcome.syncs, outcome.writes.requests), (1, 50));
+    assert!(outcome.end_sync_ns > 0);
+}
+
+#[test]
+fn rates_that_cannot_be_are_refused() {
+    let (_directory, target) = scratch();
+    let rated = |rate| TrialSpec {
+        rate: Some(rate),
+        region: SIZE,
+        cache: CacheState::Cold,
+        ..TrialSpec::default()
+    };
+    let wrong = [
+        rated(0),
+        rated(RATE_MAX + 1),
+        TrialSpec {
+            latency: false,
+            ..rated(1000)
+        },
+        TrialSpec {
+            backend: Backend::IoUring,
+            depth: 8,
+            batch: Batch::All,
+            ..rated(1000)
+        },
+    ];
+    for spec in wrong {
+        let error = run(&spec, &target).expect_err("refused");
+        assert_eq!(error.kind(), Kind::Usage, "{error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+}
