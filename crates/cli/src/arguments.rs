@@ -89,6 +89,10 @@ pub(crate) struct Changes {
     /// Outstanding requests per worker (depth); above 1 needs --set backend=io_uring or libaio
     #[arg(long, value_name = "N[,N]")]
     pub(crate) depth: Option<String>,
+    /// Requests per second over all threads, made whatever the storage does (rate): an open loop,
+    /// whose response times count from the intended start
+    #[arg(long, value_name = "N[,N]")]
+    pub(crate) rate: Option<String>,
     /// Longest duration of one trial (time)
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<String>,

@@ -24,6 +24,7 @@ impl Changes {
             ("region", &self.size),
             ("threads", &self.threads),
             ("depth", &self.depth),
+            ("rate", &self.rate),
             ("time", &self.time),
             ("precision", &self.precision),
             ("budget", &self.budget),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -47,6 +48,15 @@ pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+impl TrialSpec {
+    /// How long a trial takes at most, as far as its bounds tell: its time, or its requests at its rate.
+    pub fn time_foreseen(&self) -> Option<Duration> {
+        let paced = || Some(self.requests_bound()?.div_ceil(self.rate?.max(1)));
+        let bounds = [self.limit.time, paced().map(Duration::from_secs)];
+        bounds.into_iter().flatten().min()
+    }
 }
 
 /// One worker's endless stream of intended starts, in ticks since its own start; its memory is constant.
@@ -124,6 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::spec::Limit;
 
     fn spec(threads: u32, arrivals: Arrivals, seed: u64) -> TrialSpec {
         TrialSpec {
@@ -216,6 +227,31 @@ mod tests {
         }
         assert_ne!(of(0, 1), of(1, 1));
         assert_ne!(of(0, 1), of(0, 2));
+    }
+
+    #[test]
+    fn time_is_foreseen_from_whichever_bound_comes_first() {
+        let with = |rate, requests, time| TrialSpec {
+            rate,
+            limit: Limit {
+                requests,
+                time,
+                ..Limit::default()
+            },
+            ..TrialSpec::default()
+        };
+        let second = Duration::from_secs(1);
+        for (rate, requests, time, expected) in [
+            (None, Some(1000), None, None),
+            (None, None, Some(second), Some(second)),
+            (Some(100), Some(1000), None, Some(10 * second)),
+            (Some(100), Some(1000), Some(second), Some(second)),
+            (Some(1000), Some(500), Some(3 * second), Some(second)),
+            // One pass of 1 GiB in blocks of 4 KiB.
+            (Some(1024), None, None, Some(256 * second)),
+        ] {
+            assert_eq!(with(rate, requests, time).time_foreseen(), expected);
+        }
     }
 
     #[test]

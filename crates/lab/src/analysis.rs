@@ -7,8 +7,9 @@ use iolab_stats::{Summary, median, summary};
 
 use crate::course::{Course, course};
 use crate::experiment::Experiment;
+use crate::pace::CellPace;
 use crate::quantity::{format_ns, format_percent, significant};
-use crate::record::{Cell, Direction, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
+use crate::record::{Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
 use crate::thresholds::{Threshold, thresholds};
 
 /// The measured quantity that an experiment asks about.
@@ -18,7 +19,7 @@ pub enum Response {
     Throughput,
     /// Requests per second.
     Iops,
-    /// Median service time, in ns.
+    /// Median response time where a rate is set, else median service time, in ns.
     Latency,
     /// Time of a whole trial, in ns.
     Elapsed,
@@ -162,6 +163,8 @@ pub enum Flag {
     ToolBound,
     /// A time stamp costs more than 1 % of the median request.
     ClockCost,
+    /// Fewer requests were made than the rate asks for.
+    RateNotHeld,
     /// Too few trials for an interval, or fewer than the experiment asks for.
     FewTrials,
     /// A trial failed.
@@ -177,6 +180,7 @@ impl fmt::Display for Flag {
             Flag::NotStorage => "not storage",
             Flag::ToolBound => "tool-bound",
             Flag::ClockCost => "clock cost",
+            Flag::RateNotHeld => "rate not held",
             Flag::FewTrials => "few trials",
             Flag::Errors => "errors",
             Flag::ShortTransfers => "short transfers",
@@ -210,7 +214,7 @@ pub struct CellAnalysis {
     pub throughput: Option<Summary>,
     /// Requests per second.
     pub iops: Option<Summary>,
-    /// Median service time of each trial, ns.
+    /// Median of each trial of what [`Response::Latency`] is, ns.
     pub latency_p50: Option<Summary>,
     /// Time of each trial from its first start to its last end, ns.
     pub elapsed: Option<Summary>,
@@ -220,8 +224,10 @@ pub struct CellAnalysis {
     pub values: Vec<f64>,
     /// What their order tells.
     pub course: Course,
-    /// Latency quantiles of the direction with more requests.
+    /// Quantiles of the same, of the direction with more requests.
     pub latency: Option<Latency>,
+    /// How the rate was kept up with; `None` in the closed loop.
+    pub pace: Option<CellPace>,
     /// Median over the trials of CPU time per request, user and kernel, ns.
     pub cpu_ns_per_request: Option<f64>,
     /// Where the bytes came from; `None` without trials.
@@ -364,7 +370,8 @@ impl Context {
             response,
             course: course(&measured),
             values: measured,
-            latency: latency(&ok),
+            latency: quantiles(&ok, |s| s.main_direction().waited()),
+            pace: CellPace::of(&ok, cell.threads),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
             served: served(&ok),
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
@@ -386,6 +393,10 @@ impl Context {
             (Flag::ToolBound, self.is_tool_bound(cell, ok)),
             (Flag::ClockCost, self.clock_shows(cell)),
             (
+                Flag::RateNotHeld,
+                cell.pace.as_ref().is_some_and(|pace| pace.not_held > 0),
+            ),
+            (
                 Flag::FewTrials,
                 cell.n < self.trials_min
                     || cell.response.is_none_or(|r| r.median_interval.is_none()),
@@ -404,13 +415,14 @@ impl Context {
 
     /// One stamp, which is what a request takes at depth 1, shows in its latency.
     fn clock_shows(&self, cell: &CellAnalysis) -> bool {
-        let median = cell.latency_p50.map(|summary| summary.median);
+        let service = cell.pace.as_ref().and_then(|pace| pace.service);
+        let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
         median.is_some_and(|ns| self.clock_cost_ns > 0.01 * ns)
     }
 
     /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell
     /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
-    /// limit. Workers that poll always do.
+    /// limit. Workers that poll always do, and those that wait for an intended start may.
     fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
         // What a program costs is what its trial is about.
         if cell.cell.command.is_some() {
@@ -422,7 +434,8 @@ impl Context {
         let cores = self
             .cpus
             .map_or(cell.cell.threads, |n| n.min(cell.cell.threads));
-        let polls = ok.iter().any(|s| s.effective.contains("poll"));
+        let waits = cell.pace.as_ref().is_some_and(|pace| pace.not_held == 0);
+        let polls = waits || ok.iter().any(|s| s.effective.contains("poll"));
         let cpu_share = median_of(ok, |s| {
             let cpu = s.cpu_ns() as f64;
             (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))
@@ -447,19 +460,13 @@ fn per_request(total: f64, sample: &Sample) -> Option<f64> {
     (sample.requests() > 0).then(|| total / sample.requests() as f64)
 }
 
-/// The direction of a trial with more requests; reads when they are equal.
-fn main_direction(sample: &Sample) -> &Direction {
-    if sample.reads.requests >= sample.writes.requests {
-        &sample.reads
-    } else {
-        &sample.writes
-    }
-}
-
-fn latency(trials: &[&Sample]) -> Option<Latency> {
-    let quantile = |of: fn(LatencySummary) -> u64| {
-        values(trials, |s| main_direction(s).latency.map(|l| of(l) as f64))
-    };
+/// Quantiles over the trials of one of their histograms.
+pub(crate) fn quantiles(
+    trials: &[&Sample],
+    which: impl Fn(&Sample) -> Option<LatencySummary>,
+) -> Option<Latency> {
+    let quantile =
+        |of: fn(LatencySummary) -> u64| values(trials, |s| which(s).map(|l| of(l) as f64));
     Some(Latency {
         p50_ns: median(&quantile(|l| l.p50_ns))?,
         p99_ns: median(&quantile(|l| l.p99_ns))?,

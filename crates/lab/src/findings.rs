@@ -1,11 +1,13 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
 mod course;
+mod pace;
 mod programs;
 mod random;
 mod shape;
 
 pub use course::{dependence, drift, two_groups};
+pub use pace::{load, rate_not_held};
 pub use programs::programs;
 pub use random::{cross_findings, random_against_sequential};
 pub use shape::{bends, best_sizes, fixed_costs};
@@ -31,9 +33,11 @@ pub struct Finding {
 
 /// All that can be said of one run.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let rules: [fn(&Analysis) -> Vec<Finding>; 14] = [
+    let rules: [fn(&Analysis) -> Vec<Finding>; 16] = [
         unfinished,
         not_the_device,
+        rate_not_held,
+        load,
         best_size,
         best_sizes,
         plateau,

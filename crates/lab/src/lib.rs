@@ -16,6 +16,7 @@ pub mod findings;
 pub mod knots;
 pub mod numbers;
 pub mod optimum;
+pub mod pace;
 pub mod plan;
 pub mod probe;
 pub mod quantity;

@@ -8,7 +8,7 @@ pub use iolab_engine::counters::{
     Bottom, Counters, DeviceStat, Extents, Hardware, HardwareEvents, NoHardware, Pressure,
     ProcessIo, Residency, ResourceUse,
 };
-pub use iolab_engine::outcome::Region;
+pub use iolab_engine::outcome::{Pace, Region};
 
 use serde_json::Value;
 
@@ -116,6 +116,10 @@ pub struct Cell {
     pub buffer_init: String,
     /// What is written.
     pub content: String,
+    /// Requests per second over all threads (open loop); `None` in the closed loop.
+    pub rate: Option<u64>,
+    /// How the intended starts of a rate are spaced; `None` in the closed loop.
+    pub arrivals: Option<String>,
     /// What ended the repetition: `precision`, `budget`, `trials-max`; `None` while it is open.
     pub ended_by: Option<String>,
 }
@@ -157,8 +161,12 @@ pub struct Direction {
     pub bytes: u64,
     /// Transfers the kernel cut short and iolab continued.
     pub short_transfers: u64,
-    /// Latency quantiles, ns: p50, p90, p99, p99.9, max, and the mean. `None` without requests.
+    /// Service time: completion minus submission. `None` without requests.
     pub latency: Option<LatencySummary>,
+    /// Response time: completion minus intended start. `None` in the closed loop.
+    pub response: Option<LatencySummary>,
+    /// Submission minus intended start. `None` in the closed loop.
+    pub lateness: Option<LatencySummary>,
 }
 
 /// Quantiles of one histogram, ns.
@@ -223,6 +231,8 @@ pub struct Sample {
     pub counters: Counters,
     /// The page cache and the file around the timed span.
     pub region: Region,
+    /// How the rate was kept up with; `None` in the closed loop.
+    pub pace: Option<Pace>,
     /// Settings in force, where they can differ from those asked (`fixed_file,fixed_buffers,...; note`).
     pub effective: String,
     /// Where the bytes came from.
@@ -261,7 +271,7 @@ pub struct RunRecord {
 
 impl Cell {
     /// Every setting, named as run files and exports name it.
-    pub fn settings(&self) -> [(&'static str, Value); 15] {
+    pub fn settings(&self) -> [(&'static str, Value); 17] {
         [
             ("command", self.command.clone().into()),
             ("backend", self.backend.clone().into()),
@@ -278,6 +288,8 @@ impl Cell {
             ("cache", self.cache.clone().into()),
             ("buffer_init", self.buffer_init.clone().into()),
             ("content", self.content.clone().into()),
+            ("rate", self.rate.into()),
+            ("arrivals", self.arrivals.clone().into()),
         ]
     }
 }
@@ -308,13 +320,25 @@ impl Sample {
         self.counters.usage.user_ns + self.counters.usage.system_ns
     }
 
-    /// Median service time, ns; of the direction with more requests when both occur.
-    pub fn latency_p50_ns(&self) -> Option<u64> {
-        let main = if self.reads.requests >= self.writes.requests {
+    /// The direction with more requests; reads when they are equal.
+    pub fn main_direction(&self) -> &Direction {
+        if self.reads.requests >= self.writes.requests {
             &self.reads
         } else {
             &self.writes
-        };
-        main.latency.map(|l| l.p50_ns)
+        }
+    }
+
+    /// Median response time at a given rate, else median service time, ns; of the direction with more requests.
+    pub fn latency_p50_ns(&self) -> Option<u64> {
+        self.main_direction().waited().map(|l| l.p50_ns)
+    }
+}
+
+impl Direction {
+    /// What whoever made the requests waited for them: their response time where they had an intended start, else
+    /// their service time.
+    pub fn waited(&self) -> Option<LatencySummary> {
+        self.response.or(self.latency)
     }
 }

@@ -163,21 +163,21 @@ impl RunFile {
     }
 
     /// Adds a sample and its latencies in one transaction, and gives the sample's number in the
-    /// file ([`Sample::id`] is not looked at). A direction without requests gets no histogram.
+    /// file ([`Sample::id`] is not looked at). Each histogram comes with its [`SampleLatency::direction`];
+    /// empty ones are not kept.
     ///
     /// # Errors
     /// When it cannot be written, or an ok sample of this cell and block is there already.
     pub fn add_sample(
         &mut self,
         sample: &Sample,
-        reads: &LatencyHistogram,
-        writes: &LatencyHistogram,
+        latencies: &[(&'static str, &LatencyHistogram)],
     ) -> Result<i64> {
         let path = self.path.clone();
         let mark = !self.marked_running;
         let id = self.transaction(|connection| {
             let id = write::sample(sample).insert(connection, &path)?;
-            for (direction, histogram) in [("read", reads), ("write", writes)] {
+            for (direction, histogram) in latencies {
                 if !histogram.is_empty() {
                     let bytes = latency::encode(histogram)?;
                     write::latency(id, direction, bytes).insert(connection, &path)?;
@@ -312,9 +312,10 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 pub struct SampleLatency {
     /// The sample.
     pub sample: i64,
-    /// `read` or `write`.
+    /// `read` or `write`: service times. With `-response`: response times; with `-lateness`: how late requests
+    /// were submitted.
     pub direction: &'static str,
-    /// Service times, ns.
+    /// In ns.
     pub histogram: LatencyHistogram,
 }
 
@@ -335,7 +336,7 @@ pub fn read_latency(path: &Path) -> Result<Latencies> {
     let keys = latency_keys(&connection).map_err(|error| fault(path, &error))?;
     let mut left = Vec::with_capacity(keys.len());
     for (sample, direction) in keys {
-        let direction = ["read", "write"]
+        let direction = schema::DIRECTIONS
             .into_iter()
             .find(|name| *name == direction);
         let what = || damaged(path, format!("sample {sample} has an unknown direction"));

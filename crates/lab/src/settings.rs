@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use iolab_engine::schedule::RATE_MAX;
 use iolab_engine::spec::{Batch, TrialSpec};
 use iolab_engine::{Error, Result};
 
@@ -251,6 +252,24 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| bound_text(cell.trial.limit.time, format_duration),
     },
     Setting {
+        name: "rate",
+        aliases: &["rate_iops"],
+        unit: "1/s",
+        doc: "requests per second over all threads, made at intended starts whatever the storage does (open loop); none for the next as soon as one completes",
+        kind: ValueKind::Count,
+        set: |cell, text| put_bound(&mut cell.trial.rate, text, parse_rate),
+        get: |cell| bound_text(cell.trial.rate, |n| n.to_string()),
+    },
+    Setting {
+        name: "arrivals",
+        aliases: &[],
+        unit: "",
+        doc: "spacing of the intended starts of a rate: constant or poisson",
+        kind: ValueKind::Word,
+        set: |cell, text| put(&mut cell.trial.arrivals, text),
+        get: |cell| cell.trial.arrivals.to_string(),
+    },
+    Setting {
         name: "latency",
         aliases: &[],
         unit: "",
@@ -418,6 +437,17 @@ fn parse_count(text: &str) -> Result<u64> {
         })
 }
 
+fn parse_rate(text: &str) -> Result<u64> {
+    parse_count(text)
+        .ok()
+        .filter(|rate| (1..=RATE_MAX).contains(rate))
+        .ok_or_else(|| {
+            Error::usage(format!("'{text}' is no rate")).hint(format!(
+                "write requests per second, a whole number from 1 to {RATE_MAX}; or none"
+            ))
+        })
+}
+
 fn put_count(place: &mut u32, text: &str) -> Result<()> {
     *place = u32::try_from(parse_count(text)?).map_err(|_| {
         Error::usage(format!("{text} is far too many")).hint("choose a smaller number")
@@ -514,6 +544,8 @@ mod tests {
         ("bytes", "1048576", "1MiB"),
         ("requests", "1000", "1000"),
         ("time", "0.25", "250ms"),
+        ("rate", "5000", "5000"),
+        ("arrivals", "poisson", "poisson"),
         ("latency", "off", "false"),
         ("hardware_counters", "yes", "true"),
         ("registered", "0", "false"),
@@ -554,6 +586,7 @@ mod tests {
             ("rwmixread", "read_percent"),
             ("ioengine", "backend"),
             ("size", "region"),
+            ("rate_iops", "rate"),
         ] {
             assert_eq!(Setting::find(alias).unwrap().name, name);
         }
@@ -572,6 +605,11 @@ mod tests {
             ("sqpoll", "maybe"),
             ("backend", "aio"),
             ("pattern", "zipf:x"),
+            ("rate", "0"),
+            ("rate", "-5"),
+            ("rate", "1e3"),
+            ("rate", "1000000001"),
+            ("arrivals", "burst"),
             ("linkage", "both"),
             ("command", "cat {path}"),
         ] {

@@ -62,10 +62,11 @@ fn write_until_killed(path: &Path) -> ! {
     let mut file = RunFile::create(path, &run, &[], &experiment, &[cell]).unwrap();
     let mut latency = new_latency_histogram();
     latency.record(1000).unwrap();
-    let none = new_latency_histogram();
     let mut out = std::io::stdout();
     for block in 0.. {
-        let id = file.add_sample(&sample(block), &latency, &none).unwrap();
+        let id = file
+            .add_sample(&sample(block), &[("read", &latency)])
+            .unwrap();
         writeln!(out, "\nadded {id}").unwrap();
     }
     unreachable!("it is killed long before")
@@ -116,6 +117,8 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         cache: "direct".to_owned(),
         buffer_init: "random".to_owned(),
         content: "unique".to_owned(),
+        rate: None,
+        arrivals: None,
         ended_by: None,
     };
     (run, experiment, cell)
@@ -148,6 +151,7 @@ fn sample(block: u32) -> Sample {
         seed: 1,
         counters: Default::default(),
         region: Default::default(),
+        pace: None,
         effective: String::new(),
         verdict: Verdict {
             served_by: ServedBy::Unknown,

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use hdrhistogram::Histogram;
 use serde_json::Value;
 
-use iolab_lab::analysis::{Analysis, CellAnalysis, name};
-use iolab_lab::record::{Cell, Direction, RunRecord, Sample};
+use iolab_lab::analysis::{Analysis, CellAnalysis, Latency, name};
+use iolab_lab::record::{Cell, Direction, LatencySummary, RunRecord, Sample};
 use iolab_stats::Summary;
 
 use crate::tidy::{Field, Format, TidyWriter, field, header_of, text};
@@ -54,9 +54,9 @@ pub struct LatencyRow {
     pub experiment: String,
     /// Id of the sample in its run file.
     pub sample: i64,
-    /// `read` or `write`.
+    /// `read` or `write`, or one of the two with `-response` or `-lateness`.
     pub direction: String,
-    /// Its service times, ns.
+    /// Its service times, response times or lateness, ns.
     pub histogram: Histogram<u64>,
 }
 
@@ -109,10 +109,20 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row.extend(summary_fields("elapsed_ns", cell.elapsed.as_ref()));
     let flags: Vec<String> = cell.flags.iter().map(ToString::to_string).collect();
     let served = cell.served.as_ref();
+    let pace = cell.pace.as_ref();
     row.extend([
         field("latency_p99_ns_median", cell.latency.map(|l| l.p99_ns)),
         field("latency_p999_ns_median", cell.latency.map(|l| l.p999_ns)),
         field("latency_max_ns", cell.latency.map(|l| l.max_ns)),
+        field("rate_wanted", pace.map(|p| p.rate_wanted)),
+        field("rate_achieved_median", pace.map(|p| p.rate_achieved)),
+        field("rate_not_held_trials", pace.map(|p| p.not_held)),
+        field("backlog_max", pace.map(|p| p.backlog_max)),
+        field("backlog_end_max", pace.map(|p| p.backlog_end)),
+    ]);
+    row.extend(quantile_fields("service", pace.and_then(|p| p.service)));
+    row.extend(quantile_fields("lateness", pace.and_then(|p| p.lateness)));
+    row.extend([
         field("cpu_ns_per_request_median", cell.cpu_ns_per_request),
         field("served_by", served.map(ToString::to_string)),
         field("device_fraction", served.and_then(|s| s.device_fraction)),
@@ -149,6 +159,19 @@ fn summary_fields(what: &str, summary: Option<&Summary>) -> Vec<Field> {
     .collect()
 }
 
+/// Of a cell with a rate, whose latency is the response time.
+fn quantile_fields(what: &str, latency: Option<Latency>) -> [Field; 4] {
+    [
+        field(&format!("{what}_p50_ns_median"), latency.map(|l| l.p50_ns)),
+        field(&format!("{what}_p99_ns_median"), latency.map(|l| l.p99_ns)),
+        field(
+            &format!("{what}_p999_ns_median"),
+            latency.map(|l| l.p999_ns),
+        ),
+        field(&format!("{what}_max_ns"), latency.map(|l| l.max_ns)),
+    ]
+}
+
 fn sample_rows(record: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
     record.samples.iter().map(|sample| {
         let mut row = vec![
@@ -165,6 +188,7 @@ fn sample_rows(record: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
         row.extend(course_fields(sample));
         row.extend(direction_fields("read", &sample.reads));
         row.extend(direction_fields("write", &sample.writes));
+        row.extend(pace_fields(sample));
         row.extend(evidence_fields(sample));
         row
     })
@@ -211,18 +235,43 @@ fn course_fields(sample: &Sample) -> Vec<Field> {
 }
 
 fn direction_fields(name: &str, direction: &Direction) -> Vec<Field> {
-    let latency = direction.latency;
-    let quantity = |what: &str, value: Value| field(&format!("{name}_{what}"), value);
-    vec![
-        quantity("requests", direction.requests.into()),
-        quantity("bytes", direction.bytes.into()),
-        quantity("short_transfers", direction.short_transfers.into()),
-        quantity("latency_mean_ns", latency.map(|l| l.mean_ns).into()),
-        quantity("latency_p50_ns", latency.map(|l| l.p50_ns).into()),
-        quantity("latency_p90_ns", latency.map(|l| l.p90_ns).into()),
-        quantity("latency_p99_ns", latency.map(|l| l.p99_ns).into()),
-        quantity("latency_p999_ns", latency.map(|l| l.p999_ns).into()),
-        quantity("latency_max_ns", latency.map(|l| l.max_ns).into()),
+    let count = |what: &str, value: u64| field(&format!("{name}_{what}"), value);
+    let mut fields = vec![
+        count("requests", direction.requests),
+        count("bytes", direction.bytes),
+        count("short_transfers", direction.short_transfers),
+    ];
+    for (what, latency) in [
+        ("latency", direction.latency),
+        ("response", direction.response),
+        ("lateness", direction.lateness),
+    ] {
+        fields.extend(latency_fields(&format!("{name}_{what}"), latency));
+    }
+    fields
+}
+
+fn latency_fields(name: &str, latency: Option<LatencySummary>) -> [Field; 6] {
+    let quantile = |part: &str, of: fn(LatencySummary) -> u64| {
+        field(&format!("{name}_{part}_ns"), latency.map(of))
+    };
+    [
+        field(&format!("{name}_mean_ns"), latency.map(|l| l.mean_ns)),
+        quantile("p50", |l| l.p50_ns),
+        quantile("p90", |l| l.p90_ns),
+        quantile("p99", |l| l.p99_ns),
+        quantile("p999", |l| l.p999_ns),
+        quantile("max", |l| l.max_ns),
+    ]
+}
+
+fn pace_fields(sample: &Sample) -> [Field; 4] {
+    let pace = sample.pace;
+    [
+        field("rate_wanted", pace.map(|p| p.rate_wanted)),
+        field("rate_achieved", pace.map(|p| p.rate_achieved)),
+        field("backlog_max", pace.map(|p| p.backlog_max)),
+        field("backlog_end", pace.map(|p| p.backlog_end)),
     ]
 }
 

@@ -31,10 +31,41 @@ fn caption(analysis: &Analysis) -> String {
         RunStatus::Failed => "; ended by a failure",
     };
     format!(
-        "{}: {}, median of n trials with its 95 % interval{unfinished}\n",
+        "{}: {}, median of n trials with its 95 % interval{unfinished}\n{}",
         plain(&analysis.experiment),
         analysis.response,
+        times(analysis),
     )
+}
+
+/// Says what the latencies of the table are times of: they depend on how the requests were made.
+fn times(analysis: &Analysis) -> String {
+    let timed = || analysis.cells.iter().filter(|c| c.latency.is_some());
+    let same = |value: fn(&CellAnalysis) -> u64| {
+        let mut values = timed().map(value);
+        let first = values.next()?;
+        values.all(|other| other == first).then_some(first)
+    };
+    let service = match same(|c| u64::from(c.cell.depth)) {
+        Some(depth) => format!("service time at depth {depth}"),
+        None => "service time at the depth of the cell".to_owned(),
+    };
+    let response = match same(|c| c.cell.rate.unwrap_or(0)) {
+        Some(rate) => format!("response time at {rate}/s"),
+        None => "response time at the rate of the cell".to_owned(),
+    };
+    let open = timed().filter(|c| c.pace.is_some()).count();
+    let what = match timed().count() {
+        0 => return String::new(),
+        _ if open == 0 => service,
+        all if open == all => response,
+        _ => format!("{response}; without a rate {service}"),
+    };
+    let which = match analysis.response {
+        Response::Latency => "latency, p50 and p99",
+        _ => "p50 and p99",
+    };
+    format!("{which}: {what}\n")
 }
 
 /// All columns in their order. The column of flags is there only when a flag is raised.
@@ -73,6 +104,13 @@ fn columns(analysis: &Analysis) -> Vec<Column> {
                 .map_or_else(none, |r| bare(response, r.q3 - r.q1))
         }),
     ]);
+    if analysis.cells.iter().any(|c| c.pace.is_some()) {
+        let achieved = |c: &CellAnalysis| {
+            let pace = c.pace.as_ref();
+            pace.map_or_else(none, |p| significant(p.rate_achieved))
+        };
+        columns.push(column("achieved/s", 3, &achieved));
+    }
     // Whole programs, and trials that were not timed request by request, have none.
     if analysis.cells.iter().any(|c| c.latency.is_some()) {
         columns.push(column("p50", 4, &latency(|l| l.p50_ns)));

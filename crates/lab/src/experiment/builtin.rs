@@ -1,7 +1,7 @@
 //! The experiments that are compiled in.
 
 /// Name and TOML text of every built-in experiment, in the order in which they are listed.
-pub const BUILTIN: [(&str, &str); 8] = [
+pub const BUILTIN: [(&str, &str); 9] = [
     (
         "read-size",
         include_str!("../../../../experiments/read-size.toml"),
@@ -25,6 +25,10 @@ pub const BUILTIN: [(&str, &str); 8] = [
     (
         "write-random",
         include_str!("../../../../experiments/write-random.toml"),
+    ),
+    (
+        "load-latency",
+        include_str!("../../../../experiments/load-latency.toml"),
     ),
     (
         "buffer-size",

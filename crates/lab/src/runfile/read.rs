@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::str::FromStr;
 
+use iolab_engine::schedule::Arrivals;
 use iolab_engine::spec::{Backend, Batch, BufferInit, CacheState, Content, Pattern, SyncPolicy};
 use iolab_engine::{Error, Result};
 use rusqlite::types::{FromSql, ValueRef};
@@ -14,7 +15,7 @@ use super::fault::{damaged, fault};
 use super::names;
 use crate::experiment::RESPONSES;
 use crate::record::{
-    Cell, Direction, Event, ExperimentRecord, LatencySummary, Run, RunRecord, Sample, Verdict,
+    Cell, Direction, Event, ExperimentRecord, LatencySummary, Pace, Run, RunRecord, Sample, Verdict,
 };
 
 /// Most samples that are read: what the greatest plan would give, and more than memory likes.
@@ -279,11 +280,24 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
         cache: row.setting::<CacheState>("cache")?,
         buffer_init: row.setting::<BufferInit>("buffer_init")?,
         content: row.setting::<Content>("content")?,
+        rate: rate(row)?,
+        arrivals: match row.added::<String>(3, "arrivals")? {
+            None => None,
+            Some(_) => Some(row.setting::<Arrivals>("arrivals")?),
+        },
         ended_by: match row.get::<Option<String>>("ended_by")? {
             None => None,
             Some(_) => Some(row.one_of("ended_by", &["precision", "budget", "trials-max"])?),
         },
     })
+}
+
+/// The rate of a cell; `None` in the closed loop.
+fn rate(row: &Fields<'_, '_>) -> Result<Option<u64>> {
+    match row.added::<i64>(3, "rate")? {
+        None => Ok(None),
+        Some(_) => row.positive("rate").map(Some),
+    }
 }
 
 /// The level of each factor, in the order of the factors; none may be missing or too many.
@@ -321,9 +335,27 @@ fn sample(row: &Fields<'_, '_>) -> Result<Sample> {
         seed: row.int("seed")?,
         counters: counts::counters(row)?,
         region: counts::region(row)?,
+        pace: pace(row)?,
         effective: row.text("effective")?,
         verdict: verdict(row)?,
     })
+}
+
+/// How a rate was kept up with is there as a whole or not at all.
+fn pace(row: &Fields<'_, '_>) -> Result<Option<Pace>> {
+    let rate = |column: &str| match row.added::<f64>(3, column)? {
+        Some(rate) if rate < 0.0 || !rate.is_finite() => Err(row.wrong(column)),
+        rate => Ok(rate),
+    };
+    let Some(rate_wanted) = rate("rate_wanted")? else {
+        return Ok(None);
+    };
+    Ok(Some(Pace {
+        rate_wanted,
+        rate_achieved: rate("rate_achieved")?.ok_or_else(|| row.wrong("rate_achieved"))?,
+        backlog_max: row.int("backlog_max")?,
+        backlog_end: row.int("backlog_end")?,
+    }))
 }
 
 fn verdict(row: &Fields<'_, '_>) -> Result<Verdict> {
@@ -340,28 +372,32 @@ fn verdict(row: &Fields<'_, '_>) -> Result<Verdict> {
 
 fn direction(row: &Fields<'_, '_>, prefix: &str) -> Result<Direction> {
     let column = |name: &str| format!("{prefix}_{name}");
-    let quantile = |name: &str| row.int::<u64>(&column(name));
-    let mean: Option<f64> = row.get(&column("latency_mean_ns"))?;
-    let latency = match mean {
-        None => None,
-        Some(mean_ns) if mean_ns < 0.0 || !mean_ns.is_finite() => {
-            return Err(row.wrong(&column("latency_mean_ns")));
-        }
-        Some(mean_ns) => Some(LatencySummary {
-            mean_ns,
-            p50_ns: quantile("latency_p50_ns")?,
-            p90_ns: quantile("latency_p90_ns")?,
-            p99_ns: quantile("latency_p99_ns")?,
-            p999_ns: quantile("latency_p999_ns")?,
-            max_ns: quantile("latency_max_ns")?,
-        }),
-    };
     Ok(Direction {
         requests: row.int(&column("requests"))?,
         bytes: row.int(&column("bytes"))?,
         short_transfers: row.int(&column("short_transfers"))?,
-        latency,
+        latency: latency(row, 1, &column("latency"))?,
+        response: latency(row, 3, &column("response"))?,
+        lateness: latency(row, 3, &column("lateness"))?,
     })
+}
+
+/// Mean and quantiles of one histogram, whose columns came with schema version `since`.
+fn latency(row: &Fields<'_, '_>, since: i64, prefix: &str) -> Result<Option<LatencySummary>> {
+    let column = |name: &str| format!("{prefix}_{name}_ns");
+    let quantile = |name: &str| row.int::<u64>(&column(name));
+    match row.added::<f64>(since, &column("mean"))? {
+        None => Ok(None),
+        Some(mean_ns) if mean_ns < 0.0 || !mean_ns.is_finite() => Err(row.wrong(&column("mean"))),
+        Some(mean_ns) => Ok(Some(LatencySummary {
+            mean_ns,
+            p50_ns: quantile("p50")?,
+            p90_ns: quantile("p90")?,
+            p99_ns: quantile("p99")?,
+            p999_ns: quantile("p999")?,
+            max_ns: quantile("max")?,
+        })),
+    }
 }
 
 fn event(row: &Fields<'_, '_>) -> Result<Event> {

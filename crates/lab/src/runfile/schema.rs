@@ -3,6 +3,16 @@
 /// Marks a SQLite file as a run file: `IOLB`.
 pub(super) const APPLICATION_ID: i64 = 0x494F_4C42;
 
+/// What a latency histogram can be of.
+pub(super) const DIRECTIONS: [&str; 6] = [
+    "read",
+    "read-response",
+    "read-lateness",
+    "write",
+    "write-response",
+    "write-lateness",
+];
+
 /// Creates all tables. Checks guard against mistakes of the writer; a reader trusts none of them.
 pub(super) const CREATE: &str = "
 CREATE TABLE run (
@@ -54,6 +64,8 @@ CREATE TABLE cell (
     cache TEXT NOT NULL,
     buffer_init TEXT NOT NULL,
     content TEXT NOT NULL,
+    rate INTEGER CHECK (rate > 0),
+    arrivals TEXT,
     ended_by TEXT CHECK (ended_by IN ('precision', 'budget', 'trials-max'))
 );
 CREATE TABLE sample (
@@ -73,6 +85,18 @@ CREATE TABLE sample (
     read_latency_p99_ns INTEGER,
     read_latency_p999_ns INTEGER,
     read_latency_max_ns INTEGER,
+    read_response_mean_ns REAL,
+    read_response_p50_ns INTEGER,
+    read_response_p90_ns INTEGER,
+    read_response_p99_ns INTEGER,
+    read_response_p999_ns INTEGER,
+    read_response_max_ns INTEGER,
+    read_lateness_mean_ns REAL,
+    read_lateness_p50_ns INTEGER,
+    read_lateness_p90_ns INTEGER,
+    read_lateness_p99_ns INTEGER,
+    read_lateness_p999_ns INTEGER,
+    read_lateness_max_ns INTEGER,
     write_requests INTEGER NOT NULL CHECK (write_requests >= 0),
     write_bytes INTEGER NOT NULL CHECK (write_bytes >= 0),
     write_short_transfers INTEGER NOT NULL CHECK (write_short_transfers >= 0),
@@ -82,6 +106,18 @@ CREATE TABLE sample (
     write_latency_p99_ns INTEGER,
     write_latency_p999_ns INTEGER,
     write_latency_max_ns INTEGER,
+    write_response_mean_ns REAL,
+    write_response_p50_ns INTEGER,
+    write_response_p90_ns INTEGER,
+    write_response_p99_ns INTEGER,
+    write_response_p999_ns INTEGER,
+    write_response_max_ns INTEGER,
+    write_lateness_mean_ns REAL,
+    write_lateness_p50_ns INTEGER,
+    write_lateness_p90_ns INTEGER,
+    write_lateness_p99_ns INTEGER,
+    write_lateness_p999_ns INTEGER,
+    write_lateness_max_ns INTEGER,
     syncs INTEGER NOT NULL CHECK (syncs >= 0),
     errors INTEGER NOT NULL CHECK (errors >= 0),
     failure TEXT,
@@ -145,6 +181,10 @@ CREATE TABLE sample (
     owed_sync_ns INTEGER,
     evidence_ns INTEGER NOT NULL CHECK (evidence_ns >= 0),
     hardware_missing TEXT,
+    rate_wanted REAL CHECK (rate_wanted > 0),
+    rate_achieved REAL CHECK (rate_achieved >= 0),
+    backlog_max INTEGER CHECK (backlog_max >= 0),
+    backlog_end INTEGER CHECK (backlog_end >= 0),
     effective TEXT NOT NULL,
     served_by TEXT NOT NULL
         CHECK (served_by IN ('device', 'page-cache', 'mixed', 'hole', 'not-storage', 'unknown')),
@@ -154,7 +194,8 @@ CREATE TABLE sample (
 CREATE UNIQUE INDEX sample_once ON sample (cell_id, block) WHERE ok = 1;
 CREATE TABLE latency (
     sample_id INTEGER NOT NULL REFERENCES sample (id),
-    direction TEXT NOT NULL CHECK (direction IN ('read', 'write')),
+    direction TEXT NOT NULL CHECK (direction IN ('read', 'read-response', 'read-lateness',
+        'write', 'write-response', 'write-lateness')),
     histogram BLOB NOT NULL,
     PRIMARY KEY (sample_id, direction)
 ) WITHOUT ROWID;

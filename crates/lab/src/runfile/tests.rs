@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::record::{
     Bottom, Counters, DeviceStat, Direction, Extents, Hardware, HardwareEvents, LatencySummary,
-    NoHardware, Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, Verdict,
+    NoHardware, Pace, Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, Verdict,
 };
 
 const BEGAN: &str = "2025-11-21T10:00:00Z";
@@ -62,6 +62,8 @@ fn cell_row(id: i64) -> Cell {
         cache: "direct".to_owned(),
         buffer_init: "random".to_owned(),
         content: "unique".to_owned(),
+        rate: Some(5000 + id as u64),
+        arrivals: Some("poisson".to_owned()),
         ended_by: None,
     }
 }
@@ -95,12 +97,16 @@ fn sample_row(cell: i64, block: u32) -> Sample {
             bytes: 1002,
             short_transfers: 1003,
             latency: Some(latency(1010)),
+            response: Some(latency(1020)),
+            lateness: Some(latency(1030)),
         },
         writes: Direction {
             requests: 2001,
             bytes: 2002,
             short_transfers: 2003,
             latency: Some(latency(2010)),
+            response: Some(latency(2020)),
+            lateness: Some(latency(2030)),
         },
         syncs: 1,
         errors: 2,
@@ -178,6 +184,12 @@ fn sample_row(cell: i64, block: u32) -> Sample {
             owed_sync_ns: Some(10_031),
             evidence_ns: 10_032,
         },
+        pace: Some(Pace {
+            rate_wanted: 7001.5,
+            rate_achieved: 7002.5,
+            backlog_max: 7003,
+            backlog_end: 7004,
+        }),
         effective: "fixed_file; no ring".to_owned(),
         verdict: Verdict {
             served_by: ServedBy::Mixed,
@@ -196,6 +208,7 @@ fn bare_sample(cell: i64, block: u32) -> Sample {
         ended: "failed".to_owned(),
         counters: Counters::default(),
         region: Region::default(),
+        pace: None,
         verdict: Verdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
@@ -256,7 +269,8 @@ impl Bench {
 }
 
 fn add(file: &mut RunFile, sample: &Sample) -> i64 {
-    file.add_sample(sample, &histogram(&[100, 200]), &histogram(&[5_000_000]))
+    let (reads, writes) = (histogram(&[100, 200]), histogram(&[5_000_000]));
+    file.add_sample(sample, &[("read", &reads), ("write", &writes)])
         .unwrap()
 }
 
@@ -283,7 +297,8 @@ fn everything_comes_back() {
     assert_eq!(add(&mut file, &sample_row(0, 0)), 1);
     let none = histogram(&[]);
     assert_eq!(
-        file.add_sample(&bare_sample(1, 0), &none, &none).unwrap(),
+        file.add_sample(&bare_sample(1, 0), &[("read", &none)])
+            .unwrap(),
         2
     );
     file.set_ended_by(0, "precision").unwrap();
@@ -332,6 +347,28 @@ fn everything_comes_back() {
     let found: Vec<_> = latencies.iter().map(|l| (l.sample, l.direction)).collect();
     assert_eq!(found, [(1, "read"), (1, "write")]);
     assert_eq!(latencies[0].histogram, histogram(&[100, 200]));
+}
+
+#[test]
+fn every_latency_comes_back_under_its_name() {
+    let bench = Bench::new();
+    let mut file = bench.create("a.iolab");
+    let all: Vec<(&str, LatencyHistogram)> = schema::DIRECTIONS
+        .into_iter()
+        .zip(1..)
+        .map(|(direction, ns)| (direction, histogram(&[ns * 1000])))
+        .collect();
+    let given: Vec<_> = all.iter().map(|(d, h)| (*d, h)).collect();
+    file.add_sample(&sample_row(0, 0), &given).unwrap();
+    drop(file);
+    let mut found: Vec<(&str, u64)> = read_latency(&bench.path("a.iolab"))
+        .unwrap()
+        .map(|latency| latency.map(|l| (l.direction, l.histogram.max())))
+        .collect::<Result<_>>()
+        .unwrap();
+    found.sort_by_key(|(_, max)| *max);
+    let expected: Vec<(&str, u64)> = all.iter().map(|(d, h)| (*d, h.max())).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -514,13 +551,12 @@ fn the_status_changes_with_the_first_sample_of_a_session() {
 fn a_trial_is_kept_once_unless_it_failed() {
     let bench = Bench::new();
     let mut file = bench.create("a.iolab");
-    let none = histogram(&[]);
-    file.add_sample(&bare_sample(0, 1), &none, &none).unwrap();
-    file.add_sample(&bare_sample(0, 1), &none, &none).unwrap();
+    file.add_sample(&bare_sample(0, 1), &[]).unwrap();
+    file.add_sample(&bare_sample(0, 1), &[]).unwrap();
     add(&mut file, &sample_row(0, 1));
-    assert!(file.add_sample(&sample_row(0, 1), &none, &none).is_err());
+    assert!(file.add_sample(&sample_row(0, 1), &[]).is_err());
     assert!(
-        file.add_sample(&sample_row(9, 1), &none, &none).is_err(),
+        file.add_sample(&sample_row(9, 1), &[]).is_err(),
         "no such cell"
     );
     assert!(file.set_batch(9, "one").is_err());
@@ -609,6 +645,10 @@ const ADDED: [(i64, &[&str]); 2] = [
             "unwritten_bytes",
             "owed_sync_ns",
             "evidence_ns",
+            "rate_wanted",
+            "rate_achieved",
+            "backlog_max",
+            "backlog_end",
         ],
     ),
 ];
@@ -618,6 +658,18 @@ fn make_older(path: &Path, version: i64) {
     let later = ADDED.into_iter().filter(|(since, _)| *since > version);
     for column in later.flat_map(|(_, columns)| columns) {
         alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
+    }
+    if version < 3 {
+        for direction in ["read", "write"] {
+            for what in ["response", "lateness"] {
+                for part in ["mean", "p50", "p90", "p99", "p999", "max"] {
+                    let column = format!("{direction}_{what}_{part}_ns");
+                    alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
+                }
+            }
+        }
+        alter(path, "ALTER TABLE cell DROP COLUMN rate");
+        alter(path, "ALTER TABLE cell DROP COLUMN arrivals");
     }
     if version < 2 {
         alter(path, "ALTER TABLE cell DROP COLUMN command");
@@ -634,11 +686,15 @@ fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
         let error = read(&path).unwrap_err();
         assert!(error.message().contains("no column"), "{error}");
         alter(&path, &format!("PRAGMA user_version = {version}"));
-        let (was, is) = (&before.samples[0], &read(&path).unwrap().samples[0]);
+        let read_back = read(&path).unwrap();
+        let (was, is) = (&before.samples[0], &read_back.samples[0]);
         assert_eq!(
-            (&is.reads, is.counters.usage),
-            (&was.reads, was.counters.usage)
+            (is.reads.latency, is.counters.usage),
+            (was.reads.latency, was.counters.usage)
         );
+        assert_eq!((is.reads.response, is.pace), (None, None));
+        let cell = &read_back.cells[0];
+        assert_eq!((cell.rate, &cell.arrivals), (None, &None));
         assert_eq!(is.counters.device, was.counters.device);
         assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
         let hardware = match version {
@@ -704,6 +760,12 @@ fn values_that_cannot_be_are_told() {
         "UPDATE sample SET read_latency_mean_ns = -1.0",
         "UPDATE sample SET read_latency_p50_ns = NULL",
         "UPDATE sample SET device_busy_ms = -1",
+        "UPDATE cell SET rate = 0",
+        "UPDATE cell SET arrivals = 'burst'",
+        "UPDATE sample SET rate_wanted = -1.0",
+        "UPDATE sample SET rate_achieved = NULL",
+        "UPDATE sample SET backlog_end = -1",
+        "UPDATE sample SET write_response_p99_ns = NULL",
         "UPDATE sample SET user_ns = 1.5",
         "INSERT INTO event VALUES (1, '', 'rumour', NULL, '')",
         "INSERT INTO event VALUES (1, '', 'note', 7, '')",

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::fault::fault;
 use super::names;
-use crate::record::{Cell, Direction, Event, ExperimentRecord, Run, Sample};
+use crate::record::{Cell, Direction, Event, ExperimentRecord, LatencySummary, Run, Sample};
 
 /// A row that is being put together: column names and values.
 pub(super) struct Row {
@@ -64,37 +64,26 @@ impl Row {
 
     /// Requests of one direction, with the direction's name before each column's.
     fn direction(self, prefix: &str, direction: &Direction) -> Self {
-        let latency = direction.latency;
         self.int(format!("{prefix}_requests"), direction.requests)
             .int(format!("{prefix}_bytes"), direction.bytes)
             .int(
                 format!("{prefix}_short_transfers"),
                 direction.short_transfers,
             )
-            .put(
-                format!("{prefix}_latency_mean_ns"),
-                latency.map(|l| l.mean_ns),
-            )
-            .optional_int(
-                format!("{prefix}_latency_p50_ns"),
-                latency.map(|l| l.p50_ns),
-            )
-            .optional_int(
-                format!("{prefix}_latency_p90_ns"),
-                latency.map(|l| l.p90_ns),
-            )
-            .optional_int(
-                format!("{prefix}_latency_p99_ns"),
-                latency.map(|l| l.p99_ns),
-            )
-            .optional_int(
-                format!("{prefix}_latency_p999_ns"),
-                latency.map(|l| l.p999_ns),
-            )
-            .optional_int(
-                format!("{prefix}_latency_max_ns"),
-                latency.map(|l| l.max_ns),
-            )
+            .latency(&format!("{prefix}_latency"), direction.latency)
+            .latency(&format!("{prefix}_response"), direction.response)
+            .latency(&format!("{prefix}_lateness"), direction.lateness)
+    }
+
+    /// Mean and quantiles, with a name before each column's.
+    fn latency(self, prefix: &str, latency: Option<LatencySummary>) -> Self {
+        let column = |name: &str| format!("{prefix}_{name}_ns");
+        self.put(column("mean"), latency.map(|l| l.mean_ns))
+            .optional_int(column("p50"), latency.map(|l| l.p50_ns))
+            .optional_int(column("p90"), latency.map(|l| l.p90_ns))
+            .optional_int(column("p99"), latency.map(|l| l.p99_ns))
+            .optional_int(column("p999"), latency.map(|l| l.p999_ns))
+            .optional_int(column("max"), latency.map(|l| l.max_ns))
     }
 
     /// Inserts the row into the run file at `path` and gives its number.
@@ -181,6 +170,8 @@ pub(super) fn cell(factors: &[String], cell: &Cell) -> Row {
         .text("cache", &cell.cache)
         .text("buffer_init", &cell.buffer_init)
         .text("content", &cell.content)
+        .optional_int("rate", cell.rate)
+        .optional_text("arrivals", cell.arrivals.as_deref())
         .optional_text("ended_by", cell.ended_by.as_deref())
 }
 
@@ -214,6 +205,10 @@ pub(super) fn sample(sample: &Sample) -> Row {
                 .missing()
                 .map(|reason| reason.to_string()),
         )
+        .put("rate_wanted", sample.pace.map(|p| p.rate_wanted))
+        .put("rate_achieved", sample.pace.map(|p| p.rate_achieved))
+        .optional_int("backlog_max", sample.pace.map(|p| p.backlog_max))
+        .optional_int("backlog_end", sample.pace.map(|p| p.backlog_end))
         .text("effective", &sample.effective)
         .text("served_by", crate::analysis::name(sample.verdict.served_by))
         .put("device_fraction", sample.verdict.device_fraction)

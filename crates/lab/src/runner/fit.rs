@@ -88,6 +88,11 @@ pub(super) fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
         spec.batch = Batch::One;
         cell.spec.batch_auto = false;
     }
+    // At a given rate completions are taken as they come: there is nothing to choose.
+    if cell.spec.batch_auto && spec.rate.is_some() {
+        spec.batch = Batch::One;
+        cell.spec.batch_auto = false;
+    }
     trial::check_against(&cell.spec.trial, target)?;
     check_memory(&cell.spec.trial)
 }
@@ -151,6 +156,8 @@ pub(super) fn record(id: usize, cell: &PlannedCell) -> Cell {
         cache: spec.cache.to_string(),
         buffer_init: spec.buffer_init.to_string(),
         content: spec.content.to_string(),
+        rate: spec.rate,
+        arrivals: spec.rate.map(|_| spec.arrivals.to_string()),
         ended_by: None,
     }
 }

@@ -70,6 +70,7 @@ pub(super) fn sample(
         seed: spec.seed,
         counters: *counters,
         region: outcome.region,
+        pace: outcome.pace,
         effective: effective(outcome),
         verdict,
     }
@@ -80,19 +81,38 @@ fn direction(tally: &Tally) -> Direction {
         requests: tally.requests,
         bytes: tally.bytes,
         short_transfers: tally.short_transfers,
-        latency: (!tally.latency.is_empty()).then(|| summary(&tally.latency)),
+        latency: summary(&tally.latency),
+        response: tally.waits.as_ref().and_then(|w| summary(&w.response)),
+        lateness: tally.waits.as_ref().and_then(|w| summary(&w.lateness)),
     }
 }
 
-fn summary(histogram: &LatencyHistogram) -> LatencySummary {
-    LatencySummary {
+fn summary(histogram: &LatencyHistogram) -> Option<LatencySummary> {
+    (!histogram.is_empty()).then(|| LatencySummary {
         mean_ns: histogram.mean(),
         p50_ns: histogram.value_at_quantile(0.5),
         p90_ns: histogram.value_at_quantile(0.9),
         p99_ns: histogram.value_at_quantile(0.99),
         p999_ns: histogram.value_at_quantile(0.999),
         max_ns: histogram.max(),
+    })
+}
+
+/// Every histogram of a trial, named as the run file names it.
+pub(super) fn histograms(outcome: &Outcome) -> Vec<(&'static str, &LatencyHistogram)> {
+    let mut all = vec![
+        ("read", &outcome.reads.latency),
+        ("write", &outcome.writes.latency),
+    ];
+    if let Some(waits) = &outcome.reads.waits {
+        all.push(("read-response", &waits.response));
+        all.push(("read-lateness", &waits.lateness));
     }
+    if let Some(waits) = &outcome.writes.waits {
+        all.push(("write-response", &waits.response));
+        all.push(("write-lateness", &waits.lateness));
+    }
+    all
 }
 
 fn effective(outcome: &Outcome) -> String {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_engine::outcome::Ended as TrialEnded;
-use iolab_engine::spec::{CacheState, Limit};
+use iolab_engine::spec::CacheState;
 use iolab_engine::{Error, Kind, Result};
 
 use super::execute::Executor;
@@ -276,7 +276,7 @@ impl<'a> Session<'a> {
             wall,
         );
         self.file
-            .add_sample(&sample, &outcome.reads.latency, &outcome.writes.latency)?;
+            .add_sample(&sample, &sample::histograms(&outcome))?;
         self.phase.repetition.spend(wall);
         self.trials += 1;
         if let Some(failure) = &outcome.failure {
@@ -358,14 +358,13 @@ impl<'a> Session<'a> {
 
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
-        let bound = |Limit { time, .. }: &Limit| time.unwrap_or_default();
         // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
         let block: Duration = self
             .cells
             .iter()
             .filter(|cell| !cell.spec.runs_program())
-            .map(|cell| bound(&cell.spec.trial.limit))
-            .sum();
+            .filter_map(|cell| cell.spec.trial.time_foreseen())
+            .fold(Duration::ZERO, Duration::saturating_add);
         let design = &self.experiment.design;
         let fewest = block.saturating_mul(design.trials_min + 1);
         // Trials may end by their byte bound long before; only a gross misfit is worth a warning.

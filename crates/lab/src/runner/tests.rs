@@ -77,6 +77,7 @@ fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
             bytes: requests * spec.bs,
             short_transfers: 0,
             latency,
+            waits: None,
         }
     };
     Outcome {
@@ -93,6 +94,7 @@ fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         counters: Counters::default(),
         region: Default::default(),
         effective: Effective::default(),
+        pace: None,
     }
 }
 

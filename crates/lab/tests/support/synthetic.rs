@@ -64,6 +64,8 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
         cache: "direct".to_owned(),
         buffer_init: "random".to_owned(),
         content: "unique".to_owned(),
+        rate: None,
+        arrivals: None,
         ended_by: Some("precision".to_owned()),
     };
     for level in levels {
@@ -117,6 +119,8 @@ pub(crate) fn add_trial(
             p999_ns: p50 * 4,
             max_ns: p50 * 5,
         }),
+        response: None,
+        lateness: None,
     };
     let (reads, writes) = if c.read_percent == 100 {
         (direction, Direction::default())
@@ -171,6 +175,7 @@ pub(crate) fn add_trial(
             ..Counters::default()
         },
         region: Region::default(),
+        pace: None,
         effective: String::new(),
         verdict: Verdict {
             served_by: ServedBy::Device,
