@@ -102,6 +102,13 @@ pub(crate) struct Changes {
     /// Time for all measuring
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
+    /// Write to the target first: seq:1+rand:2 (passes over the region), or steady (until the
+    /// rate of random writes is); not part of the budget
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) precondition: Option<String>,
+    /// Pause before each block of trials; not part of the budget
+    #[arg(long, value_name = "TIME")]
+    pub(crate) settle: Option<String>,
     /// Seed of the order of trials, of offsets and of data; a new one each time by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,

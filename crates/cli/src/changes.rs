@@ -28,6 +28,8 @@ impl Changes {
             ("time", &self.time),
             ("precision", &self.precision),
             ("budget", &self.budget),
+            ("precondition", &self.precondition),
+            ("settle", &self.settle),
         ] {
             sets.extend(value.as_ref().map(|value| format!("{name}={value}")));
         }

@@ -1,8 +1,8 @@
 //! The course of a series: whether its values depend on each other, drift, or fall into two groups.
 
 use iolab_stats::{
-    LjungBox, Modality, RunsTest, Trend, effective_sample_size, lag1, ljung_box, mann_kendall,
-    runs_test, two_modes,
+    LjungBox, Modality, RunsTest, Steadiness, Trend, effective_sample_size, lag1, ljung_box,
+    mann_kendall, runs_test, steady_state, two_modes,
 };
 
 /// What the order and the shape of a series tell; each `None` where the values do not allow it.
@@ -20,6 +20,8 @@ pub struct Course {
     pub trend: Option<Trend>,
     /// Two groups of values, if it looks like them.
     pub modes: Option<Modality>,
+    /// The steady state, each value taken as a round.
+    pub steady: Option<Steadiness>,
 }
 
 /// The course of values in the order of time.
@@ -31,6 +33,7 @@ pub fn course(values: &[f64]) -> Course {
         effective_sample_size: effective_sample_size(values),
         trend: mann_kendall(values),
         modes: two_modes(values),
+        steady: steady_state(values),
     }
 }
 

@@ -8,7 +8,7 @@ use iolab_engine::{Error, Result};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use toml::{Spanned, Value};
 
-use crate::experiment::{Experiment, set_budget};
+use crate::experiment::{Experiment, set_budget, set_settle};
 use crate::settings::{SETTINGS, Setting, ValueKind, unknown};
 
 /// Most levels of one factor; more could not be told apart in a table or a figure.
@@ -83,6 +83,8 @@ pub(crate) struct DesignEntries {
     precision: Option<f64>,
     budget: Option<Spanned<Value>>,
     refine: Option<u32>,
+    settle: Option<Spanned<Value>>,
+    precondition: Option<Spanned<String>>,
 }
 
 /// The three tables in which an experiment is defined and a suite changes it.
@@ -130,6 +132,15 @@ impl DesignEntries {
         design.refine = self.refine.unwrap_or(design.refine);
         if let Some(value) = &self.budget {
             design.budget = budget(source, value)?;
+        }
+        if let Some(value) = &self.settle {
+            design.settle = value_text("settle", ValueKind::Time, value.get_ref())
+                .and_then(|text| set_settle(&text))
+                .map_err(|error| source.at(value.span(), error))?;
+        }
+        if let Some(text) = &self.precondition {
+            let parsed = text.get_ref().parse();
+            design.precondition = parsed.map_err(|error| source.at(text.span(), error))?;
         }
         Ok(())
     }

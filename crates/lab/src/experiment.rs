@@ -19,6 +19,7 @@ use crate::analysis::Response;
 use crate::cells::cells;
 use crate::command::split_list;
 use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
+use crate::precondition::Precondition;
 use crate::settings::{CellSpec, SETTINGS, Setting, ValueKind, unknown};
 use crate::units::{format_duration, parse_duration};
 
@@ -28,12 +29,22 @@ pub const CELLS_MAX: usize = 10_000;
 pub const TRIALS_MAX: u32 = 10_000;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
+/// Longest pause between blocks.
+const SETTLE_MAX: Duration = Duration::from_secs(3600);
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names of the responses.
 pub(crate) const RESPONSES: [&str; 4] = ["throughput", "iops", "latency", "elapsed"];
 /// Names of `[design]`, which `--set` takes too.
-const DESIGN: [&str; 5] = ["trials_min", "trials_max", "precision", "budget", "refine"];
+const DESIGN: [&str; 7] = [
+    "trials_min",
+    "trials_max",
+    "precision",
+    "budget",
+    "refine",
+    "settle",
+    "precondition",
+];
 
 /// One varied setting.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +68,10 @@ pub struct Design {
     pub budget: Duration,
     /// Finer sizes around each bend and each best size of the grid, with which it is measured once more; 0 for none.
     pub refine: u32,
+    /// Pause before each block but the first; not part of the budget.
+    pub settle: Duration,
+    /// What is written to the target before the first trial; not part of the budget.
+    pub precondition: Precondition,
 }
 
 impl Default for Design {
@@ -68,6 +83,8 @@ impl Default for Design {
             precision: 0.05,
             budget: Duration::from_secs(60),
             refine: 0,
+            settle: Duration::ZERO,
+            precondition: Precondition::None,
         }
     }
 }
@@ -207,6 +224,8 @@ impl Experiment {
             }
             "precision" => self.design.precision = value.parse().map_err(|_| wrong())?,
             "refine" => self.design.refine = value.parse().map_err(|_| wrong())?,
+            "settle" => self.design.settle = set_settle(value)?,
+            "precondition" => self.design.precondition = value.parse()?,
             _ => self.design.budget = set_budget(value)?,
         }
         Ok(())
@@ -390,6 +409,12 @@ impl Design {
             return Err(Error::usage(format!("precision is {}", self.precision))
                 .hint("choose a share above 0 and below 1, for example 0.05 for 5 %"));
         }
+        if self.settle > SETTLE_MAX {
+            return Err(
+                Error::usage(format!("settle is {}", format_duration(self.settle)))
+                    .hint("choose a pause of at most an hour"),
+            );
+        }
         if self.budget.is_zero() || self.budget > BUDGET_MAX {
             return Err(
                 Error::usage(format!("the budget is {}", format_duration(self.budget)))
@@ -398,6 +423,11 @@ impl Design {
         }
         Ok(())
     }
+}
+
+/// Reads a pause.
+pub(crate) fn set_settle(text: &str) -> Result<Duration> {
+    parse_duration(text).map_err(|error| error.within("settle"))
 }
 
 /// Reads a budget.
@@ -486,6 +516,12 @@ impl Serialize for Design {
         map.serialize_entry("budget", &format_duration(self.budget))?;
         if self.refine > 0 {
             map.serialize_entry("refine", &self.refine)?;
+        }
+        if !self.settle.is_zero() {
+            map.serialize_entry("settle", &format_duration(self.settle))?;
+        }
+        if self.precondition.writes() {
+            map.serialize_entry("precondition", &self.precondition.to_string())?;
         }
         map.end()
     }

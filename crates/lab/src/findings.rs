@@ -6,7 +6,7 @@ mod programs;
 mod random;
 mod shape;
 
-pub use course::{dependence, drift, two_groups};
+pub use course::{dependence, drift, steady, two_groups};
 pub use pace::{load, rate_not_held};
 pub use programs::programs;
 pub use random::{cross_findings, random_against_sequential};
@@ -33,7 +33,7 @@ pub struct Finding {
 
 /// All that can be said of one run.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let rules: [fn(&Analysis) -> Vec<Finding>; 16] = [
+    let rules: &[fn(&Analysis) -> Vec<Finding>] = &[
         unfinished,
         not_the_device,
         rate_not_held,
@@ -45,6 +45,7 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         fixed_costs,
         cost_of_skipping,
         programs,
+        steady,
         drift,
         dependence,
         two_groups,

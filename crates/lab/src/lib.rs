@@ -18,6 +18,7 @@ pub mod numbers;
 pub mod optimum;
 pub mod pace;
 pub mod plan;
+pub mod precondition;
 pub mod probe;
 pub mod quantity;
 pub mod record;

@@ -5,6 +5,7 @@ mod choice;
 mod execute;
 mod fit;
 mod phase;
+mod precondition;
 mod programs;
 mod repetition;
 mod sample;

@@ -6,7 +6,7 @@ mod synthetic;
 use iolab_lab::analysis::analyse;
 use iolab_lab::findings::{
     Finding, below_precision, best_size, cost_of_skipping, cross_findings, dependence, drift,
-    failed_trials, findings, not_the_device, plateau, two_groups, unfinished,
+    failed_trials, findings, not_the_device, plateau, steady, two_groups, unfinished,
 };
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
 use synthetic::{add_cell, add_trial, around, record, serve, size_curve};
@@ -484,4 +484,27 @@ fn two_groups_of_trials_are_told_with_their_places() {
     );
     assert!(found.contains("40 % of them around 50"), "{found}");
     assert!(two_groups(&analyse(&bent())).is_empty());
+}
+
+#[test]
+fn the_steady_state_of_writes_is_reported_either_way() {
+    let falling: Vec<f64> = (0..8).map(|i| 900.0 / f64::from(1 + i)).collect();
+    let of = |cells: &[&[f64]], read_percent| {
+        let mut record = record("x", &["bs"]);
+        for (values, bs) in cells.iter().zip(["4KiB", "8KiB"]) {
+            let levels = [format!("bs={bs}"), format!("read_percent={read_percent}")];
+            add_cell(&mut record, &levels.each_ref().map(String::as_str), values);
+        }
+        text(&steady(&analyse(&record)))
+    };
+    let level = around(500.0);
+    let all = of(&[&level, &level], 0);
+    assert!(all.starts_with("All cells reached a steady state"), "{all}");
+    let some = of(&[&level, &falling], 0);
+    assert!(
+        some.contains("reached in 1 of 2 cells that write, and NOT reached in 1; in bs=8KiB"),
+        "{some}"
+    );
+    assert_eq!(of(&[&level, &falling], 100), "", "reads are not judged");
+    assert_eq!(of(&[&level[..4]], 0), "", "four trials are no window");
 }

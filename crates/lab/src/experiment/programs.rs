@@ -55,6 +55,12 @@ impl Experiment {
                     .hint("ask for the response elapsed, the time of the whole program"),
             );
         }
+        if self.design.precondition.writes() {
+            return Err(Error::usage(
+                "precondition has no meaning for a program, whose files are made for it",
+            )
+            .hint("leave it out"));
+        }
         let fixed = self.settings.iter().map(|(setting, _)| *setting);
         let swept = self.factors.iter().map(|factor| factor.setting);
         match fixed

@@ -1,6 +1,6 @@
 //! Findings about the order of the trials, which intervals take to be of no importance.
 
-use iolab_stats::holm;
+use iolab_stats::{Steadiness, holm};
 
 use super::{Finding, cells_of, one};
 use crate::analysis::{Analysis, CellAnalysis};
@@ -10,6 +10,42 @@ use crate::quantity::format_percent;
 
 /// Level of the tests, over all cells of a run.
 const ALPHA: f64 = 0.05;
+
+/// Whether the cells that write were in a steady state by the rule of the SNIA, each trial being a round. A device that
+/// is written to may start fast and end slow; reads hardly change it.
+pub fn steady(analysis: &Analysis) -> Vec<Finding> {
+    let cells = analysis.cells.iter();
+    let writing = cells.filter(|c| c.cell.command.is_none() && c.cell.read_percent < 100);
+    let judged: Vec<(&CellAnalysis, Steadiness)> = writing
+        .filter_map(|cell| Some((cell, cell.course.steady?)))
+        .collect();
+    let (reached, not): (Vec<_>, Vec<_>) =
+        judged.into_iter().partition(|(_, steady)| steady.reached);
+    let rule = "steady state (SNIA: 5 trials in a row within 20 %, their slope within 10 %)";
+    let text = match (reached.len(), not.len()) {
+        (0, 0) => return Vec::new(),
+        (n, 0) if n == analysis.cells.len() => format!("All cells reached a {rule}."),
+        (n, 0) => format!("All {n} cells that write reached a {rule}."),
+        (n, missed) => {
+            let by_range =
+                |a: &&(_, Steadiness), b: &&(_, Steadiness)| a.1.range.total_cmp(&b.1.range);
+            let restless = not.iter().max_by(by_range);
+            let example = restless.map_or_else(String::new, |(cell, steady)| {
+                format!(
+                    "; in {} the last 5 lie within {}, with a slope of {}",
+                    label(&analysis.factors, &cell.cell.levels),
+                    format_percent(steady.range),
+                    format_percent(steady.slope)
+                )
+            });
+            format!(
+                "A {rule} was reached in {n} of {} cells that write, and NOT reached in {missed}{example}. More trials, --settle or --precondition may get there.",
+                n + missed
+            )
+        }
+    };
+    one("steady-state", text)
+}
 
 /// Cells whose trials drift with time: Mann and Kendall's test, corrected over the cells.
 pub fn drift(analysis: &Analysis) -> Vec<Finding> {

@@ -1,6 +1,7 @@
 //! What carries a trial out: the engine, or a stand-in where the runner itself is tested.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use iolab_engine::clock::Clock;
 use iolab_engine::outcome::Outcome;
@@ -12,6 +13,9 @@ use super::programs::Programs;
 use crate::cells::PlannedCell;
 use crate::settings::CellSpec;
 
+/// How often a pause looks whether it is to end early.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Carries trials out, one after the other.
 pub trait Executor {
     /// One trial of a cell, whose `trial` bears the trial's seed.
@@ -19,6 +23,9 @@ pub trait Executor {
     /// # Errors
     /// When it could not be set up; a request that failed is counted in the outcome instead.
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
+
+    /// Lets the time pass, unless `stop` is raised.
+    fn pause(&mut self, time: Duration, stop: &AtomicBool);
 
     /// Fits a cell that is added in mid-run to what there is, as the others were before.
     ///
@@ -42,6 +49,17 @@ impl Executor for Engine<'_> {
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
             None => trial::run(&cell.trial, self.target, self.clock, stop),
+        }
+    }
+
+    fn pause(&mut self, time: Duration, stop: &AtomicBool) {
+        let end = Instant::now() + time;
+        while !stop.load(Ordering::Relaxed) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(LOOK));
         }
     }
 

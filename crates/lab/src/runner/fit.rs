@@ -51,7 +51,7 @@ pub fn need(experiment: &Experiment, consent: Consent, exact: bool) -> Result<Ne
                 least: least.min(most),
             }
         },
-        write: specs().any(TrialSpec::writes),
+        write: specs().any(TrialSpec::writes) || experiment.design.precondition.writes(),
         consent,
     })
 }

@@ -136,7 +136,7 @@ mod tests {
             trials_max: 9,
             precision: 0.05,
             budget: Duration::from_secs(100),
-            refine: 0,
+            ..Design::default()
         };
         Repetition::new(design, cells)
     }

@@ -11,7 +11,7 @@ use super::execute::Executor;
 use super::phase::Phase;
 use super::repetition::Ended;
 use super::sample::{self, Place};
-use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc};
+use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc, precondition};
 use crate::analysis::analyse;
 use crate::cells::{PlannedCell, cells};
 use crate::environment::differences;
@@ -119,6 +119,7 @@ impl<'a> Session<'a> {
 
     /// The grid, and the finer sizes where they are asked for.
     fn phases(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        self.precondition(executor, stop)?;
         loop {
             self.choose_strategies(executor, stop)?;
             let ended = self.blocks(executor, stop)?;
@@ -145,6 +146,16 @@ impl<'a> Session<'a> {
             self.trials_before
         );
         self.keep("note", None, &message)
+    }
+
+    /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
+    /// nobody knows what became of the target in between.
+    fn precondition(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        let (plan, seed) = (self.experiment.design.precondition, self.seed);
+        let cells = std::mem::take(&mut self.cells);
+        let result = precondition::carry_out(plan, &cells, seed, executor, stop, self);
+        self.cells = cells;
+        result
     }
 
     /// Adds finer sizes to the plan, once; false when there are none to add.
@@ -231,6 +242,9 @@ impl<'a> Session<'a> {
                 }
             }
             granted &= !open || block == self.phase.first_block;
+            if open && block > 0 {
+                self.settle(executor, stop)?;
+            }
             let began = Instant::now();
             for (position, cell) in order.into_iter().enumerate() {
                 if self.phase.has(cell, block) {
@@ -249,6 +263,15 @@ impl<'a> Session<'a> {
             }
         }
         unreachable!("the blocks end by the number of trials at the latest")
+    }
+
+    /// Lets the device rest before a block.
+    fn settle(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        executor.pause(self.experiment.design.settle, stop);
+        match stop.load(Ordering::Relaxed) {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
+        }
     }
 
     fn trial(
@@ -397,5 +420,15 @@ impl<'a> Session<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl precondition::Report for Session<'_> {
+    fn step(&mut self, name: &str) {
+        self.observer.trial_starts(name);
+    }
+
+    fn done(&mut self, message: &str) -> Result<()> {
+        self.event("note", message)
     }
 }

@@ -22,6 +22,7 @@ struct Mock<'a> {
     elapsed_ns: &'a dyn Fn(&TrialSpec, u64) -> u64,
     cut: Option<(u64, Cut)>,
     trials: u64,
+    paused: Vec<Duration>,
 }
 
 #[derive(Clone, Copy)]
@@ -54,6 +55,10 @@ impl Executor for Mock<'_> {
             _ => {}
         }
         Ok(outcome)
+    }
+
+    fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
+        self.paused.push(time);
     }
 
     fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
@@ -191,6 +196,7 @@ fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
         elapsed_ns,
         cut: None,
         trials: 0,
+        paused: Vec::new(),
     }
 }
 
@@ -202,6 +208,68 @@ fn trials(record: &RunRecord) -> Vec<(i64, u32, u64)> {
         .filter(|s| s.ok)
         .map(|s| (s.cell, s.block, s.seed))
         .collect()
+}
+
+#[test]
+fn a_device_rests_before_each_block_but_the_first() {
+    let bench = bench(&["settle=2s"]);
+    let mut mock = mock(&steady);
+    let finished = bench.start(&mut mock).expect("done");
+    assert_eq!(finished.trials, 24);
+    assert_eq!(mock.paused, [Duration::from_secs(2); 7]);
+}
+
+#[test]
+fn the_target_is_written_to_before_the_first_trial() {
+    let bench = bench(&["precondition=seq:2+rand:1"]);
+    let written = std::cell::RefCell::new(Vec::new());
+    let elapsed = |spec: &TrialSpec, number: u64| {
+        if spec.writes() {
+            written
+                .borrow_mut()
+                .push((spec.pattern.to_string(), number));
+        }
+        100_000_000
+    };
+    bench.start(&mut mock(&elapsed)).expect("done");
+    let order = [("seq", 0), ("seq", 1), ("rand", 2)].map(|(p, n)| (p.to_owned(), n));
+    assert_eq!(*written.borrow(), order);
+    let record = bench.record();
+    assert_eq!(record.samples.iter().filter(|s| s.cell > 2).count(), 0);
+    let told = |e: &&crate::record::Event| e.message.starts_with("precondition, pass");
+    assert_eq!(record.events.iter().filter(told).count(), 3);
+}
+
+#[test]
+fn the_steady_state_is_waited_for_and_told_either_way() {
+    // The rate halves with each round, then stays; or it never stays.
+    let settling = |spec: &TrialSpec, n: u64| match spec.writes() {
+        true => 1_000_000 << n.min(6),
+        false => 100_000_000,
+    };
+    let restless = |spec: &TrialSpec, n: u64| match spec.writes() {
+        true => 1_000_000 << (n % 2 * 3),
+        false => 100_000_000,
+    };
+    let told = |elapsed: &dyn Fn(&TrialSpec, u64) -> u64| {
+        let bench = bench(&["precondition=steady"]);
+        bench.start(&mut mock(elapsed)).expect("done");
+        let events = bench.record().events;
+        let last = events
+            .into_iter()
+            .rfind(|e| e.message.contains("steady state"));
+        last.expect("told").message
+    };
+    let reached = told(&settling);
+    assert!(
+        reached.contains("steady state reached after 10 rounds"),
+        "{reached}"
+    );
+    let not = told(&restless);
+    assert!(
+        not.contains("steady state NOT reached after 25 rounds"),
+        "{not}"
+    );
 }
 
 #[test]
