@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::judge::judge;
 use super::*;
 
 fn terms() -> Terms {
