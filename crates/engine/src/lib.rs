@@ -7,6 +7,7 @@ pub mod counters;
 pub mod error;
 mod gate;
 pub mod histogram;
+mod looks;
 pub mod outcome;
 pub mod pattern;
 mod perf;

@@ -11,6 +11,7 @@ use crate::buffer::{Buffers, stamp};
 use crate::clock::Clock;
 use crate::counters::Hardware;
 use crate::histogram::{new_latency_histogram, unused_latency_histogram};
+use crate::looks::Looks;
 use crate::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
 use crate::pattern::{Mix, Offsets, derive, share};
 use crate::spec::{Content, SyncPolicy, TrialSpec};
@@ -68,53 +69,6 @@ struct Slot {
     /// What is still to be transferred.
     request: Request,
     started: u64,
-}
-
-/// When a worker whose requests are not timed looks at the clock: only a time bound needs it. Requests that are
-/// over faster than the clock can be read are looked at in growing groups, so that the clock takes no part of them
-/// worth the name; where they are slow, every one is followed by a look.
-#[derive(Debug)]
-struct Looks {
-    /// Turns until the next look.
-    left: u32,
-    every: u32,
-    last: u64,
-    /// Looks closer together than this come too often, in ticks.
-    gap: u64,
-}
-
-impl Looks {
-    /// A stamp is 10 to 30 ns: once in 10 us it costs at most 0.3 %.
-    const GAP_NS: u64 = 10_000;
-    /// Bounds what a sudden slowness of the target can add to a trial.
-    const TURNS_MAX: u32 = 64;
-
-    fn new(clock: &Clock) -> Self {
-        Self {
-            left: 1,
-            every: 1,
-            last: 0,
-            gap: clock.ticks(Self::GAP_NS),
-        }
-    }
-
-    /// Whether to look after this turn.
-    #[inline(always)]
-    fn is_due(&mut self) -> bool {
-        self.left -= 1;
-        self.left == 0
-    }
-
-    /// Decides from the stamp just taken when to look again.
-    fn taken(&mut self, now: u64) {
-        self.every = if now.saturating_sub(self.last) < self.gap {
-            (self.every * 2).min(Self::TURNS_MAX)
-        } else {
-            (self.every / 2).max(1)
-        };
-        self.last = now;
-        self.left = self.every;
-    }
 }
 
 /// Everything a worker needs, prepared before the clock starts.

@@ -1,0 +1,83 @@
+//! How often a trial that is not timed request by request looks at the clock.
+
+use crate::clock::Clock;
+
+/// When a worker whose requests are not timed looks at the clock: only a time bound needs it. Requests that are
+/// over faster than the clock can be read are looked at in growing groups, so that the clock takes no part of them
+/// worth the name; where they are slow, every one is followed by a look.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    /// Turns until the next look.
+    left: u32,
+    every: u32,
+    last: u64,
+    /// Looks closer together than this come too often, in ticks.
+    gap: u64,
+}
+
+impl Looks {
+    /// A stamp is 10 to 30 ns: once in 10 us it costs at most 0.3 %.
+    const GAP_NS: u64 = 10_000;
+    /// Bounds what a sudden slowness of the target can add to a trial.
+    const TURNS_MAX: u32 = 64;
+
+    pub(crate) fn new(clock: &Clock) -> Self {
+        Self {
+            left: 1,
+            every: 1,
+            last: 0,
+            gap: clock.ticks(Self::GAP_NS),
+        }
+    }
+
+    /// Whether to look after this turn.
+    #[inline(always)]
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// Decides from the stamp just taken when to look again.
+    pub(crate) fn taken(&mut self, now: u64) {
+        self.every = if now.saturating_sub(self.last) < self.gap {
+            (self.every * 2).min(Self::TURNS_MAX)
+        } else {
+            (self.every / 2).max(1)
+        };
+        self.last = now;
+        self.left = self.every;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns until the next look.
+    fn turns(looks: &mut Looks) -> u32 {
+        (1..)
+            .find(|_| looks.is_due())
+            .expect("a look is due some time")
+    }
+
+    #[test]
+    fn fast_requests_are_looked_at_in_groups_and_slow_ones_each() {
+        let clock = Clock::calibrate();
+        let mut looks = Looks::new(&clock);
+        let gap = clock.ticks(Looks::GAP_NS);
+        let mut now = 10 * gap;
+        assert_eq!(turns(&mut looks), 1, "the first turn shows the pace");
+        looks.taken(now);
+        for _ in 0..10 {
+            turns(&mut looks);
+            now += gap / 2;
+            looks.taken(now);
+        }
+        assert_eq!(turns(&mut looks), Looks::TURNS_MAX);
+        for _ in 0..10 {
+            now += 2 * gap;
+            looks.taken(now);
+        }
+        assert_eq!(turns(&mut looks), 1);
+    }
+}
