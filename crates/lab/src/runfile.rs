@@ -6,6 +6,7 @@
 
 mod counts;
 mod fault;
+mod guard;
 mod latency;
 mod names;
 mod read;
@@ -26,7 +27,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::record::{
     Cell, Event, ExperimentRecord, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
-use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
+use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older, too_large};
 
 /// Ending of run files' names.
 const EXTENSION: &str = "iolab";
@@ -91,6 +92,7 @@ impl RunFile {
         if version < SCHEMA_VERSION {
             return Err(older(path));
         }
+        guard::check_ours(&opened.connection, path)?;
         let record = read::record(&opened.connection, path, version)?;
         opened.enter_wal()?;
         Ok((opened, record))
@@ -116,7 +118,8 @@ impl RunFile {
             path: path.to_owned(),
             marked_running: false,
         };
-        opened.execute("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON;")?;
+        guard::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
+        opened.execute("PRAGMA foreign_keys = ON;")?;
         Ok(opened)
     }
 
@@ -177,6 +180,10 @@ impl RunFile {
         let mark = !self.marked_running;
         let id = self.transaction(|connection| {
             let id = write::sample(sample).insert(connection, &path)?;
+            if id > read::ROWS_MAX as i64 {
+                let what = format!("it has {} samples", read::ROWS_MAX);
+                return Err(too_large(&path, what));
+            }
             for (direction, histogram) in latencies {
                 if !histogram.is_empty() {
                     let bytes = latency::encode(histogram)?;
@@ -333,27 +340,12 @@ pub struct Latencies {
 /// As [`read`].
 pub fn read_latency(path: &Path) -> Result<Latencies> {
     let (connection, _) = open_to_read(path)?;
-    let keys = latency_keys(&connection).map_err(|error| fault(path, &error))?;
-    let mut left = Vec::with_capacity(keys.len());
-    for (sample, direction) in keys {
-        let direction = schema::DIRECTIONS
-            .into_iter()
-            .find(|name| *name == direction);
-        let what = || damaged(path, format!("sample {sample} has an unknown direction"));
-        left.push((sample, direction.ok_or_else(what)?));
-    }
+    let left = read::latency_keys(&connection, path)?.into_iter();
     Ok(Latencies {
         connection,
         path: path.to_owned(),
-        left: left.into_iter(),
+        left,
     })
-}
-
-fn latency_keys(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
-    connection
-        .prepare("SELECT sample_id, direction FROM latency ORDER BY sample_id, direction")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect()
 }
 
 impl Iterator for Latencies {
@@ -421,7 +413,7 @@ fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
 
 /// SQLite opens lazily: only a first look at the file shows whether it can be read.
 fn look(connection: Connection) -> rusqlite::Result<Connection> {
-    connection.execute_batch("PRAGMA trusted_schema = OFF;")?;
+    guard::restrain(&connection)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
@@ -463,6 +455,7 @@ fn check_identity(connection: &Connection, path: &Path) -> Result<i64> {
         let what = format!("it has {} bytes and should have {stated}", found.len());
         return Err(damaged(path, what));
     }
+    guard::check_plain(connection, path)?;
     let verdict: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(|error| fault(path, &error))?;

@@ -31,6 +31,7 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
         }
         ErrorCode::SystemIoFailure => Error::failed(format!("I/O on {place} failed: {detail}"))
             .hint("check the file system that the run file lies on (dmesg)"),
+        ErrorCode::TooBig => too_large(path, format!("a value in it is too long ({detail})")),
         // A missing table or column reports itself as a plain error.
         ErrorCode::Unknown => damaged(path, detail),
         _ => Error::failed(format!("{place}: {detail}"))
@@ -51,6 +52,12 @@ pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
         path.display()
     ))
     .hint("take an undamaged copy; sqlite3's .recover command may save the rest")
+}
+
+/// More than is taken into memory.
+pub(super) fn too_large(path: &Path, what: String) -> Error {
+    Error::refused(format!("{} is too large: {what}", path.display()))
+        .hint("split the work over several runs; if you trust the author of the file, sqlite3 reads it too")
 }
 
 /// Written by a later version.

@@ -11,15 +11,18 @@ use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, Row};
 
 use super::counts;
-use super::fault::{damaged, fault};
+use super::fault::{damaged, fault, too_large};
 use super::names;
+use super::schema::DIRECTIONS;
 use crate::experiment::RESPONSES;
 use crate::record::{
     Cell, Direction, Event, ExperimentRecord, LatencySummary, Pace, Run, RunRecord, Sample, Verdict,
 };
 
-/// Most samples that are read: what the greatest plan would give, and more than memory likes.
-const SAMPLES_MAX: usize = 10_000_000;
+/// Most rows of a table that are read; a million samples take above 1 GB of memory.
+pub(super) const ROWS_MAX: usize = 1_000_000;
+/// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
+const TEXT_MAX: u64 = 256 << 20;
 
 /// Reads all tables but the latencies, of a file with this schema version.
 pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Result<RunRecord> {
@@ -27,6 +30,7 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         connection,
         path,
         version,
+        text: std::cell::Cell::new(0),
     };
     let experiment = tables.only("experiment", experiment)?;
     let cells = tables.all("cell", "id", |row| cell(row, &experiment.factors))?;
@@ -64,10 +68,37 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     })
 }
 
+/// The keys of all latency histograms, in the order of the samples.
+pub(super) fn latency_keys(
+    connection: &Connection,
+    path: &Path,
+) -> Result<Vec<(i64, &'static str)>> {
+    let wrong = |error| fault(path, &error);
+    let sql = "SELECT sample_id, direction FROM latency ORDER BY sample_id, direction";
+    let mut statement = connection.prepare(sql).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(wrong)? {
+        let sample: i64 = row.get(0).map_err(wrong)?;
+        let found = row.get_ref(1).map_err(wrong)?;
+        let direction = DIRECTIONS
+            .into_iter()
+            .find(|name| found.as_str() == Ok(*name))
+            .ok_or_else(|| damaged(path, format!("sample {sample} has an unknown direction")))?;
+        if keys.len() == ROWS_MAX * DIRECTIONS.len() {
+            return Err(too_large(path, "it holds too many histograms".to_owned()));
+        }
+        keys.push((sample, direction));
+    }
+    Ok(keys)
+}
+
 struct Tables<'a> {
     connection: &'a Connection,
     path: &'a Path,
     version: i64,
+    /// Bytes of text read so far.
+    text: std::cell::Cell<u64>,
 }
 
 impl Tables<'_> {
@@ -78,11 +109,16 @@ impl Tables<'_> {
         read: impl Fn(&Fields<'_, '_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let wrong = |error| fault(self.path, &error);
-        let sql = format!("SELECT * FROM {table} ORDER BY {order} LIMIT {SAMPLES_MAX}");
+        let sql = format!("SELECT * FROM {table} ORDER BY {order}");
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
         let mut rows = statement.query([]).map_err(wrong)?;
         let mut values = Vec::new();
         while let Some(row) = rows.next().map_err(wrong)? {
+            self.weigh(row)?;
+            if values.len() == ROWS_MAX {
+                let what = format!("table {table} has more than {ROWS_MAX} rows");
+                return Err(too_large(self.path, what));
+            }
             let fields = Fields {
                 row,
                 table,
@@ -92,6 +128,21 @@ impl Tables<'_> {
             values.push(read(&fields)?);
         }
         Ok(values)
+    }
+
+    /// Counts the text of a row, before any of it is kept.
+    fn weigh(&self, row: &Row<'_>) -> Result<()> {
+        let columns = (0..).map_while(|column| row.get_ref(column).ok());
+        let bytes = columns.map(|value| match value {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
+            _ => 0,
+        });
+        self.text.set(self.text.get() + bytes.sum::<u64>());
+        if self.text.get() > TEXT_MAX {
+            let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
+            return Err(too_large(self.path, what));
+        }
+        Ok(())
     }
 
     fn only<T>(

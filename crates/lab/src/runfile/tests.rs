@@ -1,3 +1,5 @@
+mod stranger;
+
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
