@@ -1,5 +1,11 @@
 //! What a run file says, per cell: a pure function of the record.
 
+mod circumstances;
+mod served;
+
+pub use circumstances::{Circumstances, Group, Split};
+pub use served::{Served, name};
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,7 +14,7 @@ use iolab_stats::{Summary, median, summary};
 use crate::course::{Course, course};
 use crate::experiment::Experiment;
 use crate::pace::CellPace;
-use crate::quantity::{format_ns, format_percent, significant};
+use crate::quantity::{format_ns, significant};
 use crate::record::{Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
 use crate::thresholds::{Threshold, thresholds};
 
@@ -89,76 +95,27 @@ impl fmt::Display for Response {
     }
 }
 
-/// Where the bytes of a cell came from, over its measured trials.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Served {
-    /// Trials per verdict, in the order of [`ServedBy`]'s declaration.
-    pub trials: Vec<(ServedBy, usize)>,
-    /// Median over the trials of the share that the device carried, where it is known.
-    pub device_fraction: Option<f64>,
-    /// The reason most trials gave.
-    pub reason: String,
-}
-
-impl Served {
-    /// The verdict of every trial, when they agree.
-    pub fn unanimous(&self) -> Option<ServedBy> {
-        match self.trials.as_slice() {
-            [(only, _)] => Some(*only),
-            _ => None,
-        }
-    }
-
-    /// Whether every trial was served by the device. Only then may a number be called the device's.
-    pub fn is_device(&self) -> bool {
-        self.unanimous() == Some(ServedBy::Device)
-    }
-
-    /// Whether any trial had this verdict.
-    pub fn any(&self, verdict: ServedBy) -> bool {
-        self.trials.iter().any(|(v, _)| *v == verdict)
-    }
-}
-
-impl fmt::Display for Served {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match (self.unanimous(), self.device_fraction) {
-            (Some(ServedBy::Mixed), Some(share)) => {
-                format!("mixed ({} device)", format_percent(share))
-            }
-            (Some(only), _) => name(only).to_owned(),
-            (None, _) => {
-                let parts: Vec<String> = self
-                    .trials
-                    .iter()
-                    .map(|(verdict, n)| format!("{n} x {}", name(*verdict)))
-                    .collect();
-                parts.join(", ")
-            }
-        };
-        f.pad(&text)
-    }
-}
-
-/// The name of a verdict, as run files and tables write it.
-pub fn name(verdict: ServedBy) -> &'static str {
-    match verdict {
-        ServedBy::Device => "device",
-        ServedBy::PageCache => "page-cache",
-        ServedBy::Mixed => "mixed",
-        ServedBy::Hole => "hole",
-        ServedBy::NotStorage => "not-storage",
-        ServedBy::Unknown => "unknown",
-    }
-}
-
 /// Something about a cell that its reader must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flag {
     /// The page cache served some or all of it.
     PageCache,
+    /// It read what was never written.
+    Hole,
     /// No storage was involved.
     NotStorage,
+    /// The device carried more than 5 % beyond what was iolab's own.
+    OtherTraffic,
+    /// The kernel fetched more than 5 % beyond what was read.
+    ReadAhead,
+    /// Its trials fall into groups by how many pieces a request reached the device in.
+    RequestsSplit,
+    /// Writing out what was left in the page cache took more than 5 % of the timed span.
+    WriteBackOwed,
+    /// Others took CPU time: the hypervisor, or programs beside iolab.
+    CpuContended,
+    /// The machine slept during a trial.
+    Suspended,
     /// iolab or the CPU, not the storage, may have set the number.
     ToolBound,
     /// A time stamp costs more than 1 % of the median request.
@@ -177,7 +134,14 @@ impl fmt::Display for Flag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Flag::PageCache => "page cache",
+            Flag::Hole => "hole",
             Flag::NotStorage => "not storage",
+            Flag::OtherTraffic => "other traffic",
+            Flag::ReadAhead => "read-ahead",
+            Flag::RequestsSplit => "requests split",
+            Flag::WriteBackOwed => "write-back owed",
+            Flag::CpuContended => "cpu contended",
+            Flag::Suspended => "suspended",
             Flag::ToolBound => "tool-bound",
             Flag::ClockCost => "clock cost",
             Flag::RateNotHeld => "rate not held",
@@ -232,6 +196,8 @@ pub struct CellAnalysis {
     pub cpu_ns_per_request: Option<f64>,
     /// Where the bytes came from; `None` without trials.
     pub served: Option<Served>,
+    /// What went on around its trials.
+    pub circumstances: Circumstances,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
     /// What the reader must know, each once, in a fixed order.
@@ -373,7 +339,8 @@ impl Context {
             latency: quantiles(&ok, |s| s.main_direction().waited()),
             pace: CellPace::of(&ok, cell.threads),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
-            served: served(&ok),
+            served: served::served(&ok),
+            circumstances: self.circumstances(cell, &ok),
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
             flags: Vec::new(),
         };
@@ -383,13 +350,21 @@ impl Context {
 
     fn flags(&self, cell: &CellAnalysis, ok: &[&Sample], failed: &[&Sample]) -> Vec<Flag> {
         let served = |verdict| cell.served.as_ref().is_some_and(|s| s.any(verdict));
+        let around = &cell.circumstances;
         let short = |s: &&Sample| s.reads.short_transfers + s.writes.short_transfers > 0;
         let flags = [
             (
                 Flag::PageCache,
                 served(ServedBy::PageCache) || served(ServedBy::Mixed),
             ),
+            (Flag::Hole, served(ServedBy::Hole)),
             (Flag::NotStorage, served(ServedBy::NotStorage)),
+            (Flag::OtherTraffic, around.has_other_traffic()),
+            (Flag::ReadAhead, around.has_read_ahead()),
+            (Flag::RequestsSplit, around.split.is_some()),
+            (Flag::WriteBackOwed, around.owes_write_back()),
+            (Flag::CpuContended, around.is_cpu_contended()),
+            (Flag::Suspended, around.suspended_ns > 0),
             (Flag::ToolBound, self.is_tool_bound(cell, ok)),
             (Flag::ClockCost, self.clock_shows(cell)),
             (
@@ -472,34 +447,5 @@ pub(crate) fn quantiles(
         p99_ns: median(&quantile(|l| l.p99_ns))?,
         p999_ns: median(&quantile(|l| l.p999_ns))?,
         max_ns: quantile(|l| l.max_ns).into_iter().fold(0.0, f64::max),
-    })
-}
-
-fn served(trials: &[&Sample]) -> Option<Served> {
-    const ORDER: [ServedBy; 6] = [
-        ServedBy::Device,
-        ServedBy::PageCache,
-        ServedBy::Mixed,
-        ServedBy::Hole,
-        ServedBy::NotStorage,
-        ServedBy::Unknown,
-    ];
-    let count = |verdict| {
-        let of = |s: &&&Sample| s.verdict.served_by == verdict;
-        trials.iter().filter(of).count()
-    };
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for sample in trials {
-        *reasons.entry(&sample.verdict.reason).or_default() += 1;
-    }
-    let reason = reasons.iter().max_by_key(|(_, n)| **n)?.0;
-    Some(Served {
-        trials: ORDER
-            .into_iter()
-            .map(|verdict| (verdict, count(verdict)))
-            .filter(|(_, n)| *n > 0)
-            .collect(),
-        device_fraction: median_of(trials, |s| s.verdict.device_fraction),
-        reason: (*reason).to_owned(),
     })
 }

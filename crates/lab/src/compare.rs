@@ -2,6 +2,7 @@
 
 mod judge;
 mod matching;
+mod pressure;
 
 use std::fmt;
 

@@ -1,11 +1,16 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
+mod circumstances;
 mod course;
 mod pace;
 mod programs;
 mod random;
 mod shape;
 
+pub use circumstances::{
+    cpu_contended, other_traffic, read_ahead, requests_in_pieces, requests_split, suspended,
+    write_back_owed,
+};
 pub use course::{dependence, drift, steady, two_groups};
 pub use pace::{load, rate_not_held};
 pub use programs::programs;
@@ -36,6 +41,13 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let rules: &[fn(&Analysis) -> Vec<Finding>] = &[
         unfinished,
         not_the_device,
+        suspended,
+        other_traffic,
+        cpu_contended,
+        requests_split,
+        requests_in_pieces,
+        read_ahead,
+        write_back_owed,
         rate_not_held,
         load,
         best_size,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use hdrhistogram::Histogram;
 use serde_json::Value;
 
-use iolab_lab::analysis::{Analysis, CellAnalysis, Latency, name};
+use iolab_lab::analysis::{Analysis, CellAnalysis, Circumstances, Latency, name};
 use iolab_lab::record::{Cell, Direction, LatencySummary, RunRecord, Sample};
 use iolab_stats::Summary;
 
@@ -107,6 +107,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row.extend(summary_fields("iops", cell.iops.as_ref()));
     row.extend(summary_fields("latency_p50_ns", cell.latency_p50.as_ref()));
     row.extend(summary_fields("elapsed_ns", cell.elapsed.as_ref()));
+    row.extend(circumstance_fields(&cell.circumstances));
     let flags: Vec<String> = cell.flags.iter().map(ToString::to_string).collect();
     let served = cell.served.as_ref();
     let pace = cell.pace.as_ref();
@@ -133,6 +134,24 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
         field("flags", flags.join(", ")),
     ]);
     row
+}
+
+fn circumstance_fields(around: &Circumstances) -> Vec<Field> {
+    let groups = around.split.map(|split| split.whole.trials);
+    vec![
+        field("other_traffic", around.others),
+        field("read_ahead", around.read_ahead),
+        field("device_ios_per_request_median", around.ios_per_request),
+        field("trials_with_fewer_device_ios", groups),
+        field("steal", around.steal),
+        field("cpu_stall", around.cpu_stall),
+        field("io_stall", around.io_stall),
+        field("memory_stall", around.memory_stall),
+        field("preemptions_per_s", around.preemptions),
+        field("suspended_ns", around.suspended_ns),
+        field("owed_sync_ns_median", around.owed_sync_ns),
+        field("empty_median", around.empty),
+    ]
 }
 
 fn summary_fields(what: &str, summary: Option<&Summary>) -> Vec<Field> {

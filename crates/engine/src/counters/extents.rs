@@ -11,7 +11,7 @@ use rustix::ioctl::opcode;
 use super::pieces::{pieces, scaled};
 
 /// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it.
-const PIECES: u64 = 32;
+const PIECES: u64 = 16;
 /// Extents that one call can tell of; what lies behind them in a piece is not looked at.
 const EXTENTS: usize = 64;
 /// Time that one look may take; what it has not come to by then is estimated from what it has.

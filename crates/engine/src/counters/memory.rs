@@ -10,7 +10,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use super::pieces::{pieces, scaled};
 
 /// Bytes asked about in one call.
-const PIECE: u64 = 4 << 20;
+const PIECE: u64 = 16 << 20;
 /// Time that one look may take; what it has not come to by then is estimated from what it has.
 const TIME_MAX: Duration = Duration::from_micros(150);
 
@@ -233,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    const SIZE: u64 = 9 << 20;
+    const SIZE: u64 = 33 << 20;
 
     /// A file in the page cache, written and synced.
     fn hot() -> File {

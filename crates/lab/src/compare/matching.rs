@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_engine::{Error, Result};
 
-use super::Pair;
+use super::{Pair, pressure};
 use crate::analysis::{Analysis, CellAnalysis, Response, analyse};
 use crate::cells::{cells, label};
 use crate::environment;
@@ -91,6 +91,11 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
         })
         .collect();
     let mut differences = run_differences(base.record, new.record);
+    let around: Vec<_> = both
+        .iter()
+        .map(|(a, b)| (&a.cell.circumstances, &b.cell.circumstances))
+        .collect();
+    differences.extend(pressure::differences(&around));
     let expected = |name: &str| {
         let held = base.held.or(new.held).map(|(factor, _)| column_of(factor));
         factors.iter().any(|f| column_of(f) == name) || held.as_deref() == Some(name)

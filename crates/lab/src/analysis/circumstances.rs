@@ -1,0 +1,237 @@
+//! What went on around the trials of a cell: others' traffic, read-ahead, split requests, pressure on the CPUs, sleep,
+//! and write-back that was left to be done. Pure functions of what was counted; METHODS.md has the rules.
+
+use iolab_stats::median;
+
+use super::{Context, Response, median_of};
+use crate::evidence::empty_share;
+use crate::record::{Cell, Residency, Sample};
+
+/// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of the bytes of the trials.
+const BEYOND_OURS: f64 = 0.05;
+/// What a file system's journal may write for each write that was made durable, bytes.
+const JOURNAL_PER_SYNC: u64 = 64 << 10;
+/// Device I/Os per request above which requests are said to be passed on in pieces.
+const PIECES_TOLD_FROM: f64 = 1.1;
+/// Least ratio between neighbouring trials' device I/Os per request that parts two groups of them.
+const GROUPS_APART: f64 = 1.2;
+/// Fewest trials of a group.
+const GROUP_MIN: usize = 2;
+/// Share of the CPU time that the hypervisor may take.
+const STEAL_MAX: f64 = 0.05;
+/// Share of the time in which tasks may wait for a CPU.
+const CPU_STALL_MAX: f64 = 0.25;
+/// Preemptions of a worker per second, where the kernel tells of no pressure.
+const PREEMPTIONS_MAX: f64 = 100.0;
+/// Time of the write-back that was left to be done, over the timed span.
+const OWED_MAX: f64 = 0.05;
+/// Shorter differences between the two clocks are their jitter, ns.
+const SLEEP_MIN_NS: u64 = 1_000_000;
+
+/// What went on around the measured trials of a cell. Where a part was not counted it is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Circumstances {
+    /// Bytes that the device carried beyond what iolab had it carry, over the bytes of all trials.
+    pub others: Option<f64>,
+    /// Bytes fetched from storage over the bytes read, of all trials that read through the page cache.
+    pub read_ahead: Option<f64>,
+    /// Median over the trials of device I/Os per request, of direct I/O that nobody else disturbed.
+    pub ios_per_request: Option<f64>,
+    /// Two groups of trials, by their device I/Os per request.
+    pub split: Option<Split>,
+    /// CPU time that the hypervisor took, over the time of all CPUs.
+    pub steal: Option<f64>,
+    /// Share of the time in which some task of the machine waited for a CPU.
+    pub cpu_stall: Option<f64>,
+    /// Share of the time in which some task waited for I/O.
+    pub io_stall: Option<f64>,
+    /// Share of the time in which some task waited for memory.
+    pub memory_stall: Option<f64>,
+    /// Times per second that a worker was preempted.
+    pub preemptions: Option<f64>,
+    /// Time that the machine slept during trials, ns.
+    pub suspended_ns: u64,
+    /// Median time of the `fdatasync` that followed buffered writes, ns.
+    pub owed_sync_ns: Option<f64>,
+    /// Median of that time over the timed span.
+    pub owed: Option<f64>,
+    /// Median share of the region in holes and unwritten extents.
+    pub empty: Option<f64>,
+}
+
+/// Trials of one cell that fall into two groups.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Split {
+    /// The group with fewer device I/Os per request.
+    pub whole: Group,
+    /// The group with more.
+    pub pieces: Group,
+}
+
+/// Some trials of a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// How many.
+    pub trials: usize,
+    /// Median of their device I/Os per request.
+    pub ios_per_request: f64,
+    /// Median of their response.
+    pub response: f64,
+}
+
+impl Circumstances {
+    /// Whether others' traffic on the device is worth a flag.
+    pub fn has_other_traffic(&self) -> bool {
+        self.others.is_some_and(|share| share > BEYOND_OURS)
+    }
+
+    /// Whether the kernel read ahead to an extent that is worth a flag.
+    pub fn has_read_ahead(&self) -> bool {
+        self.read_ahead
+            .is_some_and(|ratio| ratio > 1.0 + BEYOND_OURS)
+    }
+
+    /// Whether requests reach the device in pieces.
+    pub fn is_in_pieces(&self) -> bool {
+        self.ios_per_request
+            .is_some_and(|ios| ios > PIECES_TOLD_FROM)
+    }
+
+    /// Whether a part of the writes worth a flag was still in the page cache when the clock stopped.
+    pub fn owes_write_back(&self) -> bool {
+        self.owed.is_some_and(|share| share > OWED_MAX)
+    }
+
+    /// Whether others took CPU time. Preemptions count only where the kernel tells of no pressure: its own threads,
+    /// which complete requests, preempt too.
+    pub fn is_cpu_contended(&self) -> bool {
+        let above = |share: Option<f64>, bound| share.is_some_and(|share| share > bound);
+        let waited = match self.cpu_stall {
+            Some(share) => share > CPU_STALL_MAX,
+            None => above(self.preemptions, PREEMPTIONS_MAX),
+        };
+        waited || above(self.steal, STEAL_MAX)
+    }
+}
+
+impl Context {
+    /// What went on around the measured trials of a cell.
+    pub(super) fn circumstances(&self, cell: &Cell, trials: &[&Sample]) -> Circumstances {
+        let elapsed = |s: &Sample| s.elapsed_ns as f64;
+        let share = |part: fn(&Sample) -> Option<u64>| {
+            pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
+        };
+        let cpus = f64::from(self.cpus.unwrap_or(1).max(1));
+        let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
+        Circumstances {
+            others: pooled(trials, |s| others(cell, s)),
+            read_ahead: pooled(trials, |s| fetched(cell, s)),
+            ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
+            split: split(cell, trials, self.response),
+            steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
+            cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns),
+            io_stall: share(|s| s.counters.pressure.io_stall_ns),
+            memory_stall: share(|s| s.counters.pressure.memory_stall_ns),
+            preemptions: pooled(trials, |s| {
+                let preempted = s.counters.usage.involuntary_switches as f64;
+                Some((preempted * 1e9, elapsed(s) * f64::from(cell.threads)))
+            }),
+            suspended_ns: trials.iter().map(|s| slept_ns(s)).sum(),
+            owed_sync_ns: median_of(trials, owed),
+            owed: median_of(trials, |s| {
+                (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
+            }),
+            empty: median_of(trials, |s| empty_share(&s.region, cell.region_bytes)),
+        }
+    }
+}
+
+/// The sum of all parts over the sum of all wholes, of the trials that have both.
+fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
+    let (part, whole) = trials
+        .iter()
+        .filter_map(|s| of(s))
+        .fold((0.0, 0.0), |sum, (part, whole)| {
+            (sum.0 + part, sum.1 + whole)
+        });
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn slept_ns(sample: &Sample) -> u64 {
+    let slept = sample.counters.pressure.suspended_ns.unwrap_or(0);
+    if slept >= SLEEP_MIN_NS { slept } else { 0 }
+}
+
+/// Bytes that the device carried beyond ours, and the bytes of the requests.
+fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
+    let device = sample.counters.device?;
+    let ours = sample.counters.process_io?;
+    let written = if sample.writes.bytes == 0 || cell.cache == "direct" {
+        ours.write_bytes
+    } else {
+        // What was dirtied, less what is still to be written.
+        let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
+        let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
+        ours.write_bytes
+            .saturating_add(before)
+            .saturating_sub(after)
+    };
+    let made_durable = match cell.sync.as_str() {
+        "osync" | "odsync" => sample.writes.requests,
+        _ => sample.syncs,
+    };
+    let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
+    let beyond = device.read_bytes.saturating_sub(ours.read_bytes)
+        + device
+            .write_bytes
+            .saturating_sub(written)
+            .saturating_sub(journal);
+    Some((beyond as f64, sample.bytes() as f64))
+}
+
+/// Bytes fetched from storage, and bytes read, where the page cache may read ahead. A trial that found a part of its
+/// bytes in memory says nothing of it.
+fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
+    let fetched = sample.counters.process_io?.read_bytes;
+    let asked = sample.reads.bytes;
+    (cell.cache != "direct" && asked > 0 && fetched > asked).then(|| (fetched as f64, asked as f64))
+}
+
+/// Device I/Os per request; `None` where others' traffic, the page cache or a journal is counted among them.
+fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
+    let device = sample.counters.device?;
+    let journals = sample.writes.requests > 0 && !["none", "end"].contains(&cell.sync.as_str());
+    let undisturbed =
+        others(cell, sample).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
+    let ios = (device.read_ios + device.write_ios) as f64;
+    let of_device = ios > 0.0 && cell.cache == "direct" && undisturbed && !journals;
+    (of_device && sample.requests() > 0).then(|| ios / sample.requests() as f64)
+}
+
+/// Parts the trials at the widest gap between their device I/Os per request, where it is wide enough.
+fn split(cell: &Cell, trials: &[&Sample], response: Response) -> Option<Split> {
+    let mut points: Vec<(f64, f64)> = trials
+        .iter()
+        .filter_map(|s| Some((ios_per_request(cell, s)?, response.value(s)?)))
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let gap = |at: &usize| points[*at].0 / points[*at - 1].0;
+    let places = GROUP_MIN..(points.len() + 1).saturating_sub(GROUP_MIN);
+    let at = places
+        .max_by(|a, b| gap(a).total_cmp(&gap(b)))
+        .filter(|at| gap(at) >= GROUPS_APART)?;
+    let (whole, pieces) = points.split_at(at);
+    Some(Split {
+        whole: group(whole)?,
+        pieces: group(pieces)?,
+    })
+}
+
+fn group(points: &[(f64, f64)]) -> Option<Group> {
+    let (ios, responses): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    Some(Group {
+        trials: points.len(),
+        ios_per_request: median(&ios)?,
+        response: median(&responses)?,
+    })
+}

@@ -1,0 +1,169 @@
+//! What the reader must know of the circumstances: other traffic, read-ahead, split requests, CPU, sleep, write-back.
+
+use super::{Finding, cells_of, one};
+use crate::analysis::{Analysis, CellAnalysis, Circumstances, Flag};
+use crate::cells::label;
+use crate::quantity::{format_ns, format_percent, significant};
+
+/// Cells with a flag, and the one of them in which a quantity is greatest.
+fn worst<'a>(
+    analysis: &'a Analysis,
+    flag: Flag,
+    quantity: impl Fn(&Circumstances) -> Option<f64>,
+) -> Option<(usize, &'a CellAnalysis, f64)> {
+    let flagged = analysis.cells.iter().filter(|c| c.flags.contains(&flag));
+    let of = |cell: &'a CellAnalysis| (cell, quantity(&cell.circumstances).unwrap_or(0.0));
+    let cells: Vec<_> = flagged.map(of).collect();
+    let (cell, value) = cells.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((cells.len(), cell, *value))
+}
+
+/// ` at bs=4KiB`; nothing where there is no factor.
+fn at(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    match label(&analysis.factors, &cell.cell.levels) {
+        label if label.is_empty() => String::new(),
+        label => format!(" at {label}"),
+    }
+}
+
+/// Traffic on the device that was not iolab's.
+pub fn other_traffic(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::OtherTraffic, |c| c.others) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{} shared the device: beyond iolab's own bytes it carried up to {} more{}. Other programs do that, or the file system for itself; see who with pidstat -d, and measure again when it is quiet.",
+        cells_of(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    one("other-traffic", text)
+}
+
+/// Reads for which the kernel fetched more than was asked.
+pub fn read_ahead(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, ratio)) = worst(analysis, Flag::ReadAhead, |c| c.read_ahead) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{}: the kernel read ahead, and fetched up to {} times the bytes that were asked for{}. The device was faster than the throughput says; --direct measures without the page cache.",
+        cells_of(n, analysis),
+        significant(ratio),
+        at(analysis, cell),
+    );
+    one("read-ahead", text)
+}
+
+/// Trials of one cell that fall into two groups by how their requests reached the device.
+pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
+    let response = analysis.response;
+    let sentence = |cell: &CellAnalysis| {
+        let split = cell.circumstances.split?;
+        let group = |group: crate::analysis::Group| {
+            format!(
+                "{} trials with {} ({})",
+                group.trials,
+                significant(group.ios_per_request),
+                response.format(group.response),
+            )
+        };
+        let text = format!(
+            "The kernel passed the same requests on in different ways{}: {} and {} device I/Os per request. Such a cell has two values of {response}, not one; how the memory of the buffers lies often decides, and --set buffer_init=huge makes it lie in one piece.",
+            at(analysis, cell),
+            group(split.whole),
+            group(split.pieces),
+        );
+        Some(Finding {
+            rule: "requests-split",
+            text,
+        })
+    };
+    analysis.cells.iter().filter_map(sentence).collect()
+}
+
+/// Requests that reach the device in pieces in every trial, which is as it should be above the device's limit.
+pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
+    let cells: Vec<&CellAnalysis> = analysis
+        .cells
+        .iter()
+        .filter(|c| c.circumstances.is_in_pieces() && c.circumstances.split.is_none())
+        .collect();
+    let ios = |cell: &CellAnalysis| cell.circumstances.ios_per_request.unwrap_or(1.0);
+    let by_ios = |a: &&&CellAnalysis, b: &&&CellAnalysis| ios(a).total_cmp(&ios(b));
+    let Some(most) = cells.iter().max_by(by_ios) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{}: requests reached the device in pieces, up to {} device I/Os per request{}. Its limits (device_request_max_kib, device_segments_max) and the memory of the buffers decide that.",
+        cells_of(cells.len(), analysis),
+        significant(ios(most)),
+        at(analysis, most),
+    );
+    one("requests-in-pieces", text)
+}
+
+/// Buffered writes that were not on the device when the clock stopped.
+pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::WriteBackOwed, |c| c.owed) else {
+        return Vec::new();
+    };
+    let after = cell
+        .circumstances
+        .owed_sync_ns
+        .map_or_else(String::new, format_ns);
+    let text = format!(
+        "{} left writes in the page cache when the clock stopped: making them durable took up to {} of the timed span once more{} ({after}). No number here contains that time; --set sync=end does.",
+        cells_of(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    one("write-back-owed", text)
+}
+
+/// CPU time that others took.
+pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, _)) = worst(analysis, Flag::CpuContended, |c| {
+        Some(c.cpu_stall.unwrap_or(0.0) + c.steal.unwrap_or(0.0))
+    }) else {
+        return Vec::new();
+    };
+    let around = &cell.circumstances;
+    let parts = [
+        (around.cpu_stall, "of the time some task waited for a CPU"),
+        (around.steal, "of the CPU time went to the hypervisor"),
+    ];
+    let mut said: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(share, what)| Some(format!("{} {what}", format_percent(share?))))
+        .collect();
+    if said.is_empty() {
+        said.extend(around.preemptions.map(|n| {
+            format!(
+                "each worker was preempted {} times per second",
+                significant(n)
+            )
+        }));
+    }
+    let text = format!(
+        "{} had to share the CPUs{}: {}. Their numbers may be the CPUs' rather than the device's; stop other programs, or use fewer threads than there are CPUs.",
+        cells_of(n, analysis),
+        at(analysis, cell),
+        said.join(", "),
+    );
+    one("cpu-contended", text)
+}
+
+/// Trials during which the machine slept.
+pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
+    let slept = |c: &Circumstances| Some(c.suspended_ns as f64);
+    let Some((n, cell, ns)) = worst(analysis, Flag::Suspended, slept) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "The machine slept during trials of {} ({}{}): their times are worth nothing. Keep it awake (systemd-inhibit), and measure again.",
+        cells_of(n, analysis).to_lowercase(),
+        format_ns(ns),
+        at(analysis, cell),
+    );
+    one("suspended", text)
+}
