@@ -1,5 +1,7 @@
 //! Verdicts on files whose state is known: holes, unwritten space, hot and cold pages, write-back that is owed.
 
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
 mod support;
 
 use std::fs::File;

@@ -23,6 +23,8 @@ const STEAL_MAX: f64 = 0.05;
 const CPU_STALL_MAX: f64 = 0.25;
 /// Preemptions of a worker per second, where the kernel tells of no pressure.
 const PREEMPTIONS_MAX: f64 = 100.0;
+/// Fewest preemptions that make a rate.
+const PREEMPTIONS_MIN: u64 = 100;
 /// Time of the write-back that was left to be done, over the timed span.
 const OWED_MAX: f64 = 0.05;
 /// Shorter differences between the two clocks are their jitter, ns.
@@ -47,7 +49,7 @@ pub struct Circumstances {
     pub io_stall: Option<f64>,
     /// Share of the time in which some task waited for memory.
     pub memory_stall: Option<f64>,
-    /// Times per second that a worker was preempted.
+    /// Times per second that a worker was preempted; `None` where it was so hardly at all.
     pub preemptions: Option<f64>,
     /// Time that the machine slept during trials, ns.
     pub suspended_ns: u64,
@@ -132,10 +134,7 @@ impl Context {
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns),
             io_stall: share(|s| s.counters.pressure.io_stall_ns),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns),
-            preemptions: pooled(trials, |s| {
-                let preempted = s.counters.usage.involuntary_switches as f64;
-                Some((preempted * 1e9, elapsed(s) * f64::from(cell.threads)))
-            }),
+            preemptions: preemptions(cell, trials),
             suspended_ns: trials.iter().map(|s| slept_ns(s)).sum(),
             owed_sync_ns: median_of(trials, owed),
             owed: median_of(trials, |s| {
@@ -155,6 +154,15 @@ fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Opt
             (sum.0 + part, sum.1 + whole)
         });
     (whole > 0.0).then(|| part / whole)
+}
+
+/// Preemptions of a worker per second; a handful says nothing.
+fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
+    let times = |s: &Sample| s.counters.usage.involuntary_switches;
+    let counted: u64 = trials.iter().map(|s| times(s)).sum();
+    let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.threads);
+    (counted >= PREEMPTIONS_MIN)
+        .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
 }
 
 fn slept_ns(sample: &Sample) -> u64 {
@@ -194,7 +202,8 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let fetched = sample.counters.process_io?.read_bytes;
     let asked = sample.reads.bytes;
-    (cell.cache != "direct" && asked > 0 && fetched > asked).then(|| (fetched as f64, asked as f64))
+    (cell.cache != "direct" && asked > 0 && fetched > asked)
+        .then_some((fetched as f64, asked as f64))
 }
 
 /// Device I/Os per request; `None` where others' traffic, the page cache or a journal is counted among them.
