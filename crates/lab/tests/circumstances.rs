@@ -8,7 +8,7 @@ use iolab_lab::findings::{
     Finding, cpu_contended, findings, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed,
 };
-use iolab_lab::record::{Bottom, Direction, Extents, Region, Residency, RunRecord, Sample};
+use iolab_lab::record::{Bottom, Extents, Region, Residency, RunRecord, Sample};
 use proptest::prelude::*;
 use synthetic::{add_cell, around, record};
 
@@ -305,7 +305,7 @@ proptest! {
             sample.region.owed_sync_ns = Some(n(8));
             sample.region.extents = Some(Extents { looked_bytes: n(9), hole_bytes: n(10), unwritten_bytes: Some(n(11)) });
             if write {
-                sample.writes = std::mem::replace(&mut sample.reads, Direction::default());
+                sample.writes = std::mem::take(&mut sample.reads);
             }
         });
         record.cells[0].cache = ["direct", "cold", "hot"][cache].to_owned();
