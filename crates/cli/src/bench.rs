@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_engine::clock::Clock;
 use iolab_engine::target::{Need, Target, TargetKind};
+use iolab_lab::doctor::Preflight;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::runner::{Programs, Setup, wants_direct};
 use iolab_lab::{Error, Result};
@@ -26,6 +27,7 @@ pub(crate) struct Bench {
     named: PathBuf,
     clock: Clock,
     stop: Arc<AtomicBool>,
+    preflight: Option<Preflight>,
 }
 
 impl Bench {
@@ -60,6 +62,7 @@ impl Bench {
             named: named.to_owned(),
             clock: Clock::calibrate(),
             stop,
+            preflight: None,
         };
         for remark in bench.target().notes() {
             note(format_args!("note: {remark}"));
@@ -123,6 +126,20 @@ impl Bench {
         }
     }
 
+    /// Looks at the target and the machine, so that the run files of these experiments tell what colours them. To be
+    /// called once the target is filled.
+    pub(crate) fn look_around(&mut self, experiments: &[Experiment]) {
+        let direct = experiments
+            .iter()
+            .any(|experiment| !experiment.runs_programs() && wants_direct(experiment));
+        self.preflight = Some(Preflight::look(
+            &self.named,
+            self.target(),
+            &self.clock,
+            direct,
+        ));
+    }
+
     /// Shows the progress of a run here, without what was told about the target already.
     pub(crate) fn display(&self, name: &str) -> Display {
         Display::new(name).without(self.target().notes())
@@ -139,6 +156,7 @@ impl Bench {
             named: &self.named,
             clock: &self.clock,
             stop: &self.stop,
+            preflight: self.preflight.as_ref(),
         }
     }
 

@@ -52,8 +52,13 @@ impl Display {
 
     /// Leaves out these notes: the user has seen them.
     pub(crate) fn without(mut self, told: &[String]) -> Self {
-        self.told = told.to_vec();
+        self.told.extend_from_slice(told);
         self
+    }
+
+    /// Ends the display, and gives the notes that the user has seen by now.
+    pub(crate) fn end(mut self) -> Vec<String> {
+        std::mem::take(&mut self.told)
     }
 
     /// Shows that `done` of `total` bytes of the scratch file are written.
@@ -107,6 +112,7 @@ impl Observer for Display {
         if self.told.iter().any(|told| told == message) {
             return;
         }
+        self.told.push(message.to_owned());
         let line = format!("note: {}", plain(message));
         match &self.bar {
             Some(bar) => bar.suspend(|| output::note(line)),

@@ -1,7 +1,14 @@
 //! What the run was measured on: machine, kernel, file system, device. Everything specific to Linux that the lab
 //! reads stands here. What cannot be read is left out, never invented; the host's name is not recorded.
 
+pub mod cgroup;
+pub mod device;
+pub mod link;
+pub mod load;
+pub mod processor;
 mod tlb;
+#[cfg(test)]
+mod tree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,6 +49,7 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
             &mut list,
             &PathBuf::from(format!("/sys/dev/block/{major}:{minor}")),
         );
+        stack(&mut list, (major, minor));
     }
     list.0
 }
@@ -103,6 +111,12 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
+/// The content of a file of `/proc` or `/sys` without the blanks around it; `None` where it is missing or empty.
+fn text_of(path: impl AsRef<Path>) -> Option<String> {
+    let text = read(path)?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
 /// The value behind `name :` or `name:` in a file of such lines.
 fn field(path: &str, name: &str) -> Option<String> {
     let text = read(path)?;
@@ -116,13 +130,10 @@ fn field(path: &str, name: &str) -> Option<String> {
 fn machine(list: &mut List) {
     list.put_file("machine_vendor", "/sys/class/dmi/id/sys_vendor");
     list.put_file("machine_product", "/sys/class/dmi/id/product_name");
-    let hypervisor = field("/proc/cpuinfo", "flags").map(|flags| {
-        flags
-            .split_whitespace()
-            .any(|flag| flag == "hypervisor")
-            .to_string()
-    });
-    list.put("machine_is_virtual", hypervisor);
+    list.put(
+        "machine_is_virtual",
+        is_virtual().map(|yes| yes.to_string()),
+    );
     list.put("cpu_model", field("/proc/cpuinfo", "model name"));
     let cores = std::thread::available_parallelism()
         .ok()
@@ -140,6 +151,32 @@ fn machine(list: &mut List) {
         "transparent_huge_pages",
         "/sys/kernel/mm/transparent_hugepage/enabled",
     );
+}
+
+/// Whether a hypervisor lies below, as the processor says.
+pub(crate) fn is_virtual() -> Option<bool> {
+    let flags = field("/proc/cpuinfo", "flags")?;
+    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// Maker and product of the machine, as its firmware calls them.
+pub(crate) fn machine_name() -> Option<String> {
+    let id = Path::new("/sys/class/dmi/id");
+    let product = text_of(id.join("product_name"))?;
+    Some(match text_of(id.join("sys_vendor")) {
+        Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
+        _ => product,
+    })
+}
+
+/// The setting in force in a file that lists all and puts that one in brackets.
+pub(crate) fn setting_in_force(path: &str) -> Option<String> {
+    text_of(path).map(|text| chosen(&text))
+}
+
+/// All memory of the machine, bytes.
+pub(crate) fn memory_bytes() -> Option<u64> {
+    meminfo_bytes("MemTotal")?.parse().ok()
 }
 
 /// Memory that programs can have without swapping, bytes; `None` where the system does not say.
@@ -255,6 +292,24 @@ fn device(list: &mut List, link: &Path) {
     let sectors: Option<u64> = read(disk.join("size")).and_then(|text| text.trim().parse().ok());
     let bytes = sectors.and_then(|count| count.checked_mul(512));
     list.put("device_bytes", bytes.map(|bytes| bytes.to_string()));
+}
+
+/// How the device is connected, and what it is made of.
+fn stack(list: &mut List, number: (u32, u32)) {
+    let Some(device) = device::Device::read(Path::new("/sys"), number) else {
+        return;
+    };
+    list.put("device_transport", Some(device.transport.to_string()));
+    list.put(
+        "device_stack",
+        Some(device.chain()).filter(|_| !device.below.is_empty()),
+    );
+    let bytes = device.optimal_io_bytes.map(|bytes| bytes.to_string());
+    list.put("device_optimal_io_bytes", bytes);
+    if let Some(link) = &device.link {
+        list.put("device_link", Some(link.now.clone()));
+        list.put("device_link_best", Some(link.best.clone()));
+    }
 }
 
 /// The entry in brackets of a list such as `none [mq-deadline] kyber`; the whole text when there is none.

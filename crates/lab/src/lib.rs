@@ -7,6 +7,7 @@ pub mod compare;
 pub mod course;
 pub mod crossing;
 pub mod curve;
+pub mod doctor;
 mod document;
 mod elf;
 pub mod environment;

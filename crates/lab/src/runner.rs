@@ -27,6 +27,7 @@ pub use fit::{need, wants_direct};
 pub use programs::Programs;
 
 use crate::cells::{PlannedCell, left_out};
+use crate::doctor::{Preflight, Remark};
 use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
 use crate::record::{ExperimentRecord, Run, RunRecord, RunStatus};
@@ -79,6 +80,8 @@ pub struct Setup<'a> {
     pub clock: &'a Clock,
     /// Raised to end the run early.
     pub stop: &'a AtomicBool,
+    /// What was seen of target and machine right before; `None` where nobody looked.
+    pub preflight: Option<&'a Preflight>,
 }
 
 impl Setup<'_> {
@@ -86,6 +89,13 @@ impl Setup<'_> {
     fn bytes(&self) -> u64 {
         self.programs
             .map_or_else(|| self.target.size(), Programs::bytes)
+    }
+
+    /// What whoever reads the results should know of target and machine.
+    fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
+        let specs = cells.iter().map(|cell| &cell.spec);
+        self.preflight
+            .map_or(Vec::new(), |preflight| preflight.remarks(specs))
     }
 
     /// What the run is measured on.
@@ -131,6 +141,7 @@ pub fn run(
         .collect();
     let left_out = left_out(experiment, planned.len());
     let environment = setup.environment();
+    let remarks = setup.remarks(&planned);
     let run = Run {
         status: RunStatus::Running,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -172,6 +183,7 @@ pub fn run(
     if let Some(note) = left_out {
         session.event("note", &note)?;
     }
+    session.remark(&remarks)?;
     session.warn_about_time()?;
     let mut engine = Engine {
         target: setup.target,
@@ -204,6 +216,7 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
     let experiment = Experiment::from_toml(&record.experiment.toml, &path.display().to_string())?;
     let mut planned = fit::resolve(&experiment, setup.target)?;
     restore(&mut planned, &record, path)?;
+    let remarks = setup.remarks(&planned);
     let mut session = Session::new(
         &experiment,
         planned,
@@ -218,6 +231,7 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
         &format!("resumed after {} samples", record.samples.len()),
     )?;
     session.note_changes(&record.environment, &setup.environment())?;
+    session.remark(&remarks)?;
     let mut engine = Engine {
         target: setup.target,
         programs: setup.programs,

@@ -38,8 +38,10 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             options.file.display()
         ));
     } else {
-        let bench = open(&record, options)?;
+        let mut bench = open(&record, options)?;
         bench.fill(record.run.seed)?;
+        let source = options.file.display().to_string();
+        bench.look_around(&[Experiment::from_toml(&record.experiment.toml, &source)?]);
         let mut display = bench.display(&record.experiment.name);
         let finished = runner::resume(&options.file, bench.setup(), &mut display);
         drop(display);

@@ -27,11 +27,12 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
-    let bench = open(options, &mut experiment)?;
+    let mut bench = open(options, &mut experiment)?;
     runner::check(&experiment, bench.target())?;
     let path = path_of(options.output.as_deref(), &experiment)?;
     let seed = changes.seed();
     bench.fill(seed)?;
+    bench.look_around(std::slice::from_ref(&experiment));
     let mut display = bench.display(&experiment.name);
     let finished = runner::run(&experiment, seed, &path, bench.setup(), &mut display);
     drop(display);

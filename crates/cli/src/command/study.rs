@@ -23,7 +23,7 @@ use crate::output::{self, note};
 pub(crate) fn study(options: &Study) -> Outcome {
     let (mut experiments, budget) = plan(options)?;
     let need = need_of_all(&experiments, options)?;
-    let bench = Bench::open(&options.target, &need)?;
+    let mut bench = Bench::open(&options.target, &need)?;
     if !options.changes.has("cache") {
         bench.settle_cache(&mut experiments)?;
     }
@@ -33,6 +33,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     make_folder(&options.output)?;
     let seed = options.changes.seed();
     bench.fill(seed)?;
+    bench.look_around(&experiments);
     let measured = measure(&mut experiments, seed, budget, &bench, &options.output);
     bench.close()?;
     let (analyses, paths) = measured?;
@@ -131,16 +132,19 @@ fn measure(
     let weights: Vec<Duration> = experiments.iter().map(|e| e.design.budget).collect();
     let count = experiments.len();
     let (mut analyses, mut paths) = (Vec::new(), Vec::new());
+    let mut told = Vec::new();
     for (i, experiment) in experiments.iter_mut().enumerate() {
         // What earlier experiments left over goes to the later ones, by their shares.
         let left = budget.saturating_sub(began.elapsed());
         experiment.design.budget = share(left, &weights[i..]);
         let path = runfile::unique_path(folder, &experiment.name);
-        let mut display = bench.display(&format!("{}/{count} {}", i + 1, experiment.name));
+        let name = format!("{}/{count} {}", i + 1, experiment.name);
+        let mut display = bench.display(&name).without(&told);
         let own_seed = seed.wrapping_add(i as u64);
         runner::run(experiment, own_seed, &path, bench.setup(), &mut display)
             .inspect_err(|_| kept(&path))?;
-        drop(display);
+        // What holds for the whole study is told once.
+        told.extend(display.end());
         let analysis = read_analysis(&path)?;
         let mut to = output::open(None)?;
         writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;

@@ -9,6 +9,9 @@ use super::Size;
 const MIB: u64 = 1 << 20;
 
 impl Size {
+    /// As [`Size::AtMost`]'s `most`: all that an existing target has. Cutting it needs no remark.
+    pub const ENTIRE: u64 = i64::MAX as u64 - MIB;
+
     /// The most that is wanted, bytes.
     pub(super) fn wanted(self) -> u64 {
         match self {
@@ -24,7 +27,7 @@ impl Size {
                 .hint("give --size a value above zero, for example 1GiB"));
         }
         // Room for the footer of a scratch file below the greatest offset that Linux knows.
-        if wanted > (i64::MAX as u64) - MIB {
+        if wanted > Self::ENTIRE {
             return Err(
                 Error::usage(format!("{wanted} bytes are more than a file can have"))
                     .hint("choose a smaller --size"),
@@ -57,6 +60,7 @@ impl Size {
                 human(least)
             ))
             .hint("choose a larger file or device, or a directory for a scratch file")),
+            Size::AtMost { most, .. } if most == Self::ENTIRE => Ok((length, None)),
             Size::AtMost { most, .. } if most > length => Ok((
                 length,
                 Some(format!(

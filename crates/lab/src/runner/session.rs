@@ -14,6 +14,7 @@ use super::sample::{self, Place};
 use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc, precondition};
 use crate::analysis::analyse;
 use crate::cells::{PlannedCell, cells};
+use crate::doctor::{Remark, Severity};
 use crate::environment::differences;
 use crate::experiment::{Experiment, Refined};
 use crate::plan::{block_order, trial_seed};
@@ -377,6 +378,22 @@ impl<'a> Session<'a> {
             cell: cell.map(|id| id as i64),
             message: message.to_owned(),
         })
+    }
+
+    /// Keeps what was seen before the first trial, and tells what bears on this experiment.
+    pub(super) fn remark(&mut self, remarks: &[Remark]) -> Result<()> {
+        for remark in remarks {
+            let kind = match remark.finding.severity {
+                Severity::MustFix => "warning",
+                Severity::WorthKnowing | Severity::Fine => "note",
+            };
+            if remark.shown {
+                self.event(kind, &remark.text())?;
+            } else {
+                self.keep(kind, None, &remark.text())?;
+            }
+        }
+        Ok(())
     }
 
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.

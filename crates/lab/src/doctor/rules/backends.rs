@@ -1,0 +1,71 @@
+//! The ways to issue requests, each tried.
+
+use super::super::facts::Attempt;
+use super::{Facts, Finding, Topic, one};
+
+/// Those that work.
+pub(super) fn work(facts: &Facts) -> Vec<Finding> {
+    let names: Vec<&str> = facts
+        .backends
+        .iter()
+        .filter(|(_, attempt)| matches!(attempt, Attempt::Works(None)))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    one(Finding::fine(
+        Topic::Backends,
+        "work",
+        format!("work here, each tried with one read: {}", names.join(", ")),
+    ))
+}
+
+/// Those that do not, or not as asked.
+pub(super) fn fail(facts: &Facts) -> Vec<Finding> {
+    facts
+        .backends
+        .iter()
+        .filter_map(|(name, attempt)| {
+            let (what, remedy) = match attempt {
+                Attempt::Works(None) => return None,
+                Attempt::Works(Some(remark)) => (format!("{name} works, but: {remark}"), None),
+                Attempt::Fails(why, remedy) => {
+                    (format!("{name} does not work here: {why}"), remedy.clone())
+                }
+            };
+            let mut finding = Finding::worth_knowing(Topic::Backends, "fail", what);
+            finding.remedy = remedy;
+            Some(finding)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::WorthKnowing;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+
+    #[test]
+    fn what_works_is_listed_and_what_fails_says_why() {
+        let mut facts = Facts {
+            backends: vec![
+                ("psync".to_owned(), Attempt::Works(None)),
+                ("libaio".to_owned(), Attempt::Works(None)),
+            ],
+            ..Facts::default()
+        };
+        assert!(only(work, &facts).1.ends_with("psync, libaio"));
+        assert!(is_silent(fail, &facts));
+        facts.backends.push((
+            "io_uring".to_owned(),
+            Attempt::Fails("not permitted".to_owned(), Some("sudo sysctl x".to_owned())),
+        ));
+        let (severity, what, remedy) = only(fail, &facts);
+        assert_eq!(severity, WorthKnowing);
+        assert_eq!(what, "io_uring does not work here: not permitted");
+        assert_eq!(remedy.as_deref(), Some("sudo sysctl x"));
+        assert!(work(&Facts::default()).is_empty());
+    }
+}

@@ -1,0 +1,229 @@
+//! Whether the page cache can be passed: judged by what was tried.
+
+use super::super::facts::{Direct, Transfer};
+use super::{Facts, Finding, Topic, one, quoted};
+use crate::quantity::format_bytes;
+
+/// From this share of the bytes on a transfer counts as having gone where it should.
+const MOST: f64 = 0.95;
+/// Pages of another reader may lie in the cache; this share of the range is no accident any more.
+const CACHED_FROM: f64 = 0.5;
+
+/// What the counts of a transfer mean.
+#[derive(Debug, Clone, PartialEq)]
+enum Verdict {
+    Honoured,
+    /// The page cache took part: how that was seen.
+    Buffered(String),
+    /// The counts do not tell: what they say.
+    Unclear(String),
+}
+
+/// Direct I/O, tried in both directions.
+pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
+    match &facts.direct {
+        None => Vec::new(),
+        Some(Direct::Refused(why)) => one(Finding::worth_knowing(
+            Topic::DirectIo,
+            "direct-io",
+            format!(
+                "{why}; experiments go through the page cache, which is dropped before each trial"
+            ),
+        )
+        .remedy(format!(
+            "iolab study --buffered {}",
+            quoted(&facts.place.named)
+        ))),
+        Some(Direct::Tried {
+            alignment,
+            read,
+            write,
+        }) => {
+            let mut findings = Vec::new();
+            for (word, tried) in [("reads", read), ("writes", write)] {
+                findings.extend(judged(facts, word, *alignment, tried));
+            }
+            findings
+        }
+    }
+}
+
+fn judged(
+    facts: &Facts,
+    word: &str,
+    alignment: u64,
+    tried: &Result<Transfer, String>,
+) -> Option<Finding> {
+    let rule = "direct-io";
+    let transfer = match tried {
+        Ok(transfer) => transfer,
+        // That an existing target is not written to is no finding.
+        Err(why) if why.is_empty() => return None,
+        Err(why) => {
+            return Some(Finding::worth_knowing(
+                Topic::DirectIo,
+                rule,
+                format!("direct {word} were not tried: {why}"),
+            ));
+        }
+    };
+    let tried = format_bytes(transfer.bytes as f64);
+    Some(match verdict(transfer) {
+        Verdict::Honoured => Finding::fine(
+            Topic::DirectIo,
+            rule,
+            format!(
+                "direct {word} reach the device: tried with {tried}, aligned to {alignment} bytes"
+            ),
+        ),
+        Verdict::Buffered(how) => {
+            let finding = Finding::must_fix(
+                Topic::DirectIo,
+                rule,
+                format!("O_DIRECT is accepted for {word} but not honoured: {how}"),
+            );
+            finding.remedy(remedy(facts))
+        }
+        Verdict::Unclear(what) => Finding::worth_knowing(
+            Topic::DirectIo,
+            rule,
+            format!("whether direct {word} reach a device cannot be told: {what}"),
+        ),
+    })
+}
+
+fn remedy(facts: &Facts) -> String {
+    let named = quoted(&facts.place.named);
+    let kind = facts.file_system.as_ref().map(|fs| fs.kind.as_str());
+    match kind {
+        // Checksums make btrfs read direct I/O through the page cache; files without them do not.
+        Some("btrfs") => {
+            format!("mkdir {named}/nocow && chattr +C {named}/nocow    # then measure there")
+        }
+        _ => format!("iolab study --buffered {named}"),
+    }
+}
+
+fn verdict(transfer: &Transfer) -> Verdict {
+    let whole = transfer.bytes.max(1) as f64;
+    let tried = format_bytes(transfer.bytes as f64);
+    let share = |bytes: u64| bytes as f64 / whole;
+    let cached = transfer
+        .cached_bytes
+        .filter(|bytes| share(*bytes) >= CACHED_FROM);
+    if let Some(cached) = cached {
+        let cached = format_bytes(cached as f64);
+        return Verdict::Buffered(format!(
+            "of {tried}, the page cache holds {cached} afterwards"
+        ));
+    }
+    let counts = [transfer.process_bytes, transfer.device_bytes];
+    let counts: Vec<u64> = counts.into_iter().flatten().collect();
+    match counts.iter().copied().min() {
+        None => Verdict::Unclear(
+            "neither the process's account nor a device's counters can be read".to_owned(),
+        ),
+        Some(least) if share(least) >= MOST => Verdict::Honoured,
+        // Some file systems keep no account for the process, and some lie on no device that counts.
+        Some(least) => {
+            let most = counts.iter().copied().max().unwrap_or(least);
+            let reached = format_bytes(most as f64);
+            match share(most) {
+                share if share >= MOST => Verdict::Unclear(format!(
+                    "of {tried}, the process's account and the device's counters say {} and {reached}",
+                    format_bytes(least as f64)
+                )),
+                _ if transfer.device_bytes.is_some() => {
+                    Verdict::Buffered(format!("of {tried}, {reached} reached the device"))
+                }
+                _ => Verdict::Unclear(format!(
+                    "of {tried}, the process's account knows {reached}, and no device counts"
+                )),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
+    use super::super::testing::only;
+    use super::*;
+
+    const BYTES: u64 = 4 << 20;
+
+    fn transfer(process: Option<u64>, device: Option<u64>, cached: Option<u64>) -> Transfer {
+        Transfer {
+            bytes: BYTES,
+            process_bytes: process,
+            device_bytes: device,
+            cached_bytes: cached,
+        }
+    }
+
+    fn read(read: Result<Transfer, String>) -> Facts {
+        Facts {
+            direct: Some(Direct::Tried {
+                alignment: 512,
+                read,
+                write: Err(String::new()),
+            }),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn what_reached_the_device_is_honoured() {
+        let all = Some(BYTES);
+        for counted in [
+            transfer(all, all, Some(0)),
+            transfer(all, Some(BYTES * 2), Some(4096)),
+            transfer(all, None, None),
+            transfer(None, all, None),
+        ] {
+            assert_eq!(only(direct, &read(Ok(counted))).0, Fine, "{counted:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_system_that_buffers_is_caught() {
+        let all = Some(BYTES);
+        for counted in [
+            // Fetched into the page cache, and left there.
+            transfer(all, all, all),
+            // Served from a cache.
+            transfer(Some(0), Some(0), Some(0)),
+            transfer(Some(0), Some(4096), None),
+        ] {
+            let (severity, what, remedy) = only(direct, &read(Ok(counted)));
+            assert_eq!(severity, MustFix, "{counted:?}");
+            assert!(what.contains("not honoured") && remedy.is_some(), "{what}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_counts_is_not_judged() {
+        for counted in [
+            transfer(None, None, None),
+            transfer(Some(0), None, Some(0)),
+            transfer(Some(0), Some(BYTES), Some(0)),
+        ] {
+            let (severity, what, _) = only(direct, &read(Ok(counted)));
+            assert_eq!(severity, WorthKnowing, "{counted:?}: {what}");
+        }
+        let (severity, what, _) = only(direct, &read(Err("it is too small".to_owned())));
+        assert_eq!(severity, WorthKnowing);
+        assert!(what.ends_with("it is too small"), "{what}");
+    }
+
+    #[test]
+    fn a_refusal_comes_with_the_way_around() {
+        let mut facts = Facts::default();
+        assert!(direct(&facts).is_empty());
+        facts.direct = Some(Direct::Refused("no O_DIRECT".to_owned()));
+        facts.place.named = "my dir".to_owned();
+        let (severity, _, remedy) = only(direct, &facts);
+        assert_eq!(severity, WorthKnowing);
+        assert_eq!(remedy.as_deref(), Some("iolab study --buffered 'my dir'"));
+    }
+}
