@@ -10,6 +10,7 @@ Examples:
   iolab study                       all six micro-benchmarks here, in about two minutes
   iolab study /mnt/disk --suite micro
                                     the full grids on another disk, in about 40 minutes
+  iolab doctor /mnt/disk            what this disk is, and what can be trusted on it
   iolab run read-random --set bs=4k,64k,1M --threads 4
                                     one question, asked your way
   iolab run read-size /dev/sdb      a block device, read only
@@ -33,6 +34,13 @@ Verdicts: slower or faster, when a difference is shown (p below 0.05 after Holm'
 all cells) and the ratio of medians lies outside the margin; equivalent, when two one-sided tests
 show the ratio within the margin; else it cannot tell, with the number of further trials that
 would settle it. Exit code 4 when a cell is slower, else 5 when a cell cannot be told, else 0.";
+
+const DOCTOR_HELP: &str = "\
+Every line is 'fine', 'worth knowing' (it colours results) or 'must fix' (results would be wrong, or
+be called something that they are not). Direct I/O and the backends are tried, not assumed: in a
+directory with a small scratch file, on files and devices by reading only. The exit code is 0
+whatever is found, unless the target cannot be used; for scripts:
+  iolab doctor --format json | jq -e '.must_fix == 0'";
 
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
@@ -64,6 +72,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Describe numbers, one a line: summary, intervals, drift, a histogram
     Stats(Stats),
+    /// Say what a target and this machine are, what can be trusted on them, and what to set
+    Doctor(Doctor),
     /// Write every sample, or every latency bucket, for other programs
     Export(Export),
 }
@@ -302,6 +312,25 @@ fn share(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|share| *share > 0.0 && *share < 1.0)
         .ok_or_else(|| "write a share above 0 and below 1, such as 5% or 0.05".to_owned())
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_HELP)]
+pub(crate) struct Doctor {
+    /// Directory, file or block device
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = DoctorFormat::Text)]
+    pub(crate) format: DoctorFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DoctorFormat {
+    /// Lines by topic, each with the command that helps
+    Text,
+    /// One object
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -136,6 +136,7 @@ impl Bench {
             &self.named,
             self.target(),
             &self.clock,
+            &self.stop,
             direct,
         ));
     }

@@ -11,8 +11,9 @@ use iolab_lab::findings::{Finding, findings};
 use iolab_lab::{Error, Result};
 use iolab_report::chart::{Style, chart};
 use iolab_report::crossing;
+use iolab_report::layout::{self, wrap};
 use iolab_report::plain::plain;
-use iolab_report::{layout, table};
+use iolab_report::table;
 
 use crate::exit::Outcome;
 
@@ -70,6 +71,13 @@ pub(crate) fn is_ascii_only() -> bool {
     })
 }
 
+/// Whether stdout takes colours: a terminal that is not dumb, and nobody asked for none (no-color.org).
+pub(crate) fn is_coloured() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    io::stdout().is_terminal() && !dumb && !is_set("NO_COLOR")
+}
+
 /// Writes the question, the table, the chart and the findings of one run.
 pub(crate) fn report(analysis: &Analysis, to: &mut dyn Write) -> Outcome {
     let style = style();
@@ -99,20 +107,6 @@ pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn W
     Ok(())
 }
 
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 /// Where a command's data goes: a new file, or stdout.
 ///
 /// # Errors
@@ -140,12 +134,6 @@ pub(crate) fn exists(path: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_wrapped_between_words() {
-        assert_eq!(wrap("a bb ccc dddd", 6), ["a bb", "ccc", "dddd"]);
-        assert_eq!(wrap("averylongword x", 4), ["averylongword", "x"]);
-    }
 
     #[test]
     fn line_breaks_are_kept_and_escapes_are_not() {

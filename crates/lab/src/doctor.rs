@@ -10,10 +10,11 @@ mod tries;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use iolab_engine::Result;
 use iolab_engine::clock::Clock;
 use iolab_engine::target::Target;
+use iolab_engine::{Error, Result};
 
 pub use content::Content;
 pub use facts::{Attempt, Direct, Facts, Limits, Place, Space, Transfer};
@@ -174,10 +175,14 @@ impl Diagnosis {
 /// in a directory, and nowhere else. Takes about a second.
 ///
 /// # Errors
-/// As [`Target::open`], when the target cannot be used at all; of kind failed when the scratch file cannot be filled.
-pub fn examine(named: &Path, clock: &Clock) -> Result<Diagnosis> {
+/// As [`Target::open`], when the target cannot be used at all; of kind failed when the scratch file cannot be filled;
+/// of kind interrupted soon after `stop` is raised.
+pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnosis> {
     let target = Target::open(named, &gather::need(named))?;
-    let facts = gather::everything(named, &target, clock)?;
+    let facts = gather::everything(named, &target, clock, stop)?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::interrupted());
+    }
     let diagnosis = Diagnosis {
         target: facts.place.named.clone(),
         kind: facts.place.kind_name(),

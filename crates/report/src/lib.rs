@@ -4,6 +4,7 @@ pub mod benchstat;
 pub mod chart;
 pub mod compare;
 pub mod crossing;
+pub mod doctor;
 pub mod export;
 pub mod layout;
 pub mod plain;

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod compare;
+mod doctor;
 mod export;
 mod list;
 mod resume;
@@ -30,6 +31,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Resume(options) => resume::resume(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Stats(options) => stats::stats(&options),
+        Command::Doctor(options) => doctor::doctor(&options),
         Command::Export(options) => export::export(&options),
     }
 }

@@ -54,14 +54,20 @@ fn is_device(data: &std::fs::Metadata) -> bool {
 /// Every fact, tries included.
 ///
 /// # Errors
-/// When the scratch file cannot be filled.
-pub(super) fn everything(named: &Path, target: &Target, clock: &Clock) -> Result<Facts> {
-    target.fill(SEED, &AtomicBool::new(false), &mut |_| {})?;
+/// When the scratch file cannot be filled, or `stop` is raised meanwhile.
+pub(super) fn everything(
+    named: &Path,
+    target: &Target,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Facts> {
+    target.fill(SEED, stop, &mut |_| {})?;
     let mut facts = quick(named, target, clock);
     facts.region_bytes = default_region();
     let tries = Tries {
         target,
         clock,
+        stop,
         first_written: first_written(&facts),
     };
     if target.kind() != TargetKind::CharDevice {

@@ -1,6 +1,7 @@
 //! What a run should know before its first trial: a short look, and of what it finds that which colours this experiment.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
 use iolab_engine::spec::{Backend, CacheState};
@@ -42,11 +43,19 @@ impl Remark {
 impl Preflight {
     /// Looks at a target that has been filled, and at the machine; takes about a quarter of a second. Direct I/O is
     /// tried where `direct` says so; a scratch file is written to for that.
-    pub fn look(named: &Path, target: &Target, clock: &Clock, direct: bool) -> Self {
+    /// Raising `stop` ends the tries early.
+    pub fn look(
+        named: &Path,
+        target: &Target,
+        clock: &Clock,
+        stop: &AtomicBool,
+        direct: bool,
+    ) -> Self {
         let mut facts = gather::quick(named, target, clock);
         let tries = Tries {
             target,
             clock,
+            stop,
             first_written: gather::first_written(&facts),
         };
         if direct && target.kind() != TargetKind::CharDevice {

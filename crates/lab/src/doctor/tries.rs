@@ -23,6 +23,8 @@ const SMALL: u64 = 4096;
 pub(super) struct Tries<'a> {
     pub(super) target: &'a Target,
     pub(super) clock: &'a Clock,
+    /// Raised to end early.
+    pub(super) stop: &'a AtomicBool,
     /// Where the first written byte of the target lies; `None` when nothing is written in it.
     pub(super) first_written: Option<u64>,
 }
@@ -189,7 +191,7 @@ impl Tries<'_> {
 
     /// One trial; a request that failed is an error here.
     fn run(&self, spec: &TrialSpec) -> Result<Outcome, Error> {
-        let outcome = trial::run(spec, self.target, self.clock, &AtomicBool::new(false))?;
+        let outcome = trial::run(spec, self.target, self.clock, self.stop)?;
         match &outcome.failure {
             Some(Failure::Request(request)) => {
                 let reason = match request.errno {

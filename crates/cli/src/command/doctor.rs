@@ -1,0 +1,31 @@
+//! `iolab doctor`: what a target is, what can be trusted on it, what to set.
+
+use std::io::Write;
+
+use iolab_engine::clock::Clock;
+use iolab_lab::doctor::examine;
+use iolab_report::doctor as report;
+
+use crate::arguments::{Doctor, DoctorFormat};
+use crate::exit::Outcome;
+use crate::{output, stop};
+
+/// Examines the target and writes what was found to stdout. What must be fixed does not make it fail: that is an answer.
+pub(crate) fn doctor(options: &Doctor) -> Outcome {
+    // Before the scratch file is there: from then on no signal may leave it behind.
+    let stop = stop::on_signals()?;
+    let diagnosis = examine(&options.target, &Clock::calibrate(), &stop)?;
+    let mut to = output::open(None)?;
+    match options.format {
+        DoctorFormat::Json => report::json(&diagnosis, &mut to)?,
+        DoctorFormat::Text => {
+            let width = output::style().width;
+            write!(
+                to,
+                "{}",
+                report::text(&diagnosis, width, output::is_coloured())
+            )?;
+        }
+    }
+    Ok(to.flush()?)
+}

@@ -1,0 +1,98 @@
+//! What the doctor found, as text for people and as JSON for programs.
+
+use std::io::{self, Write};
+
+use iolab_lab::doctor::{Diagnosis, Finding, Severity};
+use serde_json::{Map, Value, json};
+
+use crate::layout::{WIDTH_MIN, wrap};
+use crate::plain::plain;
+
+/// Version of the JSON object; fields may be added without a new one.
+const SCHEMA: u32 = 1;
+/// Columns before the text: the indent, the longest severity, a gap.
+const INDENT: usize = 2;
+const LABEL: usize = "worth knowing".len() + 2;
+/// Columns left for the text on the narrowest terminal.
+const TEXT_MIN: usize = WIDTH_MIN as usize - INDENT - LABEL;
+
+/// The findings by topic, for a terminal of `width` columns. Commands stay in one line each, so that they can be copied.
+pub fn text(diagnosis: &Diagnosis, width: u16, colour: bool) -> String {
+    let mut text = format!("{} ({})\n", plain(&diagnosis.target), diagnosis.kind);
+    let mut topic = None;
+    for finding in &diagnosis.findings {
+        if topic != Some(finding.topic) {
+            topic = Some(finding.topic);
+            text.push_str(&format!("\n{}\n", finding.topic));
+        }
+        push(&mut text, finding, usize::from(width), colour);
+    }
+    let count = |severity| diagnosis.count(severity);
+    text.push_str(&format!(
+        "\n{} must fix, {} worth knowing, {} fine\n",
+        count(Severity::MustFix),
+        count(Severity::WorthKnowing),
+        count(Severity::Fine)
+    ));
+    text
+}
+
+fn push(text: &mut String, finding: &Finding, width: usize, colour: bool) {
+    let label = format!("{:<LABEL$}", finding.severity.to_string());
+    let label = match (colour, finding.severity) {
+        (false, _) => label,
+        (true, Severity::Fine) => format!("\x1b[32m{label}\x1b[0m"),
+        (true, Severity::WorthKnowing) => format!("\x1b[33m{label}\x1b[0m"),
+        (true, Severity::MustFix) => format!("\x1b[1;31m{label}\x1b[0m"),
+    };
+    let what = plain(&finding.what);
+    let room = width.saturating_sub(INDENT + LABEL).max(TEXT_MIN);
+    let margin = " ".repeat(INDENT + LABEL);
+    for (i, line) in wrap(&what, room).iter().enumerate() {
+        match i {
+            0 => text.push_str(&format!("{:INDENT$}{label}{line}\n", "")),
+            _ => text.push_str(&format!("{margin}{line}\n")),
+        }
+    }
+    if let Some(command) = &finding.remedy {
+        text.push_str(&format!("{margin}$ {}\n", plain(command)));
+    }
+}
+
+/// Writes one object: the findings, how many there are of each severity, and the environment.
+///
+/// # Errors
+/// Those of `to`.
+pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
+    let count = |severity| diagnosis.count(severity);
+    let environment: Map<String, Value> = diagnosis
+        .environment
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone().into()))
+        .collect();
+    let findings: Vec<Value> = diagnosis
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "topic": finding.topic.key(),
+                "rule": finding.rule,
+                "severity": finding.severity.key(),
+                "what": finding.what,
+                "remedy": finding.remedy,
+            })
+        })
+        .collect();
+    let whole = json!({
+        "schema": SCHEMA,
+        "target": diagnosis.target,
+        "kind": diagnosis.kind,
+        "must_fix": count(Severity::MustFix),
+        "worth_knowing": count(Severity::WorthKnowing),
+        "fine": count(Severity::Fine),
+        "findings": findings,
+        "environment": environment,
+    });
+    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    writeln!(to)
+}
