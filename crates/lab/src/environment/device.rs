@@ -136,7 +136,7 @@ pub struct Device {
     pub link: Option<Link>,
     /// Temperature and the limit at which it slows down, degrees Celsius.
     pub temperature: Option<(f64, f64)>,
-    /// What kind of layer it is: `CRYPT`, `LVM`, `mpath`, `raid1`.
+    /// What kind of layer it is: `crypt`, `lvm`, `mpath`, `raid1`.
     pub layer: Option<String>,
     /// The file behind a loop device.
     pub backing: Option<Backing>,
@@ -282,7 +282,7 @@ fn transport(disk: &Path, name: &str) -> Transport {
 fn layer(disk: &Path) -> Option<String> {
     let mapper = text_of(disk.join("dm/uuid")).map(|uuid| {
         let kind = uuid.split('-').next().unwrap_or(&uuid);
-        kind.to_owned()
+        kind.to_ascii_lowercase()
     });
     mapper.or_else(|| text_of(disk.join("md/level")))
 }
@@ -400,7 +400,7 @@ mod tests {
         let tree = machine();
         let device = Device::read(tree.path(), (253, 0)).expect("there");
         assert_eq!(device.transport, Transport::DeviceMapper);
-        assert_eq!(device.chain(), "dm-0 (CRYPT) on nvme0n1p2");
+        assert_eq!(device.chain(), "dm-0 (crypt) on nvme0n1p2");
         let names: Vec<_> = device.stack().iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, ["dm-0", "nvme0n1p2"]);
     }

@@ -33,7 +33,7 @@ pub(super) fn written(facts: &Facts) -> Vec<Finding> {
         return one(Finding::fine(
             Topic::Data,
             "empty",
-            "every byte of the file was written",
+            "every byte was written",
         ));
     }
     let share = content.empty_bytes as f64 / content.looked_bytes as f64;
@@ -47,8 +47,9 @@ pub(super) fn written(facts: &Facts) -> Vec<Finding> {
         false => "is a hole",
     };
     let what = format!(
-        "{} of the file ({}) {how}: it reads as zeros without any device",
+        "{} of {} ({}) {how}: it reads as zeros without any device",
         format_bytes(content.empty_bytes as f64),
+        format_bytes(content.looked_bytes as f64),
         format_percent(share)
     );
     let finding = if share >= EMPTY_SHARE {
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(severity, MustFix);
         assert_eq!(
             what,
-            "60.0 MiB of the file (60 %) is a hole: it reads as zeros without any device"
+            "60 MiB of 100 MiB (60 %) is a hole: it reads as zeros without any device"
         );
         assert!(
             remedy

@@ -1,41 +1,43 @@
 //! The block device below the target.
 
-use super::{Facts, Finding, Topic, one, quoted};
+use super::{Facts, Finding, Topic, quoted};
 use crate::environment::device::{Device, Transport};
 use crate::quantity::{format_bytes, significant};
 
-/// Says which device it is and what it takes.
+/// Says which device it is, and what the disks at the bottom take.
 pub(super) fn what(facts: &Facts) -> Vec<Finding> {
     let Some(device) = &facts.device else {
         return Vec::new();
     };
-    let mut parts = vec![format!("{}: {}", device.chain(), kind(device))];
-    parts.extend(device.model.clone().map(|model| format!("model {model}")));
-    if let (Some(logical), Some(physical)) =
-        (device.logical_block_bytes, device.physical_block_bytes)
-    {
-        parts.push(match logical == physical {
+    let mut findings = Vec::new();
+    if !device.below.is_empty() {
+        let chain = Finding::fine(Topic::Device, "stack", device.chain());
+        findings.push(chain);
+    }
+    let bottom = device.stack().into_iter().filter(|d| d.below.is_empty());
+    findings.extend(bottom.map(|disk| Finding::fine(Topic::Device, "what", description(disk))));
+    findings
+}
+
+fn description(device: &Device) -> String {
+    let bytes = |bytes: u64| format_bytes(bytes as f64);
+    let mut parts = vec![format!("{}: {}", device.name, kind(device))];
+    parts.extend(device.model.as_ref().map(|model| format!("model {model}")));
+    let blocks = device
+        .logical_block_bytes
+        .zip(device.physical_block_bytes)
+        .map(|(logical, physical)| match logical == physical {
             true => format!("blocks of {logical} bytes"),
             false => format!("blocks of {logical} bytes, {physical} inside"),
         });
-    }
-    parts.extend(
-        device
-            .optimal_io_bytes
-            .map(|bytes| format!("prefers I/O of {}", format_bytes(bytes as f64))),
-    );
-    parts.extend(device.request_max_bytes.map(|bytes| {
-        format!(
-            "larger requests than {} are split",
-            format_bytes(bytes as f64)
-        )
-    }));
-    parts.extend(
-        device
-            .requests_max
-            .map(|count| format!("queues of {count}")),
-    );
-    one(Finding::fine(Topic::Device, "what", parts.join("; ")))
+    parts.extend(blocks);
+    let optimal = device.optimal_io_bytes;
+    parts.extend(optimal.map(|size| format!("prefers I/O of {}", bytes(size))));
+    let largest = device.request_max_bytes;
+    parts.extend(largest.map(|size| format!("requests above {} are split", bytes(size))));
+    let queue = device.requests_max;
+    parts.extend(queue.map(|count| format!("queues of {count} requests")));
+    parts.join("; ")
 }
 
 fn kind(device: &Device) -> String {
@@ -103,9 +105,7 @@ pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
 pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
     let layer = |device: &Device| {
         let what = match (device.transport, device.layer.as_deref()) {
-            (_, Some(layer)) if layer.starts_with("CRYPT") => {
-                "encrypts: part of every request is CPU time"
-            }
+            (_, Some("crypt")) => "encrypts: part of every request is CPU time",
             (Transport::Raid, _) => {
                 "spreads or mirrors: one request may become several, and writes may read first"
             }
@@ -399,7 +399,7 @@ mod tests {
             WorthKnowing
         );
         assert_eq!(
-            only(layers, &with(|d| d.layer = Some("CRYPT".to_owned()))).0,
+            only(layers, &with(|d| d.layer = Some("crypt".to_owned()))).0,
             WorthKnowing
         );
     }
@@ -423,13 +423,17 @@ mod tests {
                 name: "dm-0".to_owned(),
                 disk: "dm-0".to_owned(),
                 transport: Transport::DeviceMapper,
-                layer: Some("CRYPT".to_owned()),
+                layer: Some("crypt".to_owned()),
                 below: vec![disk],
                 ..Device::default()
             };
         });
-        let (_, what, _) = only(what, &facts);
-        assert!(what.starts_with("dm-0 (CRYPT) on nvme0n1p1"), "{what}");
+        let told: Vec<String> = what(&facts).into_iter().map(|f| f.what).collect();
+        assert_eq!(told[0], "dm-0 (crypt) on nvme0n1p1");
+        assert!(
+            told[1].starts_with("nvme0n1p1: nvme solid-state disk"),
+            "{told:?}"
+        );
         assert_eq!(only(layers, &facts).0, WorthKnowing);
         assert_eq!(scheduler(&facts).len(), 1);
     }

@@ -39,7 +39,7 @@ pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
     }
     let busiest = look(facts).and_then(|load| load.busiest.clone());
     let most = busiest.map_or(String::new(), |(name, cpus)| {
-        format!(", most of it {name} ({})", significant(cpus))
+        format!(", the busiest is {name} ({})", significant(cpus))
     });
     one(Finding::worth_knowing(
         Topic::Load,
@@ -166,7 +166,7 @@ mod tests {
         let (severity, what, _) = only(processors, &facts);
         assert_eq!(severity, WorthKnowing);
         assert!(
-            what.contains("1.90 of 4 CPUs") && what.contains("cc1plus (0.950)"),
+            what.contains("1.90 of 4 CPUs") && what.contains("the busiest is cc1plus (0.950)"),
             "{what}"
         );
         assert!(only(stolen, &facts).1.contains("0.200 CPUs' worth"));
