@@ -110,7 +110,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         huge_pages: setting_in_force("/sys/kernel/mm/transparent_hugepage/enabled"),
         cgroup: cgroup::Limits::read(proc, &disks),
         limits: limits(),
-        load: Some(Load::look(proc, number, LOOK)),
+        load: Some(Load::look(proc, &target.stack(), LOOK)),
         ..Facts::default()
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::counters::{Hardware, NoHardware};
-use iolab_engine::outcome::{Failure, Outcome};
+use iolab_engine::counters::{DeviceStat, Hardware, NoHardware};
+use iolab_engine::outcome::{Failure, Outcome, Region};
 use iolab_engine::spec::{Backend, CacheState, Limit, TrialSpec};
 use iolab_engine::target::{Target, TargetKind};
 use iolab_engine::{Error, trial};
@@ -84,19 +84,22 @@ impl Tries<'_> {
         let outcome = self.run(spec).map_err(|error| error.message().to_owned())?;
         let counters = &outcome.counters;
         let reads = spec.reads();
+        let of = |stat: DeviceStat| match reads {
+            true => stat.read_bytes,
+            false => stat.write_bytes,
+        };
+        // A cache may lie between the device and the disks below it.
+        let devices = [counters.device, counters.bottom.map(|bottom| bottom.stat)];
+        let Region { before, after, .. } = outcome.region;
         Ok(Transfer {
             bytes: outcome.bytes(),
-            process_bytes: counters
-                .process_io
-                .map(|io| if reads { io.read_bytes } else { io.write_bytes }),
-            device_bytes: counters.device.map(|stat| {
-                if reads {
-                    stat.read_bytes
-                } else {
-                    stat.write_bytes
-                }
+            process_bytes: counters.process_io.map(|io| match reads {
+                true => io.read_bytes,
+                false => io.write_bytes,
             }),
-            cached_bytes: None,
+            device_bytes: devices.into_iter().flatten().map(of).min(),
+            cached_before_bytes: before.map(|before| before.resident_bytes),
+            cached_bytes: after.map(|after| after.resident_bytes),
         })
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolab_engine::counters::Counters;
+use iolab_engine::target::Stack;
 
 /// What went on during the look.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,11 +27,11 @@ pub struct Load {
 }
 
 impl Load {
-    /// Looks for this long; `device` is the target's.
-    pub fn look(proc: &Path, device: Option<(u32, u32)>, span: Duration) -> Self {
-        let before = Snapshot::take(proc, device);
+    /// Looks for this long at the machine and at the target's devices.
+    pub fn look(proc: &Path, stack: &Stack, span: Duration) -> Self {
+        let before = Snapshot::take(proc, stack);
         std::thread::sleep(span);
-        Snapshot::take(proc, device).since(&before)
+        before.until_now(proc, stack)
     }
 }
 
@@ -44,46 +45,41 @@ struct Task {
 
 #[derive(Debug)]
 struct Snapshot {
-    at: Instant,
-    cpu: Option<CpuTicks>,
-    memory_stall_us: Option<u64>,
     tasks: Vec<Task>,
+    at: Instant,
+    busy_ticks: Option<u64>,
     counters: Counters,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CpuTicks {
-    busy: u64,
-    stolen: u64,
-}
-
 impl Snapshot {
-    fn take(proc: &Path, device: Option<(u32, u32)>) -> Self {
-        let read = |file: &str| fs::read_to_string(proc.join(file)).ok();
+    fn take(proc: &Path, stack: &Stack) -> Self {
         Self {
             tasks: tasks(proc),
             at: Instant::now(),
-            cpu: read("stat").and_then(|text| cpu_ticks(&text)),
-            memory_stall_us: read("pressure/memory").and_then(|text| stall_us(&text)),
-            counters: Counters::snapshot(device),
+            busy_ticks: busy_ticks_now(proc),
+            counters: Counters::snapshot(stack),
         }
     }
 
-    fn since(&self, earlier: &Self) -> Load {
-        let seconds = (self.at - earlier.at).as_secs_f64().max(1e-3);
+    fn until_now(&self, proc: &Path, stack: &Stack) -> Load {
+        let counters = self.counters.until_now(stack);
+        let busy_ticks = busy_ticks_now(proc);
+        let seconds = self.at.elapsed().as_secs_f64().max(1e-3);
         let per_second = rustix::param::clock_ticks_per_second() as f64;
-        let cpus = |now: u64, then: u64| now.saturating_sub(then) as f64 / per_second / seconds;
-        let cpu = self.cpu.zip(earlier.cpu);
-        let device = self.counters.since(&earlier.counters).device;
+        let cpus = |ticks: u64| ticks as f64 / per_second / seconds;
         let rate = |count: u64| count as f64 / seconds;
-        let stall = self.memory_stall_us.zip(earlier.memory_stall_us);
+        let share = |ns: u64| (ns as f64 / 1e9 / seconds).min(1.0);
+        // Of a disk, what its other partitions do counts too.
+        let device = counters.bottom.map(|b| b.stat).or(counters.device);
+        let busy = busy_ticks.zip(self.busy_ticks);
         Load {
-            cpus_busy: cpu.map(|(now, then)| cpus(now.busy, then.busy)),
-            cpus_stolen: cpu.map(|(now, then)| cpus(now.stolen, then.stolen)),
-            busiest: busiest(&self.tasks, &earlier.tasks)
-                .map(|(name, ticks)| (name, cpus(ticks, 0))),
-            memory_stall: stall
-                .map(|(now, then)| (now.saturating_sub(then) as f64 / 1e6 / seconds).min(1.0)),
+            cpus_busy: busy.map(|(now, then)| cpus(now.saturating_sub(then))),
+            cpus_stolen: counters
+                .pressure
+                .steal_ns
+                .map(|ns| ns as f64 / 1e9 / seconds),
+            busiest: busiest(&tasks(proc), &self.tasks).map(|(name, ticks)| (name, cpus(ticks))),
+            memory_stall: counters.pressure.memory_stall_ns.map(share),
             device_read_rate: device.map(|d| rate(d.read_bytes)),
             device_write_rate: device.map(|d| rate(d.write_bytes)),
             device_request_rate: device.map(|d| rate(d.read_ios + d.write_ios)),
@@ -91,8 +87,12 @@ impl Snapshot {
     }
 }
 
-/// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal of all CPUs together.
-fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
+fn busy_ticks_now(proc: &Path) -> Option<u64> {
+    busy_ticks(&fs::read_to_string(proc.join("stat")).ok()?)
+}
+
+/// proc_stat(5): user, nice, system, idle, iowait, irq, softirq of all CPUs together.
+fn busy_ticks(stat: &str) -> Option<u64> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let fields: Vec<u64> = line
         .split_whitespace()
@@ -101,19 +101,7 @@ fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
     let [user, nice, system, _, _, irq, softirq, ..] = fields[..] else {
         return None;
     };
-    Some(CpuTicks {
-        busy: user + nice + system + irq + softirq,
-        stolen: fields.get(7).copied().unwrap_or(0),
-    })
-}
-
-/// Documentation/accounting/psi.rst: `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`.
-fn stall_us(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    let total = line
-        .split_whitespace()
-        .find_map(|field| field.strip_prefix("total="))?;
-    total.parse().ok()
+    Some(user + nice + system + irq + softirq)
 }
 
 /// All processes but this one.
@@ -160,16 +148,8 @@ mod tests {
     #[test]
     fn reads_what_linux_prints() {
         let stat = "cpu  100 5 50 1000 20 3 4 7 0 0\ncpu0 1 2 3\n";
-        assert_eq!(
-            cpu_ticks(stat),
-            Some(CpuTicks {
-                busy: 162,
-                stolen: 7
-            })
-        );
-        assert_eq!(cpu_ticks("cpu  1 2\n"), None);
-        let psi = "some avg10=0.00 avg60=1.00 avg300=0.00 total=1234\nfull avg10=0.00 total=9\n";
-        assert_eq!(stall_us(psi), Some(1234));
+        assert_eq!(busy_ticks(stat), Some(162));
+        assert_eq!(busy_ticks("cpu  1 2\n"), None);
         let line = "77 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20 0";
         let expected = Task {
             pid: 77,
@@ -195,7 +175,11 @@ mod tests {
 
     #[test]
     fn this_machine_can_be_looked_at() {
-        let load = Load::look(Path::new("/proc"), None, Duration::from_millis(20));
+        let load = Load::look(
+            Path::new("/proc"),
+            &Stack::default(),
+            Duration::from_millis(20),
+        );
         assert!(load.cpus_busy.is_some_and(|cpus| cpus >= 0.0));
         assert_eq!(load.device_read_rate, None);
     }

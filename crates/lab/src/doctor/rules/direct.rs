@@ -105,42 +105,46 @@ fn remedy(facts: &Facts) -> String {
 }
 
 fn verdict(transfer: &Transfer) -> Verdict {
-    let whole = transfer.bytes.max(1) as f64;
-    let tried = format_bytes(transfer.bytes as f64);
-    let share = |bytes: u64| bytes as f64 / whole;
-    let cached = transfer
-        .cached_bytes
-        .filter(|bytes| share(*bytes) >= CACHED_FROM);
-    if let Some(cached) = cached {
-        let cached = format_bytes(cached as f64);
-        return Verdict::Buffered(format!(
-            "of {tried}, the page cache holds {cached} afterwards"
-        ));
+    let size = |bytes: u64| format_bytes(bytes as f64);
+    let share = |bytes: u64| bytes as f64 / transfer.bytes.max(1) as f64;
+    let tried = size(transfer.bytes);
+    let holds = |cached| {
+        format!(
+            "of {tried}, the page cache holds {} afterwards",
+            size(cached)
+        )
+    };
+    let cached = transfer.cached_bytes.unwrap_or(0);
+    // What was there before may be another reader's; only what came with this transfer tells by itself.
+    let new = cached.saturating_sub(transfer.cached_before_bytes.unwrap_or(0));
+    if share(new) >= CACHED_FROM {
+        return Verdict::Buffered(holds(cached));
     }
     let counts = [transfer.process_bytes, transfer.device_bytes];
     let counts: Vec<u64> = counts.into_iter().flatten().collect();
-    match counts.iter().copied().min() {
-        None => Verdict::Unclear(
+    let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) else {
+        return Verdict::Unclear(
             "neither the process's account nor a device's counters can be read".to_owned(),
-        ),
-        Some(least) if share(least) >= MOST => Verdict::Honoured,
+        );
+    };
+    if share(*least) >= MOST {
+        Verdict::Honoured
+    } else if share(*most) >= MOST {
+        Verdict::Unclear(format!(
+            "of {tried}, the process's account and the device's counters say {} and {}",
+            size(*least),
+            size(*most)
+        ))
+    } else if share(cached) >= CACHED_FROM {
+        Verdict::Buffered(holds(cached))
+    } else if transfer.device_bytes.is_some() {
+        Verdict::Buffered(format!("of {tried}, {} reached the device", size(*most)))
+    } else {
         // Some file systems keep no account for the process, and some lie on no device that counts.
-        Some(least) => {
-            let most = counts.iter().copied().max().unwrap_or(least);
-            let reached = format_bytes(most as f64);
-            match share(most) {
-                share if share >= MOST => Verdict::Unclear(format!(
-                    "of {tried}, the process's account and the device's counters say {} and {reached}",
-                    format_bytes(least as f64)
-                )),
-                _ if transfer.device_bytes.is_some() => {
-                    Verdict::Buffered(format!("of {tried}, {reached} reached the device"))
-                }
-                _ => Verdict::Unclear(format!(
-                    "of {tried}, the process's account knows {reached}, and no device counts"
-                )),
-            }
-        }
+        Verdict::Unclear(format!(
+            "of {tried}, the process's account knows {}, and no device counts",
+            size(*most)
+        ))
     }
 }
 
@@ -157,6 +161,7 @@ mod tests {
             bytes: BYTES,
             process_bytes: process,
             device_bytes: device,
+            cached_before_bytes: Some(0),
             cached_bytes: cached,
         }
     }
@@ -199,6 +204,20 @@ mod tests {
             assert_eq!(severity, MustFix, "{counted:?}");
             assert!(what.contains("not honoured") && remedy.is_some(), "{what}");
         }
+    }
+
+    #[test]
+    fn pages_of_another_reader_are_no_proof() {
+        let all = Some(BYTES);
+        let before = |counted: Transfer| Transfer {
+            cached_before_bytes: all,
+            ..counted
+        };
+        let honoured = before(transfer(all, all, all));
+        assert_eq!(only(direct, &read(Ok(honoured))).0, Fine);
+        // A file system in memory: always in the page cache, and nobody counts.
+        let memory = before(transfer(Some(0), None, all));
+        assert_eq!(only(direct, &read(Ok(memory))).0, MustFix);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What others do right now: it would be measured too.
 
 use super::{Facts, Finding, Topic, one, quoted};
+use crate::environment::device::Device;
 use crate::environment::load::Load;
 use crate::quantity::{format_percent, significant};
 
@@ -96,10 +97,9 @@ pub(super) fn device(facts: &Facts) -> Vec<Finding> {
     ) else {
         return Vec::new();
     };
-    let name = facts
-        .device
-        .as_ref()
-        .map_or("the device", |device| device.name.as_str());
+    let disks = facts.device.as_ref().map(Device::stack).unwrap_or_default();
+    let disk = disks.iter().find(|device| device.below.is_empty());
+    let name = disk.map_or("the device", |device| device.disk.as_str());
     if read + written < BYTE_RATE && requests < REQUEST_RATE {
         return one(Finding::fine(
             Topic::Load,
