@@ -108,7 +108,7 @@ pub enum Flag {
     OtherTraffic,
     /// The kernel fetched more than 5 % beyond what was read.
     ReadAhead,
-    /// Its trials fall into groups by how many pieces a request reached the device in.
+    /// Its trials fall into groups by how many pieces a request reached the device in, and their responses with them.
     RequestsSplit,
     /// Writing out what was left in the page cache took more than 5 % of the timed span.
     WriteBackOwed,
@@ -361,7 +361,10 @@ impl Context {
             (Flag::NotStorage, served(ServedBy::NotStorage)),
             (Flag::OtherTraffic, around.has_other_traffic()),
             (Flag::ReadAhead, around.has_read_ahead()),
-            (Flag::RequestsSplit, around.split.is_some()),
+            (
+                Flag::RequestsSplit,
+                around.split.is_some_and(|split| split.matters()),
+            ),
             (Flag::WriteBackOwed, around.owes_write_back()),
             (Flag::CpuContended, around.is_cpu_contended()),
             (Flag::Suspended, around.suspended_ns > 0),

@@ -189,10 +189,22 @@ fn trials_in_two_groups_by_their_pieces_are_told_with_both_values() {
     assert_eq!((split.whole.trials, split.pieces.trials), (5, 3));
     let told = text(&requests_split(&analyse(&record)));
     assert!(
-        told.contains("5 trials with 1.00 (5020 MB/s) and 3 trials with 2.00 (4010 MB/s)"),
+        told.contains(
+            "1.00 in 5 trials (5020 MB/s) and 2.00 in 3 trials (4010 MB/s). Such a cell has two"
+        ),
         "{told}"
     );
     assert_eq!(requests_in_pieces(&analyse(&record)), []);
+}
+
+#[test]
+fn groups_that_are_equally_fast_are_told_and_not_flagged() {
+    let record = one_cell(|i, sample| {
+        sample.counters.device.as_mut().expect("there").read_ios *= 1 + (i % 2) as u64;
+    });
+    assert_eq!(only_cell(&record).flags, []);
+    let told = text(&requests_split(&analyse(&record)));
+    assert!(told.ends_with("within 5 % of each other."), "{told}");
 }
 
 #[test]
@@ -256,7 +268,7 @@ fn contended_cpus_are_told() {
         let record = with(stall, steal);
         assert_eq!(only_cell(&record).flags, [Flag::CpuContended]);
         let told = text(&cpu_contended(&analyse(&record)));
-        assert!(told.contains(part), "{told}");
+        assert!(told.contains(part) && !told.contains("0.0 %"), "{told}");
     }
     assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
 }

@@ -9,6 +9,8 @@ use crate::record::{Cell, Residency, Sample};
 
 /// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of the bytes of the trials.
 const BEYOND_OURS: f64 = 0.05;
+/// Difference of two groups' responses that is worth a flag, over the smaller.
+const GROUPS_DIFFER: f64 = 0.05;
 /// What a file system's journal may write for each write that was made durable, bytes.
 const JOURNAL_PER_SYNC: u64 = 64 << 10;
 /// Device I/Os per request above which requests are said to be passed on in pieces.
@@ -104,15 +106,37 @@ impl Circumstances {
         self.owed.is_some_and(|share| share > OWED_MAX)
     }
 
-    /// Whether others took CPU time. Preemptions count only where the kernel tells of no pressure: its own threads,
-    /// which complete requests, preempt too.
+    /// The share of the time in which tasks waited for a CPU, where it is worth a flag.
+    pub fn cpu_wait(&self) -> Option<f64> {
+        self.cpu_stall.filter(|share| *share > CPU_STALL_MAX)
+    }
+
+    /// The rate of preemptions, where it is worth a flag. They count only where the kernel tells of no pressure: its
+    /// own threads, which complete requests, preempt too.
+    pub fn preempted(&self) -> Option<f64> {
+        self.preemptions
+            .filter(|rate| self.cpu_stall.is_none() && *rate > PREEMPTIONS_MAX)
+    }
+
+    /// The share of the CPU time that the hypervisor took, where it is worth a flag.
+    pub fn stolen(&self) -> Option<f64> {
+        self.steal.filter(|share| *share > STEAL_MAX)
+    }
+
+    /// Whether others took CPU time.
     pub fn is_cpu_contended(&self) -> bool {
-        let above = |share: Option<f64>, bound| share.is_some_and(|share| share > bound);
-        let waited = match self.cpu_stall {
-            Some(share) => share > CPU_STALL_MAX,
-            None => above(self.preemptions, PREEMPTIONS_MAX),
-        };
-        waited || above(self.steal, STEAL_MAX)
+        self.cpu_wait()
+            .or(self.preempted())
+            .or(self.stolen())
+            .is_some()
+    }
+}
+
+impl Split {
+    /// Whether the response of the two groups differs by more than 5 %.
+    pub fn matters(&self) -> bool {
+        let (a, b) = (self.whole.response, self.pieces.response);
+        (a - b).abs() > GROUPS_DIFFER * a.abs().min(b.abs())
     }
 }
 

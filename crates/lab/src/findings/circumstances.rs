@@ -1,7 +1,7 @@
 //! What the reader must know of the circumstances: other traffic, read-ahead, split requests, CPU, sleep, write-back.
 
 use super::{Finding, cells_of, one};
-use crate::analysis::{Analysis, CellAnalysis, Circumstances, Flag};
+use crate::analysis::{Analysis, CellAnalysis, Circumstances, Flag, Group};
 use crate::cells::label;
 use crate::quantity::{format_ns, format_percent, significant};
 
@@ -57,21 +57,28 @@ pub fn read_ahead(analysis: &Analysis) -> Vec<Finding> {
 /// Trials of one cell that fall into two groups by how their requests reached the device.
 pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
     let response = analysis.response;
+    let part = |group: Group| {
+        format!(
+            "{} in {} trials ({})",
+            significant(group.ios_per_request),
+            group.trials,
+            response.format(group.response),
+        )
+    };
     let sentence = |cell: &CellAnalysis| {
         let split = cell.circumstances.split?;
-        let group = |group: crate::analysis::Group| {
+        let meaning = if split.matters() {
             format!(
-                "{} trials with {} ({})",
-                group.trials,
-                significant(group.ios_per_request),
-                response.format(group.response),
+                "Such a cell has two values of {response}, not one; how the memory of the buffers lies often decides, and --set buffer_init=huge makes it lie in one piece."
             )
+        } else {
+            "Their medians lie within 5 % of each other.".to_owned()
         };
         let text = format!(
-            "The kernel passed the same requests on in different ways{}: {} and {} device I/Os per request. Such a cell has two values of {response}, not one; how the memory of the buffers lies often decides, and --set buffer_init=huge makes it lie in one piece.",
+            "The kernel passed the same requests on in different ways{}: device I/Os per request were {} and {}. {meaning}",
             at(analysis, cell),
-            group(split.whole),
-            group(split.pieces),
+            part(split.whole),
+            part(split.pieces),
         );
         Some(Finding {
             rule: "requests-split",
@@ -127,30 +134,36 @@ pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
     }) else {
         return Vec::new();
     };
-    let around = &cell.circumstances;
+    let text = format!(
+        "{} had to share the CPUs{}: {}. Their numbers may be the CPUs' rather than the device's; stop other programs, or use fewer threads than there are CPUs.",
+        cells_of(n, analysis),
+        match at(analysis, cell) {
+            at if at.is_empty() => at,
+            at => format!(", most{at}"),
+        },
+        contention(&cell.circumstances),
+    );
+    one("cpu-contended", text)
+}
+
+/// What took the CPU time, in words.
+fn contention(around: &Circumstances) -> String {
+    let percent = |share: f64, what: &str| format!("{} {what}", format_percent(share));
     let parts = [
-        (around.cpu_stall, "of the time some task waited for a CPU"),
-        (around.steal, "of the CPU time went to the hypervisor"),
-    ];
-    let mut said: Vec<String> = parts
-        .into_iter()
-        .filter_map(|(share, what)| Some(format!("{} {what}", format_percent(share?))))
-        .collect();
-    if said.is_empty() {
-        said.extend(around.preemptions.map(|n| {
+        around
+            .cpu_wait()
+            .map(|share| percent(share, "of the time some task waited for a CPU")),
+        around.preempted().map(|n| {
             format!(
                 "each worker was preempted {} times per second",
                 significant(n)
             )
-        }));
-    }
-    let text = format!(
-        "{} had to share the CPUs{}: {}. Their numbers may be the CPUs' rather than the device's; stop other programs, or use fewer threads than there are CPUs.",
-        cells_of(n, analysis),
-        at(analysis, cell),
-        said.join(", "),
-    );
-    one("cpu-contended", text)
+        }),
+        around
+            .stolen()
+            .map(|share| percent(share, "of the CPU time went to the hypervisor")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Trials during which the machine slept.
