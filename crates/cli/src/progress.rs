@@ -1,6 +1,7 @@
 //! How far a run has come: a bar with the time left on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,6 +20,7 @@ pub(crate) struct Display {
     bar: Option<ProgressBar>,
     last_line: Instant,
     told: Vec<String>,
+    run_file: Option<PathBuf>,
 }
 
 impl Display {
@@ -47,6 +49,7 @@ impl Display {
             bar,
             last_line: Instant::now(),
             told: Vec::new(),
+            run_file: None,
         }
     }
 
@@ -73,6 +76,11 @@ impl Display {
         }
     }
 
+    /// The run file, once there is one.
+    pub(crate) fn kept_in(&self) -> Option<&Path> {
+        self.run_file.as_deref()
+    }
+
     fn line_is_due(&mut self) -> bool {
         let due = self.last_line.elapsed() >= LINE_EVERY;
         if due {
@@ -91,6 +99,10 @@ impl Drop for Display {
 }
 
 impl Observer for Display {
+    fn run_file(&mut self, path: &Path) {
+        self.run_file = Some(path.to_owned());
+    }
+
     fn trial_done(&mut self, progress: Progress) {
         let left = progress.left.map_or(String::new(), |left| {
             format!(", about {} s left", left.as_secs_f64().ceil())

@@ -5,6 +5,7 @@
 //! leaves `FILE-wal` beside it; both together are complete, and reading them is enough.
 
 mod counts;
+mod create;
 mod fault;
 mod guard;
 mod latency;
@@ -27,10 +28,8 @@ use rustix::fs::{FlockOperation, flock};
 use crate::record::{
     Cell, Event, ExperimentRecord, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
+pub use create::NewFile;
 use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older, too_large};
-
-/// Ending of run files' names.
-const EXTENSION: &str = "iolab";
 
 /// A run file that is being written. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -44,33 +43,30 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// Creates a run file with its plan, and no sample yet.
+    /// Creates a run file with its plan, and no sample yet. It is there whole, or not at all.
     ///
     /// # Errors
     /// Of kind refused when there is a file of this name; nothing is ever overwritten. When it
     /// cannot be written; nothing is left behind then.
-    pub fn create(
-        path: &Path,
+    pub fn create<'a>(
+        place: impl Into<NewFile<'a>>,
         run: &Run,
         environment: &[(String, String)],
         experiment: &ExperimentRecord,
         cells: &[Cell],
     ) -> Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|error| file_fault(path, "create", &error))?;
-        let created = Self::locked(path, file).and_then(|mut created| {
-            created.lay_out(run, environment, experiment, cells)?;
+        let place = place.into();
+        let content = laid_out(run, environment, experiment, cells)?;
+        let (path, file) = create::create(place, &content)?;
+        let created = Self::locked(&path, file).and_then(|mut created| {
             created.marked_running = run.status == RunStatus::Running;
+            created.enter_wal()?;
             Ok(created)
         });
         if created.is_err() {
-            // This process made the file a moment ago, and nothing is in it.
+            // This process made the file a moment ago, and no sample is in it.
             for suffix in ["", "-wal", "-shm", "-journal"] {
-                let _ = std::fs::remove_file(beside(path, suffix));
+                let _ = std::fs::remove_file(beside(&path, suffix));
             }
         }
         created
@@ -121,37 +117,6 @@ impl RunFile {
         guard::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
         opened.execute("PRAGMA foreign_keys = ON;")?;
         Ok(opened)
-    }
-
-    fn lay_out(
-        &mut self,
-        run: &Run,
-        environment: &[(String, String)],
-        experiment: &ExperimentRecord,
-        cells: &[Cell],
-    ) -> Result<()> {
-        let path = self.path.clone();
-        self.transaction(|connection| {
-            let identity = format!(
-                "PRAGMA application_id = {}; PRAGMA user_version = {SCHEMA_VERSION};",
-                schema::APPLICATION_ID
-            );
-            for sql in [identity.as_str(), schema::CREATE] {
-                connection
-                    .execute_batch(sql)
-                    .map_err(|error| fault(&path, &error))?;
-            }
-            write::run(run).insert(connection, &path)?;
-            for (position, (key, value)) in environment.iter().enumerate() {
-                write::environment(position, key, value).insert(connection, &path)?;
-            }
-            write::experiment(experiment).insert(connection, &path)?;
-            for cell in cells {
-                write::cell(&experiment.factors, cell).insert(connection, &path)?;
-            }
-            Ok(())
-        })?;
-        self.enter_wal()
     }
 
     /// Commits no longer wait for storage then: a killed process loses nothing, a power cut at
@@ -378,18 +343,35 @@ impl Iterator for Latencies {
     }
 }
 
-/// The first free one of `NAME.iolab`, `NAME-2.iolab`, ... in a folder. Should somebody take it
-/// in the meantime, [`RunFile::create`] refuses and nothing is lost.
-pub fn unique_path(folder: &Path, name: &str) -> PathBuf {
-    let candidate = |number: u64| match number {
-        1 => folder.join(format!("{name}.{EXTENSION}")),
-        _ => folder.join(format!("{name}-{number}.{EXTENSION}")),
-    };
-    let is_free = |path: &PathBuf| std::fs::symlink_metadata(path).is_err();
-    (1..)
-        .map(candidate)
-        .find(is_free)
-        .unwrap_or_else(|| candidate(1))
+/// The bytes of a file with its plan, and no sample yet.
+fn laid_out(
+    run: &Run,
+    environment: &[(String, String)],
+    experiment: &ExperimentRecord,
+    cells: &[Cell],
+) -> Result<Vec<u8>> {
+    // Of what goes wrong here, nothing has to do with any file.
+    let nowhere = Path::new("the new run file");
+    let wrong = |error| fault(nowhere, &error);
+    let mut memory = Connection::open_in_memory().map_err(wrong)?;
+    let identity = format!(
+        "PRAGMA application_id = {}; PRAGMA user_version = {SCHEMA_VERSION}; BEGIN;",
+        schema::APPLICATION_ID
+    );
+    for sql in [identity.as_str(), schema::CREATE] {
+        memory.execute_batch(sql).map_err(wrong)?;
+    }
+    write::run(run).insert(&memory, nowhere)?;
+    for (position, (key, value)) in environment.iter().enumerate() {
+        write::environment(position, key, value).insert(&memory, nowhere)?;
+    }
+    write::experiment(experiment).insert(&memory, nowhere)?;
+    for cell in cells {
+        write::cell(&experiment.factors, cell).insert(&memory, nowhere)?;
+    }
+    memory.execute_batch("COMMIT").map_err(wrong)?;
+    let content = memory.serialize("main").map_err(wrong)?;
+    Ok(content.to_vec())
 }
 
 /// Opens the file, and gives the version of its schema.

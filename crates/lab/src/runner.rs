@@ -31,7 +31,7 @@ use crate::doctor::{Preflight, Remark};
 use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
 use crate::record::{ExperimentRecord, Run, RunRecord, RunStatus};
-use crate::runfile::RunFile;
+use crate::runfile::{NewFile, RunFile};
 use execute::Engine;
 use session::Session;
 
@@ -50,6 +50,8 @@ pub struct Progress {
 
 /// Is told what happens during a run.
 pub trait Observer {
+    /// The run file is there.
+    fn run_file(&mut self, _path: &Path) {}
     /// A trial is about to start: the cell in words.
     fn trial_starts(&mut self, _cell: &str) {}
     /// A trial is done.
@@ -116,7 +118,7 @@ pub fn check(experiment: &Experiment, target: &Target) -> Result<()> {
     fit::resolve(experiment, target).map(drop)
 }
 
-/// Runs an experiment into a new run file at `path`.
+/// Runs an experiment into a new run file.
 ///
 /// # Errors
 /// What does not fit the target (nothing is written then); a failed measurement; the user's interrupt. In the last
@@ -124,7 +126,7 @@ pub fn check(experiment: &Experiment, target: &Target) -> Result<()> {
 pub fn run(
     experiment: &Experiment,
     seed: u64,
-    path: &Path,
+    place: NewFile<'_>,
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
@@ -162,12 +164,13 @@ pub fn run(
         ),
     };
     let file = RunFile::create(
-        path,
+        place,
         &run,
         &environment,
         &experiment_record(experiment)?,
         &rows,
     )?;
+    observer.run_file(file.path());
     let mut session = Session::new(
         experiment,
         planned,

@@ -46,7 +46,7 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
         let finished = runner::resume(&options.file, bench.setup(), &mut display);
         drop(display);
         bench.close()?;
-        finished.inspect_err(|_| kept(&options.file))?;
+        finished.inspect_err(|_| kept(Some(&options.file)))?;
     }
     let mut to = output::open(None)?;
     output::report(&read_analysis(&options.file)?, &mut to)?;

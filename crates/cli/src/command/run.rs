@@ -1,10 +1,11 @@
 //! `iolab run`: one experiment.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iolab_lab::experiment::Experiment;
-use iolab_lab::{Error, Result, runfile, runner};
+use iolab_lab::runfile::NewFile;
+use iolab_lab::{Error, Result, runner};
 
 use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
@@ -29,15 +30,16 @@ pub(crate) fn run(options: &Run) -> Outcome {
     check_output(options.output.as_deref())?;
     let mut bench = open(options, &mut experiment)?;
     runner::check(&experiment, bench.target())?;
-    let path = path_of(options.output.as_deref(), &experiment)?;
+    let place = place_of(options.output.as_deref(), &experiment)?;
     let seed = changes.seed();
     bench.fill(seed)?;
     bench.look_around(std::slice::from_ref(&experiment));
     let mut display = bench.display(&experiment.name);
-    let finished = runner::run(&experiment, seed, &path, bench.setup(), &mut display);
+    let finished = runner::run(&experiment, seed, place, bench.setup(), &mut display);
+    let path = display.kept_in().map(Path::to_owned);
     drop(display);
     bench.close()?;
-    let finished = finished.inspect_err(|_| kept(&path))?;
+    let finished = finished.inspect_err(|_| kept(path.as_deref()))?;
     let mut to = output::open(None)?;
     output::report(&read_analysis(&finished.path)?, &mut to)?;
     to.flush()?;
@@ -74,19 +76,23 @@ fn check_output(output: Option<&Path>) -> Result<()> {
     }
 }
 
-fn path_of(output: Option<&Path>, experiment: &Experiment) -> Result<PathBuf> {
+fn place_of<'a>(output: Option<&'a Path>, experiment: &'a Experiment) -> Result<NewFile<'a>> {
     match output {
-        Some(path) => Ok(path.to_owned()),
+        Some(path) => Ok(NewFile::At(path)),
         None => {
-            make_folder(Path::new(FOLDER))?;
-            Ok(runfile::unique_path(Path::new(FOLDER), &experiment.name))
+            let folder = Path::new(FOLDER);
+            make_folder(folder)?;
+            Ok(NewFile::In {
+                folder,
+                name: &experiment.name,
+            })
         }
     }
 }
 
 /// Tells where the measurements of a run are that did not come to its end.
-pub(crate) fn kept(path: &Path) {
-    if path.exists() {
+pub(crate) fn kept(path: Option<&Path>) {
+    if let Some(path) = path {
         note(format_args!(
             "what was measured is kept in {}",
             path.display()

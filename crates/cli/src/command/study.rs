@@ -8,9 +8,10 @@ use iolab_engine::target::{Consent, Need, Size};
 use iolab_lab::analysis::Analysis;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::findings::cross_findings;
+use iolab_lab::runfile::NewFile;
 use iolab_lab::suite::Suite;
 use iolab_lab::units::parse_duration;
-use iolab_lab::{Error, Result, runfile, runner};
+use iolab_lab::{Error, Result, runner};
 
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
@@ -137,22 +138,25 @@ fn measure(
         // What earlier experiments left over goes to the later ones, by their shares.
         let left = budget.saturating_sub(began.elapsed());
         experiment.design.budget = share(left, &weights[i..]);
-        let path = runfile::unique_path(folder, &experiment.name);
+        let place = NewFile::In {
+            folder,
+            name: &experiment.name,
+        };
         let name = format!("{}/{count} {}", i + 1, experiment.name);
         let mut display = bench.display(&name).without(&told);
         let own_seed = seed.wrapping_add(i as u64);
-        runner::run(experiment, own_seed, &path, bench.setup(), &mut display)
-            .inspect_err(|_| kept(&path))?;
+        let finished = runner::run(experiment, own_seed, place, bench.setup(), &mut display)
+            .inspect_err(|_| kept(display.kept_in()))?;
         // What holds for the whole study is told once.
         told.extend(display.end());
-        let analysis = read_analysis(&path)?;
+        let analysis = read_analysis(&finished.path)?;
         let mut to = output::open(None)?;
         writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
         output::report(&analysis, &mut to)?;
-        writeln!(to, "\nrun file: {}\n", path.display())?;
+        writeln!(to, "\nrun file: {}\n", finished.path.display())?;
         to.flush()?;
         analyses.push(analysis);
-        paths.push(path);
+        paths.push(finished.path);
     }
     Ok((analyses, paths))
 }

@@ -444,16 +444,12 @@ fn results_are_never_overwritten() {
         RunFile::create(&path, &run_row(), &[], &experiment_row(), &[cell_row(0)]).unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    assert_eq!(
-        unique_path(bench.folder.path(), "a"),
-        bench.path("a-2.iolab")
-    );
-    bench.finished("a-2.iolab");
-    assert_eq!(
-        unique_path(bench.folder.path(), "a"),
-        bench.path("a-3.iolab")
-    );
-    assert_eq!(unique_path(bench.folder.path(), "b"), bench.path("b.iolab"));
+    let place = NewFile::In {
+        folder: bench.folder.path(),
+        name: "a",
+    };
+    let file = RunFile::create(place, &run_row(), &[], &experiment_row(), &[]).unwrap();
+    assert_eq!(file.path(), bench.path("a-2.iolab"));
 }
 
 #[test]

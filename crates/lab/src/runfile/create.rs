@@ -1,0 +1,190 @@
+//! A new file comes into being under its name whole, or not at all: whoever is killed meanwhile leaves nothing.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use iolab_engine::Result;
+use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
+
+use super::fault::file_fault;
+
+/// Ending of run files' names.
+const EXTENSION: &str = "iolab";
+/// More names than anybody's folder has of one kind.
+const NAMES_MAX: u32 = 100_000;
+
+/// Where a new run file goes. Nothing is ever overwritten.
+#[derive(Debug, Clone, Copy)]
+pub enum NewFile<'a> {
+    /// This name; when it is taken, the run is refused.
+    At(&'a Path),
+    /// The first of `NAME.iolab`, `NAME-2.iolab`, ... in a folder that is free when the run begins, whatever other
+    /// runs begin at the same time.
+    In {
+        /// The folder, which is there.
+        folder: &'a Path,
+        /// The name to begin with.
+        name: &'a str,
+    },
+}
+
+impl<'a> From<&'a Path> for NewFile<'a> {
+    fn from(path: &'a Path) -> Self {
+        Self::At(path)
+    }
+}
+
+impl<'a> From<&'a PathBuf> for NewFile<'a> {
+    fn from(path: &'a PathBuf) -> Self {
+        Self::At(path)
+    }
+}
+
+impl NewFile<'_> {
+    /// The folder that the file will lie in.
+    fn folder(&self) -> &Path {
+        match self {
+            Self::In { folder, .. } => folder,
+            Self::At(path) => match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder,
+                _ => Path::new("."),
+            },
+        }
+    }
+
+    fn name(&self, number: u32) -> PathBuf {
+        match (self, number) {
+            (Self::At(path), _) => path.to_path_buf(),
+            (Self::In { folder, name }, 1) => folder.join(format!("{name}.{EXTENSION}")),
+            (Self::In { folder, name }, _) => folder.join(format!("{name}-{number}.{EXTENSION}")),
+        }
+    }
+
+    /// The first name under which `make` does not find a file.
+    fn first_free(&self, make: impl Fn(&Path) -> io::Result<File>) -> io::Result<(PathBuf, File)> {
+        let last = match self {
+            Self::At(_) => 1,
+            Self::In { .. } => NAMES_MAX,
+        };
+        let mut number = 1;
+        loop {
+            let path = self.name(number);
+            match make(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < last => {
+                    number += 1;
+                }
+                made => return made.map(|file| (path, file)),
+            }
+        }
+    }
+}
+
+/// Makes the file with this content, locked (`flock`) from its first moment where the file system can do that.
+///
+/// # Errors
+/// Of kind refused when the name is taken; when it cannot be written. Nothing is left behind.
+pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
+    let linked = unnamed(place.folder(), content)
+        .and_then(|file| place.first_free(|path| link(&file, path)));
+    match linked {
+        Ok(made) => Ok(made),
+        // Not every file system has nameless files, and what else went wrong is told better by the plain way.
+        Err(_) => place
+            .first_free(|path| named(path, content))
+            .map_err(|error| file_fault(&place.name(1), "create", &error)),
+    }
+}
+
+/// A file with this content and without a name, which vanishes unless it gets one.
+fn unnamed(folder: &Path, content: &[u8]) -> io::Result<File> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(OFlags::TMPFILE.bits() as i32)
+        .open(folder)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    // Where locks are missing the run file goes without, as its writer does.
+    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    Ok(file)
+}
+
+fn link(file: &File, path: &Path) -> io::Result<File> {
+    let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    file.try_clone()
+}
+
+fn named(path: &Path, content: &[u8]) -> io::Result<File> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // This process made it a moment ago.
+        let _ = std::fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_in_their_order_and_never_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = NewFile::In {
+            folder: folder.path(),
+            name: "a",
+        };
+        std::fs::write(folder.path().join("a-2.iolab"), "mine").unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("a-3.iolab")).unwrap();
+        for name in ["a.iolab", "a-4.iolab", "a-5.iolab"] {
+            let (path, _file) = create(place, b"content").unwrap();
+            assert_eq!(path, folder.path().join(name));
+            assert_eq!(std::fs::read(path).unwrap(), b"content");
+        }
+        let kept = std::fs::read(folder.path().join("a-2.iolab")).unwrap();
+        assert_eq!(kept, b"mine");
+    }
+
+    #[test]
+    fn both_ways_refuse_a_name_that_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let file = named(&path, b"first").unwrap();
+        for error in [
+            named(&path, b"second").unwrap_err(),
+            link(&file, &path).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+    }
+
+    #[test]
+    fn many_at_once_get_a_name_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = NewFile::In {
+            folder: folder.path(),
+            name: "a",
+        };
+        std::thread::scope(|scope| {
+            for number in 0..8u8 {
+                scope.spawn(move || create(place, &[number]).unwrap());
+            }
+        });
+        let mut contents: Vec<Vec<u8>> = (1..=8)
+            .map(|number| std::fs::read(place.name(number)).unwrap())
+            .collect();
+        contents.sort();
+        assert_eq!(contents.concat(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+}
