@@ -32,6 +32,20 @@ fn only_cell(record: &RunRecord) -> CellAnalysis {
 }
 
 #[test]
+fn a_cell_without_levels_is_not_named() {
+    let mut record = record("read-size", &[]);
+    add_cell(&mut record, &["bs=4KiB"], &around(100.0));
+    for sample in &mut record.samples {
+        sample.counters.device.as_mut().expect("there").read_bytes *= 3;
+        sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
+    }
+    let analysis = analyse(&record);
+    let told = text(&other_traffic(&analysis)) + &text(&cpu_contended(&analysis));
+    assert!(told.contains("up to 200 % more. Other"), "{told}");
+    assert!(told.contains("share the CPUs: 100 %"), "{told}");
+}
+
+#[test]
 fn quiet_trials_raise_nothing() {
     let record = one_cell(|_, sample| {
         let pressure = &mut sample.counters.pressure;

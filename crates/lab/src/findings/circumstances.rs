@@ -20,10 +20,10 @@ fn worst<'a>(
 
 /// ` at bs=4KiB`; nothing where there is no factor.
 fn at(analysis: &Analysis, cell: &CellAnalysis) -> String {
-    match label(&analysis.factors, &cell.cell.levels) {
-        label if label.is_empty() => String::new(),
-        label => format!(" at {label}"),
+    if analysis.factors.is_empty() {
+        return String::new();
     }
+    format!(" at {}", label(&analysis.factors, &cell.cell.levels))
 }
 
 /// Traffic on the device that was not iolab's.
