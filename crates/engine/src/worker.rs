@@ -2,6 +2,7 @@
 //! lock, no formatting, and no system call but the I/O.
 
 pub(crate) mod open;
+mod timing;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,8 @@ use crate::looks::Looks;
 use crate::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
 use crate::pattern::{Mix, Offsets, derive, share};
 use crate::spec::{Content, SyncPolicy, TrialSpec};
+
+pub(crate) use timing::{Closed, Timing};
 
 /// What one worker did.
 #[derive(Debug)]
@@ -34,24 +37,6 @@ pub(crate) struct WorkerOutcome {
     pub(crate) hardware: Hardware,
     /// How this worker kept up with its share of a rate.
     pub(crate) pace: Option<Pace>,
-}
-
-/// What is recorded of a request: a type, so that each kind of loop is compiled for itself and pays for nothing that
-/// it does not record.
-pub(crate) trait Timing {
-    /// Whether requests are stamped and their service time is recorded.
-    const TIMED: bool;
-
-    /// Takes note of a completed request.
-    #[inline(always)]
-    fn completed(&mut self, _slot: u32, _action: Action, _started: u64, _now: u64) {}
-}
-
-/// The closed loop, in which a request follows as soon as one completes. `TIMED` says that each is timed.
-pub(crate) struct Closed<const TIMED: bool>;
-
-impl<const TIMED: bool> Timing for Closed<TIMED> {
-    const TIMED: bool = TIMED;
 }
 
 /// A worker that is ready to run.

@@ -116,6 +116,13 @@ fn columns(analysis: &Analysis) -> Vec<Column> {
         columns.push(column("p50", 4, &latency(|l| l.p50_ns)));
         columns.push(column("p99", 4, &latency(|l| l.p99_ns)));
     }
+    if analysis.cells.iter().any(|c| c.pace.is_some()) {
+        let service = |c: &CellAnalysis| {
+            let service = c.pace.as_ref().and_then(|p| p.service);
+            service.map_or_else(none, |l| format_ns(l.p50_ns))
+        };
+        columns.push(column("service p50", 5, &service));
+    }
     columns.extend([
         column("served by", 0, &|c| {
             c.served.as_ref().map_or_else(none, ToString::to_string)

@@ -10,7 +10,7 @@ use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
 use iolab_report::table;
 use iolab_report::tidy::Format;
-use synthetic::{add_cell, add_trial, around, record, serve, size_curve};
+use synthetic::{add_cell, add_trial, around, pace, record, serve, size_curve};
 
 fn sizes() -> RunRecord {
     let mut record = size_curve(
@@ -93,6 +93,30 @@ fn tables_of_other_responses() {
         insta::assert_snapshot!(format!("table_{response}"), table_at(&record, 80));
         insta::assert_snapshot!(format!("chart_{response}"), chart_at(&record, 80, false));
     }
+}
+
+/// One cell of the closed loop, one that held its rate and one that did not.
+fn loaded() -> RunRecord {
+    let mut record = record("load-latency", &["rate"]);
+    record.experiment.response = "latency".to_owned();
+    add_cell(&mut record, &["rate=none"], &around(4000.0));
+    for (rate, mb_s, left) in [(2000, 1500.0, 0), (8000, 900.0, 3000)] {
+        let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
+        pace(&mut record, cell, rate, left);
+    }
+    record
+}
+
+#[test]
+fn tables_of_cells_with_a_rate() {
+    let mut record = loaded();
+    insta::assert_snapshot!("table_loaded", table_at(&record, 100));
+    record.cells.remove(0);
+    record.samples.retain(|sample| sample.cell > 0);
+    insta::assert_snapshot!("table_open_loop", table_at(&record, 100));
+    let mut out = Vec::new();
+    export::cells(&[analyse(&record)], Format::Csv, &mut out).unwrap();
+    insta::assert_snapshot!("cells_open_loop_csv", String::from_utf8(out).unwrap());
 }
 
 #[test]

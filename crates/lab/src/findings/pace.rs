@@ -15,15 +15,16 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
     let place = if analysis.factors.is_empty() {
         String::new()
     } else {
-        format!("At {} ", label(&analysis.factors, &first.cell.levels))
+        format!(" at {}", label(&analysis.factors, &first.cell.levels))
     };
     let text = format!(
-        "{} fell behind the rate asked for. {place}{} of {} requests per second were made (median of {} trials), and up to {} were due and waiting at the end of a trial. Response times grow with the length of the trial there: they say that the rate is out of reach, not how fast the storage is.",
+        "{} fell behind the rate asked for: in {} of {} trials{place} up to {} requests were due and never made (median rate {} of {} per second). Response times of such a trial grow with its length: they say that the rate was out of reach, not how fast the storage is.",
         cells_of(cells.len(), analysis),
-        significant(pace.rate_achieved),
-        significant(pace.rate_wanted),
+        pace.not_held,
         first.n,
         pace.backlog_end,
+        significant(pace.rate_achieved),
+        significant(pace.rate_wanted),
     );
     one("rate-not-held", text)
 }

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test crate uses its share")]
 
 use iolab_lab::record::{
-    Cell, Counters, DeviceStat, Direction, ExperimentRecord, LatencySummary, ProcessIo, Region,
-    ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, Verdict,
+    Cell, Counters, DeviceStat, Direction, ExperimentRecord, LatencySummary, Pace, ProcessIo,
+    Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, Verdict,
 };
 use iolab_lab::units::{format_size, parse_size};
 
@@ -185,6 +185,38 @@ pub(crate) fn add_trial(
     };
     record.samples.push(sample);
     record.samples.last_mut().expect("just pushed")
+}
+
+/// Makes a cell one of the open loop: its requests were late by half of their service time, and `left` of them were
+/// not made.
+pub(crate) fn pace(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
+    record.cells[cell].rate = Some(rate);
+    record.cells[cell].arrivals = Some("constant".to_owned());
+    for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
+        let made = sample.requests();
+        sample.pace = Some(Pace {
+            rate_wanted: rate as f64,
+            rate_achieved: rate as f64 * made as f64 / (made + left) as f64,
+            backlog_max: left + 1,
+            backlog_end: left,
+        });
+        for direction in [&mut sample.reads, &mut sample.writes] {
+            direction.response = direction.latency.map(|service| times(service, 1.5));
+            direction.lateness = direction.latency.map(|service| times(service, 0.5));
+        }
+    }
+}
+
+fn times(latency: LatencySummary, factor: f64) -> LatencySummary {
+    let scale = |ns: u64| (ns as f64 * factor) as u64;
+    LatencySummary {
+        mean_ns: latency.mean_ns * factor,
+        p50_ns: scale(latency.p50_ns),
+        p90_ns: scale(latency.p90_ns),
+        p99_ns: scale(latency.p99_ns),
+        p999_ns: scale(latency.p999_ns),
+        max_ns: scale(latency.max_ns),
+    }
 }
 
 /// Sets the verdict of every trial of a cell.
