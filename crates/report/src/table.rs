@@ -113,15 +113,18 @@ fn columns(analysis: &Analysis) -> Vec<Column> {
     }
     // Whole programs, and trials that were not timed request by request, have none.
     if analysis.cells.iter().any(|c| c.latency.is_some()) {
-        columns.push(column("p50", 4, &latency(|l| l.p50_ns)));
+        // Where the latency is the response, its median stands there already.
+        let dispensable = if response == Response::Latency { 6 } else { 4 };
+        columns.push(column("p50", dispensable, &latency(|l| l.p50_ns)));
         columns.push(column("p99", 4, &latency(|l| l.p99_ns)));
     }
     if analysis.cells.iter().any(|c| c.pace.is_some()) {
         let service = |c: &CellAnalysis| {
-            let service = c.pace.as_ref().and_then(|p| p.service);
+            // Without a rate the latency is the service time.
+            let service = c.pace.as_ref().map_or(c.latency, |p| p.service);
             service.map_or_else(none, |l| format_ns(l.p50_ns))
         };
-        columns.push(column("service p50", 5, &service));
+        columns.push(column("service p50", 4, &service));
     }
     columns.extend([
         column("served by", 0, &|c| {
