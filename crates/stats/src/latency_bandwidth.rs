@@ -27,7 +27,7 @@ pub struct LatencyBandwidth {
 ///
 /// `None` when the slices differ in length, with fewer than two different sizes, when a
 /// size or a time is not positive and finite, when the times do not grow with the size (no
-/// finite bandwidth), or when a result overflows.
+/// finite bandwidth), or when a result overflows or a bandwidth vanishes.
 pub fn fit_latency_bandwidth(sizes: &[f64], times: &[f64]) -> Option<LatencyBandwidth> {
     let positive = |x: &f64| *x > 0.0 && x.is_finite();
     if sizes.len() != times.len() || !sizes.iter().chain(times).all(positive) {
@@ -63,7 +63,8 @@ pub fn fit_latency_bandwidth(sizes: &[f64], times: &[f64]) -> Option<LatencyBand
         fit.relative_error_max,
         fit.relative_error_rms,
     ];
-    all.iter().all(|x| x.is_finite()).then_some(fit)
+    let sound = fit.bandwidth > 0.0 && all.iter().all(|x| x.is_finite());
+    sound.then_some(fit)
 }
 
 fn greatest(data: &[f64]) -> f64 {
@@ -117,6 +118,17 @@ mod tests {
         let fit = fit_latency_bandwidth(&SIZES, &times).unwrap();
         assert_eq!((fit.t0, fit.n_half), (0.0, 0.0));
         assert!(fit.bandwidth > 0.0 && fit.relative_error_max > 0.1);
+    }
+
+    #[test]
+    fn a_bandwidth_too_small_for_a_number_is_none() {
+        let sizes = [
+            5.960201100481243e-309,
+            4.228905547117721e-282,
+            7.55362946637953e-309,
+        ];
+        let times = [3.210925951325047e85, 7.0, 1.0];
+        assert_eq!(fit_latency_bandwidth(&sizes, &times), None);
     }
 
     #[test]

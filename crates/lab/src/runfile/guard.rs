@@ -1,6 +1,6 @@
 //! A run file may be a stranger's: nothing in it is executed, and no more of it is taken in than memory bears.
 //!
-//! After "Defense Against The Dark Arts" of SQLite's documentation (https://sqlite.org/security.html).
+//! After "Defense Against The Dark Arts" of SQLite's documentation (<https://sqlite.org/security.html>).
 
 use std::path::Path;
 
