@@ -1,0 +1,321 @@
+//! Run files: damaged byte by byte, and made by somebody who knows the format.
+
+use std::fs;
+use std::io::sink;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use iolab_lab::Error;
+use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_lab::crossing::crossings;
+use iolab_lab::experiment::Experiment;
+use iolab_lab::findings::{cross_findings, findings};
+use iolab_lab::record::RunRecord;
+use iolab_lab::runfile::{self, RunFile};
+use iolab_report::chart::{Style, chart};
+use iolab_report::export::{self, LatencyRow};
+use iolab_report::tidy::Format;
+use iolab_report::{compare, crossing, table};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::drive::drive;
+use crate::mutate::Mutator;
+use crate::support::{folder, run};
+
+/// Arguments of two runs that have something of everything: three factors, and programs side by side.
+const RUNS: [&[&str]; 2] = [
+    &[
+        "read-stride",
+        "--set",
+        "bs=4k,8k,64k",
+        "--set",
+        "skip=4k,64k",
+        "--set",
+        "threads=1,2",
+        "--set",
+        "requests=20",
+        "--set",
+        "rate=5000",
+        "--size",
+        "1MiB",
+        "--buffered",
+    ],
+    &[
+        "linkage",
+        "--set",
+        "command=true,cat {file}",
+        "--set",
+        "region=1k,4k,16k,64k",
+    ],
+];
+const COMMON: [&str; 8] = [
+    "--set",
+    "trials_min=6",
+    "--set",
+    "trials_max=6",
+    "--budget",
+    "20s",
+    "-o",
+    "good.iolab",
+];
+
+/// Two good run files.
+fn good_files() -> &'static [Vec<u8>] {
+    static FILES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    FILES.get_or_init(|| RUNS.iter().map(|own| good_file(own)).collect())
+}
+
+fn good_file(own: &[&str]) -> Vec<u8> {
+    let folder = folder();
+    let mut arguments = vec!["run", own[0], "."];
+    arguments.extend(&own[1..]);
+    arguments.extend(COMMON);
+    run(folder.path(), &arguments).expect(0);
+    fs::read(folder.path().join("good.iolab")).expect("read")
+}
+
+/// A folder in memory, where there is one: thousands of files are made.
+fn workplace() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder())
+}
+
+/// Does with a file what the commands do that read one.
+fn use_it(path: &Path) {
+    if let Ok(record) = runfile::read(path) {
+        show(&record);
+    }
+    if let Ok(latencies) = runfile::read_latency(path) {
+        let rows = latencies.map(|latency| {
+            latency.map_err(Failure::Lab).map(|latency| LatencyRow {
+                experiment: "x".to_owned(),
+                sample: latency.sample,
+                direction: latency.direction.to_owned(),
+                histogram: latency.histogram,
+            })
+        });
+        let _ = export::buckets(rows, Format::Csv, &mut sink());
+    }
+    if let Ok((file, record)) = RunFile::open_resume(path) {
+        let _ = Experiment::from_toml(&record.experiment.toml, "x");
+        drop(file);
+    }
+}
+
+enum Failure {
+    Lab(#[allow(dead_code, reason = "it is enough that there is one")] Error),
+    Io(#[allow(dead_code, reason = "it is enough that there is one")] std::io::Error),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn show(record: &RunRecord) {
+    let analysis: Analysis = analyse(record);
+    let style = Style {
+        width: 80,
+        ascii: false,
+    };
+    let _ = table::text(&analysis, style.width);
+    let _ = table::markdown(&analysis);
+    let _ = chart(&analysis, &style);
+    let _ = findings(&analysis);
+    for found in crossings(&analysis) {
+        let _ = crossing::text(&found, style.width);
+    }
+    let analyses = [analysis.clone(), analysis];
+    let _ = cross_findings(&analyses);
+    let _ = export::cells(&analyses, Format::Json, &mut sink());
+    let _ = export::samples(std::slice::from_ref(record), Format::Csv, &mut sink());
+    let terms = Terms {
+        margin: 0.05,
+        tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
+        better: Better::Unstated,
+        repeats: vec![3],
+    };
+    let side = Source { record, held: None };
+    if let Ok(found) = Comparison::of_runs(["a".to_owned(), "b".to_owned()], side, side, terms) {
+        let _ = compare::text(&found, 80);
+        let _ = compare::remarks(&found);
+        let _ = compare::json(&found, &mut sink());
+    }
+}
+
+fn fresh(path: &Path, bytes: &[u8]) {
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(suffix);
+        let _ = fs::remove_file(beside);
+    }
+    fs::write(path, bytes).expect("written");
+}
+
+/// Places and new values, kept short so that they can be shown.
+fn spots(mutator: &mut Mutator, length: usize) -> Vec<(usize, u8)> {
+    // Most of the damage goes where the file says what it is made of.
+    let reach = [100, 4096, 16384, length][mutator.below(4)].min(length);
+    (0..=mutator.below(8))
+        .map(|_| (mutator.below(reach), mutator.next() as u8))
+        .collect()
+}
+
+#[test]
+fn bytes_of_run_files() {
+    let good = good_files();
+    let folder = workplace();
+    let path = folder.path().join("bad.iolab");
+    drive(
+        "bytes of run files",
+        |mutator| {
+            let number = mutator.below(good.len());
+            let length = good[number].len();
+            let cut = match mutator.below(6) {
+                0 => mutator.below(length),
+                _ => length,
+            };
+            (number, spots(mutator, length), cut)
+        },
+        |(number, spots, cut)| {
+            let mut bytes = good[*number].clone();
+            for (place, byte) in spots {
+                bytes[*place] = *byte;
+            }
+            bytes.truncate(*cut);
+            fresh(&path, &bytes);
+            use_it(&path);
+        },
+    );
+}
+
+/// Columns of the tables that are read.
+fn columns(path: &Path) -> Vec<(String, String)> {
+    let file = Connection::open(path).expect("opens");
+    let mut found = file
+        .prepare(
+            "SELECT s.name, c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c
+             WHERE s.type = 'table' AND s.name <> 'latency'",
+        )
+        .expect("prepared");
+    let rows = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.expect("asked")
+        .map(|row| row.expect("a row"))
+        .collect()
+}
+
+/// A change to one column, or to a whole table.
+fn statement(mutator: &mut Mutator, columns: &[(String, String)]) -> String {
+    const VALUES: [&str; 24] = [
+        "NULL",
+        "0",
+        "1",
+        "-1",
+        "2",
+        "0.0",
+        "-0.5",
+        "1e-308",
+        "1e308",
+        "9e999",
+        "9223372036854775807",
+        "9223372036854775806",
+        "4294967295",
+        "4611686018427387904",
+        "''",
+        "'x'",
+        "x'00ff'",
+        "zeroblob(100)",
+        "hex(zeroblob(100000))",
+        "'[]'",
+        "'{}'",
+        "char(27, 0, 8238, 65533)",
+        "abs(random())",
+        "id * 1e15",
+    ];
+    const WHICH: [&str; 4] = [
+        "",
+        " WHERE rowid % 2",
+        " WHERE rowid = 1",
+        " WHERE rowid % 7 = 3",
+    ];
+    let (table, column) = &columns[mutator.below(columns.len())];
+    let which = mutator.one_of(&WHICH);
+    match mutator.below(16) {
+        0 => format!("DELETE FROM {table}{which}"),
+        1 => format!("ALTER TABLE {table} RENAME COLUMN {column} TO other"),
+        2 => format!("UPDATE {table} SET {column} = replace({column}, 'i', char(10)){which}"),
+        3 => format!("UPDATE {table} SET {column} = -{column}{which}"),
+        4 => format!("UPDATE {table} SET {column} = {column} * 1000000{which}"),
+        5 => format!("UPDATE {table} SET {column} = substr({column}, 2){which}"),
+        _ => format!(
+            "UPDATE {table} SET {column} = {}{which}",
+            mutator.one_of(&VALUES)
+        ),
+    }
+}
+
+#[test]
+fn values_in_run_files() {
+    let good = good_files();
+    let folder = workplace();
+    let path = folder.path().join("bad.iolab");
+    fresh(&path, &good[0]);
+    let columns = columns(&path);
+    drive(
+        "values in run files",
+        |mutator| {
+            let number = mutator.below(good.len());
+            let count = 1 + mutator.below(3);
+            let sql: Vec<String> = (0..count).map(|_| statement(mutator, &columns)).collect();
+            (number, sql)
+        },
+        |(number, sql)| {
+            fresh(&path, &good[*number]);
+            let file = Connection::open(&path).expect("opens");
+            file.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF")
+                .expect("set");
+            for sql in sql {
+                // Some of it is nonsense to SQLite too, such as a key twice.
+                let _ = file.execute_batch(sql);
+            }
+            drop(file);
+            use_it(&path);
+        },
+    );
+}
+
+#[test]
+fn latency_histograms() {
+    let folder = workplace();
+    let path = folder.path().join("bad.iolab");
+    fresh(&path, &good_files()[0]);
+    let file = Connection::open(&path).expect("opens");
+    let good: Vec<Vec<u8>> = file
+        .prepare("SELECT histogram FROM latency")
+        .expect("prepared")
+        .query_map([], |row| row.get(0))
+        .expect("asked")
+        .map(|row| row.expect("bytes"))
+        .collect();
+    let good: Vec<&[u8]> = good.iter().map(Vec::as_slice).collect();
+    drive(
+        "latency histograms",
+        |mutator| [0; 16].map(|_| mutator.damaged(&good, &["\u{ff}", "\u{0}\u{0}\u{0}"])),
+        |all| {
+            for (sample, bytes) in (1..).zip(all) {
+                let mut bytes = bytes.clone();
+                // Else hardly any comes past the check of the length.
+                if sample % 4 != 0 && bytes.len() >= 40 {
+                    let length = (bytes.len() - 40) as u32;
+                    bytes[4..8].copy_from_slice(&length.to_be_bytes());
+                }
+                let sql = "UPDATE latency SET histogram = ? WHERE sample_id = ?";
+                file.execute(sql, rusqlite::params![bytes, sample])
+                    .expect("written");
+            }
+            use_it(&path);
+        },
+    );
+}

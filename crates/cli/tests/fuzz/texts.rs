@@ -1,0 +1,239 @@
+//! What people type and write: definitions, settings, sizes, commands, numbers.
+
+use std::path::Path;
+
+use iolab_lab::cells::cells;
+use iolab_lab::command::Template;
+use iolab_lab::experiment::{BUILTIN, Experiment};
+use iolab_lab::numbers;
+use iolab_lab::settings::{SETTINGS, Setting};
+use iolab_lab::suite::{BUILTIN_SUITES, Suite};
+use iolab_lab::units::{format_size, parse_duration, parse_size};
+
+use crate::drive::drive;
+use crate::support::folder;
+
+const SYNTAX: [&str; 24] = [
+    "\n",
+    "\"",
+    "'''",
+    "[",
+    "]]",
+    "{",
+    "}",
+    "=",
+    ",",
+    ".",
+    "#",
+    "\\u0000",
+    "\u{feff}",
+    "[factors]\n",
+    "[settings]\n",
+    "[design]\n",
+    "[refined]\n",
+    "from = ",
+    "to = ",
+    "times = ",
+    "plus = ",
+    "1979-05-27",
+    "inf",
+    "true",
+];
+
+/// Names and values of settings.
+const VALUES: [&str; 24] = [
+    "bs",
+    "region",
+    "skip",
+    "threads",
+    "depth",
+    "pattern",
+    "zipf:0.99",
+    "rand",
+    "cache",
+    "cold",
+    "backend",
+    "io_uring",
+    "rate",
+    "arrivals",
+    "poisson",
+    "command",
+    "{file}",
+    "linkage",
+    "requests",
+    "time",
+    "10ms",
+    "1EiB",
+    "precondition",
+    "seq:1+rand:2",
+];
+
+fn words() -> Vec<&'static str> {
+    let names = SETTINGS.iter().map(|setting| setting.name);
+    SYNTAX.into_iter().chain(VALUES).chain(names).collect()
+}
+
+#[test]
+fn definitions() {
+    let good: Vec<&str> = BUILTIN.iter().map(|(_, text)| *text).collect();
+    let words = words();
+    drive(
+        "definitions",
+        |mutator| mutator.damaged_text(&good, &words),
+        |text| {
+            let Ok(experiment) = Experiment::from_toml(text, "mine.toml") else {
+                return;
+            };
+            let _ = cells(&experiment);
+            // What was understood can be written down and understood again.
+            let written = experiment.to_toml().expect("written");
+            let again = Experiment::from_toml(&written, "again").expect("read again");
+            assert_eq!(again, experiment);
+        },
+    );
+}
+
+#[test]
+fn suites() {
+    let good: Vec<&str> = BUILTIN_SUITES.iter().map(|(_, text)| *text).collect();
+    let folder = folder();
+    let words = [&words()[..], &["[[experiments]]\n", "use = ", "budget"]].concat();
+    drive(
+        "suites",
+        |mutator| mutator.damaged_text(&good, &words),
+        |text| drop(Suite::from_toml(text, "mine.toml", folder.path())),
+    );
+}
+
+#[test]
+fn changes_from_the_command_line() {
+    let good = [
+        "bs=4k,64k,1M",
+        "pattern=rand",
+        "command=\"cat {file}\",'dd if={file} bs={bs}'",
+        "budget=60s",
+        "precision=0.05",
+        "precondition=seq:1+rand:2",
+        "settle=10s",
+        "refine=2",
+        "rate=100,1000",
+    ];
+    let words = words();
+    let experiments: Vec<Experiment> = BUILTIN
+        .iter()
+        .map(|(name, _)| Experiment::find(name).expect("built in"))
+        .collect();
+    drive(
+        "changes",
+        |mutator| {
+            let number = mutator.below(experiments.len());
+            let texts = [0; 3].map(|_| mutator.damaged_text(&good, &words));
+            (number, texts)
+        },
+        |(number, texts)| {
+            let mut experiment = experiments[*number].clone();
+            for text in texts {
+                let before = experiment.clone();
+                if experiment.apply_set(text).is_err() {
+                    assert_eq!(experiment, before, "a change that fails changes nothing");
+                }
+            }
+            experiment.check().expect("what is accepted is sound");
+            let _ = cells(&experiment);
+        },
+    );
+}
+
+#[test]
+fn sizes_times_and_settings() {
+    let good = [
+        "4k",
+        "1.5GiB",
+        "64 KiB",
+        "10ms",
+        "1h 30m",
+        "0.5s",
+        "zipf:1.2",
+        "seq:1+rand:2",
+        "50%",
+    ];
+    let words = [
+        "KiB", "kB", "EiB", "ms", "h", "d", " ", ".", "e", "+", "-", "µ", "\0",
+    ];
+    drive(
+        "sizes",
+        |mutator| mutator.damaged_text(&good, &words),
+        |text| {
+            if let Ok(bytes) = parse_size(text) {
+                assert_eq!(parse_size(&format_size(bytes)).ok(), Some(bytes));
+            }
+            let _ = parse_duration(text);
+            for setting in SETTINGS {
+                canonical_is_stable(setting, text);
+            }
+        },
+    );
+}
+
+fn canonical_is_stable(setting: &Setting, text: &str) {
+    if let Ok(value) = setting.canonical(text) {
+        assert_eq!(
+            setting.canonical(&value).ok(),
+            Some(value),
+            "{}",
+            setting.name
+        );
+    }
+}
+
+#[test]
+fn commands() {
+    let good = [
+        "cat {file}",
+        "dd if={file} of=/dev/null bs={bs} count={size}",
+        "'my program' \"a \\\" b\" c\\ d {{x}}",
+    ];
+    let words = [
+        "'", "\"", "\\", "{", "}", "{{", "{file}", "{size}", "|", ";", " ", "\n", "\0",
+    ];
+    drive(
+        "commands",
+        |mutator| mutator.damaged_text(&good, &words),
+        |text| {
+            let Ok(template) = text.parse::<Template>() else {
+                return;
+            };
+            let filled = template.arguments(Path::new("a file"), 1 << 40, 4096);
+            let again: Template = template.to_string().parse().expect("read again");
+            assert_eq!(again.arguments(Path::new("a file"), 1 << 40, 4096), filled);
+        },
+    );
+}
+
+#[test]
+fn bare_numbers() {
+    let folder = folder();
+    let path = folder.path().join("numbers");
+    let good: [&[u8]; 2] = [b"1\n2.5\n-3e-2 # slow\n\n4\n", b"# all\r\n1e300\r\n"];
+    let words = [
+        "\n",
+        "#",
+        "\0",
+        "e",
+        "inf",
+        "SQLite format 3\0",
+        "1 2",
+        "\u{2028}",
+    ];
+    drive(
+        "numbers",
+        |mutator| mutator.damaged(&good, &words),
+        |bytes| {
+            std::fs::write(&path, bytes).expect("written");
+            let _ = numbers::is_database(&path);
+            if let Ok(values) = numbers::read(&path) {
+                assert!(values.iter().all(|value| value.is_finite()));
+            }
+        },
+    );
+}
