@@ -64,7 +64,7 @@ impl NewFile<'_> {
     }
 
     /// The first name under which `make` does not find a file.
-    fn first_free(&self, make: impl Fn(&Path) -> io::Result<File>) -> io::Result<(PathBuf, File)> {
+    fn first_free<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
         let last = match self {
             Self::At(_) => 1,
             Self::In { .. } => NAMES_MAX,
@@ -76,7 +76,7 @@ impl NewFile<'_> {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < last => {
                     number += 1;
                 }
-                made => return made.map(|file| (path, file)),
+                made => return made.map(|made| (path, made)),
             }
         }
     }
@@ -87,15 +87,20 @@ impl NewFile<'_> {
 /// # Errors
 /// Of kind refused when the name is taken; when it cannot be written. Nothing is left behind.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
-    let linked = unnamed(place.folder(), content)
-        .and_then(|file| place.first_free(|path| link(&file, path)));
-    match linked {
+    match linked(place, content) {
         Ok(made) => Ok(made),
         // Not every file system has nameless files, and what else went wrong is told better by the plain way.
         Err(_) => place
             .first_free(|path| named(path, content))
             .map_err(|error| file_fault(&place.name(1), "create", &error)),
     }
+}
+
+fn linked(place: NewFile<'_>, content: &[u8]) -> io::Result<(PathBuf, File)> {
+    let file = unnamed(place.folder(), content)?;
+    let (path, ()) = place.first_free(|path| link(&file, path))?;
+    // Nothing may fail from here on: the name is taken.
+    Ok((path, file))
 }
 
 /// A file with this content and without a name, which vanishes unless it gets one.
@@ -112,10 +117,9 @@ fn unnamed(folder: &Path, content: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-fn link(file: &File, path: &Path) -> io::Result<File> {
+fn link(file: &File, path: &Path) -> io::Result<()> {
     let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
-    linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
-    file.try_clone()
+    Ok(linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 fn named(path: &Path, content: &[u8]) -> io::Result<File> {

@@ -27,7 +27,7 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
         }
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
             Error::usage(format!("cannot open {place}: {detail}"))
-                .hint("check the permissions of the file and its folder, or work on a copy")
+                .hint("check the permissions of the file and its folder, or work on a copy; when few files may be open, raise `ulimit -n`")
         }
         ErrorCode::SystemIoFailure => Error::failed(format!("I/O on {place} failed: {detail}"))
             .hint("check the file system that the run file lies on (dmesg)"),
