@@ -28,8 +28,8 @@ const LONG: [&str; 20] = [
     "trials_max=2000",
     "--set",
     "precision=0.0001",
-    "--size",
-    "1MiB",
+    "--set",
+    "region=1MiB",
     "--time",
     "5ms",
     "--budget",
@@ -79,12 +79,13 @@ fn ended_properly(folder: &Path, done: &Done, what: &str) {
 }
 
 /// Tries a short run below each of these limits; how many came to their end.
-fn below_each(option: &str, values: &[u64]) -> usize {
+fn below_each(option: &str, values: &[u64], more: &[&str]) -> usize {
     let mut whole = 0;
     for value in values {
         let folder = folder();
         fs::create_dir(folder.path().join("data")).expect("made");
-        let done = limited(folder.path(), option, *value, &short());
+        let arguments = [&short()[..], more].concat();
+        let done = limited(folder.path(), option, *value, &arguments);
         let what = format!("ulimit {option} {value}");
         ended_properly(folder.path(), &done, &what);
         eprintln!(
@@ -99,14 +100,26 @@ fn below_each(option: &str, values: &[u64]) -> usize {
 
 #[test]
 fn few_open_files() {
-    let whole = below_each("-n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 32]);
+    let whole = below_each("-n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 32], &[]);
     assert!(whole >= 1, "32 are enough");
 }
 
 #[test]
 fn little_room_for_files() {
     // In blocks of 512 bytes: less than the scratch file, then less than the run file.
-    assert_eq!(below_each("-f", &[1, 100, 2000]), 0);
+    assert_eq!(below_each("-f", &[1, 100, 2000], &[]), 0);
+}
+
+#[test]
+fn little_memory() {
+    // In KiB. Below about 20 MiB not even the C library is loaded.
+    let whole = below_each("-v", &[25_000, 32_000, 50_000, 70_000, 1_000_000], &[]);
+    assert!(whole >= 1, "1 GB is enough");
+    let many = ["--threads", "64", "--set", "region=8MiB"];
+    let whole = below_each("-v", &[60_000, 150_000, 300_000, 4_000_000], &many);
+    assert!(whole >= 1, "4 GB are enough");
+    let large = ["--set", "bs=256MiB", "--set", "region=256MiB"];
+    assert_eq!(below_each("-v", &[200_000], &large), 0);
 }
 
 /// A run whose limit on a resource falls once something was measured.

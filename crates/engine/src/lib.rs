@@ -6,6 +6,7 @@ pub mod clock;
 pub mod counters;
 pub mod error;
 mod gate;
+mod headroom;
 pub mod histogram;
 mod looks;
 pub mod outcome;

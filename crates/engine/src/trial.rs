@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::counters::{Counters, Hardware, NoHardware};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
+use crate::headroom;
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::outcome::{Ended, FailedRequest, Failure, Outcome, Tally, Waits};
 use crate::perf::Group;
@@ -184,6 +185,7 @@ fn carry_out(
     clock: &Clock,
     stop: &AtomicBool,
 ) -> Result<Outcome> {
+    headroom::check(spec.threads)?;
     let gate = Gate::new();
     let mut witness = Witness::new(target, spec.offset, spec.region);
     thread::scope(|scope| {

@@ -16,6 +16,7 @@ use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::headroom;
 
 use super::errno;
 use super::lookup::same_inode;
@@ -48,6 +49,7 @@ impl Scratch {
     /// When the directory is not writable or the file cannot have that size.
     pub(super) fn create(dir: OwnedFd, dir_path: &Path, region: u64) -> Result<(Self, File)> {
         check_process_limit(region + FOOTER_LEN)?;
+        headroom::check(0)?;
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
             let handle = rustix::io::fcntl_dupfd_cloexec(&dir, 0)
