@@ -3,7 +3,9 @@
 
 mod device;
 mod extents;
+mod fiemap;
 mod hardware;
+mod layout;
 mod memory;
 mod pieces;
 mod pressure;
@@ -12,6 +14,7 @@ mod process;
 pub use device::{Bottom, DeviceStat};
 pub use extents::Extents;
 pub use hardware::{Hardware, HardwareEvents, NoHardware};
+pub use layout::Layout;
 pub use memory::Residency;
 pub use pressure::Pressure;
 pub use process::{ProcessIo, ResourceUse};

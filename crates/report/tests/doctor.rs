@@ -83,6 +83,7 @@ fn laptop() -> Facts {
                 bytes: 4 * MIB,
                 process_bytes: Some(4 * MIB),
                 device_bytes: Some(4 * MIB),
+                disk_bytes: Some(4 * MIB),
                 cached_before_bytes: Some(0),
                 cached_bytes: Some(0),
             }),

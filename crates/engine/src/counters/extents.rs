@@ -2,18 +2,16 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{SeekFrom, seek};
-use rustix::ioctl::opcode;
 
+use super::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
 use super::pieces::{pieces, scaled};
 
-/// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it.
+/// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies
+/// behind the extents that one call tells of is not looked at.
 const PIECES: u64 = 16;
-/// Extents that one call can tell of; what lies behind them in a piece is not looked at.
-const EXTENTS: usize = 64;
 /// Time that one look may take; what it has not come to by then is estimated from what it has.
 const TIME_MAX: Duration = Duration::from_micros(150);
 
@@ -76,56 +74,8 @@ fn look(offset: u64, length: u64, mut ask: impl FnMut(Range<u64>) -> Option<Seen
     Some(sum)
 }
 
-/// `struct fiemap_extent` of linux/fiemap.h.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct FiemapExtent {
-    fe_logical: u64,
-    fe_physical: u64,
-    fe_length: u64,
-    fe_reserved64: [u64; 2],
-    fe_flags: u32,
-    fe_reserved: [u32; 3],
-}
-
-/// The head of `struct fiemap` of linux/fiemap.h, which the extents follow.
-#[repr(C)]
-#[derive(Debug, Default)]
-struct FiemapHead {
-    fm_start: u64,
-    fm_length: u64,
-    fm_flags: u32,
-    fm_mapped_extents: u32,
-    fm_extent_count: u32,
-    fm_reserved: u32,
-}
-
-#[repr(C)]
-struct Fiemap {
-    head: FiemapHead,
-    extents: [FiemapExtent; EXTENTS],
-}
-
-/// FIEMAP_EXTENT_UNWRITTEN: space allocated, but no data.
-const UNWRITTEN: u32 = 0x800;
-
 fn by_fiemap(file: &File, piece: Range<u64>) -> Option<Seen> {
-    let mut map = Fiemap {
-        head: FiemapHead {
-            fm_start: piece.start,
-            fm_length: piece.end - piece.start,
-            fm_extent_count: EXTENTS as u32,
-            ..FiemapHead::default()
-        },
-        extents: [FiemapExtent::default(); EXTENTS],
-    };
-    // FS_IOC_FIEMAP is _IOWR('f', 11, struct fiemap), whose size does not count the extents.
-    const REQUEST: rustix::ioctl::Opcode = opcode::read_write::<FiemapHead>(b'f', 11);
-    // SAFETY: the argument is a fiemap with room for as many extents as it says, laid out as in linux/fiemap.h, and
-    // outlives the call, which writes nothing beyond it.
-    let result = unsafe { libc::ioctl(file.as_raw_fd(), REQUEST as _, &raw mut map) };
-    let count = (map.head.fm_mapped_extents as usize).min(EXTENTS);
-    (result == 0).then(|| tally(&piece, &map.extents[..count]))
+    with_extents(file, &piece, |extents| tally(&piece, extents))
 }
 
 /// What the extents of a piece, in ascending order, say of it. A full list ends the look at the end of its last one.
@@ -198,13 +148,6 @@ mod tests {
             fe_flags: flags,
             ..FiemapExtent::default()
         }
-    }
-
-    #[test]
-    fn the_structures_are_as_large_as_the_kernels() {
-        assert_eq!(size_of::<FiemapExtent>(), 56);
-        assert_eq!(size_of::<FiemapHead>(), 32);
-        assert_eq!(std::mem::offset_of!(Fiemap, extents), 32);
     }
 
     #[test]

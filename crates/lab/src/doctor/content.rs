@@ -3,6 +3,7 @@
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
+use iolab_engine::counters::Layout;
 use iolab_engine::target::{Target, TargetKind};
 use rustix::fs::{AtFlags, SeekFrom, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -26,14 +27,8 @@ pub struct Content {
     pub first_written: Option<u64>,
     /// Blocks of a device that were read, and how many of them held nothing but zeros.
     pub zero_blocks: Option<(u64, u64)>,
-    /// Bytes in compressed extents.
-    pub compressed_bytes: Option<u64>,
-    /// Bytes in extents that other files share.
-    pub shared_bytes: Option<u64>,
-    /// Bytes in encrypted extents.
-    pub encrypted_bytes: Option<u64>,
-    /// Pieces that the file lies in on the device.
-    pub extents: Option<u64>,
+    /// How the file system keeps it.
+    pub layout: Option<Layout>,
     /// Whether the file or directory is set to be compressed.
     pub set_compressed: bool,
     /// Whether it is encrypted by its file system.
@@ -96,6 +91,7 @@ fn of_file(target: &Target) -> Content {
         empty_bytes: written.empty,
         first_written: written.first,
         allocated_bytes: file.metadata().ok().map(|data| data.blocks() * 512),
+        layout: Layout::of(file, target.size(), TIME_MAX),
         set_compressed: attributes.contains(StatxAttributes::COMPRESSED),
         set_encrypted: attributes.contains(StatxAttributes::ENCRYPTED),
         ..Content::default()

@@ -118,8 +118,10 @@ pub struct Transfer {
     pub bytes: u64,
     /// Bytes that the process's own account says reached storage.
     pub process_bytes: Option<u64>,
-    /// Bytes that the block device counted meanwhile, for everybody; fewer where fewer arrived at the disks below it.
+    /// Bytes that the block device counted meanwhile, for everybody.
     pub device_bytes: Option<u64>,
+    /// Bytes that the disks below a stacked device counted.
+    pub disk_bytes: Option<u64>,
     /// Bytes of the range that the page cache held before, when it had been told to drop them.
     pub cached_before_bytes: Option<u64>,
     /// Bytes of the range that it held afterwards.

@@ -35,7 +35,7 @@ impl Tries<'_> {
     pub(super) fn direct(&self) -> Direct {
         let alignment = match self.target.direct_alignment() {
             Ok(alignment) => alignment.offset.max(1),
-            Err(error) => return Direct::Refused(error.message().to_owned()),
+            Err(error) => return Direct::Refused(self.without_our_name(error.message())),
         };
         let read = match self.spec(alignment) {
             Err(why) => Err(why),
@@ -54,6 +54,17 @@ impl Tries<'_> {
             alignment,
             read,
             write,
+        }
+    }
+
+    /// A message about the scratch file as one about the directory that the user named.
+    fn without_our_name(&self, message: &str) -> String {
+        match (self.target.kind(), self.target.path().parent()) {
+            (TargetKind::Scratch, Some(folder)) => message.replace(
+                &self.target.path().display().to_string(),
+                &format!("a file in {}", folder.display()),
+            ),
+            _ => message.to_owned(),
         }
     }
 
@@ -88,8 +99,6 @@ impl Tries<'_> {
             true => stat.read_bytes,
             false => stat.write_bytes,
         };
-        // A cache may lie between the device and the disks below it.
-        let devices = [counters.device, counters.bottom.map(|bottom| bottom.stat)];
         let Region { before, after, .. } = outcome.region;
         Ok(Transfer {
             bytes: outcome.bytes(),
@@ -97,7 +106,8 @@ impl Tries<'_> {
                 true => io.read_bytes,
                 false => io.write_bytes,
             }),
-            device_bytes: devices.into_iter().flatten().map(of).min(),
+            device_bytes: counters.device.map(of),
+            disk_bytes: counters.bottom.map(|bottom| of(bottom.stat)),
             cached_before_bytes: before.map(|before| before.resident_bytes),
             cached_bytes: after.map(|after| after.resident_bytes),
         })

@@ -89,7 +89,8 @@ pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
         return Vec::new();
     };
     if let Some(bytes) = existing(facts)
-        .and_then(|c| c.compressed_bytes)
+        .and_then(|content| content.layout)
+        .map(|layout| layout.compressed_bytes)
         .filter(|bytes| *bytes > 0)
     {
         return one(Finding::must_fix(
@@ -122,7 +123,7 @@ pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
 /// Encryption by the file system.
 pub(super) fn encrypted(facts: &Facts) -> Vec<Finding> {
     let is_encrypted = |content: &&Content| {
-        content.set_encrypted || content.encrypted_bytes.is_some_and(|bytes| bytes > 0)
+        content.set_encrypted || content.layout.is_some_and(|l| l.encrypted_bytes > 0)
     };
     let Some(_) = facts.content.as_ref().filter(is_encrypted) else {
         return Vec::new();
@@ -137,7 +138,8 @@ pub(super) fn encrypted(facts: &Facts) -> Vec<Finding> {
 /// Extents that belong to several files.
 pub(super) fn shared(facts: &Facts) -> Vec<Finding> {
     let Some(bytes) = existing(facts)
-        .and_then(|c| c.shared_bytes)
+        .and_then(|content| content.layout)
+        .map(|layout| layout.shared_bytes)
         .filter(|bytes| *bytes > 0)
     else {
         return Vec::new();
@@ -152,29 +154,34 @@ pub(super) fn shared(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// A file in many small pieces.
+/// A file in many small pieces; a scratch file too, as its directory would keep any.
 pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
-    let pieces = existing(facts).and_then(|c| Some((c.extents?, c.looked_bytes - c.empty_bytes)));
-    let Some((pieces, bytes)) = pieces.filter(|(pieces, bytes)| *pieces > 1 && *bytes > 0) else {
+    let layout = facts.content.as_ref().and_then(|content| content.layout);
+    let Some(layout) = layout.filter(|layout| layout.pieces > 1) else {
         return Vec::new();
     };
-    let average = bytes / pieces;
+    let average = layout.written_bytes / layout.pieces;
     if average >= PIECE_MIN {
         return Vec::new();
     }
+    let whose = match facts.place.kind {
+        TargetKind::Scratch => "files made here lie",
+        _ => "the file lies",
+    };
     one(Finding::worth_knowing(
         Topic::Data,
         "fragmented",
         format!(
-            "the file lies in {pieces} pieces of {} on average: larger requests are broken up",
-            format_bytes(average as f64)
+            "{whose} in pieces of {} on average ({} of them): larger requests are broken up",
+            format_bytes(average as f64),
+            layout.pieces
         ),
-    )
-    .remedy(format!("filefrag -v {}", quoted(&facts.place.named))))
+    ))
 }
 
 #[cfg(test)]
 mod tests {
+    use iolab_engine::counters::Layout;
     use iolab_engine::target::FileSystem;
 
     use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
@@ -195,6 +202,13 @@ mod tests {
         facts.place.kind = TargetKind::File;
         facts.place.named = "data".to_owned();
         facts
+    }
+
+    fn kept(layout: Layout) -> Facts {
+        file(Content {
+            layout: Some(layout),
+            ..Content::default()
+        })
     }
 
     #[test]
@@ -254,9 +268,9 @@ mod tests {
     #[test]
     fn compression_is_seen_in_three_places() {
         assert!(compressed(&file(Content::default())).is_empty());
-        let extents = file(Content {
-            compressed_bytes: Some(MIB),
-            ..Content::default()
+        let extents = kept(Layout {
+            compressed_bytes: MIB,
+            ..Layout::default()
         });
         assert_eq!(only(compressed, &extents).0, MustFix);
         let attribute = file(Content {
@@ -279,24 +293,27 @@ mod tests {
     }
 
     #[test]
-    fn extents_tell_the_rest() {
-        let plain = file(Content {
-            extents: Some(2),
-            ..Content::default()
+    fn the_layout_tells_the_rest() {
+        let plain = kept(Layout {
+            pieces: 2,
+            written_bytes: 100 * MIB,
+            ..Layout::default()
         });
-        assert!(
-            is_silent(shared, &plain)
-                && is_silent(encrypted, &plain)
-                && is_silent(fragmented, &plain)
-        );
-        let odd = file(Content {
-            shared_bytes: Some(MIB),
-            encrypted_bytes: Some(MIB),
-            extents: Some(1000),
-            ..Content::default()
+        assert!(is_silent(shared, &plain) && is_silent(encrypted, &plain));
+        assert!(is_silent(fragmented, &plain));
+        let odd = kept(Layout {
+            pieces: 1000,
+            written_bytes: 100 * MIB,
+            shared_bytes: MIB,
+            encrypted_bytes: MIB,
+            ..Layout::default()
         });
         assert_eq!(only(shared, &odd).0, WorthKnowing);
         assert_eq!(only(encrypted, &odd).0, WorthKnowing);
-        assert!(only(fragmented, &odd).1.contains("1000 pieces of 102 KiB"));
+        let (_, what, _) = only(fragmented, &odd);
+        assert!(
+            what.starts_with("the file lies in pieces of 102 KiB on average (1000"),
+            "{what}"
+        );
     }
 }

@@ -87,7 +87,7 @@ fn judged(
         Verdict::Unclear(what) => Finding::worth_knowing(
             Topic::DirectIo,
             rule,
-            format!("whether direct {word} reach a device cannot be told: {what}"),
+            format!("whether direct {word} reach a disk cannot be told: {what}"),
         ),
     })
 }
@@ -120,31 +120,35 @@ fn verdict(transfer: &Transfer) -> Verdict {
     if share(new) >= CACHED_FROM {
         return Verdict::Buffered(holds(cached));
     }
-    let counts = [transfer.process_bytes, transfer.device_bytes];
-    let counts: Vec<u64> = counts.into_iter().flatten().collect();
-    let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) else {
-        return Verdict::Unclear(
-            "neither the process's account nor a device's counters can be read".to_owned(),
-        );
-    };
-    if share(*least) >= MOST {
-        Verdict::Honoured
-    } else if share(*most) >= MOST {
-        Verdict::Unclear(format!(
-            "of {tried}, the process's account and the device's counters say {} and {}",
-            size(*least),
-            size(*most)
-        ))
-    } else if share(cached) >= CACHED_FROM {
-        Verdict::Buffered(holds(cached))
-    } else if transfer.device_bytes.is_some() {
-        Verdict::Buffered(format!("of {tried}, {} reached the device", size(*most)))
-    } else {
+    let counts = [
+        ("the process's account", transfer.process_bytes),
+        ("the device's counters", transfer.device_bytes),
+        ("the disks below it", transfer.disk_bytes),
+    ];
+    let known = counts
+        .iter()
+        .filter_map(|(who, bytes)| Some((*who, (*bytes)?)));
+    let known: Vec<(&str, u64)> = known.collect();
+    let all = |reached: bool| known.iter().all(|(_, n)| (share(*n) >= MOST) == reached);
+    if known.is_empty() {
+        return Verdict::Unclear("nobody counts: neither the process nor a device".to_owned());
+    }
+    if all(true) {
+        return Verdict::Honoured;
+    }
+    let said: Vec<String> = known
+        .iter()
+        .map(|(who, n)| format!("{who} {}", size(*n)))
+        .collect();
+    let said = format!("of {tried}, {}", said.join(", "));
+    match all(false) {
+        true if share(cached) >= CACHED_FROM => Verdict::Buffered(holds(cached)),
+        true if transfer.device_bytes.is_some() => Verdict::Buffered(said),
         // Some file systems keep no account for the process, and some lie on no device that counts.
-        Verdict::Unclear(format!(
-            "of {tried}, the process's account knows {}, and no device counts",
-            size(*most)
-        ))
+        true => Verdict::Unclear(format!("{said}, and no device counts")),
+        false => Verdict::Unclear(format!(
+            "{said}; a cache, a hole or compression may lie between"
+        )),
     }
 }
 
@@ -161,6 +165,7 @@ mod tests {
             bytes: BYTES,
             process_bytes: process,
             device_bytes: device,
+            disk_bytes: None,
             cached_before_bytes: Some(0),
             cached_bytes: cached,
         }
@@ -233,6 +238,18 @@ mod tests {
         let (severity, what, _) = only(direct, &read(Err("it is too small".to_owned())));
         assert_eq!(severity, WorthKnowing);
         assert!(what.ends_with("it is too small"), "{what}");
+    }
+
+    #[test]
+    fn a_device_may_hold_back_from_the_disks_below() {
+        let all = Some(BYTES);
+        let looped = Transfer {
+            disk_bytes: Some(0),
+            ..transfer(all, all, Some(0))
+        };
+        let (severity, what, _) = only(direct, &read(Ok(looped)));
+        assert_eq!(severity, WorthKnowing);
+        assert!(what.contains("the disks below it 0 B"), "{what}");
     }
 
     #[test]
