@@ -74,7 +74,7 @@ fn laptop() -> Facts {
             looked_bytes: 2 * GIB,
             empty_bytes: GIB / 2,
             allocated_bytes: Some(3 * GIB / 2),
-            first_written: Some(0),
+            written: Some((0, GIB)),
             ..Content::default()
         }),
         direct: Some(Direct::Tried {

@@ -23,8 +23,8 @@ pub struct Content {
     pub empty_bytes: u64,
     /// Bytes of storage that the file takes.
     pub allocated_bytes: Option<u64>,
-    /// Where the first written byte lies; `None` when there is none.
-    pub first_written: Option<u64>,
+    /// First byte and end of the longest stretch that was written; `None` when nothing was.
+    pub written: Option<(u64, u64)>,
     /// Blocks of a device that were read, and how many of them held nothing but zeros.
     pub zero_blocks: Option<(u64, u64)>,
     /// How the file system keeps it.
@@ -48,7 +48,7 @@ impl Content {
 
 fn of_device(target: &Target) -> Content {
     Content {
-        first_written: Some(0),
+        written: Some((0, target.size())),
         zero_blocks: zero_blocks(target),
         ..Content::default()
     }
@@ -84,12 +84,12 @@ fn of_file(target: &Target) -> Content {
     let written = written(target).unwrap_or(Written {
         looked: 0,
         empty: 0,
-        first: Some(0),
+        longest: Some((0, target.size())),
     });
     Content {
         looked_bytes: written.looked,
         empty_bytes: written.empty,
-        first_written: written.first,
+        written: written.longest,
         allocated_bytes: file.metadata().ok().map(|data| data.blocks() * 512),
         layout: Layout::of(file, target.size(), TIME_MAX),
         set_compressed: attributes.contains(StatxAttributes::COMPRESSED),
@@ -101,7 +101,7 @@ fn of_file(target: &Target) -> Content {
 struct Written {
     looked: u64,
     empty: u64,
-    first: Option<u64>,
+    longest: Option<(u64, u64)>,
 }
 
 /// Follows data and holes by lseek(2), which counts space that is only reserved as a hole; `None` where the file
@@ -111,7 +111,7 @@ fn written(target: &Target) -> Option<Written> {
     let mut seen = Written {
         looked: 0,
         empty: 0,
-        first: None,
+        longest: None,
     };
     while seen.looked < end && began.elapsed() < TIME_MAX {
         let data = match rustix::fs::seek(file, SeekFrom::Data(seen.looked)) {
@@ -123,9 +123,16 @@ fn written(target: &Target) -> Option<Written> {
         seen.empty += data - seen.looked;
         seen.looked = data;
         if data < end {
-            seen.first = seen.first.or(Some(data));
             let hole = rustix::fs::seek(file, SeekFrom::Hole(data)).ok()?;
             seen.looked = hole.clamp(data + 1, end);
+            let length = |(from, to): (u64, u64)| to - from;
+            let stretch = (data, seen.looked);
+            if seen
+                .longest
+                .is_none_or(|longest| length(stretch) > length(longest))
+            {
+                seen.longest = Some(stretch);
+            }
         }
     }
     Some(seen)
@@ -162,7 +169,7 @@ mod tests {
     fn a_full_file_has_no_holes() {
         let content = content(|file| file.write_all_at(&[7; 100_000], 0).expect("written"));
         assert_eq!((content.looked_bytes, content.empty_bytes), (100_000, 0));
-        assert_eq!(content.first_written, Some(0));
+        assert_eq!(content.written, Some((0, 100_000)));
     }
 
     #[test]
@@ -170,6 +177,7 @@ mod tests {
         let content = content(|file| {
             file.set_len(3 << 20).expect("sized");
             file.write_all_at(&[7; 1 << 20], 1 << 20).expect("written");
+            file.write_all_at(&[7; 4096], 0).expect("written");
         });
         if content.empty_bytes == 0 {
             eprintln!("skipped: this file system does not tell of holes");
@@ -177,9 +185,9 @@ mod tests {
         }
         assert_eq!(
             (content.looked_bytes, content.empty_bytes),
-            (3 << 20, 2 << 20)
+            (3 << 20, (2 << 20) - 4096)
         );
-        assert_eq!(content.first_written, Some(1 << 20));
+        assert_eq!(content.written, Some((1 << 20, 2 << 20)));
     }
 
     #[test]
@@ -189,9 +197,6 @@ mod tests {
             eprintln!("skipped: this file system does not tell of holes");
             return;
         }
-        assert_eq!(
-            (content.empty_bytes, content.first_written),
-            (1 << 20, None)
-        );
+        assert_eq!((content.empty_bytes, content.written), (1 << 20, None));
     }
 }

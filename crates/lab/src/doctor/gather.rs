@@ -68,7 +68,7 @@ pub(super) fn everything(
         target,
         clock,
         stop,
-        first_written: first_written(&facts),
+        written: written(target, &facts),
     };
     if target.kind() != TargetKind::CharDevice {
         facts.direct = Some(tries.direct());
@@ -115,11 +115,11 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
     }
 }
 
-/// Where a try finds written bytes.
-pub(super) fn first_written(facts: &Facts) -> Option<u64> {
+/// Where a try finds written bytes, first and end.
+pub(super) fn written(target: &Target, facts: &Facts) -> Option<(u64, u64)> {
     match &facts.content {
-        Some(content) => content.first_written,
-        None => Some(0),
+        Some(content) => content.written,
+        None => Some((0, target.size())),
     }
 }
 

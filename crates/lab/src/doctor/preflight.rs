@@ -56,7 +56,7 @@ impl Preflight {
             target,
             clock,
             stop,
-            first_written: gather::first_written(&facts),
+            written: gather::written(target, &facts),
         };
         if direct && target.kind() != TargetKind::CharDevice {
             facts.direct = Some(tries.direct());

@@ -25,8 +25,8 @@ pub(super) struct Tries<'a> {
     pub(super) clock: &'a Clock,
     /// Raised to end early.
     pub(super) stop: &'a AtomicBool,
-    /// Where the first written byte of the target lies; `None` when nothing is written in it.
-    pub(super) first_written: Option<u64>,
+    /// First byte and end of a part of the target that was written; `None` when nothing was.
+    pub(super) written: Option<(u64, u64)>,
 }
 
 impl Tries<'_> {
@@ -68,19 +68,19 @@ impl Tries<'_> {
         }
     }
 
-    /// A pass over the first written bytes.
+    /// A pass over bytes that were written.
     fn spec(&self, alignment: u64) -> Result<TrialSpec, String> {
-        let first = self
-            .first_written
+        let (first, end) = self
+            .written
             .ok_or("nothing was ever written in it, so that no device would be asked")?;
         let offset = first.next_multiple_of(alignment);
-        let room = self.target.size().saturating_sub(offset);
+        let room = end.min(self.target.size()).saturating_sub(offset);
         let bs = DIRECT_REQUEST.next_multiple_of(alignment);
         let bs = if room >= bs { bs } else { alignment };
         let region = room.min(DIRECT_BYTES.max(bs)) / bs * bs;
         if region == 0 {
             return Err(format!(
-                "there are fewer bytes than its alignment, {alignment}"
+                "fewer bytes were written than its alignment, {alignment}"
             ));
         }
         Ok(TrialSpec {

@@ -6,6 +6,8 @@ use crate::quantity::format_bytes;
 
 /// From this share of the bytes on a transfer counts as having gone where it should.
 const MOST: f64 = 0.95;
+/// Up to this share it counts as not having gone there at all.
+const NEXT_TO_NOTHING: f64 = 0.05;
 /// Pages of another reader may lie in the cache; this share of the range is no accident any more.
 const CACHED_FROM: f64 = 0.5;
 
@@ -129,11 +131,11 @@ fn verdict(transfer: &Transfer) -> Verdict {
         .iter()
         .filter_map(|(who, bytes)| Some((*who, (*bytes)?)));
     let known: Vec<(&str, u64)> = known.collect();
-    let all = |reached: bool| known.iter().all(|(_, n)| (share(*n) >= MOST) == reached);
+    let all = |is_so: &dyn Fn(f64) -> bool| known.iter().all(|(_, n)| is_so(share(*n)));
     if known.is_empty() {
         return Verdict::Unclear("nobody counts: neither the process nor a device".to_owned());
     }
-    if all(true) {
+    if all(&|share| share >= MOST) {
         return Verdict::Honoured;
     }
     let said: Vec<String> = known
@@ -141,7 +143,7 @@ fn verdict(transfer: &Transfer) -> Verdict {
         .map(|(who, n)| format!("{who} {}", size(*n)))
         .collect();
     let said = format!("of {tried}, {}", said.join(", "));
-    match all(false) {
+    match all(&|share| share <= NEXT_TO_NOTHING) {
         true if share(cached) >= CACHED_FROM => Verdict::Buffered(holds(cached)),
         true if transfer.device_bytes.is_some() => Verdict::Buffered(said),
         // Some file systems keep no account for the process, and some lie on no device that counts.
@@ -247,6 +249,8 @@ mod tests {
             disk_bytes: Some(0),
             ..transfer(all, all, Some(0))
         };
+        let half = transfer(Some(BYTES / 2), Some(BYTES / 2), Some(0));
+        assert_eq!(only(direct, &read(Ok(half))).0, WorthKnowing);
         let (severity, what, _) = only(direct, &read(Ok(looped)));
         assert_eq!(severity, WorthKnowing);
         assert!(what.contains("the disks below it 0 B"), "{what}");
