@@ -1,0 +1,204 @@
+//! Loop devices, file systems on them, limits, and neighbours.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use rustix::fs::OFlags;
+
+use crate::scene::Scene;
+use crate::system::{Made, Missing, Undo, missing, needs_root, run};
+
+/// Puts a loop device over a file; `direct` says whether it goes past the page cache.
+///
+/// # Errors
+/// Without root or losetup, or when there is no free loop device.
+pub fn loop_over(scene: &mut Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
+    needs_root()?;
+    let mode = if direct { "--direct-io=on" } else { "--direct-io=off" };
+    let file = backing.display().to_string();
+    let device = run("losetup", &["--find", "--show", mode, &file])?;
+    scene.keep(Undo::with("losetup", &["--detach", &device]));
+    if direct && !is_direct(&device) {
+        return Err(Missing("this file system does not let loop devices go past the page cache".to_owned()));
+    }
+    Ok(device.into())
+}
+
+fn is_direct(device: &str) -> bool {
+    let name = device.rsplit('/').next().unwrap_or(device);
+    let dio = std::fs::read_to_string(format!("/sys/block/{name}/loop/dio"));
+    dio.is_ok_and(|text| text.trim() == "1")
+}
+
+/// Makes a file system on a device and mounts it in the scene's folder.
+///
+/// # Errors
+/// When the command that makes it is not installed, or the kernel does not know it.
+pub fn mounted(scene: &mut Scene, device: &Path, make: &[&str], options: &str) -> Made<PathBuf> {
+    let device = device.display().to_string();
+    let (program, rest) = make.split_first().ok_or_else(|| Missing("no command".to_owned()))?;
+    run(program, &[rest, &[device.as_str()]].concat())?;
+    let at = scene.subfolder("mount")?;
+    let place = at.display().to_string();
+    run("mount", &["-o", options, &device, &place])?;
+    scene.keep(Undo::with("umount", &[&place]));
+    Ok(at)
+}
+
+/// A cgroup that limits how fast its processes read from a device.
+#[derive(Debug)]
+pub struct Limit {
+    folder: PathBuf,
+}
+
+impl Limit {
+    /// Limits reads from and writes to a device, bytes per second.
+    ///
+    /// # Errors
+    /// Where the kernel or the rights do not allow it.
+    pub fn new(device: &Path, bytes_per_s: u64) -> Made<Self> {
+        needs_root()?;
+        let number = rustix::fs::stat(device).map_err(missing(device.display()))?.st_rdev;
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let line = |rest: String| format!("{major}:{minor} {rest}");
+        match Hierarchy::find()? {
+            Hierarchy::One(root) => {
+                let limit = Self::at(&root)?;
+                limit.set("blkio.throttle.read_bps_device", &line(bytes_per_s.to_string()))?;
+                limit.set("blkio.throttle.write_bps_device", &line(bytes_per_s.to_string()))?;
+                Ok(limit)
+            }
+            Hierarchy::Two(root) => {
+                let limit = Self::at(&root)?;
+                limit.set("io.max", &line(format!("rbps={bytes_per_s} wbps={bytes_per_s}")))?;
+                Ok(limit)
+            }
+        }
+    }
+
+    fn at(root: &Path) -> Made<Self> {
+        let folder = root.join(format!("iolab-truth-{}", std::process::id()));
+        std::fs::create_dir(&folder).map_err(missing(folder.display()))?;
+        Ok(Self { folder })
+    }
+
+    fn set(&self, name: &str, line: &str) -> Made<()> {
+        let path = self.folder.join(name);
+        std::fs::write(&path, line).map_err(missing(path.display()))
+    }
+
+    /// The file that a process writes its number into to come under the limit.
+    pub fn entrance(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        // Empty by now, unless a child was left behind, which the kernel then keeps limited.
+        let _ = std::fs::remove_dir(&self.folder);
+    }
+}
+
+/// Where limits on block I/O can be set.
+enum Hierarchy {
+    /// cgroup v1: the blkio controller's own tree.
+    One(PathBuf),
+    /// cgroup v2 with the io controller.
+    Two(PathBuf),
+}
+
+impl Hierarchy {
+    fn find() -> Made<Self> {
+        let unified = Path::new("/sys/fs/cgroup");
+        let has_io = |file: &str| {
+            let controllers = std::fs::read_to_string(unified.join(file));
+            controllers.is_ok_and(|text| text.split_whitespace().any(|name| name == "io"))
+        };
+        if has_io("cgroup.subtree_control") {
+            return Ok(Hierarchy::Two(unified.to_owned()));
+        }
+        let blkio = unified.join("blkio");
+        if blkio.join("blkio.throttle.read_bps_device").exists() {
+            return Ok(Hierarchy::One(blkio));
+        }
+        Err(Missing("no cgroup controller for block I/O".to_owned()))
+    }
+}
+
+/// Another user of a device, who begins to read it on a sign.
+#[derive(Debug)]
+pub struct Neighbour {
+    noisy: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
+    read: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Bytes that a neighbour reads at once.
+const SWALLOW: usize = 1 << 20;
+
+impl Neighbour {
+    /// A neighbour who is quiet for now.
+    ///
+    /// # Errors
+    /// When the device cannot be opened for direct reads.
+    pub fn new(device: &Path) -> Made<Self> {
+        let file = File::options()
+            .read(true)
+            .custom_flags(OFlags::DIRECT.bits() as i32)
+            .open(device)
+            .map_err(missing(device.display()))?;
+        let (noisy, over, read) = Default::default();
+        let (is_noisy, is_over, count): (Arc<AtomicBool>, Arc<AtomicBool>, Arc<AtomicU64>) =
+            (Arc::clone(&noisy), Arc::clone(&over), Arc::clone(&read));
+        let thread = std::thread::spawn(move || {
+            let mut memory = vec![0; SWALLOW + 4096];
+            let skip = memory.as_ptr().align_offset(4096);
+            let piece = &mut memory[skip..skip + SWALLOW];
+            let mut offset = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                if !is_noisy.load(Ordering::Relaxed) {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    continue;
+                }
+                match read_at(&file, piece, offset) {
+                    Ok(0) | Err(_) => offset = 0,
+                    Ok(n) => {
+                        offset += n as u64;
+                        count.fetch_add(n as u64, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+        Ok(Self { noisy, over, read, thread: Some(thread) })
+    }
+
+    /// Begins to be noisy.
+    pub fn begin(&self) {
+        self.noisy.store(true, Ordering::Relaxed);
+    }
+
+    /// Bytes that were read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+}
+
+fn read_at(file: &File, piece: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, piece, offset)
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

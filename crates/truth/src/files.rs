@@ -1,0 +1,80 @@
+//! Files in a known state.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+
+use crate::system::{Made, missing};
+
+/// One MiB.
+pub const MIB: u64 = 1 << 20;
+
+/// Makes a file with nothing written to it: all of it is a hole.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn hole(path: PathBuf, bytes: u64) -> Made<PathBuf> {
+    let file = File::create_new(&path).map_err(missing(path.display()))?;
+    file.set_len(bytes).map_err(missing(path.display()))?;
+    Ok(path)
+}
+
+/// Makes a file with space allocated, but nothing written.
+///
+/// # Errors
+/// When it cannot be made, or the file system does not know such files.
+pub fn unwritten(path: PathBuf, bytes: u64) -> Made<PathBuf> {
+    let file = File::create_new(&path).map_err(missing(path.display()))?;
+    fallocate(&file, FallocateFlags::empty(), 0, bytes).map_err(missing("fallocate"))?;
+    file.sync_all().map_err(missing("fsync"))?;
+    Ok(path)
+}
+
+/// Makes a file of incompressible data on storage and out of the page cache.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn noise(path: PathBuf, bytes: u64) -> Made<PathBuf> {
+    let mut file = File::create_new(&path).map_err(missing(path.display()))?;
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let mut piece = vec![0; MIB as usize];
+    let mut left = bytes;
+    while left > 0 {
+        fill_with_noise(&mut piece, &mut state);
+        let part = left.min(MIB) as usize;
+        file.write_all(&piece[..part]).map_err(missing(path.display()))?;
+        left -= part as u64;
+    }
+    file.sync_all().map_err(missing("fsync"))?;
+    forget(&file);
+    Ok(path)
+}
+
+/// Fills with xorshift64 (Marsaglia, J. Stat. Software 8 (2003) 14), which no compressor shortens.
+pub(crate) fn fill_with_noise(piece: &mut [u8], state: &mut u64) {
+    for word in piece.chunks_mut(8) {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
+    }
+}
+
+/// Drops a file's clean pages from the page cache.
+pub fn forget(file: impl AsFd) {
+    // Where the advice is not taken, the verdict of the scenario will tell.
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
+}
+
+/// Reads a file once, so that the page cache holds it.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn warm(path: &Path) -> Made<()> {
+    let mut file = File::open(path).map_err(missing(path.display()))?;
+    std::io::copy(&mut file, &mut std::io::sink()).map_err(missing(path.display()))?;
+    Ok(())
+}

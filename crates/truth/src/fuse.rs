@@ -1,0 +1,186 @@
+//! A file system with one file, `data`, that behaves exactly as it is told: the truth of every request is known.
+
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use fuser::{BackgroundSession, MountOption, Session};
+
+use crate::files::fill_with_noise;
+use crate::system::{Made, missing, run, warn};
+
+/// Where in the course of things a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// Number of the open file among those that were read or written, from 0. iolab opens one per worker and trial.
+    pub open: u64,
+    /// Number of the request within that open file, from 0.
+    pub request: u64,
+}
+
+/// How the file system treats its file.
+#[derive(Debug, Clone)]
+pub struct Behaviour {
+    /// Length of the file.
+    pub bytes: u64,
+    /// How long a request is held, from its arrival to the answer.
+    pub delay: fn(Moment) -> Duration,
+    /// Whether one request is held at a time, whatever the number that wait.
+    pub serial: bool,
+    /// Every so many reads one is answered by half of what it asks for.
+    pub cut_every: Option<u64>,
+    /// Most bytes that a read is answered by.
+    pub answer_most: Option<u32>,
+    /// Reads and writes that reach this byte fail (EIO).
+    pub fail_at: Option<u64>,
+    /// Writes fail (ENOSPC) after so many bytes in all.
+    pub full_after: Option<u64>,
+    /// Whether what is written is lost in a crash until it is synced.
+    pub volatile: bool,
+    /// Requests go to this file instead, which the kernel reads through the page cache whatever was asked for.
+    pub passthrough: Option<PathBuf>,
+}
+
+impl Default for Behaviour {
+    /// 32 MiB that are read and written without delay or fault.
+    fn default() -> Self {
+        Self {
+            bytes: 32 << 20,
+            delay: |_| Duration::ZERO,
+            serial: false,
+            cut_every: None,
+            answer_most: None,
+            fail_at: None,
+            full_after: None,
+            volatile: false,
+            passthrough: None,
+        }
+    }
+}
+
+/// What the file system itself saw: the truth that iolab is held against.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    /// Time from the arrival of each read or write to its answer.
+    pub held: Vec<Duration>,
+    /// Bytes of the answers.
+    pub bytes: u64,
+    /// Most requests that were held at once.
+    pub most_at_once: u32,
+    /// Requests of `fsync`.
+    pub syncs: u64,
+    at_once: u32,
+    opens: u64,
+}
+
+impl Ledger {
+    /// Median time that a request was held, ns.
+    pub fn median_held_ns(&self) -> f64 {
+        let mut held = self.held.clone();
+        held.sort_unstable();
+        held.get(held.len() / 2).map_or(0.0, |time| time.as_nanos() as f64)
+    }
+}
+
+/// The file's bytes.
+#[derive(Debug)]
+struct Store {
+    /// What reads give.
+    visible: Vec<u8>,
+    /// What a crash leaves.
+    durable: Option<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    behaviour: Behaviour,
+    store: RwLock<Store>,
+    ledger: Mutex<Ledger>,
+}
+
+impl Shared {
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The file system while it is mounted; dropping it unmounts.
+#[derive(Debug)]
+pub struct Mounted {
+    at: PathBuf,
+    shared: Arc<Shared>,
+    session: Option<BackgroundSession>,
+}
+
+/// Requests that can be held at once when they are not serialised.
+const HANDS: usize = 16;
+
+impl Mounted {
+    /// Mounts it on an empty folder.
+    ///
+    /// # Errors
+    /// Without `/dev/fuse` or the right to mount.
+    pub fn new(at: &Path, behaviour: Behaviour) -> Made<Self> {
+        let mut visible = vec![0; behaviour.bytes as usize];
+        fill_with_noise(&mut visible, &mut 0x2545_f491_4f6c_dd1d);
+        let durable = behaviour.volatile.then(|| visible.clone());
+        let shared = Arc::new(Shared {
+            behaviour,
+            store: RwLock::new(Store { visible, durable }),
+            ledger: Mutex::default(),
+        });
+        let mut mounted = Self { at: at.to_owned(), shared, session: None };
+        mounted.mount()?;
+        Ok(mounted)
+    }
+
+    fn mount(&mut self) -> Made<()> {
+        if !Path::new("/dev/fuse").exists() {
+            return Err(crate::Missing("no /dev/fuse".to_owned()));
+        }
+        let mut config = fuser::Config::default();
+        config.mount_options = vec![MountOption::FSName("iolab-truth".to_owned())];
+        config.n_threads = Some(if self.shared.behaviour.serial { 1 } else { HANDS });
+        let server = server::Server::new(Arc::clone(&self.shared));
+        let session = Session::new(server, &self.at, &config)
+            .and_then(Session::spawn)
+            .map_err(missing("cannot mount FUSE"))?;
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Its file.
+    pub fn file(&self) -> PathBuf {
+        self.at.join("data")
+    }
+
+    /// What it saw so far.
+    pub fn ledger(&self) -> Ledger {
+        self.shared.ledger().clone()
+    }
+
+    /// Whether any byte that was written is not durable.
+    pub fn owes(&self) -> bool {
+        let store = self.shared.store.read().unwrap_or_else(PoisonError::into_inner);
+        store.durable.as_ref().is_some_and(|durable| *durable != store.visible)
+    }
+
+    fn unmount(&mut self) {
+        let Some(session) = self.session.take() else { return };
+        if let Err(error) = session.umount_and_join() {
+            warn(&format!("unmounting {}: {error}", self.at.display()));
+            let place = self.at.display().to_string();
+            if let Err(why) = run("umount", &["--lazy", &place]) {
+                warn(&format!("left behind: {why}"));
+            }
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        self.unmount();
+    }
+}

@@ -1,0 +1,274 @@
+//! The requests of the kernel, answered as the behaviour says.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use fuser::{
+    BackingId, BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+use super::{Moment, Shared};
+
+/// Attributes hold as long as any test lasts, so that asking for them takes no part in what is timed.
+const FOREVER: Duration = Duration::from_secs(3600);
+const DATA: INodeNo = INodeNo(2);
+/// Sleeping is not precise to less than this; the rest of a delay is waited for awake.
+const AWAKE: Duration = Duration::from_micros(200);
+
+/// What is known of an open file.
+#[derive(Debug, Default)]
+struct Open {
+    /// Its number among those that were read or written.
+    number: Option<u64>,
+    requests: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Server {
+    shared: Arc<Shared>,
+    opens: Mutex<HashMap<u64, Open>>,
+    handles: AtomicU64,
+    reads: AtomicU64,
+    written: AtomicU64,
+    /// The file behind, as the kernel knows it; kept as long as the file system is there.
+    backing: Mutex<Option<BackingId>>,
+}
+
+/// A request that is held; dropping it takes it from those held.
+struct Held<'a> {
+    shared: &'a Shared,
+    arrived: Instant,
+}
+
+impl<'a> Held<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        let mut ledger = shared.ledger();
+        ledger.at_once += 1;
+        ledger.most_at_once = ledger.most_at_once.max(ledger.at_once);
+        Self { shared, arrived: Instant::now() }
+    }
+
+    /// Waits for the time of the answer, and books it.
+    fn until(self, delay: Duration, bytes: usize) {
+        let answer_at = self.arrived + delay;
+        std::thread::sleep(answer_at.saturating_duration_since(Instant::now()).saturating_sub(AWAKE));
+        while Instant::now() < answer_at {
+            std::hint::spin_loop();
+        }
+        let mut ledger = self.shared.ledger();
+        ledger.at_once -= 1;
+        ledger.held.push(self.arrived.elapsed());
+        ledger.bytes += bytes as u64;
+    }
+}
+
+impl Server {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            opens: Mutex::default(),
+            handles: AtomicU64::new(1),
+            reads: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            backing: Mutex::default(),
+        }
+    }
+
+    fn attributes(&self, ino: INodeNo) -> Option<FileAttr> {
+        let (kind, perm, size) = match ino {
+            INodeNo::ROOT => (FileType::Directory, 0o755, 0),
+            DATA => (FileType::RegularFile, 0o644, self.shared.behaviour.bytes),
+            _ => return None,
+        };
+        Some(FileAttr {
+            ino,
+            size,
+            blocks: size / 512,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind,
+            perm,
+            nlink: 1,
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        })
+    }
+
+    fn moment(&self, handle: FileHandle) -> Moment {
+        let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = opens.entry(handle.0).or_default();
+        let number = *open.number.get_or_insert_with(|| {
+            let mut ledger = self.shared.ledger();
+            ledger.opens += 1;
+            ledger.opens - 1
+        });
+        open.requests += 1;
+        Moment { open: number, request: open.requests - 1 }
+    }
+
+    fn fails(&self, offset: u64, size: usize) -> bool {
+        let end = offset + size as u64;
+        self.shared.behaviour.fail_at.is_some_and(|at| (offset..end).contains(&at))
+    }
+
+    /// How many bytes a read is answered by.
+    fn answer(&self, offset: u64, size: u32) -> usize {
+        let behaviour = &self.shared.behaviour;
+        let number = self.reads.fetch_add(1, Ordering::Relaxed);
+        let mut size = u64::from(size).min(behaviour.bytes.saturating_sub(offset));
+        if behaviour.cut_every.is_some_and(|every| number % every == every - 1) {
+            size = size.div_ceil(2);
+        }
+        behaviour.answer_most.map_or(size, |most| size.min(u64::from(most))) as usize
+    }
+
+    fn open_behind(&self, path: &std::path::Path, reply: ReplyOpen) {
+        let mut backing = self.backing.lock().unwrap_or_else(PoisonError::into_inner);
+        if backing.is_none() {
+            *backing = File::open(path).and_then(|file| reply.open_backing(file)).ok();
+        }
+        match &*backing {
+            Some(id) => reply.opened_passthrough(FileHandle(0), FopenFlags::empty(), id),
+            None => reply.error(Errno::EPERM),
+        }
+    }
+}
+
+impl Filesystem for Server {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        if self.shared.behaviour.passthrough.is_some() {
+            let unknown = |_| std::io::Error::from(std::io::ErrorKind::Unsupported);
+            config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).map_err(unknown)?;
+            let refused = |_| std::io::Error::from(std::io::ErrorKind::Unsupported);
+            config.set_max_stack_depth(2).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match self.attributes(DATA) {
+            Some(attributes) if parent == INodeNo::ROOT && name == "data" => {
+                reply.entry(&FOREVER, &attributes, Generation(0));
+            }
+            _ => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.attributes(ino) {
+            Some(attributes) => reply.attr(&FOREVER, &attributes),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        _mode: Option<u32>,
+        _uid: Option<u32>,
+        _gid: Option<u32>,
+        _size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        _mtime: Option<TimeOrNow>,
+        _ctime: Option<std::time::SystemTime>,
+        handle: Option<FileHandle>,
+        _crtime: Option<std::time::SystemTime>,
+        _chgtime: Option<std::time::SystemTime>,
+        _bkuptime: Option<std::time::SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        // Times may be set, to no effect.
+        self.getattr(request, ino, handle, reply);
+    }
+
+    fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match &self.shared.behaviour.passthrough {
+            _ if ino != DATA => reply.error(Errno::ENOENT),
+            Some(path) => self.open_behind(path, reply),
+            None => {
+                let handle = self.handles.fetch_add(1, Ordering::Relaxed);
+                reply.opened(FileHandle(handle), FopenFlags::empty());
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let held = Held::new(&self.shared);
+        let delay = (self.shared.behaviour.delay)(self.moment(handle));
+        if self.fails(offset, size as usize) {
+            held.until(delay, 0);
+            return reply.error(Errno::EIO);
+        }
+        let size = self.answer(offset, size);
+        held.until(delay, size);
+        let store = self.shared.store.read().unwrap_or_else(PoisonError::into_inner);
+        let from = (offset as usize).min(store.visible.len());
+        reply.data(&store.visible[from..from + size]);
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let held = Held::new(&self.shared);
+        let delay = (self.shared.behaviour.delay)(self.moment(handle));
+        let written = self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
+        let room = self.shared.behaviour.full_after.unwrap_or(u64::MAX).saturating_sub(written);
+        let beyond = offset + data.len() as u64 > self.shared.behaviour.bytes;
+        if self.fails(offset, data.len()) || beyond || room < data.len() as u64 {
+            held.until(delay, 0);
+            let full = !self.fails(offset, data.len());
+            return reply.error(if full { Errno::ENOSPC } else { Errno::EIO });
+        }
+        {
+            let mut store = self.shared.store.write().unwrap_or_else(PoisonError::into_inner);
+            store.visible[offset as usize..][..data.len()].copy_from_slice(data);
+        }
+        held.until(delay, data.len());
+        reply.written(data.len() as u32);
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let mut store = self.shared.store.write().unwrap_or_else(PoisonError::into_inner);
+        if store.durable.is_some() {
+            store.durable = Some(store.visible.clone());
+        }
+        self.shared.ledger().syncs += 1;
+        reply.ok();
+    }
+}

@@ -1,0 +1,126 @@
+//! Runs the `iolab` binary on a scene, and reads what it says through its own commands.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::scene::Scene;
+use crate::workload::Workload;
+
+/// What iolab did and said.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Exit code of the run.
+    pub code: Option<i32>,
+    /// What the run printed on both streams.
+    pub text: String,
+    /// What `table --format json` gives: one object per cell.
+    pub cells: Vec<Value>,
+    /// What `export --format json` gives: one object per trial.
+    pub samples: Vec<Value>,
+}
+
+impl Seen {
+    /// A value of the only cell.
+    pub fn cell(&self, name: &str) -> &Value {
+        self.cells.first().map_or(&Value::Null, |cell| &cell[name])
+    }
+
+    /// A number of the only cell; NaN, which no comparison holds for, when there is none.
+    pub fn number(&self, name: &str) -> f64 {
+        self.cell(name).as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// Flags of the only cell.
+    pub fn flags(&self) -> Vec<&str> {
+        let text = self.cell("flags").as_str().unwrap_or_default();
+        text.split(", ").filter(|flag| !flag.is_empty()).collect()
+    }
+
+    /// Where the bytes of the only cell came from.
+    pub fn served_by(&self) -> &str {
+        self.cell("served_by").as_str().unwrap_or_default()
+    }
+
+    /// The trials that are no warm-up.
+    pub fn measured(&self) -> impl Iterator<Item = &Value> {
+        self.samples.iter().filter(|sample| sample["warmup"] == false)
+    }
+
+    /// Sum of a count over all trials, warm-up included.
+    pub fn total(&self, name: &str) -> u64 {
+        self.samples.iter().filter_map(|sample| sample[name].as_u64()).sum()
+    }
+}
+
+/// Runs a workload on the target of a scene.
+pub fn measure(scene: &Scene, workload: &Workload) -> Seen {
+    let file = scene.folder().join("run.iolab");
+    let words = workload.for_iolab(&scene.target, &file);
+    let output = command(scene, &words).output().expect("iolab starts");
+    let text = both(&output);
+    let rows = |words: &[&str]| -> Vec<Value> {
+        if !file.exists() {
+            return Vec::new();
+        }
+        let mut command = Command::new(binary());
+        let output = command.args(words).arg(&file).args(["--format", "json"]).output().expect("iolab starts");
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        rows.as_array().cloned().unwrap_or_default()
+    };
+    Seen {
+        code: output.status.code(),
+        text,
+        cells: rows(&["table"]),
+        samples: rows(&["export"]),
+    }
+}
+
+/// The command, under the scene's limit where there is one.
+fn command(scene: &Scene, words: &[String]) -> Command {
+    let mut command = match &scene.limit {
+        None => Command::new(binary()),
+        Some(limit) => {
+            // The shell comes under the limit and turns into iolab; nobody else does.
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(limit.entrance()).arg(binary());
+            shell
+        }
+    };
+    command
+        .args(words)
+        .current_dir(scene.folder())
+        .stdin(Stdio::null())
+        .env("COLUMNS", "160")
+        .env("LC_ALL", "C.UTF-8")
+        .env("NO_COLOR", "1");
+    command
+}
+
+fn both(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!("{}\n{}", text(&output.stdout), text(&output.stderr))
+}
+
+/// The binary under test: the one that `IOLAB` names, else that of this workspace, built as this program was.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| std::env::var_os("IOLAB").map_or_else(build, PathBuf::from))
+}
+
+fn build() -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["build", "--quiet", "--package", "iolab", "--bin", "iolab", "--message-format", "json"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    let output = cargo.stderr(Stdio::inherit()).output().expect("cargo starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let executable = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
+    executable.expect("cargo builds the iolab binary")
+}

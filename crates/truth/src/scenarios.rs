@@ -1,0 +1,88 @@
+//! The truth table: every scenario, and what iolab must say of it.
+
+mod cache;
+mod devices;
+mod faults;
+mod speed;
+
+pub use cache::*;
+pub use devices::*;
+pub use faults::*;
+pub use speed::*;
+
+use crate::scene::Scene;
+use crate::system::Made;
+use crate::workload::Workload;
+
+/// One row of the truth table.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// What is true of the target, in words.
+    pub truth: &'static str,
+    /// Makes the target.
+    pub build: fn() -> Made<Scene>,
+    /// What is asked of it.
+    pub workload: Workload,
+    /// What iolab must answer.
+    pub expect: Expect,
+}
+
+/// What iolab must answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Expect {
+    /// Exit code of the run.
+    pub code: i32,
+    /// Where the bytes come from: the beginning of the verdict. Empty where there is no cell.
+    pub served_by: &'static str,
+    /// Flags of the cell: these and no others, save [`MACHINE`].
+    pub flags: &'static [&'static str],
+    /// What the run must print.
+    pub says: &'static [&'static str],
+}
+
+/// Flags that tell of the machine the tests run on, not of the target, and may come with any scenario.
+pub const MACHINE: &[&str] = &[];
+
+impl Expect {
+    /// A run that succeeds without any flag, its bytes from the device.
+    pub const CLEAN: Self = Self { code: 0, served_by: "device", flags: &[], says: &[] };
+
+    /// A file system in user space without any fault: iolab cannot know what is behind it, and says so.
+    pub const UNKNOWN: Self = Self { served_by: "unknown", ..Self::CLEAN };
+}
+
+/// Every scenario, in the order of the table.
+pub const ALL: &[&Scenario] = &[
+    &DIRECT_READS,
+    &COLD_READS,
+    &HOT_READS,
+    &DIRECT_WRITES,
+    &BUFFERED_WRITES,
+    &HOLE,
+    &UNWRITTEN,
+    &TMPFS,
+    &DEV_ZERO,
+    &LOOP_CACHED,
+    &LOOP_DIRECT,
+    &REFUSES_DIRECT,
+    &IGNORES_DIRECT,
+    &COMPRESSED_ZEROS,
+    &COMPRESSED_NOISE,
+    &THROTTLED,
+    &NEIGHBOUR,
+    &USER_SPACE,
+    &USER_SPACE_BUFFERED,
+    &DELAYED,
+    &SERIAL,
+    &STEP,
+    &DRIFT,
+    &TWO_MODES,
+    &SHORT,
+    &FROZEN,
+    &FAILS_AT,
+    &FULL,
+    &FORGETS,
+    &FORGETS_SYNCED,
+];

@@ -1,0 +1,114 @@
+//! Page cache, holes, and what is no storage.
+
+use super::{Expect, Scenario};
+use crate::files::{MIB, hole, noise, unwritten};
+use crate::scene::{Scene, is_memory};
+use crate::system::{Made, Missing, missing};
+use crate::workload::Workload;
+
+const BYTES: u64 = 32 * MIB;
+
+fn noise_file() -> Made<Scene> {
+    let scene = Scene::new()?;
+    let file = noise(scene.folder().join("data"), BYTES)?;
+    Ok(scene.on(file))
+}
+
+/// Nothing but the device can serve this.
+pub const DIRECT_READS: Scenario = Scenario {
+    name: "file, direct reads",
+    truth: "every byte comes from the device",
+    build: noise_file,
+    workload: Workload::READ,
+    expect: Expect::CLEAN,
+};
+
+/// Dropped from the page cache before each trial.
+pub const COLD_READS: Scenario = Scenario {
+    name: "file, cold cache",
+    truth: "every byte comes from the device, read ahead by the kernel",
+    build: noise_file,
+    workload: Workload { cache: "cold", time_ms: 5000, ..Workload::READ },
+    expect: Expect::CLEAN,
+};
+
+/// Read once before each trial.
+pub const HOT_READS: Scenario = Scenario {
+    name: "file, hot cache",
+    truth: "every byte comes from memory",
+    build: noise_file,
+    workload: Workload { cache: "hot", ..Workload::READ },
+    expect: Expect { served_by: "page-cache", flags: &["page cache"], ..Expect::CLEAN },
+};
+
+/// Past the page cache, made durable at the end.
+pub const DIRECT_WRITES: Scenario = Scenario {
+    name: "file, direct writes, sync at the end",
+    truth: "every byte reaches the device within the timed span",
+    build: noise_file,
+    workload: Workload { sync: "end", ..Workload::WRITE },
+    expect: Expect::CLEAN,
+};
+
+/// What most tools call write speed.
+pub const BUFFERED_WRITES: Scenario = Scenario {
+    name: "file, buffered writes, no sync",
+    truth: "memory takes the bytes; the device gets them after the timed span",
+    build: noise_file,
+    workload: Workload { cache: "cold", region: "16M", ..Workload::WRITE },
+    expect: Expect { served_by: "page-cache", flags: &["page cache"], ..Expect::CLEAN },
+};
+
+/// A sparse file.
+pub const HOLE: Scenario = Scenario {
+    name: "sparse file, direct reads",
+    truth: "nothing was ever written: zeros are made up in memory",
+    build: || {
+        let scene = Scene::new()?;
+        let file = hole(scene.folder().join("data"), BYTES)?;
+        Ok(scene.on(file))
+    },
+    workload: Workload::READ,
+    expect: Expect { served_by: "hole", ..Expect::CLEAN },
+};
+
+/// A preallocated file.
+pub const UNWRITTEN: Scenario = Scenario {
+    name: "preallocated file, direct reads",
+    truth: "space is allocated, but never written: zeros are made up in memory",
+    build: || {
+        let scene = Scene::new()?;
+        let file = unwritten(scene.folder().join("data"), BYTES)?;
+        Ok(scene.on(file))
+    },
+    workload: Workload::READ,
+    expect: Expect { served_by: "hole", ..Expect::CLEAN },
+};
+
+/// A file system in memory.
+pub const TMPFS: Scenario = Scenario {
+    name: "tmpfs",
+    truth: "memory",
+    build: || {
+        let scene = Scene::new()?;
+        let folder = tempfile::Builder::new().prefix("iolab-truth-").tempdir_in("/dev/shm");
+        let folder = folder.map_err(missing("/dev/shm"))?;
+        let magic = rustix::fs::statfs(folder.path()).map(|fs| fs.f_type as u64);
+        if !magic.is_ok_and(is_memory) {
+            return Err(Missing("/dev/shm is no tmpfs here".to_owned()));
+        }
+        let file = noise(folder.path().join("data"), BYTES)?;
+        Ok(scene.on(file).with_folder(folder))
+    },
+    workload: Workload::READ,
+    expect: Expect { served_by: "not-storage", flags: &["not storage"], ..Expect::CLEAN },
+};
+
+/// What one of the studies took for a disk.
+pub const DEV_ZERO: Scenario = Scenario {
+    name: "/dev/zero",
+    truth: "memory is cleared",
+    build: || Ok(Scene::new()?.on("/dev/zero".into())),
+    workload: Workload { cache: "cold", ..Workload::READ },
+    expect: Expect { served_by: "not-storage", flags: &["not storage"], ..Expect::CLEAN },
+};

@@ -1,0 +1,61 @@
+//! A file system in user space that does not do what it was asked.
+
+use super::speed::behaves;
+use super::{Expect, Scenario};
+use crate::files::MIB;
+use crate::fuse::Behaviour;
+use crate::workload::Workload;
+
+/// Every third read gives half of what was asked for.
+pub const SHORT: Scenario = Scenario {
+    name: "FUSE, every third read cut short",
+    truth: "a third of the reads gives half of the bytes",
+    build: || behaves(Behaviour { cut_every: Some(3), ..Behaviour::default() }),
+    workload: Workload::READ,
+    expect: Expect { flags: &["short transfers"], ..Expect::UNKNOWN },
+};
+
+/// The size that was asked for has no effect.
+pub const FROZEN: Scenario = Scenario {
+    name: "FUSE, 4 KiB whatever the I/O size",
+    truth: "each read gives 4 KiB, though 64 KiB are asked for",
+    build: || behaves(Behaviour { answer_most: Some(4096), ..Behaviour::default() }),
+    workload: Workload::READ,
+    expect: Expect { flags: &["short transfers"], ..Expect::UNKNOWN },
+};
+
+/// A place that cannot be read.
+pub const FAILS_AT: Scenario = Scenario {
+    name: "FUSE, EIO at byte 1,048,576",
+    truth: "reads work up to there and fail there",
+    build: || behaves(Behaviour { fail_at: Some(MIB), ..Behaviour::default() }),
+    workload: Workload::READ,
+    expect: Expect { code: 1, served_by: "", flags: &["few trials", "errors"], says: &["offset 1048576", "Input/output error"] },
+};
+
+/// No room after a while.
+pub const FULL: Scenario = Scenario {
+    name: "FUSE, ENOSPC after 1 MiB",
+    truth: "writes work for 1 MiB and fail then",
+    build: || behaves(Behaviour { full_after: Some(MIB), ..Behaviour::default() }),
+    workload: Workload::WRITE,
+    expect: Expect { code: 1, served_by: "", flags: &["few trials", "errors"], says: &["offset 1048576", "No space left"] },
+};
+
+/// Written, not synced.
+pub const FORGETS: Scenario = Scenario {
+    name: "FUSE that loses writes until fsync, no sync",
+    truth: "nothing that was written outlives a crash",
+    build: || behaves(Behaviour { volatile: true, ..Behaviour::default() }),
+    workload: Workload::WRITE,
+    expect: Expect::UNKNOWN,
+};
+
+/// Written and synced.
+pub const FORGETS_SYNCED: Scenario = Scenario {
+    name: "FUSE that loses writes until fsync, sync at the end",
+    truth: "what was written outlives a crash",
+    build: || behaves(Behaviour { volatile: true, ..Behaviour::default() }),
+    workload: Workload { sync: "end", ..Workload::WRITE },
+    expect: Expect::UNKNOWN,
+};

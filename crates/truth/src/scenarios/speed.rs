@@ -1,0 +1,100 @@
+//! A file system in user space whose speed is known.
+
+use std::time::Duration;
+
+use super::{Expect, Scenario};
+use crate::fuse::{Behaviour, Moment, Mounted};
+use crate::scene::Scene;
+use crate::system::Made;
+use crate::workload::Workload;
+
+const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A scene on a file system in user space that behaves so.
+pub(super) fn behaves(behaviour: Behaviour) -> Made<Scene> {
+    let mut scene = Scene::new()?;
+    let at = scene.subfolder("mount")?;
+    let mounted = Mounted::new(&at, behaviour)?;
+    let file = mounted.file();
+    scene.fuse = Some(mounted);
+    Ok(scene.on(file))
+}
+
+/// What the round trip to user space costs.
+pub const USER_SPACE: Scenario = Scenario {
+    name: "FUSE, direct reads",
+    truth: "a process answers at once from its memory, which the kernel cannot know",
+    build: || behaves(Behaviour::default()),
+    workload: Workload { bs: "4k", ..Workload::READ },
+    expect: Expect::UNKNOWN,
+};
+
+/// The page cache is empty, and yet no disk is read.
+pub const USER_SPACE_BUFFERED: Scenario = Scenario {
+    name: "FUSE, cold cache",
+    truth: "a process answers from its memory; the page cache held nothing",
+    build: || behaves(Behaviour::default()),
+    workload: Workload { cache: "cold", time_ms: 5000, ..Workload::READ },
+    expect: Expect::UNKNOWN,
+};
+
+/// Time for which [`DELAYED`] holds each request.
+pub const DELAY: Duration = ms(4);
+
+/// Every request takes the same known time.
+pub const DELAYED: Scenario = Scenario {
+    name: "FUSE, each request held for 4 ms",
+    truth: "median latency 4 ms, and the round trip to user space",
+    build: || behaves(Behaviour { delay: |_| DELAY, ..Behaviour::default() }),
+    workload: Workload { bs: "4k", time_ms: 500, ..Workload::READ },
+    expect: Expect::UNKNOWN,
+};
+
+/// Four workers, but one request at a time.
+pub const SERIAL: Scenario = Scenario {
+    name: "FUSE, one request at a time, 4 threads",
+    truth: "1 ms each, one after the other: 4 threads wait 4 ms, 1 is being served",
+    build: || behaves(Behaviour { delay: |_| ms(1), serial: true, ..Behaviour::default() }),
+    workload: Workload { bs: "4k", random: true, threads: 4, time_ms: 300, ..Workload::READ },
+    expect: Expect::UNKNOWN,
+};
+
+/// Slower from the middle of the run on.
+pub const STEP: Scenario = Scenario {
+    name: "FUSE, half as fast from the middle of the run on",
+    truth: "1 ms in the first trials, 2 ms in the others",
+    build: || {
+        let delay = |moment: Moment| ms(if moment.open < 11 { 1 } else { 2 });
+        behaves(Behaviour { delay, ..Behaviour::default() })
+    },
+    workload: Workload { bs: "4k", trials: 20, time_ms: 60, ..Workload::READ },
+    expect: Expect { says: &["drift with time"], ..Expect::UNKNOWN },
+};
+
+/// A little slower with every trial.
+pub const DRIFT: Scenario = Scenario {
+    name: "FUSE, slower by 4 % of the first with each trial",
+    truth: "1 ms at first, 1.8 ms at last",
+    build: || {
+        let delay = |moment: Moment| Duration::from_micros(1000 + 40 * moment.open);
+        behaves(Behaviour { delay, ..Behaviour::default() })
+    },
+    workload: Workload { bs: "4k", trials: 20, time_ms: 60, ..Workload::READ },
+    expect: Expect { says: &["drift with time"], ..Expect::UNKNOWN },
+};
+
+/// Now one speed, now the other, in no order.
+pub const TWO_MODES: Scenario = Scenario {
+    name: "FUSE, two speeds in turn by chance",
+    truth: "each trial runs at 1 ms or at 2 ms",
+    build: || {
+        // One bit per trial, drawn once: half of them slow, in no order.
+        const SLOW: u64 = 0b1_0110_0011_1010_0100_1101_0010;
+        let delay = |moment: Moment| ms(1 + (SLOW >> (moment.open % 25) & 1));
+        behaves(Behaviour { delay, ..Behaviour::default() })
+    },
+    workload: Workload { bs: "4k", trials: 24, time_ms: 60, ..Workload::READ },
+    expect: Expect { says: &["two groups"], ..Expect::UNKNOWN },
+};

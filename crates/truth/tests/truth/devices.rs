@@ -1,0 +1,44 @@
+//! Devices and file systems that are made for the purpose; all need root.
+
+use iolab_truth::scenarios::{
+    COMPRESSED_NOISE, COMPRESSED_ZEROS, IGNORES_DIRECT, LIMIT, LOOP_CACHED, LOOP_DIRECT, NEIGHBOUR, REFUSES_DIRECT, THROTTLED,
+};
+
+use crate::stage::{perform, within};
+
+#[test]
+fn a_loop_device_over_a_cached_file_is_memory() {
+    perform(&LOOP_CACHED);
+}
+
+#[test]
+fn a_loop_device_past_the_page_cache_is_the_disk_below() {
+    perform(&LOOP_DIRECT);
+}
+
+#[test]
+fn direct_io_that_is_not_to_be_had_is_refused() {
+    perform(&REFUSES_DIRECT);
+}
+
+#[test]
+fn direct_io_that_is_ignored_is_noticed() {
+    perform(&IGNORES_DIRECT);
+}
+
+#[test]
+fn what_a_file_system_compresses_away_is_not_the_devices() {
+    perform(&COMPRESSED_ZEROS);
+}
+
+#[test]
+fn incompressible_data_passes_a_compressing_file_system() {
+    perform(&COMPRESSED_NOISE);
+}
+
+#[test]
+fn a_limit_is_what_is_measured() {
+    let Some(done) = perform(&THROTTLED) else { return };
+    let measured = done.seen.number("throughput_mb_s_median");
+    assert!(within(measured, LIMIT as f64 / 1e6, 0.02), "{measured} MB/s");
+}

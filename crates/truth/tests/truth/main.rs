@@ -1,0 +1,7 @@
+//! Every row of the truth table, performed: the right number, the right verdict, the right flags.
+
+mod cache;
+mod devices;
+mod faults;
+mod speed;
+mod stage;

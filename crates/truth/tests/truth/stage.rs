@@ -1,0 +1,61 @@
+//! Performs a scenario: makes its target, lets iolab measure it, and holds what iolab says against the row.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use iolab_truth::iolab::{Seen, measure};
+use iolab_truth::scenarios::MACHINE;
+use iolab_truth::system::warn;
+use iolab_truth::{Scenario, Scene};
+
+/// One scenario at a time: they would disturb each other.
+static STAGE: Mutex<()> = Mutex::new(());
+
+/// A scenario that was performed, with its target still there.
+pub(crate) struct Performance {
+    pub(crate) seen: Seen,
+    pub(crate) scene: Scene,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Makes the target of a scenario; `None`, and a word why, where that cannot be done here.
+pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, MutexGuard<'static, ()>)> {
+    let alone = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    match (scenario.build)() {
+        Ok(scene) => Some((scene, alone)),
+        Err(why) => {
+            warn(&format!("skipped: {}: {why}", scenario.name));
+            None
+        }
+    }
+}
+
+/// Performs a scenario; `None`, and a word why, where its target cannot be made here.
+#[track_caller]
+pub(crate) fn perform(scenario: &Scenario) -> Option<Performance> {
+    let (scene, alone) = built(scenario)?;
+    let seen = measure(&scene, &scenario.workload);
+    agrees(scenario, &seen);
+    Some(Performance { seen, scene, _alone: alone })
+}
+
+/// Holds what iolab said against the row.
+#[track_caller]
+pub(crate) fn agrees(scenario: &Scenario, seen: &Seen) {
+    let expect = &scenario.expect;
+    let all = &seen.text;
+    assert_eq!(seen.code, Some(expect.code), "{all}");
+    if !expect.served_by.is_empty() {
+        assert!(seen.served_by().starts_with(expect.served_by), "'{}' and not '{}':\n{all}", seen.served_by(), expect.served_by);
+        assert_eq!(seen.cells.len(), 1, "{all}");
+    }
+    let flags: Vec<&str> = seen.flags().into_iter().filter(|flag| expect.flags.contains(flag) || !MACHINE.contains(flag)).collect();
+    assert_eq!(flags, expect.flags, "{all}");
+    for words in expect.says {
+        assert!(all.contains(words), "'{words}' is missing:\n{all}");
+    }
+}
+
+/// Whether a value lies within a share of what is true.
+pub(crate) fn within(value: f64, truth: f64, share: f64) -> bool {
+    (value - truth).abs() <= share * truth
+}
