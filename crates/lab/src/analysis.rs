@@ -241,7 +241,8 @@ pub struct Analysis {
 /// Analyses a run. The same record gives the same analysis, always.
 pub fn analyse(record: &RunRecord) -> Analysis {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
-    for sample in record.samples.iter().filter(|s| !s.warmup) {
+    // A warm-up is left out of every number, but one that failed is a failure of its cell.
+    for sample in record.samples.iter().filter(|s| !s.warmup || !s.ok) {
         samples.entry(sample.cell).or_default().push(sample);
     }
     let response = Response::of(&record.experiment.response);

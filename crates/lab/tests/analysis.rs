@@ -37,6 +37,16 @@ fn a_failed_trial_is_left_out_and_flagged() {
 }
 
 #[test]
+fn a_failure_during_the_warm_up_is_flagged() {
+    let mut record = one_cell(&[]);
+    record.samples.clear();
+    add_trial(&mut record, 0, 5.0, true).ok = false;
+    let cell = only_cell(&record);
+    assert_eq!((cell.n, cell.failed), (0, 1));
+    assert_eq!(cell.flags, [Flag::FewTrials, Flag::Errors]);
+}
+
+#[test]
 fn a_clean_cell_has_no_flags() {
     assert_eq!(only_cell(&one_cell(&around(100.0))).flags, []);
 }
