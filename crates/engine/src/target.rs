@@ -42,6 +42,18 @@ pub enum TargetKind {
     CharDevice,
 }
 
+/// What answers for a target's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// Devices of this machine, through the kernel.
+    Storage,
+    /// Memory, beyond doubt.
+    Memory,
+    /// A process (FUSE) or another machine (NFS, SMB, a hypervisor's shared folder): the kernel does not know what it
+    /// does with them.
+    Elsewhere,
+}
+
 /// How much of a target is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
@@ -287,6 +299,20 @@ impl Target {
             TargetKind::Scratch | TargetKind::File => {
                 rustix::fs::fstatfs(&self.file).is_ok_and(|stat| mounts::is_memory_fs(&stat))
             }
+        }
+    }
+
+    /// What answers for its bytes.
+    pub fn medium(&self) -> Medium {
+        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
+        let is_served =
+            || rustix::fs::fstatfs(&self.file).is_ok_and(|stat| mounts::is_served_fs(&stat));
+        if self.is_memory() {
+            Medium::Memory
+        } else if is_file && is_served() {
+            Medium::Elsewhere
+        } else {
+            Medium::Storage
         }
     }
 

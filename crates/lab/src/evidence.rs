@@ -2,7 +2,9 @@
 //!
 //! The rules, in this order:
 //!
-//! 1. A target that is no storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`.
+//! 1. A target that is no storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`. One that
+//!    a process or another machine answers for (FUSE, NFS): `page-cache` when reads go through the page cache and it
+//!    held at least 95 % of the region, else `unknown`; what the account calls storage left the kernel, no more.
 //! 2. Reads: the bytes that the process's account (`read_bytes` of `/proc/self/io`) says were fetched from
 //!    storage, over the bytes read. Without that account, the device's own count.
 //! 3. Direct writes: `write_bytes` of the process's account, over the bytes written; when the device is known, what
@@ -14,14 +16,17 @@
 //!
 //! A share of at least 95 % is `device`, of at most 5 % `page-cache`, anything between is `mixed`. Direct I/O knows
 //! no page cache: a low share is `unknown` there, with what may be behind it. Read-ahead can fetch more than was
-//! read; a share is cut at 1. Two things overrule that:
+//! read; a share is cut at 1. Three things overrule that:
 //!
 //! - Reads of a region of which at least 95 % are holes or unwritten extents are `hole`, unless the device carried
 //!   95 % of the bytes all the same (the part that was read is the part that has data).
+//! - Reads through the page cache of which more than 5 % were neither in it before, nor fetched by the process, nor
+//!   holes, are `unknown`: they came compressed, or from elsewhere.
 //! - Where the disks below a stacked device carried less than 0.9 of what the device did, their share counts:
 //!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
 
 use iolab_engine::counters::Counters;
+use iolab_engine::target::Medium;
 
 use crate::record::{Region, Residency, ServedBy, Verdict};
 
@@ -41,8 +46,8 @@ const HOLE_TOLD_FROM: f64 = 0.05;
 pub struct Facts<'a> {
     /// Whether the backend does I/O at all (`null` does not).
     pub does_io: bool,
-    /// Whether the target is memory rather than storage.
-    pub is_memory: bool,
+    /// What answers for the target's bytes.
+    pub medium: Medium,
     /// Whether the page cache was bypassed.
     pub direct: bool,
     /// Bytes read, as counted by the engine.
@@ -62,7 +67,7 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
     if !facts.does_io {
         return verdict(ServedBy::NotStorage, None, "the null backend does no I/O");
     }
-    if facts.is_memory {
+    if facts.medium == Medium::Memory {
         return verdict(
             ServedBy::NotStorage,
             None,
@@ -72,6 +77,9 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
     let total = facts.read_bytes + facts.write_bytes;
     if total == 0 {
         return verdict(ServedBy::Unknown, None, "nothing was transferred");
+    }
+    if facts.medium == Medium::Elsewhere {
+        return elsewhere(facts);
     }
     let reads = share_of_reads(facts);
     let writes = share_of_writes(facts);
@@ -90,7 +98,46 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
         Ok(share) => share,
         Err(reason) => return verdict(ServedBy::Unknown, None, reason),
     };
-    below(facts, share).unwrap_or_else(|| classify(facts, share))
+    unexplained(facts, share)
+        .or_else(|| below(facts, share))
+        .unwrap_or_else(|| classify(facts, share))
+}
+
+/// The verdict where a process or another machine answers for the bytes.
+fn elsewhere(facts: &Facts<'_>) -> Verdict {
+    let held = facts.region.before;
+    let held = held.map_or(0.0, |seen| share(seen.resident_bytes, facts.region_bytes));
+    if held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0 {
+        let reason = format!("the page cache held {} of the region", percent(held));
+        return verdict(ServedBy::PageCache, Some(0.0), &reason);
+    }
+    verdict(
+        ServedBy::Unknown,
+        None,
+        "a process or another machine answers for this file system, and what it does with the bytes is not known here",
+    )
+}
+
+/// The verdict on buffered reads of bytes that the page cache did not hold and the process did not fetch.
+fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<Verdict> {
+    if facts.direct || facts.write_bytes > 0 || fetched >= DEVICE_FROM {
+        return None;
+    }
+    let held = facts.region.before?.resident_bytes;
+    let empty = facts.region.extents.map_or(0, |seen| seen.empty_bytes());
+    let fetched_bytes = facts.counters.process_io?.read_bytes;
+    let known = held.saturating_add(empty).saturating_add(fetched_bytes);
+    // What is read again comes from the page cache.
+    let at_least_once = facts.read_bytes.min(facts.region_bytes);
+    let missing = share(at_least_once.saturating_sub(known), facts.read_bytes);
+    (missing > CACHE_UP_TO).then(|| Verdict {
+        served_by: ServedBy::Unknown,
+        device_fraction: Some(fetched),
+        reason: format!(
+            "{} of the bytes were neither in the page cache before nor fetched from a device: the file system keeps them compressed, or has them from elsewhere",
+            percent(missing)
+        ),
+    })
 }
 
 /// Share of the region that nothing was ever written to. What is dirty in the page cache may be on its way there.
@@ -206,14 +253,14 @@ fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
         (true, reads) if share <= CACHE_UP_TO && reads => (
             ServedBy::Unknown,
             match facts.region.extents {
-                Some(_) => "direct reads did not reach the device: a file system that ignores O_DIRECT",
-                None => "direct reads did not reach the device: a hole, unwritten extents, or a file system that ignores O_DIRECT",
+                Some(_) => "direct reads did not reach the device: a file system that ignores O_DIRECT or compresses",
+                None => "direct reads did not reach the device: a hole, unwritten extents, or a file system that ignores O_DIRECT or compresses",
             }
             .to_owned(),
         ),
         (true, _) if share <= CACHE_UP_TO => (
             ServedBy::Unknown,
-            "direct writes did not reach the device: a file system that ignores O_DIRECT, or delays them"
+            "direct writes did not reach the device: a file system that ignores O_DIRECT, delays or compresses them"
                 .to_owned(),
         ),
         (_, true) if share <= CACHE_UP_TO => (

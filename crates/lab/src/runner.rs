@@ -176,7 +176,7 @@ pub fn run(
         planned,
         seed,
         file,
-        setup.target.is_memory(),
+        setup.target.medium(),
         observer,
     );
     for note in setup.target.notes() {
@@ -225,7 +225,7 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
         planned,
         record.run.seed,
         file,
-        setup.target.is_memory(),
+        setup.target.medium(),
         observer,
     );
     session.take_over(&record);

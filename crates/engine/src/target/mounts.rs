@@ -140,6 +140,27 @@ pub(super) fn is_memory_fs(stat: &StatFs) -> bool {
     [0x0102_1994, 0x8584_58f6, 0x9584_58f6].contains(&(stat.f_type as u32))
 }
 
+/// Whether a process or another machine answers for a file system (magic numbers of linux/magic.h and of the file
+/// systems' own sources): FUSE and virtiofs, NFS, SMB, 9p, Ceph, AFS, Coda, VirtualBox' shared folders, Lustre, OrangeFS.
+pub(super) fn is_served_fs(stat: &StatFs) -> bool {
+    [
+        0x6573_5546,
+        0x0000_6969,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x0000_517b,
+        0x0102_1997,
+        0x00c3_6400,
+        0x5346_414f,
+        0x6b41_4653,
+        0x7375_7245,
+        0x786f_4256,
+        0x0bd0_0bd0,
+        0x2003_0528,
+    ]
+    .contains(&(stat.f_type as u32))
+}
+
 /// The name of a file system that is a window into the kernel and stores nothing (magic numbers
 /// of linux/magic.h). Reading there has side effects, writing there can do any harm.
 pub(super) fn kernel_fs(stat: &StatFs) -> Option<&'static str> {

@@ -25,7 +25,7 @@ fn counters(process: Option<(u64, u64)>, device: Option<(u64, u64)>) -> Counters
 fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> Verdict {
     judge(&Facts {
         does_io: true,
-        is_memory: false,
+        medium: Medium::Storage,
         direct,
         read_bytes,
         write_bytes,
@@ -38,10 +38,14 @@ fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> V
 #[test]
 fn memory_and_null_are_never_the_device() {
     let busy = counters(Some((MB, MB)), Some((MB, MB)));
-    for (does_io, is_memory) in [(false, false), (true, true), (false, true)] {
+    for (does_io, medium) in [
+        (false, Medium::Storage),
+        (true, Medium::Memory),
+        (false, Medium::Memory),
+    ] {
         let facts = Facts {
             does_io,
-            is_memory,
+            medium,
             direct: true,
             read_bytes: MB,
             write_bytes: 0,
@@ -180,7 +184,7 @@ fn owed(dirty: u64) -> Option<Residency> {
 fn reads(direct: bool, fetched: u64, region: &Region) -> Verdict {
     judge(&Facts {
         does_io: true,
-        is_memory: false,
+        medium: Medium::Storage,
         direct,
         read_bytes: MB,
         write_bytes: 0,
@@ -228,7 +232,7 @@ fn a_file_with_some_holes_is_told_and_a_full_one_is_not() {
         assert!(!verdict.reason.contains("holes"), "{verdict:?}");
     }
     let ignored = reads(true, 0, &extents(0, 0));
-    assert!(ignored.reason.ends_with("ignores O_DIRECT"), "{ignored:?}");
+    assert!(ignored.reason.contains("ignores O_DIRECT"), "{ignored:?}");
     assert!(!ignored.reason.contains("hole"), "{ignored:?}");
 }
 
@@ -253,7 +257,7 @@ fn others_bytes_are_not_taken_for_ours() {
         };
         judge(&Facts {
             does_io: true,
-            is_memory: false,
+            medium: Medium::Storage,
             direct: false,
             read_bytes: 0,
             write_bytes: MB,
@@ -294,10 +298,88 @@ fn a_device_whose_disks_did_nothing_is_not_believed() {
     assert_eq!(of(0, true, 0).reason, of(MB, true, 0).reason);
 }
 
+fn held(bytes: u64) -> Region {
+    Region {
+        before: Some(Residency {
+            resident_bytes: bytes,
+            ..owed(0).unwrap_or_default()
+        }),
+        ..Region::default()
+    }
+}
+
+#[test]
+fn what_the_page_cache_did_not_hold_did_not_come_from_it() {
+    // Compressed to a tenth, or fetched by somebody else.
+    for fetched in [0, MB / 10] {
+        let verdict = reads(false, fetched, &held(0));
+        assert_eq!(verdict.served_by, ServedBy::Unknown, "{verdict:?}");
+        assert!(verdict.reason.contains("compressed"), "{verdict:?}");
+    }
+    assert_eq!(reads(false, 0, &held(MB)).served_by, ServedBy::PageCache);
+    assert_eq!(reads(false, MB, &held(0)).served_by, ServedBy::Device);
+    assert_eq!(
+        reads(false, MB / 2, &held(MB / 2)).served_by,
+        ServedBy::Mixed
+    );
+    let holes = Region {
+        before: held(0).before,
+        ..extents(MB / 2, 0)
+    };
+    assert_eq!(reads(false, MB / 2, &holes).served_by, ServedBy::Mixed);
+}
+
+#[test]
+fn what_is_read_again_comes_from_the_page_cache() {
+    let verdict = judge(&Facts {
+        does_io: true,
+        medium: Medium::Storage,
+        direct: false,
+        read_bytes: 100 * MB,
+        write_bytes: 0,
+        counters: &counters(Some((MB, 0)), Some((MB, 0))),
+        region_bytes: MB,
+        region: &held(0),
+    });
+    assert_eq!(verdict.served_by, ServedBy::PageCache, "{verdict:?}");
+}
+
+#[test]
+fn what_a_process_or_another_machine_answers_for_is_unknown() {
+    // A network file system's account counts what went over the network as storage.
+    let busy = counters(Some((MB, MB)), None);
+    let of = |direct, read_bytes, write_bytes, region: &Region| {
+        judge(&Facts {
+            does_io: true,
+            medium: Medium::Elsewhere,
+            direct,
+            read_bytes,
+            write_bytes,
+            counters: &busy,
+            region_bytes: MB,
+            region,
+        })
+    };
+    for (direct, read, written) in [(true, MB, 0), (true, 0, MB), (false, MB, 0), (false, 0, MB)] {
+        let verdict = of(direct, read, written, &held(0));
+        assert_eq!(verdict.served_by, ServedBy::Unknown, "{verdict:?}");
+        assert!(verdict.reason.contains("another machine"), "{verdict:?}");
+    }
+    assert_eq!(of(false, MB, 0, &held(MB)).served_by, ServedBy::PageCache);
+}
+
+fn medium() -> impl Strategy<Value = Medium> {
+    prop_oneof![
+        Just(Medium::Storage),
+        Just(Medium::Memory),
+        Just(Medium::Elsewhere)
+    ]
+}
+
 proptest! {
     #[test]
     fn any_counters_give_a_verdict_with_a_reason(
-        direct: bool, is_memory: bool, read_bytes in 0..1u64 << 60, write_bytes in 0..1u64 << 60,
+        direct: bool, medium in medium(), read_bytes in 0..1u64 << 60, write_bytes in 0..1u64 << 60,
         process: Option<(u64, u64)>, device: Option<(u64, u64)>, bottom: Option<(u64, u64, bool)>,
         left in proptest::option::of((any::<u64>(), any::<u64>())), empty: Option<(u64, u64)>, region_bytes: u64,
     ) {
@@ -314,12 +396,13 @@ proptest! {
             ..empty.map_or_else(Region::default, |(hole, unwritten)| extents(hole, unwritten))
         };
         let facts = Facts {
-            does_io: true, is_memory, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
+            does_io: true, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
             region: &region,
         };
         let verdict = judge(&facts);
         prop_assert!(!verdict.reason.is_empty());
         prop_assert!(verdict.device_fraction.is_none_or(|f| (0.0..=1.0).contains(&f)));
-        prop_assert!(!is_memory || verdict.served_by == ServedBy::NotStorage);
+        prop_assert!(medium != Medium::Memory || verdict.served_by == ServedBy::NotStorage);
+        prop_assert!(medium != Medium::Elsewhere || verdict.served_by != ServedBy::Device);
     }
 }

@@ -7,6 +7,7 @@ use iolab_engine::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, Outcome, ProgramEnd, Tally,
 };
 use iolab_engine::spec::{Backend, CacheState, TrialSpec};
+use iolab_engine::target::Medium;
 use rustix::io::Errno;
 
 use crate::evidence::{Facts, judge};
@@ -22,19 +23,19 @@ pub(super) struct Place {
     pub(super) warmup: bool,
 }
 
-/// The sample of one trial. `is_memory` says that the target is no storage.
+/// The sample of one trial. `medium` is what answers for the target's bytes.
 pub(super) fn sample(
     spec: &TrialSpec,
     place: Place,
     outcome: &Outcome,
-    is_memory: bool,
+    medium: Medium,
     started_utc: String,
     wall: Duration,
 ) -> Sample {
     let counters = &outcome.counters;
     let verdict = judge(&Facts {
         does_io: spec.backend != Backend::Null,
-        is_memory,
+        medium,
         direct: spec.cache == CacheState::Direct,
         read_bytes: outcome.reads.bytes,
         write_bytes: outcome.writes.bytes,

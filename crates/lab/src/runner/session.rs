@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use iolab_engine::outcome::Ended as TrialEnded;
 use iolab_engine::spec::CacheState;
+use iolab_engine::target::Medium;
 use iolab_engine::{Error, Kind, Result};
 
 use super::execute::Executor;
@@ -29,7 +30,7 @@ pub(super) struct Session<'a> {
     cells: Vec<PlannedCell>,
     seed: u64,
     file: RunFile,
-    is_memory: bool,
+    medium: Medium,
     observer: &'a mut dyn Observer,
     phase: Phase,
     /// Trials of earlier phases.
@@ -43,7 +44,7 @@ impl<'a> Session<'a> {
         cells: Vec<PlannedCell>,
         seed: u64,
         file: RunFile,
-        is_memory: bool,
+        medium: Medium,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
@@ -52,7 +53,7 @@ impl<'a> Session<'a> {
             cells,
             seed,
             file,
-            is_memory,
+            medium,
             observer,
             trials_before: 0,
             trials: 0,
@@ -291,14 +292,7 @@ impl<'a> Session<'a> {
             return Err(Error::interrupted());
         }
         let wall = began.elapsed();
-        let sample = sample::sample(
-            &spec.trial,
-            place,
-            &outcome,
-            self.is_memory,
-            started_utc,
-            wall,
-        );
+        let sample = sample::sample(&spec.trial, place, &outcome, self.medium, started_utc, wall);
         self.file
             .add_sample(&sample, &sample::histograms(&outcome))?;
         self.phase.repetition.spend(wall);

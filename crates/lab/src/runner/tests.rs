@@ -10,6 +10,7 @@ use iolab_engine::outcome::{
     Effective, Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally,
 };
 use iolab_engine::spec::{Batch, TrialSpec};
+use iolab_engine::target::Medium;
 
 use super::*;
 use crate::cells::cells;
@@ -152,8 +153,15 @@ impl Bench {
         let record = experiment_record(&self.experiment)?;
         let file = RunFile::create(&self.path, &run, &[], &record, &rows)?;
         let mut observer = Silent;
-        Session::new(&self.experiment, planned, 42, file, false, &mut observer)
-            .carry_out(mock, &AtomicBool::new(false))
+        Session::new(
+            &self.experiment,
+            planned,
+            42,
+            file,
+            Medium::Storage,
+            &mut observer,
+        )
+        .carry_out(mock, &AtomicBool::new(false))
     }
 
     fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
@@ -163,7 +171,14 @@ impl Bench {
         let mut planned = planned(&experiment);
         restore(&mut planned, &record, &self.path)?;
         let mut observer = Silent;
-        let mut session = Session::new(&experiment, planned, 42, file, false, &mut observer);
+        let mut session = Session::new(
+            &experiment,
+            planned,
+            42,
+            file,
+            Medium::Storage,
+            &mut observer,
+        );
         session.take_over(&record);
         session.carry_out(mock, &AtomicBool::new(false))
     }
@@ -438,9 +453,16 @@ fn progress_counts_up_to_what_was_foreseen() {
     let (file, _) = RunFile::open_resume(&bench.path).expect("opens");
     let mut watch = Watch::default();
     let planned = planned(&bench.experiment);
-    Session::new(&bench.experiment, planned, 42, file, false, &mut watch)
-        .carry_out(&mut mock(&wild), &AtomicBool::new(false))
-        .expect("done");
+    Session::new(
+        &bench.experiment,
+        planned,
+        42,
+        file,
+        Medium::Storage,
+        &mut watch,
+    )
+    .carry_out(&mut mock(&wild), &AtomicBool::new(false))
+    .expect("done");
     let done: Vec<u64> = watch.0.iter().map(|p| p.trials_done).collect();
     assert_eq!(done, (1..=30).collect::<Vec<u64>>());
     assert!(
