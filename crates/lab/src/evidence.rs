@@ -271,6 +271,10 @@ fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
             ServedBy::PageCache,
             format!("{reached} of the bytes reached the device within the timed span"),
         ),
+        (true, _) => (
+            ServedBy::Mixed,
+            format!("only {reached} of the bytes reached the device within the timed span: a file system that compresses, or that ignores O_DIRECT in part"),
+        ),
         _ => (
             ServedBy::Mixed,
             format!("{reached} of the bytes reached the device within the timed span"),

@@ -19,12 +19,18 @@ use crate::system::{Made, Missing, Undo, missing, needs_root, run};
 /// Without root or losetup, or when there is no free loop device.
 pub fn loop_over(scene: &mut Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
     needs_root()?;
-    let mode = if direct { "--direct-io=on" } else { "--direct-io=off" };
+    let mode = if direct {
+        "--direct-io=on"
+    } else {
+        "--direct-io=off"
+    };
     let file = backing.display().to_string();
     let device = run("losetup", &["--find", "--show", mode, &file])?;
     scene.keep(Undo::with("losetup", &["--detach", &device]));
     if direct && !is_direct(&device) {
-        return Err(Missing("this file system does not let loop devices go past the page cache".to_owned()));
+        return Err(Missing(
+            "this file system does not let loop devices go past the page cache".to_owned(),
+        ));
     }
     Ok(device.into())
 }
@@ -41,7 +47,9 @@ fn is_direct(device: &str) -> bool {
 /// When the command that makes it is not installed, or the kernel does not know it.
 pub fn mounted(scene: &mut Scene, device: &Path, make: &[&str], options: &str) -> Made<PathBuf> {
     let device = device.display().to_string();
-    let (program, rest) = make.split_first().ok_or_else(|| Missing("no command".to_owned()))?;
+    let (program, rest) = make
+        .split_first()
+        .ok_or_else(|| Missing("no command".to_owned()))?;
     run(program, &[rest, &[device.as_str()]].concat())?;
     let at = scene.subfolder("mount")?;
     let place = at.display().to_string();
@@ -63,19 +71,30 @@ impl Limit {
     /// Where the kernel or the rights do not allow it.
     pub fn new(device: &Path, bytes_per_s: u64) -> Made<Self> {
         needs_root()?;
-        let number = rustix::fs::stat(device).map_err(missing(device.display()))?.st_rdev;
+        let number = rustix::fs::stat(device)
+            .map_err(missing(device.display()))?
+            .st_rdev;
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let line = |rest: String| format!("{major}:{minor} {rest}");
         match Hierarchy::find()? {
             Hierarchy::One(root) => {
                 let limit = Self::at(&root)?;
-                limit.set("blkio.throttle.read_bps_device", &line(bytes_per_s.to_string()))?;
-                limit.set("blkio.throttle.write_bps_device", &line(bytes_per_s.to_string()))?;
+                limit.set(
+                    "blkio.throttle.read_bps_device",
+                    &line(bytes_per_s.to_string()),
+                )?;
+                limit.set(
+                    "blkio.throttle.write_bps_device",
+                    &line(bytes_per_s.to_string()),
+                )?;
                 Ok(limit)
             }
             Hierarchy::Two(root) => {
                 let limit = Self::at(&root)?;
-                limit.set("io.max", &line(format!("rbps={bytes_per_s} wbps={bytes_per_s}")))?;
+                limit.set(
+                    "io.max",
+                    &line(format!("rbps={bytes_per_s} wbps={bytes_per_s}")),
+                )?;
                 Ok(limit)
             }
         }
@@ -176,7 +195,12 @@ impl Neighbour {
                 }
             }
         });
-        Ok(Self { noisy, over, read, thread: Some(thread) })
+        Ok(Self {
+            noisy,
+            over,
+            read,
+            thread: Some(thread),
+        })
     }
 
     /// Begins to be noisy.

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 
-use crate::system::{Made, missing};
+use tempfile::TempDir;
+
+use crate::system::{Made, Missing, missing};
 
 /// One MiB.
 pub const MIB: u64 = 1 << 20;
@@ -33,19 +35,60 @@ pub fn unwritten(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     Ok(path)
 }
 
+/// Makes a private folder in memory.
+///
+/// # Errors
+/// Where `/dev/shm` is no tmpfs or cannot be written.
+pub fn in_memory() -> Made<TempDir> {
+    let folder = tempfile::Builder::new()
+        .prefix("iolab-truth-")
+        .tempdir_in("/dev/shm");
+    let folder = folder.map_err(missing("/dev/shm"))?;
+    match is_memory(folder.path()) {
+        true => Ok(folder),
+        false => Err(Missing("/dev/shm is no tmpfs here".to_owned())),
+    }
+}
+
+/// Whether a folder lies in tmpfs or ramfs (magic numbers of linux/magic.h).
+pub fn is_memory(path: &Path) -> bool {
+    rustix::fs::statfs(path)
+        .is_ok_and(|fs| [0x0102_1994, 0x8584_58f6].contains(&(fs.f_type as u32)))
+}
+
 /// Makes a file of incompressible data on storage and out of the page cache.
 ///
 /// # Errors
 /// When it cannot be made.
 pub fn noise(path: PathBuf, bytes: u64) -> Made<PathBuf> {
-    let mut file = File::create_new(&path).map_err(missing(path.display()))?;
     let mut state = 0x9e37_79b9_7f4a_7c15;
+    written(path, bytes, |piece| fill_with_noise(piece, &mut state))
+}
+
+/// The same, of data that shrinks to a few percent.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn text(path: PathBuf, bytes: u64) -> Made<PathBuf> {
+    let words = b"The same words, over and over again. ";
+    let fill = |piece: &mut [u8]| {
+        piece
+            .iter_mut()
+            .zip(words.iter().cycle())
+            .for_each(|(to, from)| *to = *from)
+    };
+    written(path, bytes, fill)
+}
+
+fn written(path: PathBuf, bytes: u64, mut fill: impl FnMut(&mut [u8])) -> Made<PathBuf> {
+    let mut file = File::create_new(&path).map_err(missing(path.display()))?;
     let mut piece = vec![0; MIB as usize];
     let mut left = bytes;
     while left > 0 {
-        fill_with_noise(&mut piece, &mut state);
+        fill(&mut piece);
         let part = left.min(MIB) as usize;
-        file.write_all(&piece[..part]).map_err(missing(path.display()))?;
+        file.write_all(&piece[..part])
+            .map_err(missing(path.display()))?;
         left -= part as u64;
     }
     file.sync_all().map_err(missing("fsync"))?;

@@ -39,8 +39,8 @@ pub struct Behaviour {
     pub full_after: Option<u64>,
     /// Whether what is written is lost in a crash until it is synced.
     pub volatile: bool,
-    /// Requests go to this file instead, which the kernel reads through the page cache whatever was asked for.
-    pub passthrough: Option<PathBuf>,
+    /// Whether the kernel may keep it in the page cache.
+    pub cached: bool,
 }
 
 impl Default for Behaviour {
@@ -55,7 +55,7 @@ impl Default for Behaviour {
             fail_at: None,
             full_after: None,
             volatile: false,
-            passthrough: None,
+            cached: false,
         }
     }
 }
@@ -80,7 +80,8 @@ impl Ledger {
     pub fn median_held_ns(&self) -> f64 {
         let mut held = self.held.clone();
         held.sort_unstable();
-        held.get(held.len() / 2).map_or(0.0, |time| time.as_nanos() as f64)
+        held.get(held.len() / 2)
+            .map_or(0.0, |time| time.as_nanos() as f64)
     }
 }
 
@@ -131,7 +132,11 @@ impl Mounted {
             store: RwLock::new(Store { visible, durable }),
             ledger: Mutex::default(),
         });
-        let mut mounted = Self { at: at.to_owned(), shared, session: None };
+        let mut mounted = Self {
+            at: at.to_owned(),
+            shared,
+            session: None,
+        };
         mounted.mount()?;
         Ok(mounted)
     }
@@ -142,7 +147,11 @@ impl Mounted {
         }
         let mut config = fuser::Config::default();
         config.mount_options = vec![MountOption::FSName("iolab-truth".to_owned())];
-        config.n_threads = Some(if self.shared.behaviour.serial { 1 } else { HANDS });
+        config.n_threads = Some(if self.shared.behaviour.serial {
+            1
+        } else {
+            HANDS
+        });
         let server = server::Server::new(Arc::clone(&self.shared));
         let session = Session::new(server, &self.at, &config)
             .and_then(Session::spawn)
@@ -163,12 +172,21 @@ impl Mounted {
 
     /// Whether any byte that was written is not durable.
     pub fn owes(&self) -> bool {
-        let store = self.shared.store.read().unwrap_or_else(PoisonError::into_inner);
-        store.durable.as_ref().is_some_and(|durable| *durable != store.visible)
+        let store = self
+            .shared
+            .store
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        store
+            .durable
+            .as_ref()
+            .is_some_and(|durable| *durable != store.visible)
     }
 
     fn unmount(&mut self) {
-        let Some(session) = self.session.take() else { return };
+        let Some(session) = self.session.take() else {
+            return;
+        };
         if let Err(error) = session.umount_and_join() {
             warn(&format!("unmounting {}: {error}", self.at.display()));
             let place = self.at.display().to_string();

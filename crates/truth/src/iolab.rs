@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -46,51 +47,93 @@ impl Seen {
 
     /// The trials that are no warm-up.
     pub fn measured(&self) -> impl Iterator<Item = &Value> {
-        self.samples.iter().filter(|sample| sample["warmup"] == false)
+        self.samples
+            .iter()
+            .filter(|sample| sample["warmup"] == false)
     }
 
     /// Sum of a count over all trials, warm-up included.
     pub fn total(&self, name: &str) -> u64 {
-        self.samples.iter().filter_map(|sample| sample[name].as_u64()).sum()
+        self.samples
+            .iter()
+            .filter_map(|sample| sample[name].as_u64())
+            .sum()
     }
 }
 
 /// Runs a workload on the target of a scene.
 pub fn measure(scene: &Scene, workload: &Workload) -> Seen {
     let file = scene.folder().join("run.iolab");
-    let words = workload.for_iolab(&scene.target, &file);
-    let output = command(scene, &words).output().expect("iolab starts");
-    let text = both(&output);
-    let rows = |words: &[&str]| -> Vec<Value> {
-        if !file.exists() {
-            return Vec::new();
-        }
-        let mut command = Command::new(binary());
-        let output = command.args(words).arg(&file).args(["--format", "json"]).output().expect("iolab starts");
-        let rows: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        rows.as_array().cloned().unwrap_or_default()
-    };
+    let experiment = scene.folder().join("truth.toml");
+    std::fs::write(&experiment, workload.for_iolab()).expect("the scene's folder can be written");
+    let mut child = command(scene, workload)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("iolab starts");
+    if let Some(neighbour) = &scene.neighbour {
+        // In mid-run: half of the trials are over.
+        let over = || child.try_wait().is_ok_and(|status| status.is_some());
+        wait_for(&file, workload.trials as usize / 2, over);
+        neighbour.begin();
+    }
+    let output = child.wait_with_output().expect("iolab ends");
     Seen {
         code: output.status.code(),
-        text,
-        cells: rows(&["table"]),
-        samples: rows(&["export"]),
+        text: both(&output),
+        cells: rows(&file, "table"),
+        samples: rows(&file, "export"),
+    }
+}
+
+/// What a command says of a run file, which may be in the middle of being written; nothing where there is none.
+fn rows(file: &Path, command: &str) -> Vec<Value> {
+    let mut iolab = Command::new(binary());
+    let output = iolab
+        .arg(command)
+        .arg(file)
+        .args(["--format", "json"])
+        .output();
+    let rows = output
+        .ok()
+        .and_then(|output| serde_json::from_slice::<Value>(&output.stdout).ok());
+    rows.and_then(|rows| rows.as_array().cloned())
+        .unwrap_or_default()
+}
+
+/// Waits until a run file has this many trials.
+fn wait_for(file: &Path, trials: usize, mut over: impl FnMut() -> bool) {
+    while !over() && rows(file, "export").len() < trials {
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// The command, under the scene's limit where there is one.
-fn command(scene: &Scene, words: &[String]) -> Command {
+fn command(scene: &Scene, workload: &Workload) -> Command {
     let mut command = match &scene.limit {
         None => Command::new(binary()),
         Some(limit) => {
             // The shell comes under the limit and turns into iolab; nobody else does.
             let mut shell = Command::new("sh");
-            shell.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(limit.entrance()).arg(binary());
+            shell
+                .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+                .arg(limit.entrance())
+                .arg(binary());
             shell
         }
     };
     command
-        .args(words)
+        .args(["run", "truth.toml"])
+        .arg(&scene.target)
+        .args(["-o", "run.iolab", "--seed", "7"]);
+    if workload.writes {
+        command.arg("--destroy-data");
+    }
+    if workload.cache == "direct" {
+        // Asked for by name, so that nothing else is taken instead.
+        command.arg("--direct");
+    }
+    command
         .current_dir(scene.folder())
         .stdin(Stdio::null())
         .env("COLUMNS", "160")
@@ -113,14 +156,30 @@ pub fn binary() -> &'static Path {
 fn build() -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
-        .args(["build", "--quiet", "--package", "iolab", "--bin", "iolab", "--message-format", "json"])
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "iolab",
+            "--bin",
+            "iolab",
+            "--message-format",
+            "json",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"));
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
-    let output = cargo.stderr(Stdio::inherit()).output().expect("cargo starts");
+    let output = cargo
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("cargo starts");
     let text = String::from_utf8_lossy(&output.stdout);
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let executable = messages.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let executable = messages
+        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .next_back();
     executable.expect("cargo builds the iolab binary")
 }

@@ -34,8 +34,8 @@ pub struct Scenario {
 pub struct Expect {
     /// Exit code of the run.
     pub code: i32,
-    /// Where the bytes come from: the beginning of the verdict. Empty where there is no cell.
-    pub served_by: &'static str,
+    /// Where the bytes of every trial come from: one of these. None where there is no measured trial.
+    pub served_by: &'static [&'static str],
     /// Flags of the cell: these and no others, save [`MACHINE`].
     pub flags: &'static [&'static str],
     /// What the run must print.
@@ -43,14 +43,22 @@ pub struct Expect {
 }
 
 /// Flags that tell of the machine the tests run on, not of the target, and may come with any scenario.
-pub const MACHINE: &[&str] = &[];
+pub const MACHINE: &[&str] = &["cpu contended", "other traffic", "suspended"];
 
 impl Expect {
     /// A run that succeeds without any flag, its bytes from the device.
-    pub const CLEAN: Self = Self { code: 0, served_by: "device", flags: &[], says: &[] };
+    pub const CLEAN: Self = Self {
+        code: 0,
+        served_by: &["device"],
+        flags: &[],
+        says: &[],
+    };
 
     /// A file system in user space without any fault: iolab cannot know what is behind it, and says so.
-    pub const UNKNOWN: Self = Self { served_by: "unknown", ..Self::CLEAN };
+    pub const UNKNOWN: Self = Self {
+        served_by: &["unknown"],
+        ..Self::CLEAN
+    };
 }
 
 /// Every scenario, in the order of the table.
@@ -64,6 +72,7 @@ pub const ALL: &[&Scenario] = &[
     &UNWRITTEN,
     &TMPFS,
     &DEV_ZERO,
+    &LOOP_IN_MEMORY,
     &LOOP_CACHED,
     &LOOP_DIRECT,
     &REFUSES_DIRECT,
@@ -83,6 +92,8 @@ pub const ALL: &[&Scenario] = &[
     &FROZEN,
     &FAILS_AT,
     &FULL,
+    &STALL_CLOSED,
+    &STALL_OPEN,
     &FORGETS,
     &FORGETS_SYNCED,
 ];

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::device::{Limit, Neighbour};
+use crate::files::is_memory;
 use crate::fuse::Mounted;
 use crate::system::{Made, Missing, Undo, missing};
 
@@ -40,14 +41,17 @@ impl Scene {
     /// # Errors
     /// When no folder can be made there, or when that is memory.
     pub fn new() -> Made<Self> {
-        let at = std::env::var_os("IOLAB_TRUTH_DIR").map_or_else(build_folder, |dir| Ok(dir.into()))?;
+        let at =
+            std::env::var_os("IOLAB_TRUTH_DIR").map_or_else(build_folder, |dir| Ok(dir.into()))?;
         let folder = tempfile::Builder::new()
             .prefix("iolab-truth-")
             .tempdir_in(&at)
             .map_err(missing(at.display()))?;
-        let tmpfs = rustix::fs::statfs(folder.path()).is_ok_and(|fs| is_memory(fs.f_type as u64));
-        if tmpfs {
-            return Err(Missing(format!("{} lies in memory; name a folder on a disk in IOLAB_TRUTH_DIR", at.display())));
+        if is_memory(folder.path()) {
+            return Err(Missing(format!(
+                "{} lies in memory; name a folder on a disk in IOLAB_TRUTH_DIR",
+                at.display()
+            )));
         }
         Ok(Self {
             target: folder.path().to_owned(),
@@ -93,11 +97,6 @@ impl Scene {
         self.target = target;
         self
     }
-}
-
-/// Whether a file system with this magic number is tmpfs or ramfs.
-pub fn is_memory(magic: u64) -> bool {
-    [0x0102_1994, 0x8584_58f6].contains(&magic)
 }
 
 /// The folder that the running program was built in.

@@ -19,6 +19,8 @@ pub struct Workload {
     pub threads: u32,
     /// Bytes of the target in use.
     pub region: &'static str,
+    /// Whether a trial ends after one pass over the region.
+    pub once: bool,
     /// Longest duration of one trial, ms.
     pub time_ms: u32,
     /// Measured trials.
@@ -27,6 +29,8 @@ pub struct Workload {
     pub zeros: bool,
     /// Requests per second at intended starts; `None` for one after the other.
     pub rate: Option<u32>,
+    /// What iolab is asked about: `throughput` or `latency`.
+    pub response: &'static str,
 }
 
 impl Workload {
@@ -39,47 +43,55 @@ impl Workload {
         sync: "none",
         threads: 1,
         region: "32M",
+        once: false,
         time_ms: 100,
         trials: 6,
         zeros: false,
         rate: None,
+        response: "throughput",
     };
 
     /// The same, written.
-    pub const WRITE: Self = Self { writes: true, ..Self::READ };
+    pub const WRITE: Self = Self {
+        writes: true,
+        ..Self::READ
+    };
 
-    /// The words behind `iolab`.
-    pub fn for_iolab(&self, target: &Path, run_file: &Path) -> Vec<String> {
-        let experiment = if self.writes { "write-size" } else { "read-size" };
+    /// Direct sequential reads of 4 KiB, asked for their latency.
+    pub const LATENCY: Self = Self {
+        bs: "4k",
+        response: "latency",
+        ..Self::READ
+    };
+
+    /// The experiment that iolab runs, as TOML.
+    pub fn for_iolab(&self) -> String {
+        let Self {
+            bs,
+            cache,
+            sync,
+            threads,
+            region,
+            time_ms,
+            trials,
+            response,
+            ..
+        } = self;
+        let reads = if self.writes { 0 } else { 100 };
         let pattern = if self.random { "rand" } else { "seq" };
         let content = if self.zeros { "zero" } else { "unique" };
-        let mut words = vec!["run".to_owned(), experiment.to_owned(), target.display().to_string()];
-        words.extend(["-o".to_owned(), run_file.display().to_string()]);
-        for (name, value) in [
-            ("bs", self.bs),
-            ("pattern", pattern),
-            ("cache", self.cache),
-            ("sync", self.sync),
-            ("content", content),
-            ("bytes", "none"),
-            ("trials_min", &self.trials.to_string()),
-            ("trials_max", &self.trials.to_string()),
-        ] {
-            words.extend(["--set".to_owned(), format!("{name}={value}")]);
-        }
-        for (option, value) in [
-            ("--size", self.region.to_owned()),
-            ("--threads", self.threads.to_string()),
-            ("--time", format!("{}ms", self.time_ms)),
-            ("--budget", "5min".to_owned()),
-            ("--seed", "7".to_owned()),
-        ] {
-            words.extend([option.to_owned(), value]);
-        }
-        if self.writes {
-            words.push("--destroy-data".to_owned());
-        }
-        words
+        let bytes = if self.once { region } else { &"none" };
+        let rate = self
+            .rate
+            .map_or(String::new(), |rate| format!("rate = {rate}\n"));
+        format!(
+            "name = \"truth\"\nquestion = \"What is true of this target?\"\nresponse = \"{response}\"\n\
+             [factors]\nbs = [\"{bs}\"]\n\
+             [settings]\npattern = \"{pattern}\"\nread_percent = {reads}\ncache = \"{cache}\"\nsync = \"{sync}\"\n\
+             content = \"{content}\"\nthreads = {threads}\nregion = \"{region}\"\nbytes = \"{bytes}\"\n\
+             time = \"{time_ms}ms\"\n{rate}\
+             [design]\ntrials_min = {trials}\ntrials_max = {trials}\nprecision = 0.5\nbudget = \"5min\"\n"
+        )
     }
 
     /// The words behind `fio`, for one run of a second on a file or device.
@@ -99,7 +111,7 @@ impl Workload {
             format!("--size={}", self.region),
             format!("--numjobs={}", self.threads),
             format!("--direct={}", flag(self.cache == "direct")),
-            format!("--invalidate={}", flag(self.cache == "cold")),
+            format!("--invalidate={}", flag(self.cache != "hot")),
             format!("--fsync={}", flag(self.sync == "each")),
             format!("--end_fsync={}", flag(self.sync == "end")),
         ];
@@ -109,15 +121,47 @@ impl Workload {
         if let Some(rate) = self.rate {
             words.push(format!("--rate_iops={rate}"));
         }
+        if !self.once {
+            words.push("--time_based".to_owned());
+        }
+        let seconds = self.time_ms.max(1000);
+        words.push(format!("--runtime={seconds}ms"));
         let fixed = [
             "--ioengine=psync",
             "--thread",
-            "--time_based",
-            "--runtime=1s",
             "--group_reporting",
             "--output-format=json",
         ];
         words.extend(fixed.map(str::to_owned));
         words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fio_is_asked_follows_the_workload() {
+        let asked = |workload: Workload| workload.for_fio(Path::new("/x")).join(" ");
+        let reads = asked(Workload::READ);
+        assert!(
+            reads.contains("--rw=read ") && reads.contains("--direct=1"),
+            "{reads}"
+        );
+        let writes = asked(Workload {
+            random: true,
+            sync: "end",
+            rate: Some(9),
+            ..Workload::WRITE
+        });
+        for words in [
+            "--rw=randwrite",
+            "--end_fsync=1",
+            "--fsync=0",
+            "--rate_iops=9",
+        ] {
+            assert!(writes.contains(words), "{writes}");
+        }
     }
 }

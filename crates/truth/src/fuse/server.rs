@@ -2,15 +2,14 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use fuser::{
-    BackingId, BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
 use super::{Moment, Shared};
@@ -36,8 +35,6 @@ pub(super) struct Server {
     handles: AtomicU64,
     reads: AtomicU64,
     written: AtomicU64,
-    /// The file behind, as the kernel knows it; kept as long as the file system is there.
-    backing: Mutex<Option<BackingId>>,
 }
 
 /// A request that is held; dropping it takes it from those held.
@@ -51,13 +48,20 @@ impl<'a> Held<'a> {
         let mut ledger = shared.ledger();
         ledger.at_once += 1;
         ledger.most_at_once = ledger.most_at_once.max(ledger.at_once);
-        Self { shared, arrived: Instant::now() }
+        Self {
+            shared,
+            arrived: Instant::now(),
+        }
     }
 
     /// Waits for the time of the answer, and books it.
     fn until(self, delay: Duration, bytes: usize) {
         let answer_at = self.arrived + delay;
-        std::thread::sleep(answer_at.saturating_duration_since(Instant::now()).saturating_sub(AWAKE));
+        std::thread::sleep(
+            answer_at
+                .saturating_duration_since(Instant::now())
+                .saturating_sub(AWAKE),
+        );
         while Instant::now() < answer_at {
             std::hint::spin_loop();
         }
@@ -76,7 +80,6 @@ impl Server {
             handles: AtomicU64::new(1),
             reads: AtomicU64::new(0),
             written: AtomicU64::new(0),
-            backing: Mutex::default(),
         }
     }
 
@@ -114,12 +117,18 @@ impl Server {
             ledger.opens - 1
         });
         open.requests += 1;
-        Moment { open: number, request: open.requests - 1 }
+        Moment {
+            open: number,
+            request: open.requests - 1,
+        }
     }
 
     fn fails(&self, offset: u64, size: usize) -> bool {
         let end = offset + size as u64;
-        self.shared.behaviour.fail_at.is_some_and(|at| (offset..end).contains(&at))
+        self.shared
+            .behaviour
+            .fail_at
+            .is_some_and(|at| (offset..end).contains(&at))
     }
 
     /// How many bytes a read is answered by.
@@ -127,35 +136,19 @@ impl Server {
         let behaviour = &self.shared.behaviour;
         let number = self.reads.fetch_add(1, Ordering::Relaxed);
         let mut size = u64::from(size).min(behaviour.bytes.saturating_sub(offset));
-        if behaviour.cut_every.is_some_and(|every| number % every == every - 1) {
+        if behaviour
+            .cut_every
+            .is_some_and(|every| number % every == every - 1)
+        {
             size = size.div_ceil(2);
         }
-        behaviour.answer_most.map_or(size, |most| size.min(u64::from(most))) as usize
-    }
-
-    fn open_behind(&self, path: &std::path::Path, reply: ReplyOpen) {
-        let mut backing = self.backing.lock().unwrap_or_else(PoisonError::into_inner);
-        if backing.is_none() {
-            *backing = File::open(path).and_then(|file| reply.open_backing(file)).ok();
-        }
-        match &*backing {
-            Some(id) => reply.opened_passthrough(FileHandle(0), FopenFlags::empty(), id),
-            None => reply.error(Errno::EPERM),
-        }
+        behaviour
+            .answer_most
+            .map_or(size, |most| size.min(u64::from(most))) as usize
     }
 }
 
 impl Filesystem for Server {
-    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        if self.shared.behaviour.passthrough.is_some() {
-            let unknown = |_| std::io::Error::from(std::io::ErrorKind::Unsupported);
-            config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).map_err(unknown)?;
-            let refused = |_| std::io::Error::from(std::io::ErrorKind::Unsupported);
-            config.set_max_stack_depth(2).map_err(refused)?;
-        }
-        Ok(())
-    }
-
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match self.attributes(DATA) {
             Some(attributes) if parent == INodeNo::ROOT && name == "data" => {
@@ -195,14 +188,15 @@ impl Filesystem for Server {
     }
 
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        match &self.shared.behaviour.passthrough {
-            _ if ino != DATA => reply.error(Errno::ENOENT),
-            Some(path) => self.open_behind(path, reply),
-            None => {
-                let handle = self.handles.fetch_add(1, Ordering::Relaxed);
-                reply.opened(FileHandle(handle), FopenFlags::empty());
-            }
+        if ino != DATA {
+            return reply.error(Errno::ENOENT);
         }
+        let handle = self.handles.fetch_add(1, Ordering::Relaxed);
+        let flags = match self.shared.behaviour.cached {
+            true => FopenFlags::empty(),
+            false => FopenFlags::FOPEN_DIRECT_IO,
+        };
+        reply.opened(FileHandle(handle), flags);
     }
 
     fn read(
@@ -224,7 +218,11 @@ impl Filesystem for Server {
         }
         let size = self.answer(offset, size);
         held.until(delay, size);
-        let store = self.shared.store.read().unwrap_or_else(PoisonError::into_inner);
+        let store = self
+            .shared
+            .store
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         let from = (offset as usize).min(store.visible.len());
         reply.data(&store.visible[from..from + size]);
     }
@@ -244,7 +242,12 @@ impl Filesystem for Server {
         let held = Held::new(&self.shared);
         let delay = (self.shared.behaviour.delay)(self.moment(handle));
         let written = self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
-        let room = self.shared.behaviour.full_after.unwrap_or(u64::MAX).saturating_sub(written);
+        let room = self
+            .shared
+            .behaviour
+            .full_after
+            .unwrap_or(u64::MAX)
+            .saturating_sub(written);
         let beyond = offset + data.len() as u64 > self.shared.behaviour.bytes;
         if self.fails(offset, data.len()) || beyond || room < data.len() as u64 {
             held.until(delay, 0);
@@ -252,7 +255,11 @@ impl Filesystem for Server {
             return reply.error(if full { Errno::ENOSPC } else { Errno::EIO });
         }
         {
-            let mut store = self.shared.store.write().unwrap_or_else(PoisonError::into_inner);
+            let mut store = self
+                .shared
+                .store
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
             store.visible[offset as usize..][..data.len()].copy_from_slice(data);
         }
         held.until(delay, data.len());
@@ -264,7 +271,11 @@ impl Filesystem for Server {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        let mut store = self.shared.store.write().unwrap_or_else(PoisonError::into_inner);
+        let mut store = self
+            .shared
+            .store
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         if store.durable.is_some() {
             store.durable = Some(store.visible.clone());
         }

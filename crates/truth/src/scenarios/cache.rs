@@ -1,9 +1,9 @@
 //! Page cache, holes, and what is no storage.
 
 use super::{Expect, Scenario};
-use crate::files::{MIB, hole, noise, unwritten};
-use crate::scene::{Scene, is_memory};
-use crate::system::{Made, Missing, missing};
+use crate::files::{MIB, hole, in_memory, noise, unwritten};
+use crate::scene::Scene;
+use crate::system::Made;
 use crate::workload::Workload;
 
 const BYTES: u64 = 32 * MIB;
@@ -28,7 +28,12 @@ pub const COLD_READS: Scenario = Scenario {
     name: "file, cold cache",
     truth: "every byte comes from the device, read ahead by the kernel",
     build: noise_file,
-    workload: Workload { cache: "cold", time_ms: 5000, ..Workload::READ },
+    workload: Workload {
+        cache: "cold",
+        once: true,
+        time_ms: 5000,
+        ..Workload::READ
+    },
     expect: Expect::CLEAN,
 };
 
@@ -37,8 +42,16 @@ pub const HOT_READS: Scenario = Scenario {
     name: "file, hot cache",
     truth: "every byte comes from memory",
     build: noise_file,
-    workload: Workload { cache: "hot", ..Workload::READ },
-    expect: Expect { served_by: "page-cache", flags: &["page cache"], ..Expect::CLEAN },
+    workload: Workload {
+        cache: "hot",
+        bs: "1M",
+        ..Workload::READ
+    },
+    expect: Expect {
+        served_by: &["page-cache"],
+        flags: &["page cache"],
+        ..Expect::CLEAN
+    },
 };
 
 /// Past the page cache, made durable at the end.
@@ -46,7 +59,10 @@ pub const DIRECT_WRITES: Scenario = Scenario {
     name: "file, direct writes, sync at the end",
     truth: "every byte reaches the device within the timed span",
     build: noise_file,
-    workload: Workload { sync: "end", ..Workload::WRITE },
+    workload: Workload {
+        sync: "end",
+        ..Workload::WRITE
+    },
     expect: Expect::CLEAN,
 };
 
@@ -55,8 +71,16 @@ pub const BUFFERED_WRITES: Scenario = Scenario {
     name: "file, buffered writes, no sync",
     truth: "memory takes the bytes; the device gets them after the timed span",
     build: noise_file,
-    workload: Workload { cache: "cold", region: "16M", ..Workload::WRITE },
-    expect: Expect { served_by: "page-cache", flags: &["page cache"], ..Expect::CLEAN },
+    workload: Workload {
+        cache: "cold",
+        once: true,
+        ..Workload::WRITE
+    },
+    expect: Expect {
+        served_by: &["page-cache"],
+        flags: &["page cache", "write-back owed"],
+        ..Expect::CLEAN
+    },
 };
 
 /// A sparse file.
@@ -68,8 +92,15 @@ pub const HOLE: Scenario = Scenario {
         let file = hole(scene.folder().join("data"), BYTES)?;
         Ok(scene.on(file))
     },
-    workload: Workload::READ,
-    expect: Expect { served_by: "hole", ..Expect::CLEAN },
+    workload: Workload {
+        bs: "1M",
+        ..Workload::READ
+    },
+    expect: Expect {
+        served_by: &["hole"],
+        flags: &["hole"],
+        ..Expect::CLEAN
+    },
 };
 
 /// A preallocated file.
@@ -81,8 +112,15 @@ pub const UNWRITTEN: Scenario = Scenario {
         let file = unwritten(scene.folder().join("data"), BYTES)?;
         Ok(scene.on(file))
     },
-    workload: Workload::READ,
-    expect: Expect { served_by: "hole", ..Expect::CLEAN },
+    workload: Workload {
+        bs: "1M",
+        ..Workload::READ
+    },
+    expect: Expect {
+        served_by: &["hole"],
+        flags: &["hole"],
+        ..Expect::CLEAN
+    },
 };
 
 /// A file system in memory.
@@ -91,17 +129,19 @@ pub const TMPFS: Scenario = Scenario {
     truth: "memory",
     build: || {
         let scene = Scene::new()?;
-        let folder = tempfile::Builder::new().prefix("iolab-truth-").tempdir_in("/dev/shm");
-        let folder = folder.map_err(missing("/dev/shm"))?;
-        let magic = rustix::fs::statfs(folder.path()).map(|fs| fs.f_type as u64);
-        if !magic.is_ok_and(is_memory) {
-            return Err(Missing("/dev/shm is no tmpfs here".to_owned()));
-        }
+        let folder = in_memory()?;
         let file = noise(folder.path().join("data"), BYTES)?;
         Ok(scene.on(file).with_folder(folder))
     },
-    workload: Workload::READ,
-    expect: Expect { served_by: "not-storage", flags: &["not storage"], ..Expect::CLEAN },
+    workload: Workload {
+        bs: "1M",
+        ..Workload::READ
+    },
+    expect: Expect {
+        served_by: &["not-storage"],
+        flags: &["not storage"],
+        ..Expect::CLEAN
+    },
 };
 
 /// What one of the studies took for a disk.
@@ -109,6 +149,14 @@ pub const DEV_ZERO: Scenario = Scenario {
     name: "/dev/zero",
     truth: "memory is cleared",
     build: || Ok(Scene::new()?.on("/dev/zero".into())),
-    workload: Workload { cache: "cold", ..Workload::READ },
-    expect: Expect { served_by: "not-storage", flags: &["not storage"], ..Expect::CLEAN },
+    workload: Workload {
+        cache: "cold",
+        bs: "1M",
+        ..Workload::READ
+    },
+    expect: Expect {
+        served_by: &["not-storage"],
+        flags: &["not storage"],
+        ..Expect::CLEAN
+    },
 };

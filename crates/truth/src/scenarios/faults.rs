@@ -10,43 +10,84 @@ use crate::workload::Workload;
 pub const SHORT: Scenario = Scenario {
     name: "FUSE, every third read cut short",
     truth: "a third of the reads gives half of the bytes",
-    build: || behaves(Behaviour { cut_every: Some(3), ..Behaviour::default() }),
+    build: || {
+        behaves(Behaviour {
+            cut_every: Some(3),
+            ..Behaviour::default()
+        })
+    },
     workload: Workload::READ,
-    expect: Expect { flags: &["short transfers"], ..Expect::UNKNOWN },
+    expect: Expect {
+        flags: &["short transfers"],
+        ..Expect::UNKNOWN
+    },
 };
 
 /// The size that was asked for has no effect.
 pub const FROZEN: Scenario = Scenario {
     name: "FUSE, 4 KiB whatever the I/O size",
     truth: "each read gives 4 KiB, though 64 KiB are asked for",
-    build: || behaves(Behaviour { answer_most: Some(4096), ..Behaviour::default() }),
+    build: || {
+        behaves(Behaviour {
+            answer_most: Some(4096),
+            ..Behaviour::default()
+        })
+    },
     workload: Workload::READ,
-    expect: Expect { flags: &["short transfers"], ..Expect::UNKNOWN },
+    expect: Expect {
+        flags: &["short transfers"],
+        ..Expect::UNKNOWN
+    },
 };
 
 /// A place that cannot be read.
 pub const FAILS_AT: Scenario = Scenario {
     name: "FUSE, EIO at byte 1,048,576",
     truth: "reads work up to there and fail there",
-    build: || behaves(Behaviour { fail_at: Some(MIB), ..Behaviour::default() }),
+    build: || {
+        behaves(Behaviour {
+            fail_at: Some(MIB),
+            ..Behaviour::default()
+        })
+    },
     workload: Workload::READ,
-    expect: Expect { code: 1, served_by: "", flags: &["few trials", "errors"], says: &["offset 1048576", "Input/output error"] },
+    expect: Expect {
+        code: 1,
+        served_by: &[],
+        flags: &["few trials", "errors"],
+        says: &["offset 1048576", "Input/output error"],
+    },
 };
 
 /// No room after a while.
 pub const FULL: Scenario = Scenario {
     name: "FUSE, ENOSPC after 1 MiB",
     truth: "writes work for 1 MiB and fail then",
-    build: || behaves(Behaviour { full_after: Some(MIB), ..Behaviour::default() }),
+    build: || {
+        behaves(Behaviour {
+            full_after: Some(MIB),
+            ..Behaviour::default()
+        })
+    },
     workload: Workload::WRITE,
-    expect: Expect { code: 1, served_by: "", flags: &["few trials", "errors"], says: &["offset 1048576", "No space left"] },
+    expect: Expect {
+        code: 1,
+        served_by: &[],
+        flags: &["few trials", "errors"],
+        says: &["offset 1048576", "No space left"],
+    },
 };
 
 /// Written, not synced.
 pub const FORGETS: Scenario = Scenario {
     name: "FUSE that loses writes until fsync, no sync",
     truth: "nothing that was written outlives a crash",
-    build: || behaves(Behaviour { volatile: true, ..Behaviour::default() }),
+    build: || {
+        behaves(Behaviour {
+            volatile: true,
+            ..Behaviour::default()
+        })
+    },
     workload: Workload::WRITE,
     expect: Expect::UNKNOWN,
 };
@@ -55,7 +96,15 @@ pub const FORGETS: Scenario = Scenario {
 pub const FORGETS_SYNCED: Scenario = Scenario {
     name: "FUSE that loses writes until fsync, sync at the end",
     truth: "what was written outlives a crash",
-    build: || behaves(Behaviour { volatile: true, ..Behaviour::default() }),
-    workload: Workload { sync: "end", ..Workload::WRITE },
+    build: || {
+        behaves(Behaviour {
+            volatile: true,
+            ..Behaviour::default()
+        })
+    },
+    workload: Workload {
+        sync: "end",
+        ..Workload::WRITE
+    },
     expect: Expect::UNKNOWN,
 };

@@ -27,7 +27,7 @@ pub const USER_SPACE: Scenario = Scenario {
     name: "FUSE, direct reads",
     truth: "a process answers at once from its memory, which the kernel cannot know",
     build: || behaves(Behaviour::default()),
-    workload: Workload { bs: "4k", ..Workload::READ },
+    workload: Workload::LATENCY,
     expect: Expect::UNKNOWN,
 };
 
@@ -35,8 +35,18 @@ pub const USER_SPACE: Scenario = Scenario {
 pub const USER_SPACE_BUFFERED: Scenario = Scenario {
     name: "FUSE, cold cache",
     truth: "a process answers from its memory; the page cache held nothing",
-    build: || behaves(Behaviour::default()),
-    workload: Workload { cache: "cold", time_ms: 5000, ..Workload::READ },
+    build: || {
+        behaves(Behaviour {
+            cached: true,
+            ..Behaviour::default()
+        })
+    },
+    workload: Workload {
+        cache: "cold",
+        once: true,
+        time_ms: 5000,
+        ..Workload::READ
+    },
     expect: Expect::UNKNOWN,
 };
 
@@ -47,8 +57,16 @@ pub const DELAY: Duration = ms(4);
 pub const DELAYED: Scenario = Scenario {
     name: "FUSE, each request held for 4 ms",
     truth: "median latency 4 ms, and the round trip to user space",
-    build: || behaves(Behaviour { delay: |_| DELAY, ..Behaviour::default() }),
-    workload: Workload { bs: "4k", time_ms: 500, ..Workload::READ },
+    build: || {
+        behaves(Behaviour {
+            delay: |_| DELAY,
+            ..Behaviour::default()
+        })
+    },
+    workload: Workload {
+        time_ms: 500,
+        ..Workload::LATENCY
+    },
     expect: Expect::UNKNOWN,
 };
 
@@ -56,45 +74,138 @@ pub const DELAYED: Scenario = Scenario {
 pub const SERIAL: Scenario = Scenario {
     name: "FUSE, one request at a time, 4 threads",
     truth: "1 ms each, one after the other: 4 threads wait 4 ms, 1 is being served",
-    build: || behaves(Behaviour { delay: |_| ms(1), serial: true, ..Behaviour::default() }),
-    workload: Workload { bs: "4k", random: true, threads: 4, time_ms: 300, ..Workload::READ },
+    build: || {
+        behaves(Behaviour {
+            delay: |_| ms(1),
+            serial: true,
+            ..Behaviour::default()
+        })
+    },
+    workload: Workload {
+        random: true,
+        threads: 4,
+        time_ms: 300,
+        ..Workload::LATENCY
+    },
     expect: Expect::UNKNOWN,
 };
 
 /// Slower from the middle of the run on.
 pub const STEP: Scenario = Scenario {
     name: "FUSE, half as fast from the middle of the run on",
-    truth: "1 ms in the first trials, 2 ms in the others",
+    truth: "2 ms in the first trials, 4 ms in the others",
     build: || {
-        let delay = |moment: Moment| ms(if moment.open < 11 { 1 } else { 2 });
-        behaves(Behaviour { delay, ..Behaviour::default() })
+        let delay = |moment: Moment| ms(if moment.open < 11 { 2 } else { 4 });
+        behaves(Behaviour {
+            delay,
+            ..Behaviour::default()
+        })
     },
-    workload: Workload { bs: "4k", trials: 20, time_ms: 60, ..Workload::READ },
-    expect: Expect { says: &["drift with time"], ..Expect::UNKNOWN },
+    workload: Workload {
+        trials: 20,
+        time_ms: 100,
+        ..Workload::LATENCY
+    },
+    expect: Expect {
+        says: &["drift with time"],
+        ..Expect::UNKNOWN
+    },
 };
 
 /// A little slower with every trial.
 pub const DRIFT: Scenario = Scenario {
     name: "FUSE, slower by 4 % of the first with each trial",
-    truth: "1 ms at first, 1.8 ms at last",
+    truth: "2 ms at first, 3.6 ms at last",
     build: || {
-        let delay = |moment: Moment| Duration::from_micros(1000 + 40 * moment.open);
-        behaves(Behaviour { delay, ..Behaviour::default() })
+        let delay = |moment: Moment| Duration::from_micros(2000 + 80 * moment.open);
+        behaves(Behaviour {
+            delay,
+            ..Behaviour::default()
+        })
     },
-    workload: Workload { bs: "4k", trials: 20, time_ms: 60, ..Workload::READ },
-    expect: Expect { says: &["drift with time"], ..Expect::UNKNOWN },
+    workload: Workload {
+        trials: 20,
+        time_ms: 100,
+        ..Workload::LATENCY
+    },
+    expect: Expect {
+        says: &["drift with time"],
+        ..Expect::UNKNOWN
+    },
 };
 
 /// Now one speed, now the other, in no order.
 pub const TWO_MODES: Scenario = Scenario {
     name: "FUSE, two speeds in turn by chance",
-    truth: "each trial runs at 1 ms or at 2 ms",
+    truth: "each trial runs at 2 ms or at 4 ms",
     build: || {
         // One bit per trial, drawn once: half of them slow, in no order.
         const SLOW: u64 = 0b1_0110_0011_1010_0100_1101_0010;
-        let delay = |moment: Moment| ms(1 + (SLOW >> (moment.open % 25) & 1));
-        behaves(Behaviour { delay, ..Behaviour::default() })
+        let delay = |moment: Moment| ms(2 + 2 * (SLOW >> (moment.open % 25) & 1));
+        behaves(Behaviour {
+            delay,
+            ..Behaviour::default()
+        })
     },
-    workload: Workload { bs: "4k", trials: 24, time_ms: 60, ..Workload::READ },
-    expect: Expect { says: &["two groups"], ..Expect::UNKNOWN },
+    workload: Workload {
+        trials: 24,
+        time_ms: 100,
+        ..Workload::LATENCY
+    },
+    expect: Expect {
+        says: &["two groups"],
+        ..Expect::UNKNOWN
+    },
+};
+
+/// How long the file system stalls in each trial.
+pub const STALL: Duration = ms(2000);
+
+fn stalling() -> Made<Scene> {
+    let delay = |moment: Moment| {
+        if moment.request == 200 {
+            STALL
+        } else {
+            Duration::ZERO
+        }
+    };
+    behaves(Behaviour {
+        delay,
+        ..Behaviour::default()
+    })
+}
+
+/// One request after the other: a stall is one slow request among many.
+pub const STALL_CLOSED: Scenario = Scenario {
+    name: "FUSE, stalls once for 2 s, closed loop",
+    truth: "nothing is answered for 2 s; every request that came in them would have waited",
+    build: stalling,
+    workload: Workload {
+        trials: 3,
+        time_ms: 3500,
+        ..Workload::LATENCY
+    },
+    expect: Expect {
+        flags: &["few trials"],
+        says: &["service time"],
+        ..Expect::UNKNOWN
+    },
+};
+
+/// Requests come when they come: a stall is many that wait.
+pub const STALL_OPEN: Scenario = Scenario {
+    name: "FUSE, stalls once for 2 s, 200 requests/s",
+    truth: "the 400 requests that come in the 2 s wait: more than half of all in the trial",
+    build: stalling,
+    workload: Workload {
+        trials: 3,
+        time_ms: 3500,
+        rate: Some(200),
+        ..Workload::LATENCY
+    },
+    expect: Expect {
+        flags: &["few trials"],
+        says: &["response time"],
+        ..Expect::UNKNOWN
+    },
 };

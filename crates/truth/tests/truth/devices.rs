@@ -1,10 +1,16 @@
 //! Devices and file systems that are made for the purpose; all need root.
 
 use iolab_truth::scenarios::{
-    COMPRESSED_NOISE, COMPRESSED_ZEROS, IGNORES_DIRECT, LIMIT, LOOP_CACHED, LOOP_DIRECT, NEIGHBOUR, REFUSES_DIRECT, THROTTLED,
+    COMPRESSED_NOISE, COMPRESSED_ZEROS, IGNORES_DIRECT, LIMIT, LOOP_CACHED, LOOP_DIRECT,
+    LOOP_IN_MEMORY, NEIGHBOUR, REFUSES_DIRECT, THROTTLED,
 };
 
 use crate::stage::{perform, within};
+
+#[test]
+fn a_loop_device_over_memory_is_memory() {
+    perform(&LOOP_IN_MEMORY);
+}
 
 #[test]
 fn a_loop_device_over_a_cached_file_is_memory() {
@@ -38,7 +44,28 @@ fn incompressible_data_passes_a_compressing_file_system() {
 
 #[test]
 fn a_limit_is_what_is_measured() {
-    let Some(done) = perform(&THROTTLED) else { return };
+    let Some(done) = perform(&THROTTLED) else {
+        return;
+    };
     let measured = done.seen.number("throughput_mb_s_median");
-    assert!(within(measured, LIMIT as f64 / 1e6, 0.02), "{measured} MB/s");
+    assert!(
+        within(measured, LIMIT as f64 / 1e6, 0.02),
+        "{measured} MB/s"
+    );
+}
+
+#[test]
+fn a_neighbour_is_noticed() {
+    let Some(done) = perform(&NEIGHBOUR) else {
+        return;
+    };
+    assert!(
+        done.scene
+            .neighbour
+            .as_ref()
+            .expect("a neighbour")
+            .read_bytes()
+            > 0,
+        "the truth"
+    );
 }

@@ -8,45 +8,85 @@ use crate::stage::perform;
 fn short_reads_are_continued_and_counted() {
     let Some(done) = perform(&SHORT) else { return };
     let ledger = done.scene.fuse.as_ref().expect("FUSE").ledger();
-    let (requests, short) = (done.seen.total("read_requests"), done.seen.total("read_short_transfers"));
-    assert_eq!(done.seen.total("read_bytes"), requests * 65536, "requests are whole in the end");
-    assert_eq!(requests + short, ledger.held.len() as u64, "each answer was counted");
-    assert_eq!(done.seen.total("read_bytes"), ledger.bytes, "each byte was counted");
+    let (requests, short) = (
+        done.seen.total("read_requests"),
+        done.seen.total("read_short_transfers"),
+    );
+    assert_eq!(
+        done.seen.total("read_bytes"),
+        requests * 65536,
+        "requests are whole in the end"
+    );
+    assert_eq!(
+        requests + short,
+        ledger.held.len() as u64,
+        "each answer was counted"
+    );
+    assert_eq!(
+        done.seen.total("read_bytes"),
+        ledger.bytes,
+        "each byte was counted"
+    );
 }
 
 #[test]
 fn a_size_that_is_ignored_is_noticed() {
     let Some(done) = perform(&FROZEN) else { return };
     let ledger = done.scene.fuse.as_ref().expect("FUSE").ledger();
-    let (requests, short) = (done.seen.total("read_requests"), done.seen.total("read_short_transfers"));
+    let (requests, short) = (
+        done.seen.total("read_requests"),
+        done.seen.total("read_short_transfers"),
+    );
     assert_eq!(short, requests * 15, "64 KiB in pieces of 4 KiB");
-    assert_eq!(done.seen.total("read_bytes"), ledger.bytes, "each byte was counted");
+    assert_eq!(
+        done.seen.total("read_bytes"),
+        ledger.bytes,
+        "each byte was counted"
+    );
 }
 
 #[test]
 fn a_failure_is_told_with_its_place() {
-    let Some(done) = perform(&FAILS_AT) else { return };
+    let Some(done) = perform(&FAILS_AT) else {
+        return;
+    };
     let last = done.seen.samples.last().expect("a failed trial is kept");
-    assert_eq!((&last["ok"], &last["read_bytes"]), (&false.into(), &(1 << 20).into()));
+    assert_eq!(
+        (&last["ok"], &last["read_bytes"]),
+        (&false.into(), &(1 << 20).into())
+    );
 }
 
 #[test]
 fn no_room_is_told_with_its_place() {
     let Some(done) = perform(&FULL) else { return };
     let last = done.seen.samples.last().expect("a failed trial is kept");
-    assert_eq!((&last["ok"], &last["write_bytes"]), (&false.into(), &(1 << 20).into()));
+    assert_eq!(
+        (&last["ok"], &last["write_bytes"]),
+        (&false.into(), &(1 << 20).into())
+    );
 }
 
 #[test]
 fn writes_without_a_sync_are_never_called_the_devices() {
-    let Some(done) = perform(&FORGETS) else { return };
-    assert!(done.scene.fuse.as_ref().expect("FUSE").owes(), "the truth: all would be lost");
+    let Some(done) = perform(&FORGETS) else {
+        return;
+    };
+    assert!(
+        done.scene.fuse.as_ref().expect("FUSE").owes(),
+        "the truth: all would be lost"
+    );
     assert_eq!(done.seen.total("syncs"), 0);
 }
 
 #[test]
 fn a_sync_at_the_end_makes_writes_durable() {
-    let Some(done) = perform(&FORGETS_SYNCED) else { return };
-    assert!(!done.scene.fuse.as_ref().expect("FUSE").owes(), "the truth: nothing would be lost");
+    let Some(done) = perform(&FORGETS_SYNCED) else {
+        return;
+    };
+    assert!(
+        !done.scene.fuse.as_ref().expect("FUSE").owes(),
+        "the truth: nothing would be lost"
+    );
     assert_eq!(done.seen.total("syncs"), done.seen.samples.len() as u64);
 }

@@ -1,6 +1,9 @@
 //! A file system in user space whose speed is known.
 
-use iolab_truth::scenarios::{DELAYED, DRIFT, SERIAL, STEP, TWO_MODES, USER_SPACE, USER_SPACE_BUFFERED};
+use iolab_truth::scenarios::{
+    DELAYED, DRIFT, SERIAL, STALL, STALL_CLOSED, STALL_OPEN, STEP, TWO_MODES, USER_SPACE,
+    USER_SPACE_BUFFERED,
+};
 
 use crate::stage::perform;
 
@@ -18,14 +21,27 @@ fn an_empty_page_cache_serves_nothing() {
 /// that is not held.
 #[test]
 fn the_median_latency_is_the_delay() {
-    let Some(way) = perform(&USER_SPACE) else { return };
+    let Some(way) = perform(&USER_SPACE) else {
+        return;
+    };
     let way_ns = way.seen.number("latency_p50_ns_median");
     drop(way);
-    let Some(done) = perform(&DELAYED) else { return };
-    let held_ns = done.scene.fuse.as_ref().expect("FUSE").ledger().median_held_ns();
+    let Some(done) = perform(&DELAYED) else {
+        return;
+    };
+    let held_ns = done
+        .scene
+        .fuse
+        .as_ref()
+        .expect("FUSE")
+        .ledger()
+        .median_held_ns();
     let (truth, measured) = (held_ns + way_ns, done.seen.number("latency_p50_ns_median"));
     let off = (measured - truth).abs();
-    assert!(off <= 20_000.0 || off <= 0.03 * truth, "{measured} ns, and {held_ns} + {way_ns} are true");
+    assert!(
+        off <= 20_000.0 || off <= 0.03 * truth,
+        "{measured} ns, and {held_ns} + {way_ns} are true"
+    );
 }
 
 /// Little's law: throughput times latency is the number in the system; what is being served is throughput times the
@@ -55,4 +71,45 @@ fn a_drift_is_noticed() {
 #[test]
 fn two_modes_are_noticed() {
     perform(&TWO_MODES);
+}
+
+#[test]
+fn a_stall_is_one_slow_request_to_a_closed_loop() {
+    let Some(done) = perform(&STALL_CLOSED) else {
+        return;
+    };
+    for sample in done.seen.measured() {
+        let of = |quantile: &str| {
+            sample[format!("read_latency_{quantile}_ns")]
+                .as_f64()
+                .expect("a latency")
+        };
+        assert!(of("max") >= STALL.as_nanos() as f64 * 0.99);
+        assert!(of("p99") < STALL.as_nanos() as f64 * 0.1);
+    }
+}
+
+#[test]
+fn a_stall_is_what_most_requests_meet_in_an_open_loop() {
+    let Some(done) = perform(&STALL_OPEN) else {
+        return;
+    };
+    for sample in done.seen.measured() {
+        let of = |quantile: &str| {
+            sample[format!("read_latency_{quantile}_ns")]
+                .as_f64()
+                .expect("a latency")
+        };
+        let service = sample["read_service_p99_ns"]
+            .as_f64()
+            .expect("a service time");
+        println!(
+            "p50 {} p90 {} p99 {} max {} service {service}",
+            of("p50"),
+            of("p90"),
+            of("p99"),
+            of("max")
+        );
+        assert!(of("p99") >= STALL.as_nanos() as f64 * 0.9);
+    }
 }

@@ -1,0 +1,67 @@
+//! fio: `fio --output-format=json`, see its HOWTO.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::NOT_INSTALLED;
+use crate::workload::Workload;
+
+/// What fio prints: throughput, latency, error.
+pub fn fio(target: &Path, workload: &Workload) -> String {
+    let Ok(output) = Command::new("fio").args(workload.for_fio(target)).output() else {
+        return NOT_INSTALLED.to_owned();
+    };
+    let (text, words) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    summary(&text, workload).unwrap_or_else(|| complaint(&words, &text))
+}
+
+/// Messages may stand before the object.
+fn summary(text: &str, workload: &Workload) -> Option<String> {
+    let all: Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
+    let job = &all["jobs"][0];
+    let done = &job[if workload.writes { "write" } else { "read" }];
+    if done["total_ios"].as_u64()? == 0 {
+        return None;
+    }
+    let mb_s = done["bw_bytes"].as_f64()? / 1e6;
+    let latency = &done["clat_ns"]["percentile"];
+    let us = |quantile: &str| latency[quantile].as_f64().map_or(f64::NAN, |ns| ns / 1e3);
+    let (p50, p99) = (us("50.000000"), us("99.000000"));
+    let error = match job["error"].as_i64() {
+        None | Some(0) => String::new(),
+        Some(number) => format!(", error {number}"),
+    };
+    Some(format!(
+        "{mb_s:.1} MB/s, p50 {p50:.0} us, p99 {p99:.0} us{error}"
+    ))
+}
+
+fn complaint(stderr: &str, stdout: &str) -> String {
+    let mut lines = stderr.lines().chain(stdout.lines());
+    let line = lines.find(|line| line.starts_with("fio:"));
+    line.unwrap_or("nothing was transferred").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fios_object_is_read_behind_its_messages() {
+        let text = r#"fio: a message
+{"jobs": [{"error": 5, "read": {"total_ios": 3, "bw_bytes": 12345678,
+  "clat_ns": {"percentile": {"50.000000": 1000, "99.000000": 25000}}}}]}"#;
+        let line = summary(text, &Workload::READ);
+        assert_eq!(
+            line.as_deref(),
+            Some("12.3 MB/s, p50 1 us, p99 25 us, error 5")
+        );
+        assert_eq!(summary(text, &Workload::WRITE), None);
+        assert_eq!(complaint("", text), "fio: a message");
+    }
+}

@@ -1,0 +1,56 @@
+//! IOzone, as one of the studies used it: `-I` for direct I/O, `-e` to count the flush in.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::NOT_INSTALLED;
+use crate::workload::Workload;
+
+/// What IOzone prints: throughput, of the second of its two passes. It always writes its file first, so that nothing it
+/// is pointed at stays as it was.
+pub fn iozone(target: &Path, workload: &Workload) -> String {
+    if !target.is_file() {
+        return "takes files only".to_owned();
+    }
+    let mut command = Command::new("iozone");
+    command.args(["-e", "-i", "0", "-i", "1", "-w"]);
+    command.args(["-r", workload.bs, "-s", &workload.region.to_lowercase()]);
+    if workload.cache == "direct" {
+        command.arg("-I");
+    }
+    let Ok(output) = command.arg("-f").arg(target).output() else {
+        return NOT_INSTALLED.to_owned();
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    match kib_s(&text, workload.writes) {
+        Some(kib_s) => format!("{:.1} MB/s", kib_s * 1024.0 / 1e6),
+        None => "no result".to_owned(),
+    }
+}
+
+/// The row of numbers: size and record length in KiB, then KiB/s of write, rewrite, read, reread.
+fn kib_s(text: &str, writes: bool) -> Option<f64> {
+    let numbers = |line: &str| -> Option<Vec<f64>> {
+        line.split_whitespace()
+            .map(|word| word.parse().ok())
+            .collect()
+    };
+    let row = text
+        .lines()
+        .filter_map(numbers)
+        .find(|row| row.len() >= 6)?;
+    row.get(if writes { 3 } else { 5 }).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iozones_row_is_found_among_its_words() {
+        let text = "\tRun began: Sat\n\tOutput is in kBytes/sec\n  kB  reclen  write rewrite read reread\n  32768      64   100000   200000  300000   400000\n\niozone test complete.\n";
+        assert_eq!(kib_s(text, false), Some(400_000.0));
+        assert_eq!(kib_s(text, true), Some(200_000.0));
+        assert_eq!(kib_s("Error in file: Found 0", true), None);
+    }
+}
