@@ -1,6 +1,10 @@
 //! Whether the page cache can be passed: judged by what was tried.
 
-use super::super::facts::{Direct, Transfer};
+use std::path::Path;
+
+use iolab_engine::target::TargetKind;
+
+use super::super::facts::{Direct, Place, Transfer};
 use super::{Facts, Finding, Topic, one, quoted};
 use crate::quantity::format_bytes;
 
@@ -100,9 +104,20 @@ fn remedy(facts: &Facts) -> String {
     match kind {
         // Checksums make btrfs read direct I/O through the page cache; files without them do not.
         Some("btrfs") => {
-            format!("mkdir {named}/nocow && chattr +C {named}/nocow    # then measure there")
+            let folder = folder(&facts.place);
+            format!("mkdir {folder}/nocow && chattr +C {folder}/nocow    # then measure there")
         }
         _ => format!("iolab study --buffered {named}"),
+    }
+}
+
+/// The folder that a target is or lies in.
+fn folder(place: &Place) -> String {
+    let parent = Path::new(&place.named).parent();
+    match parent.filter(|_| place.kind == TargetKind::File) {
+        Some(parent) if parent.as_os_str().is_empty() => ".".to_owned(),
+        Some(parent) => quoted(&parent.to_string_lossy()),
+        None => quoted(&place.named),
     }
 }
 
@@ -159,6 +174,7 @@ mod tests {
     use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
     use super::super::testing::only;
     use super::*;
+    use iolab_engine::target::FileSystem;
 
     const BYTES: u64 = 4 << 20;
 
@@ -210,6 +226,27 @@ mod tests {
             let (severity, what, remedy) = only(direct, &read(Ok(counted)));
             assert_eq!(severity, MustFix, "{counted:?}");
             assert!(what.contains("not honoured") && remedy.is_some(), "{what}");
+        }
+    }
+
+    #[test]
+    fn the_remedy_for_btrfs_names_a_folder() {
+        for (kind, named, folder) in [
+            (TargetKind::File, "data", "./nocow"),
+            (TargetKind::File, "/mnt/a b/data", "/mnt/a b'/nocow"),
+            (TargetKind::Scratch, "/mnt", "/mnt/nocow"),
+        ] {
+            let mut facts = read(Ok(transfer(Some(0), Some(0), Some(0))));
+            facts.place.kind = kind;
+            facts.place.named = named.to_owned();
+            facts.file_system = Some(FileSystem {
+                kind: "btrfs".to_owned(),
+                mount_point: "/mnt".into(),
+                mount_options: String::new(),
+                source: String::new(),
+            });
+            let remedy = only(direct, &facts).2.expect("a remedy");
+            assert!(remedy.contains(folder), "{remedy}");
         }
     }
 
