@@ -8,7 +8,7 @@ use iolab_lab::findings::{
     Finding, cpu_contended, findings, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed,
 };
-use iolab_lab::record::{Bottom, Extents, Region, Residency, RunRecord, Sample};
+use iolab_lab::record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
 use proptest::prelude::*;
 use synthetic::{add_cell, around, record};
 
@@ -209,6 +209,16 @@ fn trials_in_two_groups_by_their_pieces_are_told_with_both_values() {
         "{told}"
     );
     assert_eq!(requests_in_pieces(&analyse(&record)), []);
+}
+
+#[test]
+fn ios_beside_requests_that_did_not_reach_the_device_make_no_groups() {
+    let record = one_cell(|i, sample| {
+        sample.verdict.served_by = ServedBy::Hole;
+        let pieces = if i % 2 == 0 { 1000 } else { 30 };
+        sample.counters.device.as_mut().expect("there").read_ios /= pieces;
+    });
+    assert_eq!(only_cell(&record).circumstances.split, None);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use iolab_stats::median;
 
 use super::{Context, Response, median_of};
 use crate::evidence::empty_share;
-use crate::record::{Cell, Residency, Sample};
+use crate::record::{Cell, Residency, Sample, ServedBy};
 
 /// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of the bytes of the trials.
 const BEYOND_OURS: f64 = 0.05;
@@ -230,14 +230,16 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
         .then_some((fetched as f64, asked as f64))
 }
 
-/// Device I/Os per request; `None` where others' traffic, the page cache or a journal is counted among them.
+/// Device I/Os per request; `None` where others' traffic, the page cache or a journal is counted among them, or where the
+/// requests did not reach the device, so that all that is counted is somebody's else.
 fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
     let journals = sample.writes.requests > 0 && !["none", "end"].contains(&cell.sync.as_str());
     let undisturbed =
         others(cell, sample).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
     let ios = (device.read_ios + device.write_ios) as f64;
-    let of_device = ios > 0.0 && cell.cache == "direct" && undisturbed && !journals;
+    let reached = sample.verdict.served_by == ServedBy::Device;
+    let of_device = ios > 0.0 && cell.cache == "direct" && reached && undisturbed && !journals;
     (of_device && sample.requests() > 0).then(|| ios / sample.requests() as f64)
 }
 
