@@ -4,8 +4,6 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
-use std::path::Path;
-
 use iolab_truth::iolab::{Seen, measure};
 use iolab_truth::scenarios::ALL;
 use iolab_truth::system::warn;
@@ -32,12 +30,12 @@ fn cells(scenario: &Scenario) -> [String; 3] {
         Ok(scene) => ask(&scene).replace('|', "/"),
         Err(why) => format!("({why})"),
     };
-    let rival = |tool: fn(&Path, &Workload) -> String| {
+    let rival = |tool: fn(&Scene, &Workload) -> String| {
         of(&|scene| {
             if let Some(neighbour) = &scene.neighbour {
                 neighbour.begin();
             }
-            tool(&scene.target, &scenario.workload)
+            tool(scene, &scenario.workload)
         })
     };
     [

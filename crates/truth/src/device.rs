@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 
 use rustix::fs::OFlags;
 
+use crate::files::fill;
 use crate::scene::Scene;
 use crate::system::{Made, Missing, Undo, missing, needs_root, run};
 
@@ -39,6 +40,25 @@ fn is_direct(device: &str) -> bool {
     let name = device.rsplit('/').next().unwrap_or(device);
     let dio = std::fs::read_to_string(format!("/sys/block/{name}/loop/dio"));
     dio.is_ok_and(|text| text.trim() == "1")
+}
+
+/// Makes a zram device of incompressible data: a block device of its own, as fast as memory and undisturbed by disks.
+///
+/// # Errors
+/// Without root, or where the kernel has no zram.
+pub fn zram(scene: &mut Scene, bytes: u64) -> Made<PathBuf> {
+    needs_root()?;
+    let control = Path::new("/sys/class/zram-control");
+    // Reading makes a new device: one that is in use cannot be hit.
+    let number = std::fs::read_to_string(control.join("hot_add")).map_err(missing("zram"))?;
+    let number = number.trim();
+    let remove = format!("echo {number} > {}", control.join("hot_remove").display());
+    scene.keep(Undo::with("sh", &["-c", &remove]));
+    let size = PathBuf::from(format!("/sys/block/zram{number}/disksize"));
+    std::fs::write(&size, bytes.to_string()).map_err(missing(size.display()))?;
+    let device = PathBuf::from(format!("/dev/zram{number}"));
+    fill(&device, bytes)?;
+    Ok(device)
 }
 
 /// Makes a file system on a device and mounts it in the scene's folder.

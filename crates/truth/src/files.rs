@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
@@ -62,7 +61,19 @@ pub fn is_memory(path: &Path) -> bool {
 /// When it cannot be made.
 pub fn noise(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     let mut state = 0x9e37_79b9_7f4a_7c15;
-    written(path, bytes, |piece| fill_with_noise(piece, &mut state))
+    let file = File::create_new(&path).map_err(missing(path.display()))?;
+    written(file, bytes, |piece| fill_with_noise(piece, &mut state))?;
+    Ok(path)
+}
+
+/// Fills a device with incompressible data.
+pub(crate) fn fill(device: &Path, bytes: u64) -> Made<()> {
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let file = File::options()
+        .write(true)
+        .open(device)
+        .map_err(missing(device.display()))?;
+    written(file, bytes, |piece| fill_with_noise(piece, &mut state))
 }
 
 /// The same, of data that shrinks to a few percent.
@@ -77,23 +88,25 @@ pub fn text(path: PathBuf, bytes: u64) -> Made<PathBuf> {
             .zip(words.iter().cycle())
             .for_each(|(to, from)| *to = *from)
     };
-    written(path, bytes, fill)
+    let file = File::create_new(&path).map_err(missing(path.display()))?;
+    written(file, bytes, fill)?;
+    Ok(path)
 }
 
-fn written(path: PathBuf, bytes: u64, mut fill: impl FnMut(&mut [u8])) -> Made<PathBuf> {
-    let mut file = File::create_new(&path).map_err(missing(path.display()))?;
+/// Writes, makes it durable, and drops it from the page cache.
+fn written(mut file: File, bytes: u64, mut fill: impl FnMut(&mut [u8])) -> Made<()> {
     let mut piece = vec![0; MIB as usize];
     let mut left = bytes;
     while left > 0 {
         fill(&mut piece);
         let part = left.min(MIB) as usize;
-        file.write_all(&piece[..part])
-            .map_err(missing(path.display()))?;
+        file.write_all(&piece[..part]).map_err(missing("write"))?;
         left -= part as u64;
     }
     file.sync_all().map_err(missing("fsync"))?;
-    forget(&file);
-    Ok(path)
+    // Where the advice is not taken, the verdict of the scenario will tell.
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(())
 }
 
 /// Fills with xorshift64 (Marsaglia, J. Stat. Software 8 (2003) 14), which no compressor shortens.
@@ -104,12 +117,6 @@ pub(crate) fn fill_with_noise(piece: &mut [u8], state: &mut u64) {
         *state ^= *state << 17;
         word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
     }
-}
-
-/// Drops a file's clean pages from the page cache.
-pub fn forget(file: impl AsFd) {
-    // Where the advice is not taken, the verdict of the scenario will tell.
-    let _ = fadvise(file, 0, None, Advice::DontNeed);
 }
 
 /// Reads a file once, so that the page cache holds it.

@@ -65,17 +65,40 @@ impl Default for Behaviour {
 pub struct Ledger {
     /// Time from the arrival of each read or write to its answer.
     pub held: Vec<Duration>,
-    /// Bytes of the answers.
-    pub bytes: u64,
     /// Most requests that were held at once.
     pub most_at_once: u32,
     /// Requests of `fsync`.
     pub syncs: u64,
+    /// What each open file was answered, in the order of their first requests.
+    pub opens: Vec<Answers>,
     at_once: u32,
-    opens: u64,
+}
+
+/// Answers to the reads and writes of an open file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// How many.
+    pub number: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 impl Ledger {
+    /// Answers to the last open files: those of a run's trials, which come after everything else.
+    pub fn last(&self, opens: usize) -> Answers {
+        let last = self.opens.iter().rev().take(opens);
+        last.fold(Answers::default(), |sum, open| Answers {
+            number: sum.number + open.number,
+            bytes: sum.bytes + open.bytes,
+        })
+    }
+
+    /// Mean time that a request was held, ns.
+    pub fn mean_held_ns(&self) -> f64 {
+        let sum: Duration = self.held.iter().sum();
+        sum.as_nanos() as f64 / self.held.len().max(1) as f64
+    }
+
     /// Median time that a request was held, ns.
     pub fn median_held_ns(&self) -> f64 {
         let mut held = self.held.clone();

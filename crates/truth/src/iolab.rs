@@ -108,24 +108,15 @@ fn wait_for(file: &Path, trials: usize, mut over: impl FnMut() -> bool) {
     }
 }
 
-/// The command, under the scene's limit where there is one.
 fn command(scene: &Scene, workload: &Workload) -> Command {
-    let mut command = match &scene.limit {
-        None => Command::new(binary()),
-        Some(limit) => {
-            // The shell comes under the limit and turns into iolab; nobody else does.
-            let mut shell = Command::new("sh");
-            shell
-                .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
-                .arg(limit.entrance())
-                .arg(binary());
-            shell
-        }
-    };
+    let mut command = scene.command(binary());
     command
         .args(["run", "truth.toml"])
         .arg(&scene.target)
-        .args(["-o", "run.iolab", "--seed", "7"]);
+        .args(["-o", "run.iolab", "--seed", "7"])
+        .env("COLUMNS", "160")
+        .env("LC_ALL", "C.UTF-8")
+        .env("NO_COLOR", "1");
     if workload.writes {
         command.arg("--destroy-data");
     }
@@ -133,12 +124,6 @@ fn command(scene: &Scene, workload: &Workload) -> Command {
         // Asked for by name, so that nothing else is taken instead.
         command.arg("--direct");
     }
-    command
-        .current_dir(scene.folder())
-        .stdin(Stdio::null())
-        .env("COLUMNS", "160")
-        .env("LC_ALL", "C.UTF-8")
-        .env("NO_COLOR", "1");
     command
 }
 

@@ -1,6 +1,7 @@
 //! A target that was made for one scenario, with everything that takes it down again.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -89,6 +90,25 @@ impl Scene {
     pub fn with_folder(mut self, folder: TempDir) -> Self {
         self.elsewhere = Some(folder);
         self
+    }
+
+    /// A command in the scene's folder, under the scene's limit where there is one.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = match &self.limit {
+            None => Command::new(program),
+            Some(limit) => {
+                // The shell comes under the limit and turns into the program; nobody else does.
+                let mut shell = Command::new("sh");
+                let script = "echo $$ > \"$0\" && exec \"$@\"";
+                shell
+                    .args(["-c", script])
+                    .arg(limit.entrance())
+                    .arg(program);
+                shell
+            }
+        };
+        command.current_dir(self.folder()).stdin(Stdio::null());
+        command
     }
 
     /// The scene with this target.

@@ -12,7 +12,7 @@ use fuser::{
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use super::{Moment, Shared};
+use super::{Answers, Moment, Shared};
 
 /// Attributes hold as long as any test lasts, so that asking for them takes no part in what is timed.
 const FOREVER: Duration = Duration::from_secs(3600);
@@ -55,7 +55,7 @@ impl<'a> Held<'a> {
     }
 
     /// Waits for the time of the answer, and books it.
-    fn until(self, delay: Duration, bytes: usize) {
+    fn until(self, delay: Duration, open: u64, bytes: usize) {
         let answer_at = self.arrived + delay;
         std::thread::sleep(
             answer_at
@@ -68,7 +68,10 @@ impl<'a> Held<'a> {
         let mut ledger = self.shared.ledger();
         ledger.at_once -= 1;
         ledger.held.push(self.arrived.elapsed());
-        ledger.bytes += bytes as u64;
+        if let Some(answers) = ledger.opens.get_mut(open as usize) {
+            answers.number += 1;
+            answers.bytes += bytes as u64;
+        }
     }
 }
 
@@ -113,8 +116,8 @@ impl Server {
         let open = opens.entry(handle.0).or_default();
         let number = *open.number.get_or_insert_with(|| {
             let mut ledger = self.shared.ledger();
-            ledger.opens += 1;
-            ledger.opens - 1
+            ledger.opens.push(Answers::default());
+            ledger.opens.len() as u64 - 1
         });
         open.requests += 1;
         Moment {
@@ -211,13 +214,14 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let held = Held::new(&self.shared);
-        let delay = (self.shared.behaviour.delay)(self.moment(handle));
+        let moment = self.moment(handle);
+        let delay = (self.shared.behaviour.delay)(moment);
         if self.fails(offset, size as usize) {
-            held.until(delay, 0);
+            held.until(delay, moment.open, 0);
             return reply.error(Errno::EIO);
         }
         let size = self.answer(offset, size);
-        held.until(delay, size);
+        held.until(delay, moment.open, size);
         let store = self
             .shared
             .store
@@ -240,7 +244,8 @@ impl Filesystem for Server {
         reply: ReplyWrite,
     ) {
         let held = Held::new(&self.shared);
-        let delay = (self.shared.behaviour.delay)(self.moment(handle));
+        let moment = self.moment(handle);
+        let delay = (self.shared.behaviour.delay)(moment);
         let written = self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         let room = self
             .shared
@@ -250,7 +255,7 @@ impl Filesystem for Server {
             .saturating_sub(written);
         let beyond = offset + data.len() as u64 > self.shared.behaviour.bytes;
         if self.fails(offset, data.len()) || beyond || room < data.len() as u64 {
-            held.until(delay, 0);
+            held.until(delay, moment.open, 0);
             let full = !self.fails(offset, data.len());
             return reply.error(if full { Errno::ENOSPC } else { Errno::EIO });
         }
@@ -262,7 +267,7 @@ impl Filesystem for Server {
                 .unwrap_or_else(PoisonError::into_inner);
             store.visible[offset as usize..][..data.len()].copy_from_slice(data);
         }
-        held.until(delay, data.len());
+        held.until(delay, moment.open, data.len());
         reply.written(data.len() as u32);
     }
 

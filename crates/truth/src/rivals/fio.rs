@@ -1,17 +1,22 @@
 //! fio: `fio --output-format=json`, see its HOWTO.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
 use super::NOT_INSTALLED;
+use crate::scene::Scene;
+use crate::system::run;
 use crate::workload::Workload;
 
 /// What fio prints: throughput, latency, error.
-pub fn fio(target: &Path, workload: &Workload) -> String {
-    let Ok(output) = Command::new("fio").args(workload.for_fio(target)).output() else {
+pub fn fio(scene: &Scene, workload: &Workload) -> String {
+    if run("fio", &["--version"]).is_err() {
         return NOT_INSTALLED.to_owned();
+    }
+    let mut command = scene.command(Path::new("fio"));
+    let Ok(output) = command.args(workload.for_fio(&scene.target)).output() else {
+        return "did not start".to_owned();
     };
     let (text, words) = (
         String::from_utf8_lossy(&output.stdout),

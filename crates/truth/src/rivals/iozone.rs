@@ -1,25 +1,29 @@
 //! IOzone, as one of the studies used it: `-I` for direct I/O, `-e` to count the flush in.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::NOT_INSTALLED;
+use crate::scene::Scene;
+use crate::system::run;
 use crate::workload::Workload;
 
 /// What IOzone prints: throughput, of the second of its two passes. It always writes its file first, so that nothing it
 /// is pointed at stays as it was.
-pub fn iozone(target: &Path, workload: &Workload) -> String {
-    if !target.is_file() {
+pub fn iozone(scene: &Scene, workload: &Workload) -> String {
+    if run("iozone", &["-v"]).is_err() {
+        return NOT_INSTALLED.to_owned();
+    }
+    if !scene.target.is_file() {
         return "takes files only".to_owned();
     }
-    let mut command = Command::new("iozone");
+    let mut command = scene.command(Path::new("iozone"));
     command.args(["-e", "-i", "0", "-i", "1", "-w"]);
     command.args(["-r", workload.bs, "-s", &workload.region.to_lowercase()]);
     if workload.cache == "direct" {
         command.arg("-I");
     }
-    let Ok(output) = command.arg("-f").arg(target).output() else {
-        return NOT_INSTALLED.to_owned();
+    let Ok(output) = command.arg("-f").arg(&scene.target).output() else {
+        return "did not start".to_owned();
     };
     let text = String::from_utf8_lossy(&output.stdout);
     match kib_s(&text, workload.writes) {

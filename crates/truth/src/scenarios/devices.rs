@@ -1,7 +1,7 @@
 //! Devices and file systems that are made for the purpose; all need root.
 
 use super::{Expect, Scenario};
-use crate::device::{Limit, Neighbour, loop_over, mounted};
+use crate::device::{Limit, Neighbour, loop_over, mounted, zram};
 use crate::files::{MIB, in_memory, noise, text, warm};
 use crate::scene::Scene;
 use crate::system::{Made, needs_root};
@@ -152,6 +152,13 @@ pub const COMPRESSED_NOISE: Scenario = Scenario {
     expect: Expect::CLEAN,
 };
 
+/// A device as fast as memory, whose speed no other user of the machine's disks changes.
+fn quick() -> Made<Scene> {
+    let mut scene = Scene::new()?;
+    let device = zram(&mut scene, 64 * MIB)?;
+    Ok(scene.on(device))
+}
+
 /// Bytes per second that [`THROTTLED`] allows.
 pub const LIMIT: u64 = 20_000_000;
 
@@ -160,7 +167,7 @@ pub const THROTTLED: Scenario = Scenario {
     name: "device throttled to 20 MB/s",
     truth: "20 MB/s",
     build: || {
-        let mut scene = direct_loop()?;
+        let mut scene = quick()?;
         scene.limit = Some(Limit::new(&scene.target, LIMIT)?);
         Ok(scene)
     },
@@ -177,7 +184,7 @@ pub const NEIGHBOUR: Scenario = Scenario {
     name: "noisy neighbour on the same device",
     truth: "another process reads the device too, from the middle of the run on",
     build: || {
-        let mut scene = direct_loop()?;
+        let mut scene = quick()?;
         scene.neighbour = Some(Neighbour::new(&scene.target)?);
         Ok(scene)
     },

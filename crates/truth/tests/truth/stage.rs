@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use iolab_truth::fuse::Ledger;
 use iolab_truth::iolab::{Seen, measure};
 use iolab_truth::scenarios::MACHINE;
 use iolab_truth::system::warn;
@@ -75,8 +76,18 @@ pub(crate) fn agrees(scenario: &Scenario, seen: &Seen) {
         .filter(|flag| expect.flags.contains(flag) || !MACHINE.contains(flag))
         .collect();
     assert_eq!(flags, expect.flags, "{all}");
+    // Lines are broken anywhere.
+    let plain = all.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in expect.says {
-        assert!(all.contains(words), "'{words}' is missing:\n{all}");
+        assert!(plain.contains(words), "'{words}' is missing:\n{all}");
+    }
+}
+
+impl Performance {
+    /// What the file system in user space saw.
+    #[track_caller]
+    pub(crate) fn ledger(&self) -> Ledger {
+        self.scene.fuse.as_ref().expect("it is FUSE").ledger()
     }
 }
 
