@@ -107,7 +107,7 @@ pub const STEP: Scenario = Scenario {
         ..Workload::LATENCY
     },
     expect: Expect {
-        says: &["drift with time"],
+        says: &["look like two groups"],
         ..Expect::UNKNOWN
     },
 };
@@ -153,7 +153,7 @@ pub const TWO_MODES: Scenario = Scenario {
         ..Workload::LATENCY
     },
     expect: Expect {
-        says: &["two groups"],
+        says: &["look like two groups"],
         ..Expect::UNKNOWN
     },
 };
