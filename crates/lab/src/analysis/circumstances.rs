@@ -159,7 +159,7 @@ impl Context {
             io_stall: share(|s| s.counters.pressure.io_stall_ns),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns),
             preemptions: preemptions(cell, trials),
-            suspended_ns: trials.iter().map(|s| slept_ns(s)).sum(),
+            suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
             owed: median_of(trials, |s| {
                 (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
@@ -180,10 +180,15 @@ fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Opt
     (whole > 0.0).then(|| part / whole)
 }
 
+/// The sum over all trials; a stranger's file may hold any numbers.
+fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
+    trials.iter().map(|s| of(s)).fold(0, u64::saturating_add)
+}
+
 /// Preemptions of a worker per second; a handful says nothing.
 fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let times = |s: &Sample| s.counters.usage.involuntary_switches;
-    let counted: u64 = trials.iter().map(|s| times(s)).sum();
+    let counted = sum(trials, times);
     let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.threads);
     (counted >= PREEMPTIONS_MIN)
         .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?

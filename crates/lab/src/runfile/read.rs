@@ -21,6 +21,9 @@ use crate::record::{
 
 /// Most rows of a table that are read; a million samples take above 1 GB of memory.
 pub(super) const ROWS_MAX: usize = 1_000_000;
+/// Greatest number of bytes, requests or nanoseconds that one trial can have had: 1 EiB, 36 years. The sum of a few
+/// numbers of a sample stays within its type then.
+const COUNT_MAX: i64 = 1 << 60;
 /// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
 const TEXT_MAX: u64 = 256 << 20;
 
@@ -210,7 +213,16 @@ impl Fields<'_, '_> {
 
     pub(super) fn int<T: TryFrom<i64>>(&self, column: &str) -> Result<T> {
         let value: i64 = self.get(column)?;
+        self.check_count(column, value)?;
         T::try_from(value).map_err(|_| self.wrong(column))
+    }
+
+    /// Numbers of a sample are counts, all but its seed.
+    fn check_count(&self, column: &str, value: i64) -> Result<()> {
+        if self.table == "sample" && column != "seed" && value > COUNT_MAX {
+            return Err(self.wrong(column));
+        }
+        Ok(())
     }
 
     fn positive<T: TryFrom<i64> + PartialEq + Default>(&self, column: &str) -> Result<T> {
@@ -228,6 +240,7 @@ impl Fields<'_, '_> {
     /// A number in a column that came with schema version `since`.
     pub(super) fn added_int(&self, since: i64, column: &str) -> Result<Option<u64>> {
         let value: Option<i64> = self.added(since, column)?;
+        self.check_count(column, value.unwrap_or(0))?;
         value
             .map(u64::try_from)
             .transpose()

@@ -765,6 +765,8 @@ fn values_that_cannot_be_are_told() {
         "UPDATE sample SET backlog_end = -1",
         "UPDATE sample SET write_response_p99_ns = NULL",
         "UPDATE sample SET user_ns = 1.5",
+        "UPDATE sample SET involuntary_switches = 1152921504606846977",
+        "UPDATE sample SET suspended_ns = 9223372036854775807",
         "INSERT INTO event VALUES (1, '', 'rumour', NULL, '')",
         "INSERT INTO event VALUES (1, '', 'note', 7, '')",
         "ALTER TABLE sample DROP COLUMN syncs",
