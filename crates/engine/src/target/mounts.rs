@@ -197,6 +197,20 @@ mod tests {
 garbage
 41 31 0:38 / /a\\134b rw - btrfs /dev/null rw,subvol=/";
 
+    proptest::proptest! {
+        #[test]
+        fn no_damage_panics(
+            at in 0..SAMPLE.len(),
+            with in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..40),
+            cut in 0..40usize,
+        ) {
+            let mut bytes = SAMPLE.to_vec();
+            bytes.splice(at..(at + cut).min(SAMPLE.len()), with);
+            proptest::prop_assert!(parse(&bytes).len() < 50);
+            proptest::prop_assert!(unescape(&bytes).len() <= bytes.len());
+        }
+    }
+
     #[test]
     fn mountinfo_is_read_with_its_escapes() {
         let mounts = parse(SAMPLE);
