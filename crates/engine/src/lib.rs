@@ -14,6 +14,7 @@ pub mod pattern;
 mod perf;
 pub mod program;
 pub mod schedule;
+pub mod series;
 pub mod spec;
 pub mod target;
 pub mod trial;

@@ -2,8 +2,8 @@
 
 use crate::clock::Clock;
 
-/// When a worker whose requests are not timed looks at the clock: only a time bound needs it. Requests that are
-/// over faster than the clock can be read are looked at in growing groups, so that the clock takes no part of them
+/// When a worker whose requests are not timed looks at the clock, for its time bound and for the interval that it is in.
+/// Requests that are over faster than the clock can be read are looked at in growing groups, so that the clock takes no part of them
 /// worth the name; where they are slow, every one is followed by a look.
 #[derive(Debug)]
 pub(crate) struct Looks {

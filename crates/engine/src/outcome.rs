@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::counters::Counters;
 use crate::histogram::LatencyHistogram;
+use crate::series::Series;
 pub use crate::witness::Region;
 
 /// Requests of one direction.
@@ -159,6 +160,8 @@ pub struct Outcome {
     pub effective: Effective,
     /// How the rate was kept up with; `None` in the closed loop.
     pub pace: Option<Pace>,
+    /// Requests and bytes over time.
+    pub series: Series,
 }
 
 impl Outcome {

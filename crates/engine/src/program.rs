@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::counters::{Counters, ResourceUse, process_io_of, resource_use};
 use crate::error::{Error, Result};
 use crate::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
+use crate::series::Series;
 use crate::spec::{CacheState, TrialSpec};
 use crate::target::Target;
 use crate::trial::{empty_tally, prepare_cache};
@@ -214,6 +215,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
             ..Effective::default()
         },
         pace: None,
+        series: Series::default(),
     }
 }
 

@@ -24,6 +24,7 @@ use crate::headroom;
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::outcome::{Ended, FailedRequest, Failure, Outcome, Tally, Waits};
 use crate::perf::Group;
+use crate::series::Series;
 use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
 use crate::target::{OpenMode, Target};
 use crate::witness::{Region, Witness};
@@ -421,7 +422,9 @@ fn merge(
         region,
         effective: Default::default(),
         pace: None,
+        series: Series::default(),
     };
+    let mut series = Vec::new();
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
     let mut hardware: Option<Hardware> = None;
@@ -435,6 +438,7 @@ fn merge(
         merged.ended = graver(merged.ended, worker.ended);
         merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
         merged.effective = worker.effective;
+        series.push(worker.series);
         merged.pace = match (merged.pace, worker.pace) {
             (Some(sum), Some(part)) => Some(sum.plus(part)),
             (sum, part) => sum.or(part),
@@ -445,6 +449,7 @@ fn merge(
         last_end = last_end.max(worker.end);
     }
     merged.counters.hardware = hardware.unwrap_or_default();
+    merged.series = Series::merged(series.into_iter(), clock);
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged

@@ -15,6 +15,7 @@ use crate::histogram::{new_latency_histogram, unused_latency_histogram};
 use crate::looks::Looks;
 use crate::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
 use crate::pattern::{Mix, Offsets, derive, share};
+use crate::series::{Done, Recorder};
 use crate::spec::{Content, SyncPolicy, TrialSpec};
 
 pub(crate) use timing::{Closed, Timing};
@@ -37,6 +38,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) hardware: Hardware,
     /// How this worker kept up with its share of a rate.
     pub(crate) pace: Option<Pace>,
+    /// What it did over time.
+    pub(crate) series: Recorder,
 }
 
 /// A worker that is ready to run.
@@ -99,11 +102,12 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
             .time_ticks
             .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
         self.outcome.start = start;
+        let mut wake = self.outcome.series.begin(start).min(deadline);
         let mut now = start;
         let mut looks = Looks::new(self.clock);
         loop {
             if !TIMED {
-                self.plain_turns(deadline, &mut looks);
+                wake = self.plain_turns(wake, deadline, &mut looks);
             }
             if !self.stopping {
                 self.issue(now);
@@ -121,18 +125,17 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
             }
             if TIMED {
                 now = self.clock.now();
+            } else if looks.is_due() {
+                now = self.clock.now();
+                looks.taken(now);
+            }
+            if now >= wake {
+                wake = self.wake_up(now, deadline);
             }
             for index in 0..self.done.len() {
                 self.finish(self.done[index], now);
             }
             self.done.clear();
-            if !TIMED && self.time_ticks.is_some() && looks.is_due() {
-                now = self.clock.now();
-                looks.taken(now);
-            }
-            if now >= deadline {
-                self.end_with(Ended::Time);
-            }
             if self.stop.load(Ordering::Relaxed) {
                 self.end_with(Ended::Interrupted);
             }
@@ -200,6 +203,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 effective: backend.effective(),
                 hardware: Hardware::default(),
                 pace: None,
+                series: Recorder::new(clock),
             },
             backend,
             buffers,
@@ -276,33 +280,35 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// need: next to a small read it would be seen. Where a request is not over at once, or not in full, the ordinary
     /// turns take it up.
     #[inline(always)]
-    fn plain_turns(&mut self, deadline: u64, looks: &mut Looks) {
+    fn plain_turns(&mut self, mut wake: u64, deadline: u64, looks: &mut Looks) -> u64 {
         let idle = self.free_count == self.slots.len();
         if !idle || self.slots.len() > 1 || self.sync == SyncPolicy::Each {
-            return;
+            return wake;
         }
         let memory = self.buffers.slot(0);
         while self.left > 0 && !self.stopping {
             self.left -= 1;
             let request = self.next_request(memory);
             let result = self.backend.transfer(request);
+            if looks.is_due() {
+                let now = self.clock.now();
+                looks.taken(now);
+                if now >= wake {
+                    wake = self.wake_up(now, deadline);
+                }
+            }
             if result != Some(i64::from(request.len)) {
-                return self.hand_over(request, result);
+                self.hand_over(request, result);
+                break;
             }
             let tally = self.tally(request.action);
             tally.requests += 1;
             tally.bytes += u64::from(request.len);
-            if self.time_ticks.is_some() && looks.is_due() {
-                let now = self.clock.now();
-                looks.taken(now);
-                if now >= deadline {
-                    self.end_with(Ended::Time);
-                }
-            }
             if self.stop.load(Ordering::Relaxed) {
                 self.end_with(Ended::Interrupted);
             }
         }
+        wake
     }
 
     /// Gives a request of the plain turns to the ordinary ones: to be issued, or as it was completed.
@@ -424,9 +430,29 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         self.stopping = true;
     }
 
+    /// Enters the interval of the series that holds `now`, and ends the trial when its time is up; gives the stamp
+    /// at which there is something to do again. To be called before what completed at `now` is tallied.
+    #[cold]
+    #[inline(never)]
+    fn wake_up(&mut self, now: u64, deadline: u64) -> u64 {
+        let end = self.outcome.series.turn_to(now, self.done());
+        if now < deadline {
+            return end.min(deadline);
+        }
+        self.end_with(Ended::Time);
+        end
+    }
+
+    /// What was done so far.
+    fn done(&self) -> Done {
+        Done::of(&self.outcome.reads, &self.outcome.writes)
+    }
+
     /// Takes the time, and makes written data durable where that is part of the trial.
     fn wind_up(&mut self) {
         self.outcome.end = self.clock.now();
+        let done = self.done();
+        self.outcome.series.finish(self.outcome.end, done);
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
         if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 && whole {
             self.final_sync();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use iolab_engine::clock::Clock;
 use iolab_engine::counters::{Hardware, NoHardware};
 use iolab_engine::outcome::{Ended, Failure, Outcome};
+use iolab_engine::series::Interval;
 use iolab_engine::spec::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
 };
@@ -54,7 +55,24 @@ fn requests(count: u64) -> Limit {
 }
 
 fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
-    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
+    let outcome = trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))?;
+    // Whatever a trial met with: its intervals hold what it did, no more and no less.
+    let total = outcome.series.total();
+    let (reads, writes) = (&outcome.reads, &outcome.writes);
+    assert_eq!(
+        (total.read_requests, total.read_bytes),
+        (reads.requests, reads.bytes)
+    );
+    assert_eq!(
+        (total.write_requests, total.write_bytes),
+        (writes.requests, writes.bytes)
+    );
+    let end_ns = outcome.series.intervals.last().map(Interval::end_ns);
+    assert!(
+        end_ns.expect("an interval") <= outcome.elapsed_ns,
+        "{end_ns:?}"
+    );
+    Ok(outcome)
 }
 
 /// Every backend that works here with each cache state it can have; says what it leaves out.

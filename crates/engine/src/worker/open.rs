@@ -162,6 +162,7 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
             .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
         self.outcome.start = start;
         self.timing.start = start;
+        let mut interval_end = self.outcome.series.begin(start);
         let mut now = start;
         loop {
             self.issue_due(now, deadline);
@@ -173,6 +174,10 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
                 break;
             }
             now = self.clock.now();
+            if now >= interval_end {
+                let done = self.done();
+                interval_end = self.outcome.series.turn_to(now, done);
+            }
             for index in 0..self.done.len() {
                 self.finish(self.done[index], now);
             }

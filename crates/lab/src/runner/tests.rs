@@ -101,6 +101,7 @@ fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         region: Default::default(),
         effective: Effective::default(),
         pace: None,
+        series: Default::default(),
     }
 }
 

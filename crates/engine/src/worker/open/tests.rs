@@ -8,6 +8,7 @@ use super::*;
 use crate::backend::{Completion, Request};
 use crate::histogram::LatencyHistogram;
 use crate::schedule::Arrivals;
+use crate::series::Series;
 use crate::spec::{Limit, SyncPolicy};
 use crate::worker::Closed;
 
@@ -131,8 +132,14 @@ fn run(spec: &TrialSpec, backend: impl Backend, stop: bool) -> WorkerOutcome {
                 .run()
                 .0
         }
-        None => {
+        None if spec.latency => {
             let closed = Closed::<true>;
+            Worker::new(spec, 0, closed, backend, buffers, &clock, &stop)
+                .run()
+                .0
+        }
+        None => {
+            let closed = Closed::<false>;
             Worker::new(spec, 0, closed, backend, buffers, &clock, &stop)
                 .run()
                 .0
@@ -174,6 +181,28 @@ fn a_stall_shows_in_every_request_that_it_delays() {
         let pace = open.pace.expect("open loop");
         assert!(pace.backlog_max >= 200, "{pace:?}");
         assert_eq!(open.ended, Ended::Done);
+    }
+}
+
+#[test]
+fn a_stall_shows_in_the_intervals_of_either_loop() {
+    let clock = Clock::calibrate();
+    for (rate, latency) in [(None, true), (None, false), (Some(10_000), true)] {
+        let spec = TrialSpec {
+            latency,
+            ..spec(rate, time(800))
+        };
+        let outcome = run(&spec, Stalling::new(300, 450), false);
+        let done = outcome.reads.requests;
+        let series = Series::merged(std::iter::once(outcome.series), &clock);
+        assert_eq!(series.total().read_requests, done);
+        let counts = series.intervals.iter().map(|i| i.done.read_requests);
+        let counts: Vec<u64> = counts.collect();
+        assert!(counts[0] >= 300, "{counts:?}");
+        // The stall lasts 450 ms: three intervals at least lie in it as a whole.
+        let empty = counts.iter().filter(|count| **count == 0).count();
+        assert!(empty >= 3, "{counts:?}");
+        assert!(counts[counts.len() - 1] > 0, "{counts:?}");
     }
 }
 

@@ -1,0 +1,347 @@
+//! What a trial did over time: requests and bytes per interval of the timed span.
+//!
+//! A worker's hot loop only compares a stamp that it has anyway with the end of the interval; what was done since
+//! the last such end is then the difference of its tallies. So the sums over a series are the tallies, exactly.
+
+use crate::clock::Clock;
+use crate::outcome::Tally;
+
+/// Length of an interval as long as a trial is not too long for it, ns.
+pub const INTERVAL_NS: u64 = 100_000_000;
+/// Most intervals of a trial: where more would be needed, they get twice as long.
+pub const INTERVALS_MAX: usize = 4096;
+
+/// Requests and bytes of both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Done {
+    /// Reads completed.
+    pub read_requests: u64,
+    /// Bytes read, also by requests that were never completed in full.
+    pub read_bytes: u64,
+    /// Writes completed; under the sync policy `each` with their `fsync`.
+    pub write_requests: u64,
+    /// Bytes written, also by requests that were never completed in full.
+    pub write_bytes: u64,
+}
+
+impl Done {
+    pub(crate) fn of(reads: &Tally, writes: &Tally) -> Self {
+        Self {
+            read_requests: reads.requests,
+            read_bytes: reads.bytes,
+            write_requests: writes.requests,
+            write_bytes: writes.bytes,
+        }
+    }
+
+    /// Both together. Sums beyond 2^64 stay there.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            read_requests: self.read_requests.saturating_add(other.read_requests),
+            read_bytes: self.read_bytes.saturating_add(other.read_bytes),
+            write_requests: self.write_requests.saturating_add(other.write_requests),
+            write_bytes: self.write_bytes.saturating_add(other.write_bytes),
+        }
+    }
+
+    /// What came to an earlier state to make it this one.
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            read_requests: self.read_requests - earlier.read_requests,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            write_requests: self.write_requests - earlier.write_requests,
+            write_bytes: self.write_bytes - earlier.write_bytes,
+        }
+    }
+
+    /// Bytes of both directions.
+    pub fn bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.write_bytes)
+    }
+}
+
+/// One interval of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Interval {
+    /// From the start of the timed span, ns.
+    pub start_ns: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+    /// What was completed within it.
+    pub done: Done,
+}
+
+impl Interval {
+    /// Where it ends, from the start of the timed span, ns.
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.length_ns)
+    }
+}
+
+/// A trial over time: intervals that follow each other without a gap, from the start of the timed span to the last
+/// completion. A final `fsync` lies behind them.
+///
+/// All but the last are equally long: 100 ms, or the least doubling of it with which there are no more than 4096. A
+/// rest shorter than half of that belongs to the last. Each worker's intervals count from its own start; the starts of
+/// several lie as far apart as `elapsed_ns` and `all_active_ns` of the outcome tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Series {
+    /// In the order of time; none for a program.
+    pub intervals: Vec<Interval>,
+}
+
+impl Series {
+    /// What all intervals hold together.
+    pub fn total(&self) -> Done {
+        self.intervals
+            .iter()
+            .fold(Done::default(), |sum, interval| sum.plus(interval.done))
+    }
+
+    /// The series of several workers together.
+    pub(crate) fn merged(workers: impl Iterator<Item = Recorder>, clock: &Clock) -> Self {
+        workers
+            .reduce(Recorder::plus)
+            .map_or_else(Self::default, |all| all.series(clock))
+    }
+}
+
+/// Counts one worker's intervals, in memory of fixed size.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// Stamp of the worker's start.
+    start: u64,
+    /// Length of an interval, ticks.
+    width: u64,
+    slots: Vec<Done>,
+    /// The interval under way.
+    current: usize,
+    /// What the intervals hold so far.
+    counted: Done,
+    /// From the start to the end, ticks; known at the end.
+    span: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let mut slots = Vec::with_capacity(INTERVALS_MAX);
+        // Written to, and not only reserved: the first use inside the timed span would fault.
+        slots.resize(INTERVALS_MAX, Done::default());
+        Self {
+            start: 0,
+            width: clock.ticks(INTERVAL_NS).max(1),
+            slots,
+            current: 0,
+            counted: Done::default(),
+            span: 0,
+        }
+    }
+
+    /// Begins at a stamp, and gives that of the end of the first interval.
+    pub(crate) fn begin(&mut self, start: u64) -> u64 {
+        self.start = start;
+        self.end_of_current()
+    }
+
+    /// Notes that by `now` so much was done in all, and enters the interval that holds this stamp; gives its end. What
+    /// completed at `now` itself must not be among it yet.
+    pub(crate) fn turn_to(&mut self, now: u64, done: Done) -> u64 {
+        let slot = &mut self.slots[self.current];
+        *slot = slot.plus(done.since(self.counted));
+        self.counted = done;
+        let since_start = now.saturating_sub(self.start);
+        while since_start / self.width >= self.slots.len() as u64 {
+            self.double();
+        }
+        self.current = (since_start / self.width) as usize;
+        self.end_of_current()
+    }
+
+    /// Notes all that was done when the last request was completed.
+    pub(crate) fn finish(&mut self, now: u64, done: Done) {
+        self.turn_to(now, done);
+        self.span = now.saturating_sub(self.start);
+    }
+
+    fn end_of_current(&self) -> u64 {
+        let end = (self.current as u64 + 1).saturating_mul(self.width);
+        self.start.saturating_add(end)
+    }
+
+    /// Makes each interval twice as long: two neighbours become one.
+    fn double(&mut self) {
+        let half = self.slots.len() / 2;
+        for slot in 0..half {
+            self.slots[slot] = self.slots[2 * slot].plus(self.slots[2 * slot + 1]);
+        }
+        self.slots[half..].fill(Done::default());
+        self.current /= 2;
+        self.width = self.width.saturating_mul(2);
+    }
+
+    /// Two workers together, with the longer of their intervals.
+    fn plus(mut self, mut other: Self) -> Self {
+        while self.width < other.width {
+            self.double();
+        }
+        while other.width < self.width {
+            other.double();
+        }
+        for (sum, part) in self.slots.iter_mut().zip(&other.slots) {
+            *sum = sum.plus(*part);
+        }
+        self.current = self.current.max(other.current);
+        self.span = self.span.max(other.span);
+        self
+    }
+
+    fn series(&self, clock: &Clock) -> Series {
+        let end_of =
+            |slot: usize| clock.ns_between(0, (slot as u64 + 1).saturating_mul(self.width));
+        let mut intervals: Vec<Interval> = Vec::with_capacity(self.current + 1);
+        let mut start_ns = 0;
+        for (slot, done) in self.slots[..=self.current].iter().enumerate() {
+            let end_ns = end_of(slot);
+            intervals.push(Interval {
+                start_ns,
+                length_ns: end_ns - start_ns,
+                done: *done,
+            });
+            start_ns = end_ns;
+        }
+        end_at(&mut intervals, clock.ns_between(0, self.span));
+        Series { intervals }
+    }
+}
+
+/// Ends a series where the trial did.
+fn end_at(intervals: &mut Vec<Interval>, span_ns: u64) {
+    let Some(mut last) = intervals.pop() else {
+        return;
+    };
+    let rest = span_ns.saturating_sub(last.start_ns);
+    if 2 * rest < last.length_ns
+        && let Some(before) = intervals.pop()
+    {
+        last = Interval {
+            done: before.done.plus(last.done),
+            ..before
+        };
+    }
+    last.length_ns = span_ns.saturating_sub(last.start_ns).max(1);
+    intervals.push(last);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn reads(requests: u64) -> Done {
+        Done {
+            read_requests: requests,
+            read_bytes: requests * 4096,
+            ..Done::default()
+        }
+    }
+
+    /// A recorder that sees one request at each of these stamps, and ends at the last.
+    fn recorded(clock: &Clock, start: u64, stamps: &[u64]) -> Recorder {
+        let mut recorder = Recorder::new(clock);
+        let mut end = recorder.begin(start);
+        let mut done = 0;
+        for &stamp in stamps {
+            if stamp >= end {
+                end = recorder.turn_to(stamp, reads(done));
+            }
+            assert!(stamp < end, "a stamp lies within the interval entered");
+            done += 1;
+        }
+        recorder.finish(stamps.last().copied().unwrap_or(start), reads(done));
+        recorder
+    }
+
+    fn requests(series: &Series) -> Vec<u64> {
+        let intervals = series.intervals.iter();
+        intervals.map(|i| i.done.read_requests).collect()
+    }
+
+    #[test]
+    fn a_request_is_counted_where_it_completed() {
+        let clock = Clock::of_rate(1.0);
+        let at = [10, 99, 100, 101, 350].map(|ms| 7 + ms * MS);
+        let series = recorded(&clock, 7, &at).series(&clock);
+        assert_eq!(requests(&series), [2, 2, 0, 1]);
+        let last = series.intervals[3];
+        assert_eq!((last.start_ns, last.length_ns), (300 * MS, 50 * MS));
+    }
+
+    #[test]
+    fn a_short_rest_belongs_to_the_interval_before() {
+        let clock = Clock::of_rate(1.0);
+        let series = recorded(&clock, 0, &[50 * MS, 150 * MS, 201 * MS]).series(&clock);
+        assert_eq!(requests(&series), [1, 2]);
+        assert_eq!(series.intervals[1].end_ns(), 201 * MS);
+        let short = recorded(&clock, 0, &[MS]).series(&clock);
+        assert_eq!(requests(&short), [1]);
+        assert_eq!(short.intervals[0].length_ns, MS);
+    }
+
+    #[test]
+    fn intervals_get_longer_where_there_would_be_too_many() {
+        let clock = Clock::of_rate(1.0);
+        let stamps: Vec<u64> = (0..10_000).map(|i| i * INTERVAL_NS).collect();
+        let series = recorded(&clock, 0, &stamps).series(&clock);
+        assert_eq!(series.intervals.len(), 2500);
+        assert!(requests(&series).iter().all(|n| *n == 4));
+        assert_eq!(series.intervals[0].length_ns, 4 * INTERVAL_NS);
+        // An hour without a completion, and a clock that went to its end.
+        for far in [3_600_000 * MS, u64::MAX / 2] {
+            let series = recorded(&clock, 0, &[MS, far]).series(&clock);
+            assert!(series.intervals.len() <= INTERVALS_MAX);
+            assert_eq!(series.total(), reads(2));
+        }
+    }
+
+    #[test]
+    fn a_worker_that_does_nothing_has_one_empty_interval() {
+        let clock = Clock::of_rate(1.0);
+        let series = recorded(&clock, 5, &[]).series(&clock);
+        assert_eq!(requests(&series), [0]);
+        let none = Series::merged(std::iter::empty(), &clock);
+        assert_eq!(none, Series::default());
+    }
+
+    proptest! {
+        #[test]
+        fn sums_are_kept_and_intervals_follow_each_other(
+            gaps in prop::collection::vec(prop::collection::vec(0u64..90_000_000_000, 0..60), 1..4),
+            ns_per_tick in 0.2f64..5.0,
+        ) {
+            let clock = Clock::of_rate(ns_per_tick);
+            let count: usize = gaps.iter().map(Vec::len).sum();
+            let workers = gaps.iter().enumerate().map(|(worker, gaps)| {
+                let start = 1000 * worker as u64;
+                let stamps: Vec<u64> = gaps
+                    .iter()
+                    .scan(start, |at, gap| {
+                        *at += gap;
+                        Some(*at)
+                    })
+                    .collect();
+                recorded(&clock, start, &stamps)
+            });
+            let series = Series::merged(workers, &clock);
+            prop_assert_eq!(series.total(), reads(count as u64));
+            prop_assert!(!series.intervals.is_empty() && series.intervals.len() <= INTERVALS_MAX);
+            let mut end = 0;
+            for interval in &series.intervals {
+                prop_assert_eq!(interval.start_ns, end);
+                prop_assert!(interval.length_ns > 0);
+                end = interval.end_ns();
+            }
+        }
+    }
+}
