@@ -45,6 +45,12 @@ impl Seen {
         self.cell("served_by").as_str().unwrap_or_default()
     }
 
+    /// Whether the run printed these words, wherever its lines are broken.
+    pub fn says(&self, words: &str) -> bool {
+        let plain: Vec<&str> = self.text.split_whitespace().collect();
+        plain.join(" ").contains(words)
+    }
+
     /// The trials that are no warm-up.
     pub fn measured(&self) -> impl Iterator<Item = &Value> {
         self.samples
