@@ -92,8 +92,7 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     };
     let trimmed = text.trim();
     let duration = if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
-        let seconds: f64 = trimmed.parse().map_err(|_| wrong())?;
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        parse_seconds(trimmed).ok_or_else(wrong)?
     } else {
         let signed: jiff::SignedDuration = trimmed.parse().map_err(|_| wrong())?;
         Duration::try_from(signed).map_err(|_| wrong())?
@@ -103,6 +102,23 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     } else {
         Err(Error::usage(format!("'{text}' is longer than a year")).hint("choose a shorter time"))
     }
+}
+
+/// Digits with at most one point, exactly, to the nanosecond below: a float would lose nanoseconds of longer times. What
+/// is more than a duration holds is the longest one.
+fn parse_seconds(text: &str) -> Option<Duration> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.len() + fraction.len() == 0 || fraction.contains('.') {
+        return None;
+    }
+    let digits = fraction.bytes().map(|digit| u32::from(digit - b'0'));
+    let scales = std::iter::successors(Some(100_000_000_u32), |scale| Some(scale / 10));
+    let ns = digits.zip(scales).map(|(digit, scale)| digit * scale).sum();
+    let seconds = match whole {
+        "" => Ok(0),
+        digits => digits.parse(),
+    };
+    Some(seconds.map_or(Duration::MAX, |seconds| Duration::new(seconds, ns)))
 }
 
 /// Writes a duration with one unit and at most three digits after the point: `250ms`, `1.5s`, `2min`.
@@ -122,7 +138,12 @@ pub fn format_duration(duration: Duration) -> String {
             && ns.is_multiple_of(part)
             && (ns.is_multiple_of(size) || !matches!(unit, "h" | "min"))
         {
-            return format!("{}{unit}", ns as f64 / size as f64);
+            let (whole, thousandths) = (ns / size, ns % size / part);
+            let number = format!("{whole}.{thousandths:03}");
+            return format!(
+                "{}{unit}",
+                number.trim_end_matches('0').trim_end_matches('.')
+            );
         }
     }
     format!("{ns}ns")
@@ -166,7 +187,17 @@ mod tests {
         ] {
             assert!(parse_size(text).is_err(), "{text}");
         }
-        for text in ["", "-1s", "abc", "1x", "1e30", "99999999999h", "."] {
+        for text in [
+            "",
+            "-1s",
+            "abc",
+            "1x",
+            "1e30",
+            "99999999999h",
+            ".",
+            "1.2.3",
+            "99999999999999999999999.5",
+        ] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }
@@ -176,8 +207,25 @@ mod tests {
         assert_eq!(parse_duration("30").unwrap(), Duration::from_secs(30));
         assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
         assert_eq!(parse_duration("100us").unwrap(), Duration::from_micros(100));
+        assert_eq!(parse_duration(".5").unwrap(), Duration::from_millis(500));
+        assert_eq!(parse_duration("5.").unwrap(), Duration::from_secs(5));
+        assert_eq!(
+            parse_duration("0.0000000019").unwrap(),
+            Duration::from_nanos(1)
+        );
         assert_eq!(parse_duration("2min").unwrap(), Duration::from_secs(120));
         assert_eq!(parse_duration("1h 30m").unwrap(), Duration::from_secs(5400));
+    }
+
+    #[test]
+    fn one_time_is_written_one_way() {
+        for text in ["18446744.2", "18446744.2s", "18446744200000us"] {
+            assert_eq!(
+                format_duration(parse_duration(text).unwrap()),
+                "18446744.2s",
+                "{text}"
+            );
+        }
     }
 
     proptest! {
@@ -187,7 +235,7 @@ mod tests {
         }
 
         #[test]
-        fn durations_round_trip(ns in 0..10_000_000_000_000_u64) {
+        fn durations_round_trip(ns in 0..366 * 86_400 * 1_000_000_000_u64) {
             let duration = Duration::from_nanos(ns);
             prop_assert_eq!(parse_duration(&format_duration(duration)).unwrap(), duration);
         }
