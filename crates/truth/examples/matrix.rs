@@ -32,8 +32,9 @@ fn cells(scenario: &Scenario) -> [String; 3] {
     };
     let rival = |tool: fn(&Scene, &Workload) -> String| {
         of(&|scene| {
-            if let Some(neighbour) = &scene.neighbour {
-                neighbour.begin();
+            if let Some(turn) = &scene.turn {
+                // Others know no trials: they meet it from the start.
+                turn.happen().expect("what is to happen can");
             }
             tool(scene, &scenario.workload)
         })

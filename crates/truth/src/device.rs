@@ -11,14 +11,15 @@ use std::thread::JoinHandle;
 use rustix::fs::OFlags;
 
 use crate::files::fill;
+use crate::keeper::Keeper;
 use crate::scene::Scene;
-use crate::system::{Made, Missing, Undo, missing, needs_root, run};
+use crate::system::{Made, Missing, missing, needs_root, run};
 
 /// Puts a loop device over a file; `direct` says whether it goes past the page cache.
 ///
 /// # Errors
 /// Without root or losetup, or when there is no free loop device.
-pub fn loop_over(scene: &mut Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
+pub fn loop_over(scene: &Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
     needs_root()?;
     let mode = if direct {
         "--direct-io=on"
@@ -27,7 +28,7 @@ pub fn loop_over(scene: &mut Scene, backing: &Path, direct: bool) -> Made<PathBu
     };
     let file = backing.display().to_string();
     let device = run("losetup", &["--find", "--show", mode, &file])?;
-    scene.keep(Undo::with("losetup", &["--detach", &device]));
+    scene.keeper.finally(&["losetup", "--detach", &device]);
     if direct && !is_direct(&device) {
         return Err(Missing(
             "this file system does not let loop devices go past the page cache".to_owned(),
@@ -46,14 +47,14 @@ fn is_direct(device: &str) -> bool {
 ///
 /// # Errors
 /// Without root, or where the kernel has no zram.
-pub fn zram(scene: &mut Scene, bytes: u64) -> Made<PathBuf> {
+pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     needs_root()?;
     let control = Path::new("/sys/class/zram-control");
     // Reading makes a new device: one that is in use cannot be hit.
     let number = std::fs::read_to_string(control.join("hot_add")).map_err(missing("zram"))?;
     let number = number.trim();
     let remove = format!("echo {number} > {}", control.join("hot_remove").display());
-    scene.keep(Undo::with("sh", &["-c", &remove]));
+    scene.keeper.finally(&["sh", "-c", &remove]);
     let size = PathBuf::from(format!("/sys/block/zram{number}/disksize"));
     std::fs::write(&size, bytes.to_string()).map_err(missing(size.display()))?;
     let device = PathBuf::from(format!("/dev/zram{number}"));
@@ -61,24 +62,37 @@ pub fn zram(scene: &mut Scene, bytes: u64) -> Made<PathBuf> {
     Ok(device)
 }
 
-/// Makes a file system on a device and mounts it in the scene's folder.
+/// Makes a file system with a command on a device, and mounts it in the scene's folder.
 ///
 /// # Errors
-/// When the command that makes it is not installed, or the kernel does not know it.
-pub fn mounted(scene: &mut Scene, device: &Path, make: &[&str], options: &str) -> Made<PathBuf> {
+/// When the command is not installed, or the kernel does not know the file system.
+pub fn mounted(scene: &Scene, device: &Path, make: &[&str], options: &str) -> Made<PathBuf> {
     let device = device.display().to_string();
     let (program, rest) = make
         .split_first()
         .ok_or_else(|| Missing("no command".to_owned()))?;
     run(program, &[rest, &[device.as_str()]].concat())?;
+    mount(scene, &["-o", options, &device])
+}
+
+/// Mounts a file system in memory, with room for so much, in the scene's folder.
+///
+/// # Errors
+/// When that is not allowed.
+pub fn small_memory(scene: &Scene, room: &str) -> Made<PathBuf> {
+    let options = format!("size={room}");
+    mount(scene, &["-t", "tmpfs", "-o", &options, "tmpfs"])
+}
+
+fn mount(scene: &Scene, words: &[&str]) -> Made<PathBuf> {
     let at = scene.subfolder("mount")?;
     let place = at.display().to_string();
-    run("mount", &["-o", options, &device, &place])?;
-    scene.keep(Undo::with("umount", &[&place]));
+    run("mount", &[words, &[place.as_str()]].concat())?;
+    scene.keeper.finally(&["umount", &place]);
     Ok(at)
 }
 
-/// A cgroup that limits how fast its processes read from a device.
+/// A cgroup, removed by the keeper, that limits how fast its processes read from a device.
 #[derive(Debug)]
 pub struct Limit {
     folder: PathBuf,
@@ -89,7 +103,7 @@ impl Limit {
     ///
     /// # Errors
     /// Where the kernel or the rights do not allow it.
-    pub fn new(device: &Path, bytes_per_s: u64) -> Made<Self> {
+    pub fn new(keeper: &Keeper, device: &Path, bytes_per_s: u64) -> Made<Self> {
         needs_root()?;
         let number = rustix::fs::stat(device)
             .map_err(missing(device.display()))?
@@ -98,7 +112,7 @@ impl Limit {
         let line = |rest: String| format!("{major}:{minor} {rest}");
         match Hierarchy::find()? {
             Hierarchy::One(root) => {
-                let limit = Self::at(&root)?;
+                let limit = Self::at(keeper, &root)?;
                 limit.set(
                     "blkio.throttle.read_bps_device",
                     &line(bytes_per_s.to_string()),
@@ -110,7 +124,7 @@ impl Limit {
                 Ok(limit)
             }
             Hierarchy::Two(root) => {
-                let limit = Self::at(&root)?;
+                let limit = Self::at(keeper, &root)?;
                 limit.set(
                     "io.max",
                     &line(format!("rbps={bytes_per_s} wbps={bytes_per_s}")),
@@ -120,9 +134,10 @@ impl Limit {
         }
     }
 
-    fn at(root: &Path) -> Made<Self> {
+    fn at(keeper: &Keeper, root: &Path) -> Made<Self> {
         let folder = root.join(format!("iolab-truth-{}", std::process::id()));
         std::fs::create_dir(&folder).map_err(missing(folder.display()))?;
+        keeper.finally(&["rmdir", &folder.display().to_string()]);
         Ok(Self { folder })
     }
 
@@ -134,13 +149,6 @@ impl Limit {
     /// The file that a process writes its number into to come under the limit.
     pub fn entrance(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
-    }
-}
-
-impl Drop for Limit {
-    fn drop(&mut self) {
-        // Empty by now, unless a child was left behind, which the kernel then keeps limited.
-        let _ = std::fs::remove_dir(&self.folder);
     }
 }
 

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 
-use tempfile::TempDir;
-
-use crate::system::{Made, Missing, missing};
+use crate::system::{Made, missing};
 
 /// One MiB.
 pub const MIB: u64 = 1 << 20;
@@ -32,21 +30,6 @@ pub fn unwritten(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     fallocate(&file, FallocateFlags::empty(), 0, bytes).map_err(missing("fallocate"))?;
     file.sync_all().map_err(missing("fsync"))?;
     Ok(path)
-}
-
-/// Makes a private folder in memory.
-///
-/// # Errors
-/// Where `/dev/shm` is no tmpfs or cannot be written.
-pub fn in_memory() -> Made<TempDir> {
-    let folder = tempfile::Builder::new()
-        .prefix("iolab-truth-")
-        .tempdir_in("/dev/shm");
-    let folder = folder.map_err(missing("/dev/shm"))?;
-    match is_memory(folder.path()) {
-        true => Ok(folder),
-        false => Err(Missing("/dev/shm is no tmpfs here".to_owned())),
-    }
 }
 
 /// Whether a folder lies in tmpfs or ramfs (magic numbers of linux/magic.h).

@@ -9,7 +9,8 @@ use std::time::Duration;
 use fuser::{BackgroundSession, MountOption, Session};
 
 use crate::files::fill_with_noise;
-use crate::system::{Made, missing, run, warn};
+use crate::keeper::Keeper;
+use crate::system::{Made, missing, warn};
 
 /// Where in the course of things a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +139,9 @@ pub struct Mounted {
     session: Option<BackgroundSession>,
 }
 
+/// Only root may unmount without help.
+const UNMOUNT: &str = "umount \"$0\" || fusermount3 -u \"$0\" || fusermount -u \"$0\"";
+
 /// Requests that can be held at once when they are not serialised.
 const HANDS: usize = 16;
 
@@ -146,7 +150,7 @@ impl Mounted {
     ///
     /// # Errors
     /// Without `/dev/fuse` or the right to mount.
-    pub fn new(at: &Path, behaviour: Behaviour) -> Made<Self> {
+    pub fn new(keeper: &Keeper, at: &Path, behaviour: Behaviour) -> Made<Self> {
         let mut visible = vec![0; behaviour.bytes as usize];
         fill_with_noise(&mut visible, &mut 0x2545_f491_4f6c_dd1d);
         let durable = behaviour.volatile.then(|| visible.clone());
@@ -160,11 +164,11 @@ impl Mounted {
             shared,
             session: None,
         };
-        mounted.mount()?;
+        mounted.mount(keeper)?;
         Ok(mounted)
     }
 
-    fn mount(&mut self) -> Made<()> {
+    fn mount(&mut self, keeper: &Keeper) -> Made<()> {
         if !Path::new("/dev/fuse").exists() {
             return Err(crate::Missing("no /dev/fuse".to_owned()));
         }
@@ -180,6 +184,7 @@ impl Mounted {
             .and_then(Session::spawn)
             .map_err(missing("cannot mount FUSE"))?;
         self.session = Some(session);
+        keeper.finally(&["sh", "-c", UNMOUNT, &self.at.display().to_string()]);
         Ok(())
     }
 
@@ -210,12 +215,9 @@ impl Mounted {
         let Some(session) = self.session.take() else {
             return;
         };
+        // The keeper has unmounted it already, save where making the scene failed in between.
         if let Err(error) = session.umount_and_join() {
             warn(&format!("unmounting {}: {error}", self.at.display()));
-            let place = self.at.display().to_string();
-            if let Err(why) = run("umount", &["--lazy", &place]) {
-                warn(&format!("left behind: {why}"));
-            }
         }
     }
 }

@@ -72,18 +72,14 @@ pub fn measure(scene: &Scene, workload: &Workload) -> Seen {
     let file = scene.folder().join("run.iolab");
     let experiment = scene.folder().join("truth.toml");
     std::fs::write(&experiment, workload.for_iolab()).expect("the scene's folder can be written");
-    let mut child = command(scene, workload)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("iolab starts");
-    if let Some(neighbour) = &scene.neighbour {
+    let output = scene.carry_out(&mut command(scene, workload), |child| {
+        let Some(turn) = &scene.turn else { return };
         // In mid-run: half of the trials are over.
         let over = || child.try_wait().is_ok_and(|status| status.is_some());
         wait_for(&file, workload.trials as usize / 2, over);
-        neighbour.begin();
-    }
-    let output = child.wait_with_output().expect("iolab ends");
+        turn.happen().expect("what is to happen can");
+    });
+    let output = output.expect("iolab starts");
     Seen {
         code: output.status.code(),
         text: both(&output),

@@ -4,13 +4,14 @@
 //! binary must answer. The tests of this crate perform every row; the example `matrix` puts what other tools print on
 //! the same targets beside it.
 //!
-//! All that is made is private: files, mounts and loop devices live in a temporary folder and are taken down when
-//! they are dropped, also by a test that panics. Nothing that existed before is touched.
+//! All that is made is private: files, mounts and devices belong to a scene and are taken down with it, also when a
+//! test panics, is interrupted or killed (see [`keeper`]). Nothing that existed before is touched.
 
 pub mod device;
 pub mod files;
 pub mod fuse;
 pub mod iolab;
+pub mod keeper;
 pub mod rivals;
 pub mod scenarios;
 pub mod scene;

@@ -1,38 +1,55 @@
 //! A target that was made for one scenario, with everything that takes it down again.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use tempfile::TempDir;
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::device::{Limit, Neighbour};
 use crate::files::is_memory;
 use crate::fuse::Mounted;
-use crate::system::{Made, Missing, Undo, missing};
+use crate::keeper::Keeper;
+use crate::system::{Made, Missing, missing};
 
-/// A target and what holds it up. Fields are dropped in the order of declaration: what was made last goes first.
+/// A target and what holds it up. Fields are dropped in the order of declaration: the keeper takes down what the file
+/// system in user space still serves.
 #[derive(Debug)]
 pub struct Scene {
     /// What iolab is pointed at.
     pub target: PathBuf,
-    /// Who else uses the device.
-    pub neighbour: Option<Neighbour>,
+    /// What changes in mid-run.
+    pub turn: Option<Turn>,
     /// Which limit iolab runs under.
     pub limit: Option<Limit>,
+    /// Takes down everything else that was made.
+    pub keeper: Keeper,
     /// The file system in user space that the target lies on.
     pub fuse: Option<Mounted>,
-    undo: Undos,
-    elsewhere: Option<TempDir>,
-    folder: TempDir,
+    folder: PathBuf,
 }
 
-/// Commands that are carried out last first.
-#[derive(Debug, Default)]
-struct Undos(Vec<Undo>);
+/// What changes about a target in the middle of a run.
+#[derive(Debug)]
+pub enum Turn {
+    /// Somebody else begins to use it.
+    Noise(Neighbour),
+    /// A file is cut to so many bytes.
+    Cut(PathBuf, u64),
+}
 
-impl Drop for Undos {
-    fn drop(&mut self) {
-        while self.0.pop().is_some() {}
+impl Turn {
+    /// Has it happen.
+    ///
+    /// # Errors
+    /// When a file cannot be cut.
+    pub fn happen(&self) -> io::Result<()> {
+        match self {
+            Turn::Noise(neighbour) => neighbour.begin(),
+            Turn::Cut(path, bytes) => {
+                let file = std::fs::File::options().write(true).open(path)?;
+                file.set_len(*bytes)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -44,30 +61,39 @@ impl Scene {
     pub fn new() -> Made<Self> {
         let at =
             std::env::var_os("IOLAB_TRUTH_DIR").map_or_else(build_folder, |dir| Ok(dir.into()))?;
-        let folder = tempfile::Builder::new()
-            .prefix("iolab-truth-")
-            .tempdir_in(&at)
-            .map_err(missing(at.display()))?;
-        if is_memory(folder.path()) {
+        let keeper = Keeper::new()?;
+        let folder = private_folder(&keeper, &at)?;
+        if is_memory(&folder) {
             return Err(Missing(format!(
                 "{} lies in memory; name a folder on a disk in IOLAB_TRUTH_DIR",
                 at.display()
             )));
         }
         Ok(Self {
-            target: folder.path().to_owned(),
-            neighbour: None,
+            target: folder.clone(),
+            turn: None,
             limit: None,
+            keeper,
             fuse: None,
-            undo: Undos::default(),
-            elsewhere: None,
             folder,
         })
     }
 
     /// The private folder.
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
+    }
+
+    /// A further private folder, in memory.
+    ///
+    /// # Errors
+    /// Where `/dev/shm` is no tmpfs or cannot be written.
+    pub fn folder_in_memory(&self) -> Made<PathBuf> {
+        let folder = private_folder(&self.keeper, Path::new("/dev/shm"))?;
+        match is_memory(&folder) {
+            true => Ok(folder),
+            false => Err(Missing("/dev/shm is no tmpfs here".to_owned())),
+        }
     }
 
     /// A new folder in it.
@@ -78,18 +104,6 @@ impl Scene {
         let path = self.folder().join(name);
         std::fs::create_dir(&path).map_err(missing(path.display()))?;
         Ok(path)
-    }
-
-    /// Keeps what takes something down until the scene ends.
-    pub fn keep(&mut self, undo: Undo) {
-        self.undo.0.push(undo);
-    }
-
-    /// The scene with a second private folder, elsewhere.
-    #[must_use]
-    pub fn with_folder(mut self, folder: TempDir) -> Self {
-        self.elsewhere = Some(folder);
-        self
     }
 
     /// A command in the scene's folder, under the scene's limit where there is one.
@@ -111,12 +125,43 @@ impl Scene {
         command
     }
 
+    /// Carries such a command out and waits for its end; should this process end before, that process is ended too.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn carry_out(
+        &self,
+        command: &mut Command,
+        meanwhile: impl FnOnce(&mut Child),
+    ) -> io::Result<Output> {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        self.keeper.end(&child);
+        meanwhile(&mut child);
+        let output = child.wait_with_output();
+        self.keeper.forget();
+        output
+    }
+
     /// The scene with this target.
     #[must_use]
     pub fn on(mut self, target: PathBuf) -> Self {
         self.target = target;
         self
     }
+}
+
+/// A new folder that the keeper removes.
+fn private_folder(keeper: &Keeper, at: &Path) -> Made<PathBuf> {
+    let folder = tempfile::Builder::new()
+        .prefix("iolab-truth-")
+        .tempdir_in(at)
+        .map_err(missing(at.display()))?
+        .keep();
+    keeper.remove(&folder);
+    Ok(folder)
 }
 
 /// The folder that the running program was built in.

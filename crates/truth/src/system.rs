@@ -1,4 +1,4 @@
-//! System commands, what is missing to carry them out, and how they are undone.
+//! System commands, and what is missing to carry them out.
 
 use std::fmt;
 use std::io::Write;
@@ -46,30 +46,6 @@ pub fn needs_root() -> Made<()> {
     match rustix::process::geteuid().is_root() {
         true => Ok(()),
         false => Err(Missing("needs root".to_owned())),
-    }
-}
-
-/// A command that takes down what was made, when it is dropped.
-#[derive(Debug)]
-pub struct Undo {
-    program: &'static str,
-    arguments: Vec<String>,
-}
-
-impl Undo {
-    /// Takes down with this command.
-    pub fn with(program: &'static str, arguments: &[&str]) -> Self {
-        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
-        Self { program, arguments }
-    }
-}
-
-impl Drop for Undo {
-    fn drop(&mut self) {
-        let words: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
-        if let Err(why) = run(self.program, &words) {
-            warn(&format!("left behind: {why}"));
-        }
     }
 }
 

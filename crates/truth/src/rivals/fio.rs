@@ -15,7 +15,8 @@ pub fn fio(scene: &Scene, workload: &Workload) -> String {
         return NOT_INSTALLED.to_owned();
     }
     let mut command = scene.command(Path::new("fio"));
-    let Ok(output) = command.args(workload.for_fio(&scene.target)).output() else {
+    command.args(workload.for_fio(&scene.target));
+    let Ok(output) = scene.carry_out(&mut command, |_| ()) else {
         return "did not start".to_owned();
     };
     let (text, words) = (

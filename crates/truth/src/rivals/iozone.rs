@@ -18,11 +18,12 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     }
     let mut command = scene.command(Path::new("iozone"));
     command.args(["-e", "-i", "0", "-i", "1", "-w"]);
-    command.args(["-r", workload.bs, "-s", &workload.region.to_lowercase()]);
+    command.args(["-r", workload.bs, "-s", &size(workload)]);
     if workload.cache == "direct" {
         command.arg("-I");
     }
-    let Ok(output) = command.arg("-f").arg(&scene.target).output() else {
+    command.arg("-f").arg(&scene.target);
+    let Ok(output) = scene.carry_out(&mut command, |_| ()) else {
         return "did not start".to_owned();
     };
     let text = String::from_utf8_lossy(&output.stdout);
@@ -30,6 +31,21 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
         Some(kib_s) => format!("{:.1} MB/s", kib_s * 1024.0 / 1e6),
         None => "no result".to_owned(),
     }
+}
+
+/// Bytes of the file: those of the workload, but no more than a thousand records, since IOzone knows no limit of time.
+fn size(workload: &Workload) -> String {
+    let bytes = |text: &str| {
+        let (number, unit) = text.split_at(text.len() - 1);
+        let shift = if unit.eq_ignore_ascii_case("k") {
+            10
+        } else {
+            20
+        };
+        number.parse::<u64>().unwrap_or(1) << shift
+    };
+    let most = 1024 * bytes(workload.bs);
+    format!("{}k", bytes(workload.region).min(most) >> 10)
 }
 
 /// The row of numbers: size and record length in KiB, then KiB/s of write, rewrite, read, reread.
@@ -49,6 +65,12 @@ fn kib_s(text: &str, writes: bool) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_records_mean_a_small_file() {
+        assert_eq!(size(&Workload::READ), "32768k");
+        assert_eq!(size(&Workload::LATENCY), "4096k");
+    }
 
     #[test]
     fn iozones_row_is_found_among_its_words() {

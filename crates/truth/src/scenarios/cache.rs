@@ -1,7 +1,7 @@
 //! Page cache, holes, and what is no storage.
 
 use super::{Expect, Scenario};
-use crate::files::{MIB, hole, in_memory, noise, unwritten};
+use crate::files::{MIB, hole, noise, unwritten};
 use crate::scene::Scene;
 use crate::system::Made;
 use crate::workload::Workload;
@@ -129,9 +129,8 @@ pub const TMPFS: Scenario = Scenario {
     truth: "memory",
     build: || {
         let scene = Scene::new()?;
-        let folder = in_memory()?;
-        let file = noise(folder.path().join("data"), BYTES)?;
-        Ok(scene.on(file).with_folder(folder))
+        let file = noise(scene.folder_in_memory()?.join("data"), BYTES)?;
+        Ok(scene.on(file))
     },
     workload: Workload {
         bs: "1M",

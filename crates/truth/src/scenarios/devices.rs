@@ -1,9 +1,9 @@
 //! Devices and file systems that are made for the purpose; all need root.
 
 use super::{Expect, Scenario};
-use crate::device::{Limit, Neighbour, loop_over, mounted, zram};
-use crate::files::{MIB, in_memory, noise, text, warm};
-use crate::scene::Scene;
+use crate::device::{Limit, Neighbour, loop_over, mounted, small_memory, zram};
+use crate::files::{MIB, hole, noise, text, warm};
+use crate::scene::{Scene, Turn};
 use crate::system::{Made, needs_root};
 use crate::workload::Workload;
 
@@ -13,10 +13,10 @@ pub const LOOP_IN_MEMORY: Scenario = Scenario {
     truth: "direct for the loop device, but the file below is memory",
     build: || {
         needs_root()?;
-        let (mut scene, folder) = (Scene::new()?, in_memory()?);
-        let backing = noise(folder.path().join("backing"), 64 * MIB)?;
-        let device = loop_over(&mut scene, &backing, false)?;
-        Ok(scene.on(device).with_folder(folder))
+        let scene = Scene::new()?;
+        let backing = noise(scene.folder_in_memory()?.join("backing"), 64 * MIB)?;
+        let device = loop_over(&scene, &backing, false)?;
+        Ok(scene.on(device))
     },
     workload: Workload {
         bs: "1M",
@@ -36,9 +36,9 @@ pub const LOOP_CACHED: Scenario = Scenario {
     truth: "direct for the loop device, but the file below is in memory",
     build: || {
         needs_root()?;
-        let mut scene = Scene::new()?;
+        let scene = Scene::new()?;
         let backing = noise(scene.folder().join("backing"), 64 * MIB)?;
-        let device = loop_over(&mut scene, &backing, false)?;
+        let device = loop_over(&scene, &backing, false)?;
         warm(&backing)?;
         Ok(scene.on(device))
     },
@@ -55,9 +55,9 @@ pub const LOOP_CACHED: Scenario = Scenario {
 
 fn direct_loop() -> Made<Scene> {
     needs_root()?;
-    let mut scene = Scene::new()?;
+    let scene = Scene::new()?;
     let backing = noise(scene.folder().join("backing"), 64 * MIB)?;
-    let device = loop_over(&mut scene, &backing, true)?;
+    let device = loop_over(&scene, &backing, true)?;
     Ok(scene.on(device))
 }
 
@@ -76,15 +76,10 @@ pub const REFUSES_DIRECT: Scenario = Scenario {
     truth: "direct I/O is not to be had",
     build: || {
         needs_root()?;
-        let mut scene = Scene::new()?;
+        let scene = Scene::new()?;
         let backing = noise(scene.folder().join("backing"), 96 * MIB)?;
-        let device = loop_over(&mut scene, &backing, false)?;
-        let at = mounted(
-            &mut scene,
-            &device,
-            &["mkfs.ext4", "-q", "-F"],
-            "data=journal",
-        )?;
+        let device = loop_over(&scene, &backing, false)?;
+        let at = mounted(&scene, &device, &["mkfs.ext4", "-q", "-F"], "data=journal")?;
         let file = noise(at.join("data"), 32 * MIB)?;
         Ok(scene.on(file))
     },
@@ -99,11 +94,11 @@ pub const REFUSES_DIRECT: Scenario = Scenario {
 
 fn compressing() -> Made<Scene> {
     needs_root()?;
-    let mut scene = Scene::new()?;
+    let scene = Scene::new()?;
     let backing = noise(scene.folder().join("backing"), 256 * MIB)?;
-    let device = loop_over(&mut scene, &backing, true)?;
+    let device = loop_over(&scene, &backing, true)?;
     let at = mounted(
-        &mut scene,
+        &scene,
         &device,
         &["mkfs.btrfs", "-q", "-f"],
         "compress-force=zstd",
@@ -154,8 +149,8 @@ pub const COMPRESSED_NOISE: Scenario = Scenario {
 
 /// A device as fast as memory, whose speed no other user of the machine's disks changes.
 fn quick() -> Made<Scene> {
-    let mut scene = Scene::new()?;
-    let device = zram(&mut scene, 64 * MIB)?;
+    let scene = Scene::new()?;
+    let device = zram(&scene, 64 * MIB)?;
     Ok(scene.on(device))
 }
 
@@ -168,7 +163,7 @@ pub const THROTTLED: Scenario = Scenario {
     truth: "20 MB/s",
     build: || {
         let mut scene = quick()?;
-        scene.limit = Some(Limit::new(&scene.target, LIMIT)?);
+        scene.limit = Some(Limit::new(&scene.keeper, &scene.target, LIMIT)?);
         Ok(scene)
     },
     workload: Workload {
@@ -185,7 +180,7 @@ pub const NEIGHBOUR: Scenario = Scenario {
     truth: "another process reads the device too, from the middle of the run on",
     build: || {
         let mut scene = quick()?;
-        scene.neighbour = Some(Neighbour::new(&scene.target)?);
+        scene.turn = Some(Turn::Noise(Neighbour::new(&scene.target)?));
         Ok(scene)
     },
     workload: Workload {
@@ -196,5 +191,53 @@ pub const NEIGHBOUR: Scenario = Scenario {
     expect: Expect {
         flags: &["other traffic"],
         ..Expect::CLEAN
+    },
+};
+
+/// A device that breaks while it is measured.
+pub const BREAKS: Scenario = Scenario {
+    name: "loop device, its file cut short in mid-run",
+    truth: "what is gone cannot be read from the middle of the run on",
+    build: || {
+        needs_root()?;
+        let mut scene = Scene::new()?;
+        let backing = noise(scene.folder().join("backing"), 32 * MIB)?;
+        let device = loop_over(&scene, &backing, false)?;
+        scene.turn = Some(Turn::Cut(backing, MIB));
+        Ok(scene.on(device))
+    },
+    workload: Workload {
+        trials: 40,
+        ..Workload::READ
+    },
+    expect: Expect {
+        code: 1,
+        served_by: &[],
+        flags: &["page cache", "few trials", "errors"],
+        says: &["pread", "Input/output error", "dmesg"],
+    },
+};
+
+/// A device that promises more than it has.
+pub const THIN: Scenario = Scenario {
+    name: "loop device of 32 MiB with room for less than 16 MiB",
+    truth: "writes work until nothing is left below",
+    build: || {
+        needs_root()?;
+        let scene = Scene::new()?;
+        let at = small_memory(&scene, "16m")?;
+        let backing = hole(at.join("backing"), 32 * MIB)?;
+        let device = loop_over(&scene, &backing, false)?;
+        Ok(scene.on(device))
+    },
+    workload: Workload {
+        time_ms: 5000,
+        ..Workload::WRITE
+    },
+    expect: Expect {
+        code: 1,
+        served_by: &[],
+        flags: &["few trials", "errors"],
+        says: &["pwrite", "No space left", "--size"],
     },
 };

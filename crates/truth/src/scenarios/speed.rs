@@ -16,7 +16,7 @@ const fn ms(n: u64) -> Duration {
 pub(super) fn behaves(behaviour: Behaviour) -> Made<Scene> {
     let mut scene = Scene::new()?;
     let at = scene.subfolder("mount")?;
-    let mounted = Mounted::new(&at, behaviour)?;
+    let mounted = Mounted::new(&scene.keeper, &at, behaviour)?;
     let file = mounted.file();
     scene.fuse = Some(mounted);
     Ok(scene.on(file))

@@ -1,9 +1,11 @@
 //! Devices and file systems that are made for the purpose; all need root.
 
 use iolab_truth::scenarios::{
-    COMPRESSED_NOISE, COMPRESSED_ZEROS, IGNORES_DIRECT, LIMIT, LOOP_CACHED, LOOP_DIRECT,
-    LOOP_IN_MEMORY, NEIGHBOUR, REFUSES_DIRECT, THROTTLED,
+    BREAKS, COMPRESSED_NOISE, COMPRESSED_ZEROS, IGNORES_DIRECT, LIMIT, LOOP_CACHED, LOOP_DIRECT,
+    LOOP_IN_MEMORY, NEIGHBOUR, REFUSES_DIRECT, THIN, THROTTLED,
 };
+
+use iolab_truth::scene::Turn;
 
 use crate::stage::{perform, within};
 
@@ -59,13 +61,30 @@ fn a_neighbour_is_noticed() {
     let Some(done) = perform(&NEIGHBOUR) else {
         return;
     };
-    assert!(
-        done.scene
-            .neighbour
-            .as_ref()
-            .expect("a neighbour")
-            .read_bytes()
-            > 0,
-        "the truth"
+    let Some(Turn::Noise(neighbour)) = &done.scene.turn else {
+        panic!("there is a neighbour");
+    };
+    assert!(neighbour.read_bytes() > 0, "the truth");
+}
+
+#[test]
+fn what_was_measured_before_a_device_broke_is_kept() {
+    let Some(done) = perform(&BREAKS) else {
+        return;
+    };
+    let (last, before) = done.seen.samples.split_last().expect("samples");
+    assert!(before.len() >= BREAKS.workload.trials as usize / 2);
+    assert!(before.iter().all(|sample| sample["ok"] == true));
+    assert_eq!(
+        (&last["ok"], &last["errors"]),
+        (&false.into(), &1.into()),
+        "one request fails, and ends the run"
     );
+}
+
+#[test]
+fn a_device_without_room_below_is_told_as_such() {
+    let Some(done) = perform(&THIN) else { return };
+    let last = done.seen.samples.last().expect("a failed trial is kept");
+    assert_eq!((&last["ok"], &last["errors"]), (&false.into(), &1.into()));
 }

@@ -3,5 +3,6 @@
 mod cache;
 mod devices;
 mod faults;
+mod killed;
 mod speed;
 mod stage;

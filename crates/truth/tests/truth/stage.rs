@@ -18,9 +18,14 @@ pub(crate) struct Performance {
     _alone: MutexGuard<'static, ()>,
 }
 
+/// Keeps everybody else waiting.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Makes the target of a scenario; `None`, and a word why, where that cannot be done here.
 pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, MutexGuard<'static, ()>)> {
-    let alone = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let alone = alone();
     match (scenario.build)() {
         Ok(scene) => Some((scene, alone)),
         Err(why) => {
@@ -49,7 +54,10 @@ pub(crate) fn agrees(scenario: &Scenario, seen: &Seen) {
     let expect = &scenario.expect;
     let all = &seen.text;
     assert_eq!(seen.code, Some(expect.code), "{all}");
-    for sample in seen.measured().filter(|sample| sample["ok"] == true) {
+    for sample in seen
+        .measured()
+        .filter(|sample| sample["ok"] == true && !expect.served_by.is_empty())
+    {
         let verdict = sample["served_by"].as_str().unwrap_or_default();
         let reason = &sample["served_by_reason"];
         assert!(
@@ -58,22 +66,23 @@ pub(crate) fn agrees(scenario: &Scenario, seen: &Seen) {
             expect.served_by
         );
     }
-    let trials = if expect.served_by.is_empty() {
-        0
+    if expect.code == 0 {
+        let succeeded = seen.measured().filter(|sample| sample["ok"] == true);
+        assert_eq!(
+            succeeded.count(),
+            scenario.workload.trials as usize,
+            "{all}"
+        );
+    }
+    let tolerated = if std::env::var_os("IOLAB_TRUTH_QUIET").is_some() {
+        &[]
     } else {
-        scenario.workload.trials as usize
+        MACHINE
     };
-    assert_eq!(
-        seen.measured()
-            .filter(|sample| sample["ok"] == true)
-            .count(),
-        trials,
-        "{all}"
-    );
     let flags: Vec<&str> = seen
         .flags()
         .into_iter()
-        .filter(|flag| expect.flags.contains(flag) || !MACHINE.contains(flag))
+        .filter(|flag| expect.flags.contains(flag) || !tolerated.contains(flag))
         .collect();
     assert_eq!(flags, expect.flags, "{all}");
     for words in expect.says {

@@ -1,0 +1,139 @@
+//! A process that takes down what this one made when this one ends, however it ends.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::system::{Made, missing, warn};
+
+/// Reads one order a line, and carries them out last first when there are no more to come: when it is dropped, and also
+/// when this process is interrupted or killed. It ignores what interrupts this process, and has a group of its own.
+const SCRIPT: &str = r#"
+trap '' INT TERM HUP
+# What was only just given up may be busy for a moment more.
+again() {
+    tries=0
+    until "$@" 2> /dev/null; do
+        tries=$((tries + 1))
+        if [ "$tries" -ge 100 ]; then
+            echo "left behind: $*" >&2
+            return
+        fi
+        sleep 0.1
+    done
+}
+# A process that is over needs no end.
+end() { kill -INT "$1" 2> /dev/null; }
+line='
+'
+orders=
+while IFS= read -r order; do
+    case $order in
+        forget) orders=${orders#*"$line"} ;;
+        *) orders=$order$line$orders ;;
+    esac
+done
+eval "$orders"
+"#;
+
+/// The process, and the way to it; dropping it has the orders carried out, and waits for that.
+#[derive(Debug)]
+pub struct Keeper {
+    shell: Child,
+}
+
+impl Keeper {
+    /// A keeper without orders.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn new() -> Made<Self> {
+        let shell = Command::new("sh")
+            .args(["-c", SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(missing("sh"))?;
+        Ok(Self { shell })
+    }
+
+    /// Has a command carried out at the end, before those of earlier orders; again until it succeeds, for ten seconds.
+    pub fn finally(&self, command: &[&str]) {
+        let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+        self.order(&format!("again {}", words.join(" ")));
+    }
+
+    /// Has a folder removed with all that is in it, but nothing that is mounted there.
+    pub fn remove(&self, folder: &Path) {
+        let folder = folder.display().to_string();
+        self.finally(&["rm", "-rf", "--one-file-system", &folder]);
+    }
+
+    /// Has a process ended, unless that is withdrawn by [`Self::forget`].
+    pub fn end(&self, child: &Child) {
+        self.order(&format!("end {}", child.id()));
+    }
+
+    /// Withdraws the last order.
+    pub fn forget(&self) {
+        self.order("forget");
+    }
+
+    fn order(&self, line: &str) {
+        let Some(mut way) = self.shell.stdin.as_ref() else {
+            return;
+        };
+        if let Err(error) = writeln!(way, "{line}") {
+            warn(&format!("nobody is left for '{line}': {error}"));
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.shell.stdin.take());
+        if let Err(error) = self.shell.wait() {
+            warn(&format!("cleaning up: {error}"));
+        }
+    }
+}
+
+/// A word as the shell reads it, whatever is in it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_carried_out_last_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let list = folder.path().join("it's a list");
+        let note = |keeper: &Keeper, word: &str| {
+            let list = list.display().to_string();
+            keeper.finally(&["sh", "-c", "echo \"$0\" >> \"$1\"", word, &list]);
+        };
+        let keeper = Keeper::new().expect("sh");
+        note(&keeper, "first");
+        note(&keeper, "withdrawn");
+        keeper.forget();
+        note(&keeper, "last");
+        assert!(!list.exists(), "not yet");
+        drop(keeper);
+        let text = std::fs::read_to_string(&list).expect("a list");
+        assert_eq!(text, "last\nfirst\n");
+    }
+
+    #[test]
+    fn what_runs_on_is_ended() {
+        let keeper = Keeper::new().expect("sh");
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
+        keeper.end(&child);
+        drop(keeper);
+        assert!(!child.wait().expect("it ends").success());
+    }
+}

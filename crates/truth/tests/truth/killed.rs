@@ -1,0 +1,81 @@
+//! Nothing that was made is left behind by a test that is killed.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use iolab_truth::device::{Limit, loop_over, small_memory};
+use iolab_truth::files::{MIB, hole};
+use iolab_truth::fuse::{Behaviour, Mounted};
+use iolab_truth::system::warn;
+use iolab_truth::{Made, Scene};
+
+use crate::stage::alone;
+
+/// Says that a name of something that was made follows.
+const MADE: &str = "made: ";
+
+/// A scene with something of everything, and the files that are there as long as it is.
+fn everything() -> Made<(Scene, [String; 4])> {
+    let mut scene = Scene::new()?;
+    let fuse = scene.subfolder("fuse")?;
+    scene.fuse = Some(Mounted::new(&scene.keeper, &fuse, Behaviour::default())?);
+    let backing = hole(small_memory(&scene, "8m")?.join("backing"), 8 * MIB)?;
+    let device = loop_over(&scene, &backing, false)?;
+    let limit = Limit::new(&scene.keeper, &device, 1 << 20)?;
+    let name = |path: &Path| path.display().to_string();
+    let device = name(&device).replace("/dev/", "/sys/block/");
+    let made = [
+        name(scene.folder()),
+        name(&scene.folder_in_memory()?),
+        format!("{device}/loop"),
+        name(&limit.entrance()),
+    ];
+    scene.limit = Some(limit);
+    Ok((scene, made))
+}
+
+#[test]
+#[ignore = "is killed by the other test"]
+fn holds_a_scene() {
+    match everything() {
+        Err(why) => warn(&format!("skipped: {why}")),
+        Ok((_scene, made)) => {
+            made.iter().for_each(|made| warn(&format!("{MADE}{made}")));
+            std::thread::sleep(Duration::from_secs(60));
+        }
+    }
+}
+
+#[test]
+fn a_kill_leaves_nothing_behind() {
+    let _alone = alone();
+    let program = std::env::current_exe().expect("own path");
+    let mut child = Command::new(program)
+        .args(["--exact", "--ignored", "killed::holds_a_scene"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let words = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut made = Vec::new();
+    for line in words.lines().map_while(Result::ok) {
+        match line.strip_prefix(MADE) {
+            Some(name) => made.push(name.to_owned()),
+            None => warn(&line),
+        }
+        if made.len() == 4 {
+            break;
+        }
+    }
+    let there = |name: &String| Path::new(name).exists();
+    assert!(made.iter().all(there), "{made:?}");
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while made.iter().any(there) {
+        assert!(Instant::now() < deadline, "left behind: {made:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
