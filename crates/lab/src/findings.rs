@@ -8,8 +8,8 @@ mod random;
 mod shape;
 
 pub use circumstances::{
-    cpu_contended, other_traffic, read_ahead, requests_in_pieces, requests_split, suspended,
-    write_back_owed,
+    cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
+    suspended, write_back_owed,
 };
 pub use course::{dependence, drift, steady, two_groups};
 pub use pace::{load, rate_not_held};
@@ -48,6 +48,7 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         requests_in_pieces,
         read_ahead,
         write_back_owed,
+        not_durable,
         rate_not_held,
         load,
         best_size,

@@ -5,7 +5,7 @@ mod synthetic;
 
 use iolab_lab::analysis::{CellAnalysis, Flag, analyse};
 use iolab_lab::findings::{
-    Finding, cpu_contended, findings, other_traffic, read_ahead, requests_in_pieces,
+    Finding, cpu_contended, findings, not_durable, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed,
 };
 use iolab_lab::record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
@@ -273,6 +273,23 @@ fn write_back_that_is_owed_is_told_with_its_time() {
     let told = text(&write_back_owed(&analyse(&record)));
     assert!(told.contains("200 % of the timed span"), "{told}");
     assert_eq!(only_cell(&with(0.01)).flags, []);
+}
+
+#[test]
+fn writes_that_nothing_made_durable_are_told() {
+    let with = |read_percent: u8, sync: &str, owed: u64| {
+        let mut record = one_cell(|_, sample| {
+            sample.region.owed_sync_ns = Some(sample.elapsed_ns * owed);
+        });
+        record.cells[0].read_percent = read_percent;
+        record.cells[0].sync = sync.to_owned();
+        text(&not_durable(&analyse(&record)))
+    };
+    assert!(with(0, "none", 0).contains("The only cell wrote without a sync"));
+    assert!(with(70, "none", 0).contains("sync=each"));
+    for (read_percent, sync, owed) in [(100, "none", 0), (0, "end", 0), (0, "none", 2)] {
+        assert_eq!(with(read_percent, sync, owed), "");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{Finding, cells_of, one};
 use crate::analysis::{Analysis, CellAnalysis, Circumstances, Flag, Group};
 use crate::cells::label;
 use crate::quantity::{format_ns, format_percent, significant};
+use crate::record::ServedBy;
 
 /// Cells with a flag, and the one of them in which a quantity is greatest.
 fn worst<'a>(
@@ -125,6 +126,29 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         at(analysis, cell),
     );
     one("write-back-owed", text)
+}
+
+/// Writes to storage that no trial made durable; those that are owed as write-back were told of.
+pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
+    let unsynced = |cell: &&CellAnalysis| {
+        let asked = &cell.cell;
+        let served = cell.served.as_ref();
+        asked.command.is_none()
+            && asked.read_percent < 100
+            && asked.sync == "none"
+            && served.is_some_and(|served| !served.any(ServedBy::NotStorage))
+            && !cell.flags.contains(&Flag::WriteBackOwed)
+    };
+    match analysis.cells.iter().filter(unsynced).count() {
+        0 => Vec::new(),
+        n => one(
+            "not-durable",
+            format!(
+                "{} wrote without a sync (sync=none): what a loss of power would leave of the writes is up to the caches on their way. --set sync=end or sync=each has them made durable, and counts that in.",
+                cells_of(n, analysis),
+            ),
+        ),
+    }
 }
 
 /// CPU time that others took.

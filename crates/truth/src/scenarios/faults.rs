@@ -89,7 +89,10 @@ pub const FORGETS: Scenario = Scenario {
         })
     },
     workload: Workload::WRITE,
-    expect: Expect::UNKNOWN,
+    expect: Expect {
+        says: &["wrote without a sync"],
+        ..Expect::UNKNOWN
+    },
 };
 
 /// Written and synced.
