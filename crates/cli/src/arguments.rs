@@ -17,6 +17,8 @@ Examples:
   iolab table iolab-results/*.iolab what was found, again
   iolab compare before.iolab after.iolab
                                     per cell: faster, slower, equivalent, or cannot tell
+  iolab report iolab-results/*.iolab -o report.html
+                                    all of it as one page: findings, tables, evidence, data
   iolab export FILE --format csv    one row per sample, for pandas, R or DuckDB
 
 TARGET is a directory (a scratch file is made in it and removed at the end), a file or a block
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Say what a target and this machine are, what can be trusted on them, and what to set
     Doctor(Doctor),
+    /// Write all that run files tell as one document: findings, tables, evidence, method, data
+    Report(Report),
     /// Write every sample, or every latency bucket, for other programs
     Export(Export),
 }
@@ -331,6 +335,16 @@ pub(crate) enum DoctorFormat {
     Text,
     /// One object
     Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Run files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The new file; report.html by default
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -97,6 +97,13 @@ fn study_runs_all_six_and_compares() {
                 .contains(&*file.file_name().unwrap().to_string_lossy())
         );
     }
+    assert!(
+        done.stdout.contains("Report: iolab-results/report.html"),
+        "{}",
+        done.stdout
+    );
+    let again = run(folder.path(), &arguments).expect(0);
+    assert!(again.stdout.contains("iolab-results/report-2.html"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn help() {
     let folder = folder();
     insta::assert_snapshot!("help", run(folder.path(), &["--help"]).expect(0).stdout);
     for command in [
-        "study", "run", "list", "show", "table", "resume", "compare", "stats", "export",
+        "study", "run", "list", "show", "table", "resume", "compare", "stats", "report", "export",
     ] {
         let done = run(folder.path(), &[command, "--help"]).expect(0);
         insta::assert_snapshot!(format!("help_{command}"), done.stdout);

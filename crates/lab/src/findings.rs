@@ -1,5 +1,6 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
+mod basis;
 mod circumstances;
 mod course;
 mod pace;
@@ -7,6 +8,7 @@ mod programs;
 mod random;
 mod shape;
 
+pub use basis::Kind;
 pub use circumstances::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,

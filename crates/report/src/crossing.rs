@@ -13,7 +13,7 @@ pub fn text(crossing: &Crossing, width: u16) -> String {
     caption(crossing) + &layout::text(columns(crossing), width)
 }
 
-fn caption(crossing: &Crossing) -> String {
+pub(crate) fn caption(crossing: &Crossing) -> String {
     let held = match crossing.held.as_slice() {
         [] => String::new(),
         held => format!(" with {}", plain(&held.join(" "))),
@@ -28,7 +28,7 @@ fn caption(crossing: &Crossing) -> String {
     )
 }
 
-fn columns(crossing: &Crossing) -> Vec<Column> {
+pub(crate) fn columns(crossing: &Crossing) -> Vec<Column> {
     let of = |heading: String, dispensable: u8, value: &dyn Fn(&Point) -> String| {
         Column::new(heading, dispensable, crossing.points.iter().map(value))
     };

@@ -40,6 +40,26 @@ impl Column {
     }
 }
 
+/// A table as plain values, for writers that lay it out themselves.
+#[derive(Debug, Clone)]
+pub(crate) struct Grid {
+    /// Each column's heading, and whether it is set to the right.
+    pub(crate) headings: Vec<(String, bool)>,
+    /// One value per column.
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    pub(crate) fn of(columns: Vec<Column>) -> Self {
+        let rows = columns.first().map_or(0, |c| c.values.len());
+        let row = |row: usize| columns.iter().map(|c| c.values[row].clone()).collect();
+        Self {
+            rows: (0..rows).map(row).collect(),
+            headings: columns.into_iter().map(|c| (c.heading, c.right)).collect(),
+        }
+    }
+}
+
 /// The columns for a terminal of `width` columns. Those that do not fit are left out, least
 /// important first, and named in a line below.
 pub(crate) fn text(mut columns: Vec<Column>, width: u16) -> String {

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod export;
 pub mod layout;
 pub mod plain;
+pub mod report;
 pub mod series;
 pub mod table;
 pub mod tidy;

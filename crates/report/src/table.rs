@@ -23,7 +23,7 @@ pub fn markdown(analysis: &Analysis) -> String {
     )
 }
 
-fn caption(analysis: &Analysis) -> String {
+pub(crate) fn caption(analysis: &Analysis) -> String {
     let unfinished = match analysis.status {
         RunStatus::Done => "",
         RunStatus::Running => "; unfinished",
@@ -69,7 +69,7 @@ fn times(analysis: &Analysis) -> String {
 }
 
 /// All columns in their order. The column of flags is there only when a flag is raised.
-fn columns(analysis: &Analysis) -> Vec<Column> {
+pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let response = analysis.response;
     let column = |heading: &str, dispensable, value: &dyn Fn(&CellAnalysis) -> String| {
         Column::new(heading, dispensable, analysis.cells.iter().map(value))
@@ -147,7 +147,7 @@ fn columns(analysis: &Analysis) -> Vec<Column> {
     columns
 }
 
-fn none() -> String {
+pub(crate) fn none() -> String {
     "-".to_owned()
 }
 

@@ -4,6 +4,7 @@ mod compare;
 mod doctor;
 mod export;
 mod list;
+mod report;
 mod resume;
 mod run;
 mod show;
@@ -32,6 +33,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Compare(options) => compare::compare(&options),
         Command::Stats(options) => stats::stats(&options),
         Command::Doctor(options) => doctor::doctor(&options),
+        Command::Report(options) => report::report(&options),
         Command::Export(options) => export::export(&options),
     }
 }

@@ -16,7 +16,7 @@ use iolab_lab::{Error, Result, runner};
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
 use crate::changes::name_of;
-use crate::command::{read_analysis, run::kept};
+use crate::command::{read_analysis, report, run::kept};
 use crate::exit::Outcome;
 use crate::output::{self, note};
 
@@ -45,6 +45,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
     for path in &paths {
         writeln!(to, "  {}", path.display())?;
     }
+    to.flush()?;
+    let report = report::write_in(&options.output, &paths)?;
+    writeln!(to, "\nReport: {}", report.display())?;
     Ok(to.flush()?)
 }
 

@@ -15,6 +15,7 @@ use iolab_lab::record::RunRecord;
 use iolab_lab::runfile::{self, RunFile};
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
+use iolab_report::report::{Input, Report};
 use iolab_report::tidy::Format;
 use iolab_report::{compare, crossing, table};
 use rusqlite::Connection;
@@ -129,6 +130,11 @@ fn show(record: &RunRecord) {
     }
     let analyses = [analysis.clone(), analysis];
     let _ = cross_findings(&analyses);
+    let input = Input {
+        path: "x.iolab".into(),
+        record: record.clone(),
+    };
+    let _ = Report::new(&[input]).html();
     let _ = export::cells(&analyses, Format::Json, &mut sink());
     let _ = export::samples(std::slice::from_ref(record), Format::Csv, &mut sink());
     let terms = Terms {

@@ -1,0 +1,87 @@
+//! The report of a study: what was asked, what was found and what was measured, in one document. What it says is put
+//! together once, for all formats.
+
+mod commands;
+mod data;
+mod environment;
+mod evidence;
+mod html;
+mod method;
+mod section;
+mod statement;
+mod summary;
+
+use std::path::PathBuf;
+
+use iolab_lab::Result;
+use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::findings::{Finding, Kind, cross_findings, findings};
+use iolab_lab::record::RunRecord;
+
+use crate::plain::plain;
+use environment::Fact;
+use section::Section;
+use statement::Group;
+
+/// A run file that was read.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it holds.
+    pub record: RunRecord,
+}
+
+/// Everything that a report says, in the order of the run files. Text from outside bears no control characters; each
+/// format escapes it in its own way.
+#[derive(Debug)]
+pub struct Report<'a> {
+    inputs: &'a [Input],
+    title: String,
+    /// What was tested, and on what.
+    summary: Vec<String>,
+    /// What was found: all together, then each experiment.
+    results: Vec<Group>,
+    /// How far the numbers can be trusted.
+    doubts: Vec<Group>,
+    /// What can not be concluded.
+    limits: Vec<Group>,
+    sections: Vec<Section>,
+    environment: Vec<Fact>,
+    commands: Vec<String>,
+}
+
+impl<'a> Report<'a> {
+    /// Puts together what run files tell. The same files give the same report, always.
+    pub fn new(inputs: &'a [Input]) -> Self {
+        let analyses: Vec<Analysis> = inputs.iter().map(|i| analyse(&i.record)).collect();
+        let sections = section::all(inputs, &analyses);
+        let together = cross_findings(&analyses);
+        let each: Vec<Vec<Finding>> = analyses.iter().map(findings).collect();
+        let of = |kind| statement::groups(kind, &together, &each, &sections);
+        Self {
+            inputs,
+            title: summary::title(inputs),
+            summary: summary::sentences(inputs, &analyses),
+            results: of(Kind::Result),
+            doubts: of(Kind::Doubt),
+            limits: of(Kind::Limit),
+            environment: environment::facts(inputs),
+            commands: commands::of_report(inputs),
+            sections,
+        }
+    }
+
+    /// The report as one page that needs nothing else: no network, no other file.
+    ///
+    /// # Errors
+    /// When the page cannot be put together.
+    pub fn html(&self) -> Result<String> {
+        html::page(self)
+    }
+}
+
+/// Text from outside, without what could steer whatever shows it.
+fn clean(text: &str) -> String {
+    plain(text).into_owned()
+}

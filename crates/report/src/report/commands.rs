@@ -1,0 +1,80 @@
+//! The commands that repeat what a report shows.
+
+use std::path::Path;
+
+use super::{Input, clean};
+
+/// The commands that make this report again, and that export everything behind it.
+pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
+    let files: Vec<String> = inputs.iter().map(|i| quoted_path(&i.path)).collect();
+    let files = files.join(" ");
+    vec![
+        format!("iolab report {files} -o report-again.html"),
+        format!("iolab table {files}"),
+        format!("iolab export {files} --format csv -o samples.csv"),
+    ]
+}
+
+/// The commands that repeat one run and hold it against this one. They need its definition in a file of this name.
+pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
+    let run = &input.record.run;
+    let writes = input.record.cells.iter().any(|c| c.read_percent < 100);
+    // Whoever repeats a command that destroys data must be the one to allow it.
+    let consent = if run.target_kind != "scratch" && writes {
+        " --destroy-data"
+    } else {
+        ""
+    };
+    let again = format!("{}-again.iolab", definition.trim_end_matches(".toml"));
+    vec![
+        format!(
+            "iolab run {} {} --seed {}{consent} -o {}",
+            quoted(definition),
+            quoted(&clean(&run.target)),
+            run.seed,
+            quoted(&again)
+        ),
+        format!(
+            "iolab compare {} {}",
+            quoted_path(&input.path),
+            quoted(&again)
+        ),
+    ]
+}
+
+fn quoted_path(path: &Path) -> String {
+    quoted(&clean(&path.to_string_lossy()))
+}
+
+/// The text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let harmless = |c: char| c.is_alphanumeric() || "-_./:=,+%@".contains(c);
+    // A leading dash would be read as an option.
+    let text = match text.strip_prefix('-') {
+        Some(_) => format!("./{text}"),
+        None => text.to_owned(),
+    };
+    if !text.is_empty() && text.chars().all(harmless) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_stays_one_word() {
+        for (text, word) in [
+            ("/mnt/disk", "/mnt/disk"),
+            ("my disk", "'my disk'"),
+            ("a'b", "'a'\\''b'"),
+            ("$(reboot)", "'$(reboot)'"),
+            ("-rf", "./-rf"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(text), word);
+        }
+    }
+}

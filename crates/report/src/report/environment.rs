@@ -1,0 +1,44 @@
+//! The environment of all runs: what they share once, what differs run by run.
+
+use super::summary::readable;
+use super::{Input, clean};
+
+/// One property of the machine, the kernel, the file system or the device.
+#[derive(Debug, Clone)]
+pub(super) struct Fact {
+    pub(super) name: String,
+    /// Its value, or `NAME: VALUE` of each run where they differ.
+    pub(super) values: Vec<String>,
+}
+
+/// Every property of any run, in the order in which they appear.
+pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in inputs.iter().flat_map(|i| &i.record.environment) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let fact = |name: &str| Fact {
+        name: clean(name),
+        values: values(inputs, name),
+    };
+    names.into_iter().map(fact).collect()
+}
+
+fn values(inputs: &[Input], name: &str) -> Vec<String> {
+    let of = |input: &Input| {
+        let pairs = &input.record.environment;
+        let found = pairs.iter().find(|(key, _)| key == name);
+        found.map_or_else(|| "not known".to_owned(), |(_, v)| readable(name, v))
+    };
+    let all: Vec<String> = inputs.iter().map(of).collect();
+    match all.first() {
+        Some(first) if all.iter().all(|value| value == first) => vec![first.clone()],
+        _ => inputs
+            .iter()
+            .zip(all)
+            .map(|(input, value)| format!("{}: {value}", clean(&input.record.experiment.name)))
+            .collect(),
+    }
+}

@@ -1,0 +1,124 @@
+//! What the kernel counted around the trials of each cell, beside what was asked for.
+
+use std::collections::BTreeMap;
+
+use iolab_lab::analysis::{Analysis, CellAnalysis};
+use iolab_lab::quantity::{format_ns, format_percent, significant};
+use iolab_lab::record::{RunRecord, Sample};
+use iolab_stats::median;
+
+use super::clean;
+use crate::layout::{Column, Grid};
+use crate::table::none;
+
+/// How to read the columns.
+pub(super) fn caption() -> String {
+    "Medians over the measured trials. By process and by device: the bytes that the process's account and the device's \
+     counters show, over the bytes of the requests. Faults (minor, major) and switches (voluntary, involuntary) per \
+     trial. CPU: user and kernel time per request, and over the elapsed time."
+        .to_owned()
+}
+
+/// One row per cell.
+pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
+    let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|s| s.ok && !s.warmup) {
+        samples.entry(sample.cell).or_default().push(sample);
+    }
+    let rows: Vec<Row> = analysis
+        .cells
+        .iter()
+        .map(|cell| Row {
+            cell,
+            trials: samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice),
+        })
+        .collect();
+    let column = |heading: &str, value: &dyn Fn(&Row<'_>) -> String| {
+        Column::new(heading, 0, rows.iter().map(value))
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for (i, factor) in analysis.factors.iter().enumerate() {
+        let level = |row: &Row<'_>| row.cell.cell.levels.get(i).map_or_else(none, |l| clean(l));
+        columns.push(column(&clean(factor), &level));
+    }
+    columns.extend([
+        column("served by", &|row| row.served()).left(),
+        column("why", &|row| row.reason()).left(),
+        column("by process", &|row| row.share(by_process)),
+        column("by device", &|row| row.share(by_device)),
+        column("faults", &|row| row.faults()),
+        column("switches", &|row| row.switches()),
+        column("CPU per request", &|row| {
+            row.cell.cpu_ns_per_request.map_or_else(none, format_ns)
+        }),
+        column("CPU", &|row| row.share(cpu)),
+    ]);
+    Grid::of(columns)
+}
+
+/// A cell and its measured trials.
+struct Row<'a> {
+    cell: &'a CellAnalysis,
+    trials: &'a [&'a Sample],
+}
+
+impl Row<'_> {
+    fn median(&self, value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = self.trials.iter().filter_map(|s| value(s)).collect();
+        median(&values)
+    }
+
+    fn share(&self, value: impl Fn(&Sample) -> Option<f64>) -> String {
+        self.median(value).map_or_else(none, format_percent)
+    }
+
+    fn served(&self) -> String {
+        let served = self.cell.served.as_ref();
+        served.map_or_else(none, ToString::to_string)
+    }
+
+    fn reason(&self) -> String {
+        let served = self.cell.served.as_ref();
+        served.map_or_else(none, |s| clean(&s.reason))
+    }
+
+    fn faults(&self) -> String {
+        self.two(
+            |s| s.counters.usage.minor_faults,
+            |s| s.counters.usage.major_faults,
+        )
+    }
+
+    fn switches(&self) -> String {
+        self.two(
+            |s| s.counters.usage.voluntary_switches,
+            |s| s.counters.usage.involuntary_switches,
+        )
+    }
+
+    fn two(&self, first: fn(&Sample) -> u64, second: fn(&Sample) -> u64) -> String {
+        let of = |count: fn(&Sample) -> u64| self.median(|s| Some(count(s) as f64));
+        match of(first).zip(of(second)) {
+            Some((first, second)) => format!("{}, {}", significant(first), significant(second)),
+            None => none(),
+        }
+    }
+}
+
+fn by_process(sample: &Sample) -> Option<f64> {
+    let io = sample.counters.process_io?;
+    over_bytes(io.read_bytes as f64 + io.write_bytes as f64, sample)
+}
+
+fn by_device(sample: &Sample) -> Option<f64> {
+    let device = sample.counters.device?;
+    over_bytes(device.read_bytes as f64 + device.write_bytes as f64, sample)
+}
+
+fn over_bytes(part: f64, sample: &Sample) -> Option<f64> {
+    (sample.bytes() > 0).then(|| part / sample.bytes() as f64)
+}
+
+fn cpu(sample: &Sample) -> Option<f64> {
+    (sample.elapsed_ns > 0).then(|| sample.cpu_ns() as f64 / sample.elapsed_ns as f64)
+}

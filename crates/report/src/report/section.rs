@@ -1,0 +1,256 @@
+//! One experiment of a report: its question, its numbers and what stands behind them.
+
+use std::time::Duration;
+
+use iolab_lab::analysis::Analysis;
+use iolab_lab::cells::label;
+use iolab_lab::crossing::crossings;
+use iolab_lab::quantity::format_percent;
+use iolab_lab::record::{Cell, RunRecord};
+use iolab_lab::units::format_duration;
+
+use super::summary::{counted, readable};
+use super::{Input, clean, commands, evidence};
+use crate::layout::Grid;
+use crate::{crossing, table};
+
+/// What a report says of one run.
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    /// Its id in the document.
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) question: String,
+    /// Its run file.
+    pub(super) file: String,
+    /// What its findings rest on: how many trials, served by what.
+    pub(super) trials: String,
+    pub(super) tables: Vec<Captioned>,
+    pub(super) evidence: Captioned,
+    /// Settings that are the same in every cell: name and value.
+    pub(super) settings: Vec<(String, String)>,
+    /// How the repetition ended.
+    pub(super) ended: String,
+    pub(super) events: Vec<Event>,
+    /// The definition, and a name for its file.
+    pub(super) toml: String,
+    pub(super) toml_name: String,
+    pub(super) commands: Vec<String>,
+}
+
+/// A table with what has to be known to read it.
+#[derive(Debug, Clone)]
+pub(super) struct Captioned {
+    pub(super) caption: String,
+    pub(super) grid: Grid,
+}
+
+/// A warning, an error or a choice of the run.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub(super) at: String,
+    pub(super) kind: String,
+    pub(super) message: String,
+}
+
+/// The sections of all run files, in their order.
+pub(super) fn all(inputs: &[Input], analyses: &[Analysis]) -> Vec<Section> {
+    let experiments = || inputs.iter().map(|i| &i.record.experiment.name);
+    let runs = inputs.iter().zip(analyses).enumerate();
+    runs.map(|(i, (input, analysis))| {
+        let name = &input.record.experiment.name;
+        let stem = input.path.file_stem().unwrap_or_default();
+        // Two runs of one experiment are told apart by their files.
+        let name = match experiments().filter(|other| *other == name).count() {
+            1 => name.clone(),
+            _ => format!("{name} ({})", stem.to_string_lossy()),
+        };
+        Section::new(format!("e{}", i + 1), clean(&name), input, analysis)
+    })
+    .collect()
+}
+
+impl Section {
+    fn new(id: String, name: String, input: &Input, analysis: &Analysis) -> Self {
+        let record = &input.record;
+        let toml_name = format!("{}.toml", file_name(&record.experiment.name));
+        Self {
+            id,
+            name,
+            question: clean(&record.experiment.question),
+            file: clean(&input.path.to_string_lossy()),
+            trials: trials(analysis),
+            tables: tables(analysis),
+            evidence: Captioned {
+                caption: evidence::caption(),
+                grid: evidence::grid(record, analysis),
+            },
+            settings: settings(record),
+            ended: ended(record, analysis),
+            events: events(record),
+            toml: lines(&record.experiment.toml),
+            commands: commands::of_run(input, &toml_name),
+            toml_name,
+        }
+    }
+}
+
+/// The name of an experiment as a name for files: letters, digits, dots, dashes and underscores.
+pub(super) fn file_name(name: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let name: String = name
+        .chars()
+        .take(80)
+        .map(|c| if harmless(c) { c } else { '_' })
+        .collect();
+    match name.trim_start_matches('-') {
+        "" => "experiment".to_owned(),
+        rest => rest.to_owned(),
+    }
+}
+
+/// A text of several lines; each line without control characters.
+fn lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(clean).collect();
+    lines.join("\n") + "\n"
+}
+
+fn trials(analysis: &Analysis) -> String {
+    let cells = analysis.cells.iter().filter(|c| c.n > 0);
+    let (mut n, mut count, mut device) = (0, 0, 0);
+    for cell in cells {
+        n += cell.n;
+        count += 1;
+        device += usize::from(cell.is_device());
+    }
+    let source = match device {
+        all if all == count => "all served by the device".to_owned(),
+        0 => "none served by the device alone".to_owned(),
+        some => format!("{some} of them served by the device alone"),
+    };
+    format!(
+        "{} in {}, {source}",
+        counted(n, "trial"),
+        counted(count, "cell")
+    )
+}
+
+fn tables(analysis: &Analysis) -> Vec<Captioned> {
+    let mut tables = vec![Captioned {
+        caption: one_line(&table::caption(analysis)),
+        grid: Grid::of(table::columns(analysis)),
+    }];
+    tables.extend(crossings(analysis).iter().map(|sides| Captioned {
+        caption: one_line(&crossing::caption(sides)),
+        grid: Grid::of(crossing::columns(sides)),
+    }));
+    tables
+}
+
+fn one_line(caption: &str) -> String {
+    caption.lines().collect::<Vec<_>>().join("; ")
+}
+
+fn settings(record: &RunRecord) -> Vec<(String, String)> {
+    let Some((first, rest)) = record.cells.split_first() else {
+        return Vec::new();
+    };
+    let everywhere = |name: &str| {
+        let of = |cell: &Cell| {
+            let settings = cell.settings();
+            settings.into_iter().find(|(n, _)| *n == name).map(|s| s.1)
+        };
+        rest.iter().all(|cell| of(cell) == of(first))
+    };
+    first
+        .settings()
+        .into_iter()
+        .filter(|(name, value)| !value.is_null() && everywhere(name))
+        .map(|(name, value)| {
+            let text = match value.as_str() {
+                Some(text) => clean(text),
+                None => readable(name, &value.to_string()),
+            };
+            (name.trim_end_matches("_bytes").to_owned(), text)
+        })
+        .collect()
+}
+
+fn ended(record: &RunRecord, analysis: &Analysis) -> String {
+    let count = |ended: Option<&str>| {
+        let cells = record.cells.iter();
+        cells.filter(|c| c.ended_by.as_deref() == ended).count()
+    };
+    let design = &record.experiment;
+    let reasons = [
+        (
+            Some("precision"),
+            format!(
+                "the goal of precision ({})",
+                format_percent(analysis.precision_goal)
+            ),
+        ),
+        (
+            Some("budget"),
+            format!(
+                "the budget ({})",
+                format_duration(Duration::from_nanos(design.budget_ns))
+            ),
+        ),
+        (
+            Some("trials-max"),
+            format!("the most trials allowed ({})", design.trials_max),
+        ),
+        (None, "nothing: they are open".to_owned()),
+    ];
+    let parts: Vec<String> = reasons
+        .into_iter()
+        .map(|(ended, what)| (count(ended), what))
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} by {what}", counted(n, "cell")))
+        .collect();
+    let trials = analysis.cells.iter().map(|c| c.n);
+    let (least, most) = (trials.clone().min(), trials.max());
+    format!(
+        "Repetition ended in {}; {} to {} measured trials per cell.",
+        parts.join(", "),
+        least.unwrap_or(0),
+        most.unwrap_or(0)
+    )
+}
+
+fn events(record: &RunRecord) -> Vec<Event> {
+    let place = |cell: i64| {
+        let cell = record.cells.iter().find(|c| c.id == cell)?;
+        let label = label(&record.experiment.factors, &cell.levels);
+        (!label.is_empty()).then(|| format!("{}: ", clean(&label)))
+    };
+    record
+        .events
+        .iter()
+        .map(|event| Event {
+            at: clean(&event.at_utc),
+            kind: clean(&event.kind),
+            message: event.cell.and_then(place).unwrap_or_default() + &clean(&event.message),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_leads_nowhere_else() {
+        for (name, file) in [
+            ("read-size", "read-size"),
+            ("../../etc/passwd", "______etc_passwd"),
+            ("--help", "help"),
+            ("", "experiment"),
+            ("a\0b/c", "a_b_c"),
+        ] {
+            assert_eq!(file_name(name), file);
+        }
+        assert_eq!(file_name(&"x".repeat(9999)).len(), 80);
+    }
+}

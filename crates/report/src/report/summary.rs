@@ -1,0 +1,133 @@
+//! What was tested, and on what, in a few sentences.
+
+use std::collections::BTreeSet;
+
+use iolab_lab::analysis::Analysis;
+use iolab_lab::units::format_size;
+
+use super::{Input, clean};
+
+/// The title: how many experiments, on which target.
+pub(super) fn title(inputs: &[Input]) -> String {
+    let targets = targets(inputs);
+    let place = match targets.as_slice() {
+        [only] => clean(only),
+        many => format!("{} targets", many.len()),
+    };
+    match inputs {
+        [only] => format!("{} on {place}", clean(&only.record.experiment.name)),
+        many => format!("{} experiments on {place}", many.len()),
+    }
+}
+
+/// What was measured, what on, on which machine, when.
+pub(super) fn sentences(inputs: &[Input], analyses: &[Analysis]) -> Vec<String> {
+    let mut sentences = vec![measured(inputs, analyses)];
+    sentences.extend(inputs.first().map(|_| place(inputs)));
+    sentences.extend(time(inputs));
+    sentences
+}
+
+fn measured(inputs: &[Input], analyses: &[Analysis]) -> String {
+    let cells: usize = analyses.iter().map(|a| a.cells.len()).sum();
+    let trials: usize = analyses.iter().flat_map(|a| &a.cells).map(|c| c.n).sum();
+    let samples = || inputs.iter().flat_map(|i| &i.record.samples);
+    let failed = samples().filter(|s| !s.ok).count();
+    let warmups = samples().filter(|s| s.warmup && s.ok).count();
+    format!(
+        "{}, {}, {}. Besides there are {} and {failed} that failed: they are kept in the run files and are in no number here.",
+        counted(inputs.len(), "experiment"),
+        counted(cells, "cell"),
+        counted(trials, "measured trial"),
+        counted(warmups, "warm-up trial"),
+    )
+}
+
+fn place(inputs: &[Input]) -> String {
+    let targets: Vec<String> = targets(inputs).into_iter().map(clean).collect();
+    let mut text = format!("Target: {}", targets.join(", "));
+    let mut kinds: Vec<&str> = inputs
+        .iter()
+        .map(|i| i.record.run.target_kind.as_str())
+        .collect();
+    kinds.dedup();
+    text.push_str(&format!(" ({})", clean(&kinds.join(", "))));
+    let known = |key: &str| common(inputs, key).map(clean);
+    for (key, what) in [
+        ("file_system", "file system"),
+        ("device", "device"),
+        ("device_vendor", "vendor"),
+        ("device_model", "model"),
+    ] {
+        text.extend(known(key).map(|value| format!(", {what} {value}")));
+    }
+    text.push_str(". ");
+    let machine = [
+        known("cpu_model"),
+        known("cpu_usable_count").map(|n| format!("{n} usable CPUs")),
+        common(inputs, "memory_bytes")
+            .and_then(|bytes| bytes.parse().ok())
+            .map(|bytes: u64| {
+                format!(
+                    "{} of memory",
+                    iolab_lab::quantity::format_bytes(bytes as f64)
+                )
+            }),
+        known("kernel_release").map(|release| format!("Linux {release}")),
+    ];
+    let machine: Vec<String> = machine.into_iter().flatten().collect();
+    if !machine.is_empty() {
+        text.push_str(&format!("Machine: {}.", machine.join(", ")));
+    }
+    text
+}
+
+fn time(inputs: &[Input]) -> Option<String> {
+    let runs = || inputs.iter().map(|i| &i.record.run);
+    let start = runs().map(|r| r.started_utc.as_str()).min()?;
+    let end = runs().filter_map(|r| r.ended_utc.as_deref()).max();
+    let versions: BTreeSet<&str> = runs().map(|r| r.tool_version.as_str()).collect();
+    let versions: Vec<String> = versions.into_iter().map(clean).collect();
+    Some(format!(
+        "Measured from {} to {} by iolab {}.",
+        clean(start),
+        end.map_or_else(|| "an unknown time".to_owned(), clean),
+        versions.join(", ")
+    ))
+}
+
+/// The targets in the order of the runs, each once.
+fn targets(inputs: &[Input]) -> Vec<&str> {
+    let mut targets: Vec<&str> = Vec::new();
+    for input in inputs {
+        let target = input.record.run.target.as_str();
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+    targets
+}
+
+/// The value of a key that all runs agree on.
+fn common<'a>(inputs: &'a [Input], key: &str) -> Option<&'a str> {
+    let of = |input: &'a Input| {
+        let pairs = &input.record.environment;
+        let (_, value) = pairs.iter().find(|(k, _)| k == key)?;
+        Some(value.as_str())
+    };
+    let first = of(inputs.first()?)?;
+    inputs.iter().all(|i| of(i) == Some(first)).then_some(first)
+}
+
+/// `1 cell`, `2 cells`.
+pub(super) fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A value of a name that carries its unit, with sizes as people read them.
+pub(super) fn readable(name: &str, value: &str) -> String {
+    match value.parse::<u64>() {
+        Ok(bytes) if name.ends_with("_bytes") => format_size(bytes),
+        _ => clean(value),
+    }
+}
