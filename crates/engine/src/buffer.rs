@@ -73,6 +73,13 @@ impl Buffers {
         unsafe { self.first.add(slot as usize * self.stride) }
     }
 
+    /// The bytes of a slot, those that round it up to a page included, while nobody else refers to any slot.
+    pub(crate) fn bytes(&mut self, slot: u32) -> &mut [u8] {
+        // SAFETY: the slot's bytes lie inside the mapping, which is initialised as all anonymous memory, and by the
+        // exclusive reference nobody else has them.
+        unsafe { std::slice::from_raw_parts_mut(self.slot(slot).as_ptr(), self.stride) }
+    }
+
     fn prepare(&self, spec: &TrialSpec, worker: u32) -> Result<()> {
         match spec.buffer_init {
             BufferInit::Huge => self.advise(Advice::LinuxHugepage, "MADV_HUGEPAGE")?,

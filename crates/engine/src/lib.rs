@@ -18,6 +18,7 @@ pub mod series;
 pub mod spec;
 pub mod target;
 pub mod trial;
+pub mod verify;
 pub mod witness;
 mod worker;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::counters::Counters;
 use crate::histogram::LatencyHistogram;
 use crate::series::Series;
+use crate::verify::{FaultyData, Verified};
 pub use crate::witness::Region;
 
 /// Requests of one direction.
@@ -65,6 +66,8 @@ pub enum Failure {
     Request(FailedRequest),
     /// The program that the trial ran.
     Program(FailedProgram),
+    /// The target does not hold what was written.
+    Data(FaultyData),
 }
 
 /// A program that did not end as it should.
@@ -162,6 +165,8 @@ pub struct Outcome {
     pub pace: Option<Pace>,
     /// Requests and bytes over time.
     pub series: Series,
+    /// What reading back has shown; `None` where nobody asked for it, or the trial did not come that far.
+    pub verified: Option<Verified>,
 }
 
 impl Outcome {

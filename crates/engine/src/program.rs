@@ -216,6 +216,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         },
         pace: None,
         series: Series::default(),
+        verified: None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::schedule::{self, Arrivals};
+use crate::verify;
 
 /// How requests are issued; the names are fio's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -164,6 +165,8 @@ pub struct TrialSpec {
     pub buffer_init: BufferInit,
     /// What is written.
     pub content: Content,
+    /// Whether written blocks bear their offset, generation and checksum, and are read back after the timed span.
+    pub verify: bool,
     /// What ends the trial.
     pub limit: Limit,
     /// Requests per second over all threads, 1 to [`RATE_MAX`](crate::schedule::RATE_MAX), made at intended starts
@@ -203,6 +206,7 @@ impl Default for TrialSpec {
             cache: CacheState::Direct,
             buffer_init: BufferInit::Random,
             content: Content::Unique,
+            verify: false,
             limit: Limit::default(),
             rate: None,
             arrivals: Arrivals::Constant,
@@ -369,6 +373,7 @@ impl TrialSpec {
                 "give bytes, requests or time a value above zero",
             );
         }
+        verify::check(self)?;
         schedule::check(self)
     }
 }

@@ -27,6 +27,7 @@ use crate::perf::Group;
 use crate::series::Series;
 use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
 use crate::target::{OpenMode, Target};
+use crate::verify::{self, FaultyData, Reading, Signed, Signer};
 use crate::witness::{Region, Witness};
 use crate::worker::open::Open;
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
@@ -48,11 +49,47 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
     if spec.backend != Backend::Null {
         prepare_cache(spec, target, stop)?;
     }
-    let mut outcome = carry_out(spec, Some(target), clock, stop)?;
+    let identity = verify::identity(spec.seed);
+    let (mut outcome, signed) = carry_out(Job {
+        spec,
+        target: Some(target),
+        clock,
+        stop,
+        identity,
+    })?;
     if owes_sync(spec, &outcome) {
         pay_sync(spec, target, &mut outcome);
     }
+    if spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
+        match verify::read_back(spec, target, identity, &signed, stop)? {
+            Reading::Done(verified, first) => {
+                outcome.verified = Some(verified);
+                if let Some(first) = first {
+                    fail(&mut outcome, Failure::Data(FaultyData { verified, first }));
+                }
+            }
+            Reading::Failed(request) => fail(&mut outcome, Failure::Request(request)),
+        }
+    }
     Ok(outcome)
+}
+
+/// What one trial is carried out with.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    spec: &'a TrialSpec,
+    target: Option<&'a Target>,
+    clock: &'a Clock,
+    stop: &'a AtomicBool,
+    /// What verifiable blocks know the trial by.
+    identity: u64,
+}
+
+/// Makes a trial a failed one that had come to its end.
+fn fail(outcome: &mut Outcome, failure: Failure) {
+    outcome.errors += 1;
+    outcome.ended = Ended::Failed;
+    outcome.failure = Some(failure);
 }
 
 /// Whether a trial may have left data in the page cache that nobody asked to be made durable.
@@ -68,19 +105,29 @@ fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
 /// wait for it anyway. Data that cannot be written out makes the trial a failed one.
 fn pay_sync(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
     let began = Instant::now();
-    match rustix::fs::fdatasync(target.file()) {
+    match make_durable(spec, target) {
         Ok(()) => outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64),
-        Err(errno) => {
-            outcome.errors += 1;
-            outcome.ended = Ended::Failed;
-            outcome.failure = Some(Failure::Request(FailedRequest {
-                syscall: "fdatasync",
-                offset: spec.offset,
-                length: spec.region,
-                errno: errno.raw_os_error(),
-            }));
-        }
+        Err(request) => fail(outcome, Failure::Request(request)),
     }
+}
+
+/// Writes out what the page cache still owes the target.
+pub(crate) fn make_durable(
+    spec: &TrialSpec,
+    target: &Target,
+) -> std::result::Result<(), FailedRequest> {
+    rustix::fs::fdatasync(target.file()).map_err(|errno| FailedRequest {
+        syscall: "fdatasync",
+        offset: spec.offset,
+        length: spec.region,
+        errno: errno.raw_os_error(),
+    })
+}
+
+/// Has the page cache drop the region. Devices without a page cache refuse the advice, and need none.
+pub(crate) fn drop_pages(spec: &TrialSpec, target: &Target) {
+    let region = std::num::NonZero::new(spec.region);
+    let _ = fadvise(target.file(), spec.offset, region, Advice::DontNeed);
 }
 
 /// Checks a spec against a target, without touching it.
@@ -126,7 +173,14 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         },
         ..TrialSpec::default()
     };
-    carry_out(&spec, None, clock, &AtomicBool::new(false)).map_or(f64::NAN, |outcome| {
+    let job = Job {
+        spec: &spec,
+        target: None,
+        clock,
+        stop: &AtomicBool::new(false),
+        identity: 0,
+    };
+    carry_out(job).map_or(f64::NAN, |(outcome, _)| {
         outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
     })
 }
@@ -143,13 +197,7 @@ pub(crate) fn prepare_cache(spec: &TrialSpec, target: &Target, stop: &AtomicBool
     match spec.cache {
         // Pages left by buffered use would have to be invalidated by direct I/O inside the timed span.
         CacheState::Direct | CacheState::Cold => {
-            // Devices without a page cache refuse the advice, and need none.
-            let _ = fadvise(
-                file,
-                spec.offset,
-                std::num::NonZero::new(spec.region),
-                Advice::DontNeed,
-            );
+            drop_pages(spec, target);
             Ok(())
         }
         CacheState::Hot => read_once(file, spec, stop),
@@ -180,22 +228,19 @@ fn read_once(file: &File, spec: &TrialSpec, stop: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-fn carry_out(
-    spec: &TrialSpec,
-    target: Option<&Target>,
-    clock: &Clock,
-    stop: &AtomicBool,
-) -> Result<Outcome> {
+/// Carries a trial out; with what its workers have signed.
+fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
+    let (spec, clock) = (job.spec, job.clock);
     headroom::check(spec.threads)?;
     let gate = Gate::new();
-    let mut witness = Witness::new(target, spec.offset, spec.region);
+    let mut witness = Witness::new(job.target, spec.offset, spec.region);
     thread::scope(|scope| {
         let (ready, setups) = mpsc::channel();
         let mut workers = Vec::with_capacity(spec.threads as usize);
         let mut setup = Ok(());
         for number in 0..spec.threads {
             let (ready, gate) = (ready.clone(), &gate);
-            let body = move || work(spec, target, number, clock, stop, gate, &ready);
+            let body = move || work(job, number, gate, &ready);
             match thread::Builder::new()
                 .name(format!("iolab-{number}"))
                 .spawn_scoped(scope, body)
@@ -229,23 +274,24 @@ fn carry_out(
         let (counters, region) = witness.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
         gate.release();
-        let outcomes = workers
+        let outcomes: Vec<_> = workers
             .into_iter()
-            .filter_map(|worker| worker.join().ok().flatten());
-        Ok(merge(outcomes, clock, (counters, region), drift_ppm))
+            .filter_map(|worker| worker.join().ok().flatten())
+            .collect();
+        let signed = outcomes.iter().filter_map(|worker| worker.signed).collect();
+        let outcome = merge(outcomes, clock, (counters, region), drift_ppm);
+        Ok((outcome, signed))
     })
 }
 
 /// One worker's life.
 fn work(
-    spec: &TrialSpec,
-    target: Option<&Target>,
+    job: Job<'_>,
     number: u32,
-    clock: &Clock,
-    stop: &AtomicBool,
     gate: &Gate,
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
+    let Job { spec, target, .. } = job;
     use_private_descriptors();
     // What is common to all backends; the backend itself is chosen below, once per worker.
     let setup = || -> Result<(Option<File>, Buffers)> {
@@ -256,10 +302,8 @@ fn work(
         Ok((file, Buffers::new(spec, number)?))
     };
     let run = Stage {
-        spec,
+        job,
         number,
-        clock,
-        stop,
         gate,
         ready,
     };
@@ -303,10 +347,8 @@ fn use_private_descriptors() {
 
 /// What a worker needs besides its backend.
 struct Stage<'a> {
-    spec: &'a TrialSpec,
+    job: Job<'a>,
     number: u32,
-    clock: &'a Clock,
-    stop: &'a AtomicBool,
     gate: &'a Gate,
     ready: &'a mpsc::Sender<Result<()>>,
 }
@@ -322,9 +364,10 @@ impl Stage<'_> {
             Err(error) => return self.report(error),
         };
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
-        match (self.spec.rate, self.spec.latency) {
+        let Job { spec, clock, .. } = self.job;
+        match (spec.rate, spec.latency) {
             (Some(rate), _) => {
-                let open = Open::new(self.spec, rate, self.number, self.clock);
+                let open = Open::new(spec, rate, self.number, clock);
                 self.drive(self.worker(open, backend, buffers))
             }
             (None, true) => self.drive(self.worker(Closed::<true>, backend, buffers)),
@@ -336,21 +379,26 @@ impl Stage<'_> {
         &self,
         timing: T,
         backend: B,
-        buffers: Buffers,
+        mut buffers: Buffers,
     ) -> Worker<'_, B, T> {
+        let Job { spec, identity, .. } = self.job;
+        let signer = spec
+            .verify
+            .then(|| Signer::new(spec, self.number, identity, &mut buffers));
         Worker::new(
-            self.spec,
+            spec,
             self.number,
             timing,
             backend,
             buffers,
-            self.clock,
-            self.stop,
+            self.job.clock,
+            self.job.stop,
         )
+        .signed_by(signer)
     }
 
     fn drive(&self, worker: impl Run) -> Option<WorkerOutcome> {
-        let counting = self.spec.hardware_counters.then(Group::hardware);
+        let counting = self.job.spec.hardware_counters.then(Group::hardware);
         self.ready.send(Ok(())).ok()?;
         let running = self.gate.wait_for_start()?;
         if let Some(Ok(group)) = &counting {
@@ -402,7 +450,7 @@ fn open_mode(spec: &TrialSpec) -> OpenMode {
 }
 
 fn merge(
-    outcomes: impl Iterator<Item = WorkerOutcome>,
+    outcomes: Vec<WorkerOutcome>,
     clock: &Clock,
     (counters, region): (Counters, Region),
     clock_drift_ppm: f64,
@@ -423,6 +471,7 @@ fn merge(
         effective: Default::default(),
         pace: None,
         series: Series::default(),
+        verified: None,
     };
     let mut series = Vec::new();
     let (mut first_start, mut last_start) = (u64::MAX, 0);

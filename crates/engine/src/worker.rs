@@ -17,6 +17,7 @@ use crate::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
 use crate::pattern::{Mix, Offsets, derive, share};
 use crate::series::{Done, Recorder};
 use crate::spec::{Content, SyncPolicy, TrialSpec};
+use crate::verify::{Signed, Signer};
 
 pub(crate) use timing::{Closed, Timing};
 
@@ -40,6 +41,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) pace: Option<Pace>,
     /// What it did over time.
     pub(crate) series: Recorder,
+    /// The writes that can be verified.
+    pub(crate) signed: Option<Signed>,
 }
 
 /// A worker that is ready to run.
@@ -81,6 +84,8 @@ pub(crate) struct Worker<'a, B, T> {
     bs: u32,
     stamps: bool,
     generation: u64,
+    /// Makes stamps that can be verified, in the place of those that only differ.
+    signer: Option<Box<Signer>>,
     sync: SyncPolicy,
     /// Set when no further request shall be issued.
     stopping: bool,
@@ -186,6 +191,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             bs: spec.bs as u32,
             stamps: spec.content == Content::Unique,
             generation: derive(spec.seed, u64::from(worker)),
+            signer: None,
             sync: spec.sync,
             stopping: false,
             offsets: Offsets::new(spec, worker),
@@ -204,6 +210,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 hardware: Hardware::default(),
                 pace: None,
                 series: Recorder::new(clock),
+                signed: None,
             },
             backend,
             buffers,
@@ -211,6 +218,12 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             clock,
             stop,
         }
+    }
+
+    /// Has every write signed, where there is a signer.
+    pub(crate) fn signed_by(mut self, signer: Option<Signer>) -> Self {
+        self.signer = signer.map(Box::new);
+        self
     }
 
     /// Fills the free slots with new requests.
@@ -237,7 +250,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         self.free_count -= 1;
         self.left -= 1;
         let slot = self.free[self.free_count];
-        let request = self.next_request(self.buffers.slot(slot));
+        let request = self.next_request(slot, self.buffers.slot(slot));
         self.slots[slot as usize] = Slot {
             request,
             started: now,
@@ -255,9 +268,9 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         }
     }
 
-    /// The next request, with its data where it writes.
+    /// The next request, which leaves from this slot, with its data where it writes.
     #[inline(always)]
-    fn next_request(&mut self, memory: NonNull<u8>) -> Request {
+    fn next_request(&mut self, slot: u32, memory: NonNull<u8>) -> Request {
         let request = Request {
             action: if self.mix.next_is_read() {
                 Action::Read
@@ -269,11 +282,22 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             len: self.bs,
         };
         if request.action == Action::Write && self.stamps {
-            self.generation = self.generation.wrapping_add(1);
-            // SAFETY: the memory is a free slot's, so that its `bs` bytes are nobody else's.
-            unsafe { stamp(memory, self.bs as usize, request.offset, self.generation) };
+            self.stamp(slot, memory, request.offset);
         }
         request
+    }
+
+    /// Stamps the data of a write that leaves from a free slot with this memory.
+    #[inline(always)]
+    fn stamp(&mut self, slot: u32, memory: NonNull<u8>, offset: u64) {
+        if let Some(signer) = &mut self.signer {
+            // SAFETY: the memory is a free slot's, so that its `bs` bytes are nobody else's.
+            unsafe { signer.sign(memory, offset, slot, &self.free[..self.free_count]) };
+            return;
+        }
+        self.generation = self.generation.wrapping_add(1);
+        // SAFETY: as above.
+        unsafe { stamp(memory, self.bs as usize, offset, self.generation) };
     }
 
     /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
@@ -288,7 +312,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         let memory = self.buffers.slot(0);
         while self.left > 0 && !self.stopping {
             self.left -= 1;
-            let request = self.next_request(memory);
+            let request = self.next_request(0, memory);
             let result = self.backend.transfer(request);
             if looks.is_due() {
                 let now = self.clock.now();
@@ -453,6 +477,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         self.outcome.end = self.clock.now();
         let done = self.done();
         self.outcome.series.finish(self.outcome.end, done);
+        self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
         if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 && whole {
             self.final_sync();

@@ -3,6 +3,7 @@
 
 mod choice;
 mod execute;
+mod faulty;
 mod fit;
 mod phase;
 mod precondition;

@@ -10,6 +10,7 @@ use iolab_engine::spec::{Backend, CacheState, TrialSpec};
 use iolab_engine::target::Medium;
 use rustix::io::Errno;
 
+use super::faulty;
 use crate::evidence::{Facts, judge};
 use crate::record::{Direction, LatencySummary, Sample};
 use crate::units::format_duration;
@@ -141,6 +142,7 @@ pub(super) fn describe(failure: &Failure) -> String {
     match failure {
         Failure::Request(request) => describe_request(request),
         Failure::Program(program) => describe_program(program),
+        Failure::Data(data) => faulty::describe(data),
     }
 }
 
@@ -148,6 +150,7 @@ pub(super) fn describe(failure: &Failure) -> String {
 pub(super) fn remedy(failure: &Failure) -> &'static str {
     match failure {
         Failure::Request(request) => remedy_of_request(request),
+        Failure::Data(data) => faulty::remedy(data),
         Failure::Program(program) => match program.end {
             ProgramEnd::Time(_) => {
                 "give it more time with --time, or --time none; then resume the run"

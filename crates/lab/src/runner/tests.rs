@@ -102,6 +102,7 @@ fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         effective: Effective::default(),
         pace: None,
         series: Default::default(),
+        verified: None,
     }
 }
 

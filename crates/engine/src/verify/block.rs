@@ -1,0 +1,167 @@
+//! What is wrong with one block, judged by all its sectors.
+
+use super::format::{Generation, Seen};
+use super::{FaultKind, Found};
+
+/// A block while its sectors are looked at one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    /// The writes of this trial that its sectors hold, each once.
+    written: Vec<Generation>,
+    /// The first sector that is not as the first of the written ones, and what it holds.
+    differs: Option<(u64, Found)>,
+    damaged: Option<u64>,
+    made_for: Option<(u64, u64)>,
+    earlier: bool,
+    /// The first sector that holds nothing of ours, and whether that is zeros.
+    unknown: Option<(u64, bool)>,
+}
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// Every sector was written by this write of the trial.
+    Whole(Generation),
+    /// Every sector was written by the trial, but not all by the same write.
+    Mixed(Vec<Generation>, u64),
+    /// It is not what any write of the trial can have left.
+    Faulty(FaultKind, u64, Found),
+}
+
+impl Block {
+    /// Takes note of the sector at this byte.
+    pub(super) fn add(&mut self, offset: u64, seen: Seen) {
+        match seen {
+            Seen::Written(generation) => {
+                if self
+                    .written
+                    .first()
+                    .is_some_and(|first| *first != generation)
+                {
+                    self.differs.get_or_insert((offset, Found::of(generation)));
+                }
+                if !self.written.contains(&generation) {
+                    self.written.push(generation);
+                }
+            }
+            Seen::MadeFor(place) => {
+                self.made_for.get_or_insert((offset, place));
+            }
+            Seen::Damaged => {
+                self.damaged.get_or_insert(offset);
+            }
+            Seen::Earlier => {
+                self.earlier = true;
+                self.differs.get_or_insert((offset, Found::Earlier));
+            }
+            Seen::Zeros | Seen::Unknown => {
+                let zeros = seen == Seen::Zeros;
+                self.unknown.get_or_insert((offset, zeros));
+                self.differs.get_or_insert((offset, Found::unknown(zeros)));
+            }
+        }
+    }
+
+    /// The judgement on the block that begins at `start`.
+    pub(super) fn judge(self, start: u64) -> Judgement {
+        let faulty = Judgement::Faulty;
+        if let Some(offset) = self.damaged {
+            return faulty(FaultKind::Corrupted, offset, Found::Damaged);
+        }
+        if let Some((offset, place)) = self.made_for {
+            return faulty(FaultKind::Misplaced, offset, Found::MadeFor(place));
+        }
+        let is_partly_old = self.earlier || self.unknown.is_some();
+        match (self.written.as_slice(), self.differs, self.unknown) {
+            ([], _, _) if self.earlier => faulty(FaultKind::Stale, start, Found::Earlier),
+            ([], _, unknown) => {
+                let zeros = unknown.is_some_and(|(_, zeros)| zeros);
+                faulty(FaultKind::Lost, start, Found::unknown(zeros))
+            }
+            (_, Some((offset, found)), _) if is_partly_old => {
+                faulty(FaultKind::Torn, offset, found)
+            }
+            ([generation], ..) => Judgement::Whole(*generation),
+            (_, differs, _) => {
+                let offset = differs.map_or(start, |(offset, _)| offset);
+                Judgement::Mixed(self.written, offset)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 8192;
+
+    fn judge(sectors: &[Seen]) -> Judgement {
+        let mut block = Block::default();
+        for (number, seen) in sectors.iter().enumerate() {
+            block.add(START + 512 * number as u64, *seen);
+        }
+        block.judge(START)
+    }
+
+    #[test]
+    fn each_kind_is_told() {
+        let (old, new) = (Generation::new(0, 1), Generation::new(0, 2));
+        let (was, is) = (Seen::Written(old), Seen::Written(new));
+        let faulty = Judgement::Faulty;
+        assert_eq!(judge(&[is, is]), Judgement::Whole(new));
+        assert_eq!(
+            judge(&[is, was, was]),
+            Judgement::Mixed(vec![new, old], START + 512)
+        );
+        for (sectors, kind, at, found) in [
+            (
+                [is, Seen::Damaged],
+                FaultKind::Corrupted,
+                512,
+                Found::Damaged,
+            ),
+            (
+                [is, Seen::MadeFor(0)],
+                FaultKind::Misplaced,
+                512,
+                Found::MadeFor(0),
+            ),
+            ([is, Seen::Earlier], FaultKind::Torn, 512, Found::Earlier),
+            ([Seen::Earlier, is], FaultKind::Torn, 0, Found::Earlier),
+            ([is, Seen::Zeros], FaultKind::Torn, 512, Found::Zeros),
+            ([Seen::Unknown, is], FaultKind::Torn, 0, Found::Unknown),
+            (
+                [Seen::Earlier, Seen::Earlier],
+                FaultKind::Stale,
+                0,
+                Found::Earlier,
+            ),
+            (
+                [Seen::Earlier, Seen::Zeros],
+                FaultKind::Stale,
+                0,
+                Found::Earlier,
+            ),
+            ([Seen::Zeros, Seen::Zeros], FaultKind::Lost, 0, Found::Zeros),
+            (
+                [Seen::Unknown, Seen::Unknown],
+                FaultKind::Lost,
+                0,
+                Found::Unknown,
+            ),
+            (
+                [Seen::Damaged, Seen::MadeFor(0)],
+                FaultKind::Corrupted,
+                0,
+                Found::Damaged,
+            ),
+        ] {
+            assert_eq!(
+                judge(&sectors),
+                faulty(kind, START + at, found),
+                "{sectors:?}"
+            );
+        }
+    }
+}

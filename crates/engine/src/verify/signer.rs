@@ -1,0 +1,210 @@
+//! Makes the blocks of one worker verifiable, right before each is written.
+
+use std::ptr::NonNull;
+
+use super::format::{Generation, SECTOR, payload_checksum, seal};
+use crate::buffer::Buffers;
+use crate::spec::TrialSpec;
+
+/// A slot in which no write is known to be on its way.
+const IDLE: u64 = u64::MAX;
+
+/// Signs the writes of one worker: their number goes into every sector, and how far they overlap is kept.
+pub(crate) struct Signer {
+    trial: u64,
+    worker: u32,
+    /// Writes signed so far.
+    writes: u64,
+    sectors: usize,
+    /// Checksums of the payloads, slot by slot; `None` where reads leave other payloads in the same buffers.
+    payloads: Option<Vec<u32>>,
+    /// Number of the write in each slot.
+    in_slot: Vec<u64>,
+    /// So many entries at the start of the worker's list of free slots are known to be idle.
+    settled: usize,
+    overlap: u64,
+}
+
+/// What a worker has signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signed {
+    /// Number of the worker.
+    pub(crate) worker: u32,
+    /// Its writes.
+    pub(crate) writes: u64,
+    /// Most writes that it began while one of its writes was on its way.
+    pub(crate) overlap: u64,
+}
+
+impl Signer {
+    /// For the buffers of worker number `worker`, whose content stays as it is from now on, in a trial of this identity.
+    pub(crate) fn new(spec: &TrialSpec, worker: u32, trial: u64, buffers: &mut Buffers) -> Self {
+        let bs = spec.bs as usize;
+        let mut of_slot = |slot| {
+            let sectors = buffers.bytes(slot)[..bs].chunks_exact(SECTOR);
+            sectors.map(payload_checksum).collect::<Vec<_>>()
+        };
+        let payloads = (!spec.reads()).then(|| (0..spec.depth).flat_map(&mut of_slot).collect());
+        Self {
+            trial,
+            worker,
+            writes: 0,
+            sectors: bs / SECTOR,
+            payloads,
+            in_slot: vec![IDLE; spec.depth as usize],
+            settled: 0,
+            overlap: 0,
+        }
+    }
+
+    /// Signs the next write, which leaves from this slot; `free` lists slots from which none is on its way.
+    ///
+    /// # Safety
+    /// `memory` is the start of the slot's buffer, whose bytes nobody else accesses.
+    #[inline(never)]
+    pub(crate) unsafe fn sign(
+        &mut self,
+        memory: NonNull<u8>,
+        offset: u64,
+        slot: u32,
+        free: &[u32],
+    ) {
+        self.settle(slot, free);
+        let generation = Generation::new(self.worker, self.writes);
+        let first = slot as usize * self.sectors;
+        for sector in 0..self.sectors {
+            let at = sector * SECTOR;
+            // SAFETY: the slot's buffer is as long as its sectors, and nobody else accesses it.
+            let (start, bytes) = unsafe {
+                let start = memory.add(at);
+                (start, std::slice::from_raw_parts(start.as_ptr(), SECTOR))
+            };
+            let payload = match &self.payloads {
+                Some(known) => known[first + sector],
+                None => payload_checksum(bytes),
+            };
+            let place = offset + at as u64;
+            // SAFETY: as above; the bytes are not looked at any more.
+            unsafe { seal(start, place, self.trial, generation, payload) };
+        }
+        self.in_slot[slot as usize] = self.writes;
+        self.writes += 1;
+    }
+
+    /// Takes note of the writes that have completed since the last one began. The list of free slots is a stack, so
+    /// that only its end has changed.
+    fn settle(&mut self, slot: u32, free: &[u32]) {
+        self.settled = self.settled.min(free.len());
+        for slot in &free[self.settled..] {
+            self.completed(*slot);
+        }
+        self.settled = free.len();
+        self.completed(slot);
+    }
+
+    fn completed(&mut self, slot: u32) {
+        let number = std::mem::replace(&mut self.in_slot[slot as usize], IDLE);
+        if number != IDLE {
+            self.overlap = self.overlap.max(self.writes - number - 1);
+        }
+    }
+
+    /// When every write has completed: what was signed.
+    pub(crate) fn finish(mut self) -> Signed {
+        for slot in 0..self.in_slot.len() as u32 {
+            self.completed(slot);
+        }
+        Signed {
+            worker: self.worker,
+            writes: self.writes,
+            overlap: self.overlap,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::{Seen, inspect};
+    use super::*;
+
+    fn setup(depth: u32) -> (Buffers, Signer) {
+        let spec = TrialSpec {
+            bs: 1024,
+            depth,
+            read_percent: 0,
+            ..TrialSpec::default()
+        };
+        let mut buffers = Buffers::new(&spec, 2).expect("memory");
+        let signer = Signer::new(&spec, 2, 9, &mut buffers);
+        (buffers, signer)
+    }
+
+    fn sign(signer: &mut Signer, buffers: &Buffers, offset: u64, slot: u32, free: &[u32]) {
+        // SAFETY: the slot is one of the buffers', and nobody else uses them.
+        unsafe { signer.sign(buffers.slot(slot), offset, slot, free) };
+    }
+
+    #[test]
+    fn every_sector_is_signed() {
+        let (mut buffers, mut signer) = setup(2);
+        sign(&mut signer, &buffers, 4096, 1, &[0]);
+        sign(&mut signer, &buffers, 8192, 0, &[]);
+        for (slot, offset, number) in [(1, 4096, 0), (0, 8192, 1)] {
+            for (half, place) in [(0, offset), (512, offset + 512)] {
+                let sector = &buffers.bytes(slot)[half..half + SECTOR];
+                let expected = Seen::Written(Generation::new(2, number));
+                assert_eq!(inspect(sector, place, 9), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn what_reads_leave_in_the_buffer_is_signed_too() {
+        let spec = TrialSpec {
+            bs: 1024,
+            read_percent: 50,
+            ..TrialSpec::default()
+        };
+        let mut buffers = Buffers::new(&spec, 0).expect("memory");
+        let mut signer = Signer::new(&spec, 0, 9, &mut buffers);
+        buffers.bytes(0).fill(3);
+        sign(&mut signer, &buffers, 0, 0, &[]);
+        let seen = inspect(&buffers.bytes(0)[512..1024], 512, 9);
+        assert_eq!(seen, Seen::Written(Generation::new(0, 0)));
+    }
+
+    #[test]
+    fn one_after_the_other_do_not_overlap() {
+        let (buffers, mut signer) = setup(1);
+        for number in 0..5 {
+            sign(&mut signer, &buffers, number * 1024, 0, &[]);
+        }
+        let signed = signer.finish();
+        assert_eq!((signed.worker, signed.writes, signed.overlap), (2, 5, 0));
+    }
+
+    #[test]
+    fn a_write_overlaps_those_that_begin_before_its_slot_is_free() {
+        let (buffers, mut signer) = setup(3);
+        sign(&mut signer, &buffers, 0, 2, &[0, 1]);
+        sign(&mut signer, &buffers, 0, 1, &[0]);
+        // The slot of the second is free again and again, that of the first not.
+        for _ in 0..4 {
+            sign(&mut signer, &buffers, 0, 1, &[0]);
+        }
+        sign(&mut signer, &buffers, 0, 2, &[0, 1]);
+        assert_eq!(signer.finish().overlap, 5);
+    }
+
+    #[test]
+    fn a_slot_that_is_idle_for_long_makes_no_overlap() {
+        let (buffers, mut signer) = setup(2);
+        sign(&mut signer, &buffers, 0, 1, &[0]);
+        sign(&mut signer, &buffers, 0, 0, &[]);
+        for _ in 0..100 {
+            sign(&mut signer, &buffers, 0, 1, &[0]);
+        }
+        sign(&mut signer, &buffers, 0, 0, &[]);
+        assert_eq!(signer.finish().overlap, 1);
+    }
+}

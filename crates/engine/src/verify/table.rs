@@ -1,0 +1,145 @@
+//! What is known of each block of a region, in 8 bytes: first where it was written, then what it holds.
+
+use super::format::Generation;
+use super::signer::Signed;
+use crate::error::{Error, Result};
+use crate::pattern::{Mix, Offsets};
+use crate::spec::TrialSpec;
+
+/// Nothing is to be said of the block, or nothing any more.
+const NOTHING: u64 = 0;
+/// The block holds what one write left, whose generation follows.
+const HELD: u64 = 1 << 63;
+/// What it holds is too old.
+const OLD: u64 = 1 << 62;
+/// It holds parts of several writes; its generation has no meaning.
+const MIXED: u64 = 1 << 61;
+const FLAGS: u64 = HELD | OLD | MIXED;
+
+/// One entry a block. Blocks of a trial never overlap without being the same, so that the start of each, divided by
+/// the I/O size, is a number that no other has.
+pub(super) struct Table {
+    entries: Vec<u64>,
+    base: u64,
+    bs: u64,
+}
+
+/// Goes through the writes of a worker once more: their numbers and offsets.
+pub(super) fn replay(spec: &TrialSpec, signed: &Signed, mut visit: impl FnMut(u64, u64)) {
+    let mut offsets = Offsets::new(spec, signed.worker);
+    let mut mix = Mix::new(spec, signed.worker);
+    let mut number = 0;
+    while number < signed.writes {
+        let is_read = mix.next_is_read();
+        let offset = offsets.next_offset();
+        if !is_read {
+            visit(number, offset);
+            number += 1;
+        }
+    }
+}
+
+impl Table {
+    /// Of every block that was written.
+    ///
+    /// # Errors
+    /// Of kind usage: there is no memory for it.
+    pub(super) fn new(spec: &TrialSpec, signed: &[Signed]) -> Result<Self> {
+        // With a stride, blocks do not begin at multiples of their size: the last one may begin late in its entry.
+        let length = spec.region.div_ceil(spec.bs) as usize;
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(length).map_err(|_| {
+            Error::usage(format!(
+                "no memory for {} MiB to verify {length} blocks",
+                (length as u64 * 8) >> 20
+            ))
+            .hint("choose a larger bs or a smaller region, or leave verify out")
+        })?;
+        entries.resize(length, NOTHING);
+        let mut table = Self {
+            entries,
+            base: spec.offset,
+            bs: spec.bs,
+        };
+        for worker in signed {
+            replay(spec, worker, |_, offset| {
+                let index = table.index(offset);
+                // Where in its entry the block begins; 0 is taken.
+                table.entries[index] = (offset - table.base) % table.bs + 1;
+            });
+        }
+        Ok(table)
+    }
+
+    /// The entry of the block that begins at this offset.
+    pub(super) fn index(&self, offset: u64) -> usize {
+        ((offset - self.base) / self.bs) as usize
+    }
+
+    /// Where the written block of an entry begins, before it was read back; `None` where none was written.
+    fn start(&self, index: usize) -> Option<u64> {
+        match self.entries.get(index)? {
+            0 => None,
+            shift => Some(self.base + index as u64 * self.bs + shift - 1),
+        }
+    }
+
+    /// The next run of adjoining written blocks from this entry on, before they were read back: where it begins and
+    /// ends, and the entry to go on with.
+    pub(super) fn next_run(&self, from: usize) -> Option<(u64, u64, usize)> {
+        let first = (from..self.entries.len()).find(|index| self.entries[*index] != NOTHING)?;
+        let start = self.start(first)?;
+        let (mut end, mut index) = (start + self.bs, first + 1);
+        while self.start(index) == Some(end) {
+            end += self.bs;
+            index += 1;
+        }
+        Some((start, end, index))
+    }
+
+    /// The block holds what this write left.
+    pub(super) fn holds(&mut self, index: usize, generation: Generation) {
+        self.entries[index] = HELD | generation.0;
+    }
+
+    /// The block holds parts of several writes.
+    pub(super) fn is_mixed(&mut self, index: usize) {
+        self.entries[index] = HELD | MIXED;
+    }
+
+    /// The block was judged, and nothing more is to be said of it.
+    pub(super) fn is_settled(&mut self, index: usize) {
+        self.entries[index] = NOTHING;
+    }
+
+    /// Lets a write to the block of an entry pass: whether what it holds cannot be what is left after that.
+    /// `mixed` answers where the block holds parts of several writes.
+    pub(super) fn outdate(
+        &mut self,
+        index: usize,
+        is_outdated: impl Fn(Generation) -> bool,
+        mixed: impl FnOnce() -> bool,
+    ) {
+        let entry = &mut self.entries[index];
+        let outdated = match *entry & FLAGS {
+            HELD => is_outdated(Generation(*entry & !FLAGS)),
+            flags if flags == HELD | MIXED => mixed(),
+            _ => false,
+        };
+        if outdated {
+            *entry |= OLD;
+        }
+    }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What the block of an entry holds, where that is too old. Of a block with parts of several writes it has no
+    /// meaning.
+    pub(super) fn outdated(&self, index: usize) -> Option<Generation> {
+        let entry = self.entries[index];
+        (entry & OLD != 0).then_some(Generation(entry & !FLAGS))
+    }
+}

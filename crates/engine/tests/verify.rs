@@ -1,0 +1,177 @@
+//! Whole trials whose data is verified, on a real file system.
+
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::outcome::{Ended, Outcome};
+use iolab_engine::spec::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
+use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::{Result, trial};
+
+const SIZE: u64 = 4 << 20;
+const BS: u64 = 4096;
+
+fn scratch() -> (tempfile::TempDir, Target) {
+    // The build folder lies on storage, where direct I/O has a chance; /tmp may be memory.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let need = Need {
+        size: Size::Exactly(SIZE),
+        write: true,
+        consent: Consent::No,
+    };
+    let target = Target::open(folder.path(), &need).expect("a scratch file");
+    target
+        .fill(7, &AtomicBool::new(false), &mut |_| {})
+        .expect("filled");
+    (folder, target)
+}
+
+fn writes() -> TrialSpec {
+    TrialSpec {
+        bs: BS,
+        region: SIZE,
+        read_percent: 0,
+        cache: CacheState::Cold,
+        verify: true,
+        ..TrialSpec::default()
+    }
+}
+
+fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
+    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
+}
+
+#[track_caller]
+fn clean(spec: &TrialSpec, target: &Target) -> Option<u64> {
+    match run(spec, target) {
+        Ok(outcome) => {
+            assert_eq!(outcome.failure, None, "{spec:?}");
+            let verified = outcome.verified.expect("it was read back");
+            assert_eq!(verified.faulty_blocks(), 0);
+            assert_eq!(verified.bytes, verified.blocks * spec.bs);
+            Some(verified.blocks)
+        }
+        Err(error) => {
+            eprintln!("skipped {} {}: {error}", spec.backend, spec.cache);
+            None
+        }
+    }
+}
+
+#[test]
+fn every_backend_writes_what_is_asked() {
+    let (_folder, target) = scratch();
+    for name in Backend::NAMES.iter().filter(|name| **name != "null") {
+        let backend: Backend = name.parse().expect("a name");
+        for cache in [CacheState::Direct, CacheState::Cold, CacheState::Hot] {
+            let spec = TrialSpec {
+                backend,
+                cache,
+                depth: if backend.is_asynchronous() { 8 } else { 1 },
+                pattern: Pattern::Rand,
+                ..writes()
+            };
+            if backend == Backend::Mmap && cache == CacheState::Direct {
+                continue;
+            }
+            if let Some(blocks) = clean(&spec, &target) {
+                assert_eq!(blocks, SIZE / BS, "every block once");
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_that_are_written_again_and_again_hold_the_last() {
+    let (_folder, target) = scratch();
+    let patterns = [
+        Pattern::Seq,
+        Pattern::Reverse,
+        Pattern::Strided,
+        Pattern::Rand,
+        Pattern::RandReplace,
+        Pattern::Zipf(1.1),
+    ];
+    for pattern in patterns {
+        for (threads, depth, sync) in [(1, 1, SyncPolicy::None), (3, 4, SyncPolicy::End)] {
+            let spec = TrialSpec {
+                backend: Backend::IoUring,
+                pattern,
+                skip: 2 * BS,
+                region: 32 * BS,
+                threads,
+                depth,
+                sync,
+                batch: Batch::One,
+                limit: Limit {
+                    requests: Some(500),
+                    ..Limit::default()
+                },
+                ..writes()
+            };
+            clean(&spec, &target);
+        }
+    }
+}
+
+#[test]
+fn reads_between_the_writes_do_not_matter() {
+    let (_folder, target) = scratch();
+    let spec = TrialSpec {
+        pattern: Pattern::Rand,
+        read_percent: 60,
+        ..writes()
+    };
+    let outcome = run(&spec, &target).expect("it runs");
+    let verified = outcome.verified.expect("it was read back");
+    assert_eq!(verified.blocks, outcome.writes.requests, "one pass");
+    assert!(verified.blocks < SIZE / BS);
+    assert_eq!(outcome.failure, None);
+}
+
+#[test]
+fn loops_with_and_without_a_rate_are_verified() {
+    let (_folder, target) = scratch();
+    for (rate, latency) in [(Some(20_000), true), (None, true), (None, false)] {
+        let spec = TrialSpec {
+            rate,
+            latency,
+            limit: Limit {
+                time: Some(Duration::from_millis(50)),
+                ..Limit::default()
+            },
+            bs: 3 * 512,
+            ..writes()
+        };
+        assert!(clean(&spec, &target).is_some_and(|blocks| blocks > 0));
+    }
+}
+
+#[test]
+fn trials_follow_each_other() {
+    let (_folder, target) = scratch();
+    for _ in 0..3 {
+        assert!(clean(&writes(), &target).is_some());
+    }
+}
+
+#[test]
+fn reading_back_is_no_part_of_what_is_measured() {
+    let (_folder, target) = scratch();
+    let outcome = run(&writes(), &target).expect("it runs");
+    assert_eq!(outcome.ended, Ended::Done);
+    assert_eq!((outcome.reads.requests, outcome.reads.bytes), (0, 0));
+    assert_eq!(outcome.writes.bytes, SIZE);
+    let without = run(
+        &TrialSpec {
+            verify: false,
+            ..writes()
+        },
+        &target,
+    )
+    .expect("it runs");
+    assert_eq!(without.verified, None);
+}
