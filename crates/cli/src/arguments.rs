@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Write all that run files tell as one document: findings, tables, evidence, method, data
     Report(Report),
-    /// Write every sample, or every latency bucket, for other programs
+    /// Write every sample, interval or latency bucket, for other programs
     Export(Export),
 }
 
@@ -358,6 +358,9 @@ pub(crate) struct Export {
     /// Write latency buckets instead: one row per bucket of each sample
     #[arg(long)]
     pub(crate) histogram: bool,
+    /// Write trials over time instead: one row per interval of each sample, 100 ms or longer
+    #[arg(long, conflicts_with = "histogram")]
+    pub(crate) series: bool,
     /// Write to a new file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -113,6 +113,12 @@ fn export_writes_samples_and_buckets() {
         .filter_map(|row| row["read_requests"].as_u64())
         .sum();
     assert_eq!(counted, requests);
+    let arguments = ["export", "r.iolab", "--format", "json", "--series"];
+    let done = run(folder.path(), &arguments).expect(0);
+    let intervals: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let counted = intervals.as_array().unwrap().iter();
+    let counted: u64 = counted.filter_map(|i| i["read_requests"].as_u64()).sum();
+    assert_eq!(counted, requests);
 }
 
 #[test]
@@ -124,6 +130,7 @@ fn a_reader_that_goes_away_is_no_error() {
         &["show", "read-size"],
         &["table", "r.iolab"],
         &["export", "r.iolab", "--format", "json", "--histogram"],
+        &["export", "r.iolab", "--format", "csv", "--series"],
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

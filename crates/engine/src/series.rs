@@ -76,6 +76,11 @@ impl Interval {
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.length_ns)
     }
+
+    /// Throughput of both directions together, MB/s (10^6 bytes per second).
+    pub fn throughput_mb_s(&self) -> f64 {
+        self.done.bytes() as f64 * 1e3 / self.length_ns.max(1) as f64
+    }
 }
 
 /// A trial over time: intervals that follow each other without a gap, from the start of the timed span to the last
@@ -96,6 +101,15 @@ impl Series {
         self.intervals
             .iter()
             .fold(Done::default(), |sum, interval| sum.plus(interval.done))
+    }
+
+    /// The same with at most `most` intervals (at least 1): neighbours are taken together, two at a time.
+    pub fn folded(mut self, most: usize) -> Self {
+        while self.intervals.len() > most.max(1) {
+            let pairs = self.intervals.chunks(2);
+            self.intervals = pairs.map(together).collect();
+        }
+        self
     }
 
     /// The series of several workers together.
@@ -214,6 +228,16 @@ impl Recorder {
     }
 }
 
+/// Neighbouring intervals as one.
+fn together(neighbours: &[Interval]) -> Interval {
+    let sum = |a: Interval, b: &Interval| Interval {
+        start_ns: a.start_ns,
+        length_ns: a.length_ns.saturating_add(b.length_ns),
+        done: a.done.plus(b.done),
+    };
+    neighbours[1..].iter().fold(neighbours[0], sum)
+}
+
 /// Ends a series where the trial did.
 fn end_at(intervals: &mut Vec<Interval>, span_ns: u64) {
     let Some(mut last) = intervals.pop() else {
@@ -223,10 +247,7 @@ fn end_at(intervals: &mut Vec<Interval>, span_ns: u64) {
     if 2 * rest < last.length_ns
         && let Some(before) = intervals.pop()
     {
-        last = Interval {
-            done: before.done.plus(last.done),
-            ..before
-        };
+        last = together(&[before, last]);
     }
     last.length_ns = span_ns.saturating_sub(last.start_ns).max(1);
     intervals.push(last);
@@ -341,6 +362,12 @@ mod tests {
                 prop_assert_eq!(interval.start_ns, end);
                 prop_assert!(interval.length_ns > 0);
                 end = interval.end_ns();
+            }
+            for most in [1, 7, 5000] {
+                let folded = series.clone().folded(most);
+                prop_assert!(folded.intervals.len() <= most);
+                prop_assert_eq!(folded.total(), series.total());
+                prop_assert_eq!(folded.intervals.last().map(Interval::end_ns), Some(end));
             }
         }
     }

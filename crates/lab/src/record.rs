@@ -9,11 +9,12 @@ pub use iolab_engine::counters::{
     ProcessIo, Residency, ResourceUse,
 };
 pub use iolab_engine::outcome::{Pace, Region};
+pub use iolab_engine::series::{Done, Interval, Series};
 
 use serde_json::Value;
 
 /// Schema version this build writes; a file with a greater one is refused.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +240,15 @@ pub struct Sample {
     pub verdict: Verdict,
 }
 
+/// A trial over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleSeries {
+    /// The sample's number in the file.
+    pub sample: i64,
+    /// Its intervals, at least one.
+    pub series: Series,
+}
+
 /// Something that happened: a warning, an error, a choice made by measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -265,6 +275,9 @@ pub struct RunRecord {
     pub cells: Vec<Cell>,
     /// All samples in the order of time.
     pub samples: Vec<Sample>,
+    /// Trials over time, in the order of the samples; none of programs, and none in files before schema version 4. Where
+    /// there are more than a million intervals, neighbouring ones are folded.
+    pub series: Vec<SampleSeries>,
     /// All events in the order of time.
     pub events: Vec<Event>,
 }

@@ -12,6 +12,7 @@ mod latency;
 mod names;
 mod read;
 mod schema;
+mod series;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -26,7 +27,8 @@ use rusqlite::{Connection, OpenFlags, params};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::record::{
-    Cell, Event, ExperimentRecord, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
+    Cell, Event, ExperimentRecord, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample, SampleSeries,
+    Series,
 };
 pub use create::NewFile;
 use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older, too_large};
@@ -130,7 +132,7 @@ impl RunFile {
         &self.path
     }
 
-    /// Adds a sample and its latencies in one transaction, and gives the sample's number in the
+    /// Adds a sample with its latencies and its series in one transaction, and gives the sample's number in the
     /// file ([`Sample::id`] is not looked at). Each histogram comes with its [`SampleLatency::direction`];
     /// empty ones are not kept.
     ///
@@ -140,6 +142,7 @@ impl RunFile {
         &mut self,
         sample: &Sample,
         latencies: &[(&'static str, &LatencyHistogram)],
+        series: &Series,
     ) -> Result<i64> {
         let path = self.path.clone();
         let mark = !self.marked_running;
@@ -154,6 +157,9 @@ impl RunFile {
                     let bytes = latency::encode(histogram)?;
                     write::latency(id, direction, bytes).insert(connection, &path)?;
                 }
+            }
+            for interval in &series.intervals {
+                write::interval(id, interval).insert(connection, &path)?;
             }
             if mark {
                 let status = names::status(RunStatus::Running);
@@ -340,6 +346,40 @@ impl Iterator for Latencies {
             direction,
             histogram,
         }))
+    }
+}
+
+/// The trials of a run file over time, in the order of the samples; each is read when asked for.
+#[derive(Debug)]
+pub struct AllSeries {
+    connection: Connection,
+    path: PathBuf,
+    version: i64,
+    left: std::vec::IntoIter<i64>,
+}
+
+/// Opens the series of a run file. There are none in files before schema version 4.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_series(path: &Path) -> Result<AllSeries> {
+    let (connection, version) = open_to_read(path)?;
+    let left = series::keys(&connection, path, version)?.into_iter();
+    Ok(AllSeries {
+        connection,
+        path: path.to_owned(),
+        version,
+        left,
+    })
+}
+
+impl Iterator for AllSeries {
+    type Item = Result<SampleSeries>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let sample = self.left.next()?;
+        let series = series::of_sample(&self.connection, &self.path, self.version, sample);
+        Some(series.map(|series| SampleSeries { sample, series }))
     }
 }
 

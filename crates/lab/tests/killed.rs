@@ -65,7 +65,7 @@ fn write_until_killed(path: &Path) -> ! {
     let mut out = std::io::stdout();
     for block in 0.. {
         let id = file
-            .add_sample(&sample(block), &[("read", &latency)])
+            .add_sample(&sample(block), &[("read", &latency)], &Default::default())
             .unwrap();
         writeln!(out, "\nadded {id}").unwrap();
     }

@@ -1,4 +1,4 @@
-//! Everything measured, as tidy rows for other programs: cells, samples, latency buckets.
+//! Everything measured, as tidy rows for other programs: cells, samples, their intervals, latency buckets.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,9 @@ use hdrhistogram::Histogram;
 use serde_json::Value;
 
 use iolab_lab::analysis::{Analysis, CellAnalysis, Circumstances, Latency, name};
-use iolab_lab::record::{Cell, Direction, LatencySummary, RunRecord, Sample};
+use iolab_lab::record::{
+    Cell, Direction, Interval, LatencySummary, RunRecord, Sample, SampleSeries,
+};
 use iolab_stats::Summary;
 
 use crate::tidy::{Field, Format, TidyWriter, field, header_of, text};
@@ -95,6 +97,51 @@ pub fn buckets<E: From<io::Error>>(
         }
     }
     Ok(writer.finish()?)
+}
+
+/// One trial over time.
+#[derive(Debug, Clone)]
+pub struct SeriesRow {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The sample and its intervals.
+    pub series: SampleSeries,
+}
+
+/// Writes one row per interval of each sample.
+///
+/// # Errors
+/// When the output cannot be written, or the first error that `rows` gives.
+pub fn series<E: From<io::Error>>(
+    rows: impl IntoIterator<Item = Result<SeriesRow, E>>,
+    format: Format,
+    to: &mut dyn Write,
+) -> Result<(), E> {
+    let header = interval_row("", 0, &Interval::default());
+    let header = header.into_iter().map(|(name, _)| name).collect();
+    let mut writer = TidyWriter::new(to, format, header)?;
+    for row in rows {
+        let row = row?;
+        for interval in &row.series.series.intervals {
+            writer.row(&interval_row(&row.experiment, row.series.sample, interval))?;
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+fn interval_row(experiment: &str, sample: i64, interval: &Interval) -> Vec<Field> {
+    let done = &interval.done;
+    vec![
+        text("experiment", experiment),
+        field("sample", sample),
+        field("start_ns", interval.start_ns),
+        field("length_ns", interval.length_ns),
+        field("read_requests", done.read_requests),
+        field("read_bytes", done.read_bytes),
+        field("write_requests", done.write_requests),
+        field("write_bytes", done.write_bytes),
+        field("throughput_mb_s", interval.throughput_mb_s()),
+    ]
 }
 
 fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {

@@ -1,9 +1,9 @@
-//! `iolab export`: samples and latency buckets for other programs.
+//! `iolab export`: samples, their intervals and latency buckets for other programs.
 
 use iolab_lab::Result;
 use iolab_lab::record::RunRecord;
 use iolab_lab::runfile::{self, SampleLatency};
-use iolab_report::export::{self, LatencyRow};
+use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::tidy::Format;
 
 use crate::arguments::{Export, ExportFormat};
@@ -31,6 +31,20 @@ pub(crate) fn export(options: &Export) -> Outcome {
             .into_iter()
             .flat_map(|(name, latencies)| latencies.map(|latency| row(name, latency)));
         export::buckets(rows, format, &mut to)
+    } else if options.series {
+        let mut opened = Vec::new();
+        for (record, path) in records.iter().zip(&options.files) {
+            opened.push((&record.experiment.name, runfile::read_series(path)?));
+        }
+        let rows = opened.into_iter().flat_map(|(name, all)| {
+            all.map(|series| {
+                Ok(SeriesRow {
+                    experiment: name.clone(),
+                    series: series?,
+                })
+            })
+        });
+        export::series(rows, format, &mut to)
     } else {
         Ok(export::samples(&records, format, &mut to)?)
     }

@@ -14,7 +14,7 @@ use iolab_lab::findings::{cross_findings, findings};
 use iolab_lab::record::RunRecord;
 use iolab_lab::runfile::{self, RunFile};
 use iolab_report::chart::{Style, chart};
-use iolab_report::export::{self, LatencyRow};
+use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::report::{Input, Report};
 use iolab_report::tidy::Format;
 use iolab_report::{compare, crossing, table};
@@ -97,6 +97,15 @@ fn use_it(path: &Path) {
             })
         });
         let _ = export::buckets(rows, Format::Csv, &mut sink());
+    }
+    if let Ok(all) = runfile::read_series(path) {
+        let rows = all.map(|series| {
+            series.map_err(Failure::Lab).map(|series| SeriesRow {
+                experiment: "x".to_owned(),
+                series,
+            })
+        });
+        let _ = export::series(rows, Format::Csv, &mut sink());
     }
     if let Ok((file, record)) = RunFile::open_resume(path) {
         let _ = Experiment::from_toml(&record.experiment.toml, "x");

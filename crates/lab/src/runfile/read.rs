@@ -14,6 +14,7 @@ use super::counts;
 use super::fault::{damaged, fault, too_large};
 use super::names;
 use super::schema::DIRECTIONS;
+use super::series;
 use crate::experiment::RESPONSES;
 use crate::record::{
     Cell, Direction, Event, ExperimentRecord, LatencySummary, Pace, Run, RunRecord, Sample, Verdict,
@@ -66,6 +67,7 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         })?,
         experiment,
         cells,
+        series: series::of_record(connection, path, version, &samples)?,
         samples,
         events,
     })
@@ -122,13 +124,7 @@ impl Tables<'_> {
                 let what = format!("table {table} has more than {ROWS_MAX} rows");
                 return Err(too_large(self.path, what));
             }
-            let fields = Fields {
-                row,
-                table,
-                path: self.path,
-                version: self.version,
-            };
-            values.push(read(&fields)?);
+            values.push(read(&Fields::new(row, table, self.path, self.version))?);
         }
         Ok(values)
     }
@@ -170,6 +166,18 @@ pub(super) struct Fields<'a, 'r> {
     table: &'static str,
     path: &'a Path,
     version: i64,
+}
+
+impl<'a, 'r> Fields<'a, 'r> {
+    /// A row of a table in the file at `path`, which has this schema version.
+    pub(super) fn new(row: &'a Row<'r>, table: &'static str, path: &'a Path, version: i64) -> Self {
+        Self {
+            row,
+            table,
+            path,
+            version,
+        }
+    }
 }
 
 impl Fields<'_, '_> {
@@ -217,15 +225,19 @@ impl Fields<'_, '_> {
         T::try_from(value).map_err(|_| self.wrong(column))
     }
 
-    /// Numbers of a sample are counts, all but its seed.
+    /// Numbers of a sample and its series are counts, all but its seed.
     fn check_count(&self, column: &str, value: i64) -> Result<()> {
-        if self.table == "sample" && column != "seed" && value > COUNT_MAX {
+        let counts = self.table == "sample" && column != "seed" || self.table == "series";
+        if counts && value > COUNT_MAX {
             return Err(self.wrong(column));
         }
         Ok(())
     }
 
-    fn positive<T: TryFrom<i64> + PartialEq + Default>(&self, column: &str) -> Result<T> {
+    pub(super) fn positive<T: TryFrom<i64> + PartialEq + Default>(
+        &self,
+        column: &str,
+    ) -> Result<T> {
         let value: T = self.int(column)?;
         if value == T::default() {
             return Err(self.wrong(column));

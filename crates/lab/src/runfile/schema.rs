@@ -199,6 +199,16 @@ CREATE TABLE latency (
     histogram BLOB NOT NULL,
     PRIMARY KEY (sample_id, direction)
 ) WITHOUT ROWID;
+CREATE TABLE series (
+    sample_id INTEGER NOT NULL REFERENCES sample (id),
+    start_ns INTEGER NOT NULL CHECK (start_ns >= 0),
+    length_ns INTEGER NOT NULL CHECK (length_ns > 0),
+    read_requests INTEGER NOT NULL CHECK (read_requests >= 0),
+    read_bytes INTEGER NOT NULL CHECK (read_bytes >= 0),
+    write_requests INTEGER NOT NULL CHECK (write_requests >= 0),
+    write_bytes INTEGER NOT NULL CHECK (write_bytes >= 0),
+    PRIMARY KEY (sample_id, start_ns)
+) WITHOUT ROWID;
 CREATE TABLE event (
     id INTEGER PRIMARY KEY,
     at_utc TEXT NOT NULL,

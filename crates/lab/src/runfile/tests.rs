@@ -1,3 +1,4 @@
+mod series;
 mod stranger;
 
 use super::*;
@@ -8,8 +9,9 @@ use iolab_engine::histogram::new_latency_histogram;
 use proptest::prelude::*;
 
 use crate::record::{
-    Bottom, Counters, DeviceStat, Direction, Extents, Hardware, HardwareEvents, LatencySummary,
-    NoHardware, Pace, Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, Verdict,
+    Bottom, Counters, DeviceStat, Direction, Done, Extents, Hardware, HardwareEvents, Interval,
+    LatencySummary, NoHardware, Pace, Pressure, ProcessIo, Region, Residency, ResourceUse,
+    ServedBy, Verdict,
 };
 
 const BEGAN: &str = "2025-11-21T10:00:00Z";
@@ -272,8 +274,26 @@ impl Bench {
 
 fn add(file: &mut RunFile, sample: &Sample) -> i64 {
     let (reads, writes) = (histogram(&[100, 200]), histogram(&[5_000_000]));
-    file.add_sample(sample, &[("read", &reads), ("write", &writes)])
+    file.add_sample(sample, &[("read", &reads), ("write", &writes)], &series())
         .unwrap()
+}
+
+fn series() -> Series {
+    let interval = |start_ns, length_ns, requests| Interval {
+        start_ns,
+        length_ns,
+        done: Done {
+            read_requests: requests,
+            read_bytes: 4096 * requests,
+            write_requests: 2 * requests,
+            write_bytes: 8192 * requests,
+        },
+    };
+    let intervals = vec![
+        interval(0, 100_000_000, 7),
+        interval(100_000_000, 56_000_000, 0),
+    ];
+    Series { intervals }
 }
 
 fn alter(path: &Path, sql: &str) {
@@ -299,7 +319,7 @@ fn everything_comes_back() {
     assert_eq!(add(&mut file, &sample_row(0, 0)), 1);
     let none = histogram(&[]);
     assert_eq!(
-        file.add_sample(&bare_sample(1, 0), &[("read", &none)])
+        file.add_sample(&bare_sample(1, 0), &[("read", &none)], &Series::default())
             .unwrap(),
         2
     );
@@ -338,6 +358,10 @@ fn everything_comes_back() {
                 ..bare_sample(1, 0)
             },
         ],
+        series: vec![SampleSeries {
+            sample: 1,
+            series: series(),
+        }],
         events: vec![event],
     };
     assert_eq!(record, expected);
@@ -361,7 +385,8 @@ fn every_latency_comes_back_under_its_name() {
         .map(|(direction, ns)| (direction, histogram(&[ns * 1000])))
         .collect();
     let given: Vec<_> = all.iter().map(|(d, h)| (*d, h)).collect();
-    file.add_sample(&sample_row(0, 0), &given).unwrap();
+    file.add_sample(&sample_row(0, 0), &given, &Series::default())
+        .unwrap();
     drop(file);
     let mut found: Vec<(&str, u64)> = read_latency(&bench.path("a.iolab"))
         .unwrap()
@@ -549,12 +574,18 @@ fn the_status_changes_with_the_first_sample_of_a_session() {
 fn a_trial_is_kept_once_unless_it_failed() {
     let bench = Bench::new();
     let mut file = bench.create("a.iolab");
-    file.add_sample(&bare_sample(0, 1), &[]).unwrap();
-    file.add_sample(&bare_sample(0, 1), &[]).unwrap();
+    file.add_sample(&bare_sample(0, 1), &[], &Series::default())
+        .unwrap();
+    file.add_sample(&bare_sample(0, 1), &[], &Series::default())
+        .unwrap();
     add(&mut file, &sample_row(0, 1));
-    assert!(file.add_sample(&sample_row(0, 1), &[]).is_err());
     assert!(
-        file.add_sample(&sample_row(9, 1), &[]).is_err(),
+        file.add_sample(&sample_row(0, 1), &[], &Series::default())
+            .is_err()
+    );
+    assert!(
+        file.add_sample(&sample_row(9, 1), &[], &Series::default())
+            .is_err(),
         "no such cell"
     );
     assert!(file.set_batch(9, "one").is_err());
@@ -653,6 +684,7 @@ const ADDED: [(i64, &[&str]); 2] = [
 
 /// Takes away what later schema versions brought.
 fn make_older(path: &Path, version: i64) {
+    alter(path, "DROP TABLE IF EXISTS series");
     let later = ADDED.into_iter().filter(|(since, _)| *since > version);
     for column in later.flat_map(|(_, columns)| columns) {
         alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));

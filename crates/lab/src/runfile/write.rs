@@ -9,7 +9,9 @@ use serde_json::json;
 
 use super::fault::fault;
 use super::names;
-use crate::record::{Cell, Direction, Event, ExperimentRecord, LatencySummary, Run, Sample};
+use crate::record::{
+    Cell, Direction, Event, ExperimentRecord, Interval, LatencySummary, Run, Sample,
+};
 
 /// A row that is being put together: column names and values.
 pub(super) struct Row {
@@ -220,6 +222,18 @@ pub(super) fn latency(sample_id: i64, direction: &'static str, histogram: Vec<u8
         .put("sample_id", sample_id)
         .text("direction", direction)
         .put("histogram", histogram)
+}
+
+pub(super) fn interval(sample_id: i64, interval: &Interval) -> Row {
+    let done = &interval.done;
+    Row::of("series")
+        .put("sample_id", sample_id)
+        .int("start_ns", interval.start_ns)
+        .int("length_ns", interval.length_ns)
+        .int("read_requests", done.read_requests)
+        .int("read_bytes", done.read_bytes)
+        .int("write_requests", done.write_requests)
+        .int("write_bytes", done.write_bytes)
 }
 
 pub(super) fn event(event: &Event) -> Row {

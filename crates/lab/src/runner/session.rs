@@ -294,7 +294,7 @@ impl<'a> Session<'a> {
         let wall = began.elapsed();
         let sample = sample::sample(&spec.trial, place, &outcome, self.medium, started_utc, wall);
         self.file
-            .add_sample(&sample, &sample::histograms(&outcome))?;
+            .add_sample(&sample, &sample::histograms(&outcome), &outcome.series)?;
         self.phase.repetition.spend(wall);
         self.trials += 1;
         if let Some(failure) = &outcome.failure {

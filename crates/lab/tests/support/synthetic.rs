@@ -38,6 +38,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
         },
         cells: Vec::new(),
         samples: Vec::new(),
+        series: Vec::new(),
         events: Vec::new(),
     }
 }
