@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Write all that run files tell as one document: findings, tables, evidence, method, data
     Report(Report),
-    /// Write every sample, interval or latency bucket, for other programs
+    /// Write every sample, interval or latency bucket, for other programs and tools
     Export(Export),
 }
 
@@ -372,4 +372,12 @@ pub(crate) enum ExportFormat {
     Csv,
     /// An array of objects
     Json,
+    /// Apache Parquet: typed columns, for pandas, DuckDB, R
+    Parquet,
+    /// Google Benchmark's JSON, for its tools/compare.py
+    Gbench,
+    /// The Go benchmark format, for benchstat
+    Benchstat,
+    /// The text format of Prometheus: the medians of the cells
+    Prometheus,
 }

@@ -11,6 +11,8 @@ pub use iolab_engine::counters::{
 pub use iolab_engine::outcome::{Pace, Region};
 pub use iolab_engine::series::{Done, Interval, Series};
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 /// Schema version this build writes; a file with a greater one is refused.
@@ -304,6 +306,18 @@ impl Cell {
             ("rate", self.rate.into()),
             ("arrivals", self.arrivals.clone().into()),
         ]
+    }
+}
+
+impl RunRecord {
+    /// Each cell with the trials that summaries rest on: those that succeeded and are no warm-up, in the order of time.
+    pub fn measured(&self) -> impl Iterator<Item = (&Cell, Vec<&Sample>)> {
+        let mut trials: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
+        for sample in self.samples.iter().filter(|s| s.ok && !s.warmup) {
+            trials.entry(sample.cell).or_default().push(sample);
+        }
+        let mut of = move |cell: &Cell| trials.remove(&cell.id).unwrap_or_default();
+        self.cells.iter().map(move |cell| (cell, of(cell)))
     }
 }
 

@@ -5,8 +5,9 @@
 
 use std::io::{self, Write};
 
-use iolab_lab::analysis::Response;
+use iolab_lab::analysis::{Response, name as served_by};
 use iolab_lab::compare::{Better, Comparison};
+use iolab_lab::record::{RunRecord, ServedBy};
 
 use crate::plain::plain;
 
@@ -26,14 +27,51 @@ pub fn comparison(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()>
         // A key for the file would make benchstat put the sides into tables of their own.
         writeln!(to, "\nrun: {side}")?;
         for pair in &comparison.pairs {
-            let name = benchmark(&comparison.factors, &pair.levels);
+            let name = benchmark("Trial", &comparison.factors, &pair.levels);
             let values = if side == "base" {
                 &pair.base
             } else {
                 &pair.new
             };
             for value in values {
-                writeln!(to, "{name} 1 {} {unit}", value * scale)?;
+                writeln!(to, "{name}-1 1 {} {unit}", value * scale)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes the measured trials of all runs, each with its response. The name of the experiment is the benchmark's, so
+/// that two files of the same experiments are compared by `benchstat BASE NEW`; where the bytes were not the device's it
+/// says so.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
+    for record in records {
+        let response = Response::of(&record.experiment.response);
+        let (unit, scale) = unit(Some(response));
+        let better = if response.is_time() {
+            "lower"
+        } else {
+            "higher"
+        };
+        writeln!(to, "Unit {unit} assume=nothing better={better}")?;
+        for (cell, trials) in record.measured() {
+            let name = benchmark(
+                &record.experiment.name,
+                &record.experiment.factors,
+                &cell.levels,
+            );
+            for sample in trials {
+                let Some(value) = response.value(sample) else {
+                    continue;
+                };
+                let source = match sample.verdict.served_by {
+                    ServedBy::Device => String::new(),
+                    other => format!("/served-by={}", served_by(other)),
+                };
+                writeln!(to, "{name}{source}-1 1 {} {unit}", value * scale)?;
             }
         }
     }
@@ -51,16 +89,17 @@ fn unit(response: Option<Response>) -> (&'static str, f64) {
     }
 }
 
-/// `BenchmarkTrial/bs=4KiB/threads=1`. Spaces would end the name, and a `-8` at its end would be taken for the number
-/// of processors, so that one is always given.
-fn benchmark(factors: &[String], levels: &[String]) -> String {
-    let mut name = "BenchmarkTrial".to_owned();
+/// `BenchmarkRead-size/bs=4KiB/threads=1`: what follows `Benchmark` must not begin with a small letter, and spaces would
+/// end the name. A `-8` at its end would be taken for the number of processors, so that one is always added.
+fn benchmark(name: &str, factors: &[String], levels: &[String]) -> String {
+    let name = plain(name);
+    let mut letters = name.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    let mut text = String::from("Benchmark");
+    text.extend(first);
+    text.extend(letters);
     for (factor, level) in factors.iter().zip(levels) {
-        let part = format!("/{}={}", plain(factor), plain(level));
-        name.extend(
-            part.chars()
-                .map(|c| if c.is_whitespace() { '_' } else { c }),
-        );
+        text.push_str(&format!("/{}={}", plain(factor), plain(level)));
     }
-    name + "-1"
+    text.replace(char::is_whitespace, "_")
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::layout::{self, Column};
 use crate::plain::plain;
 use crate::table::bare;
-use crate::tidy::{Field, Format, TidyWriter, field, text as text_field};
+use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(comparison: &Comparison, width: u16) -> String {
@@ -259,9 +259,7 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<Field>> = (0..comparison.cells.len())
         .map(|index| row(comparison, index))
         .collect();
-    let header = rows.first().into_iter().flatten();
-    let header = header.map(|(name, _)| name.clone()).collect();
-    let mut writer = TidyWriter::new(to, Format::Csv, header)?;
+    let mut writer = TidyWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {
         writer.row(row)?;
     }

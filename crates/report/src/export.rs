@@ -11,7 +11,7 @@ use iolab_lab::record::{
 };
 use iolab_stats::Summary;
 
-use crate::tidy::{Field, Format, TidyWriter, field, header_of, text};
+use crate::tidy::{Column, Field, Format, Kind, TidyWriter, columns_of, field, text};
 
 /// Writes one row per cell of each analysis: its summaries, verdict and flags.
 ///
@@ -22,8 +22,7 @@ pub fn cells(analyses: &[Analysis], format: Format, to: &mut dyn Write) -> io::R
         .iter()
         .flat_map(|analysis| analysis.cells.iter().map(|c| cell_row(analysis, c)))
         .collect();
-    let header = header_of(rows.iter().map(Vec::as_slice));
-    let mut writer = TidyWriter::new(to, format, header)?;
+    let mut writer = TidyWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {
         writer.row(row)?;
     }
@@ -36,13 +35,12 @@ pub fn cells(analyses: &[Analysis], format: Format, to: &mut dyn Write) -> io::R
 /// # Errors
 /// When the output cannot be written.
 pub fn samples(records: &[RunRecord], format: Format, to: &mut dyn Write) -> io::Result<()> {
-    // One row of each run shows all its columns; the rest is written as it comes.
-    let firsts: Vec<Vec<Field>> = records
-        .iter()
-        .filter_map(|record| sample_rows(record).next())
-        .collect();
-    let header = header_of(firsts.iter().map(Vec::as_slice));
-    let mut writer = TidyWriter::new(to, format, header)?;
+    // One row of each run shows all its columns, but not what the values of each are.
+    let columns = match format {
+        Format::Parquet => columns_of(records.iter().flat_map(sample_rows)),
+        _ => columns_of(records.iter().filter_map(|r| sample_rows(r).next())),
+    };
+    let mut writer = TidyWriter::new(to, format, columns)?;
     for row in records.iter().flat_map(sample_rows) {
         writer.row(&row)?;
     }
@@ -72,16 +70,16 @@ pub fn buckets<E: From<io::Error>>(
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
-    let names = [
-        "experiment",
-        "sample",
-        "direction",
-        "low_ns",
-        "high_ns",
-        "count",
+    let columns = [
+        ("experiment", Kind::Text),
+        ("sample", Kind::Integer),
+        ("direction", Kind::Text),
+        ("low_ns", Kind::Integer),
+        ("high_ns", Kind::Integer),
+        ("count", Kind::Integer),
     ];
-    let header = names.map(str::to_owned).to_vec();
-    let mut writer = TidyWriter::new(to, format, header)?;
+    let columns = columns.map(|(name, kind)| Column::new(name, kind));
+    let mut writer = TidyWriter::new(to, format, columns.to_vec())?;
     for row in rows {
         let row = row?;
         for bucket in row.histogram.iter_recorded() {
@@ -117,9 +115,8 @@ pub fn series<E: From<io::Error>>(
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
-    let header = interval_row("", 0, &Interval::default());
-    let header = header.into_iter().map(|(name, _)| name).collect();
-    let mut writer = TidyWriter::new(to, format, header)?;
+    let columns = columns_of([interval_row("", 0, &Interval::default())]);
+    let mut writer = TidyWriter::new(to, format, columns)?;
     for row in rows {
         let row = row?;
         for interval in &row.series.series.intervals {

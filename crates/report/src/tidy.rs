@@ -1,9 +1,10 @@
-//! Rows of named values, written one by one as CSV or as a JSON array of objects.
+//! Rows of named values, written one by one as CSV, as a JSON array of objects, or as Parquet.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
+use crate::parquet::ParquetRows;
 use crate::plain::plain;
 
 /// One value with its name; the name carries the unit.
@@ -16,6 +17,60 @@ pub enum Format {
     Csv,
     /// An array of objects, one per line; a missing value is `null`.
     Json,
+    /// Apache Parquet; a missing value is null.
+    Parquet,
+}
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, which carries the unit.
+    pub name: String,
+    /// What its values are.
+    pub kind: Kind,
+}
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// True or false.
+    Flag,
+    /// Whole numbers within 63 bits and a sign.
+    Integer,
+    /// Numbers.
+    Number,
+    /// Text.
+    Text,
+}
+
+impl Column {
+    /// A column.
+    pub fn new(name: &str, kind: Kind) -> Self {
+        let name = name.to_owned();
+        Self { name, kind }
+    }
+}
+
+impl Kind {
+    /// The kind of a value; `None` for one that is missing.
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Null => None,
+            Value::Bool(_) => Some(Kind::Flag),
+            Value::Number(number) if number.is_i64() => Some(Kind::Integer),
+            Value::Number(_) => Some(Kind::Number),
+            Value::String(_) | Value::Array(_) | Value::Object(_) => Some(Kind::Text),
+        }
+    }
+
+    /// The kind that has room for values of both.
+    fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Kind::Integer, Kind::Number) | (Kind::Number, Kind::Integer) => Kind::Number,
+            _ => Kind::Text,
+        }
+    }
 }
 
 /// Makes a field of text, with unsafe characters made visible.
@@ -28,15 +83,17 @@ pub fn field(name: &str, value: impl Into<Value>) -> Field {
     (name.to_owned(), value.into())
 }
 
-/// Writes rows as they come; nothing is held back but the output's own buffer.
+/// Writes rows as they come; nothing is held back but the output's own buffer. Of Parquet the encoded rows are held
+/// back to the end.
 pub struct TidyWriter<W: Write> {
-    header: Vec<String>,
+    columns: Vec<Column>,
     output: Output<W>,
 }
 
 enum Output<W: Write> {
     Csv(Box<csv::Writer<W>>),
     Json { to: W, rows: u64 },
+    Parquet { to: W, rows: Box<ParquetRows> },
 }
 
 impl<W: Write> TidyWriter<W> {
@@ -44,35 +101,42 @@ impl<W: Write> TidyWriter<W> {
     ///
     /// # Errors
     /// When the output cannot be written.
-    pub fn new(to: W, format: Format, header: Vec<String>) -> io::Result<Self> {
+    pub fn new(to: W, format: Format, columns: Vec<Column>) -> io::Result<Self> {
         let output = match format {
             Format::Csv => {
                 let mut csv = csv::Writer::from_writer(to);
-                csv.write_record(&header).map_err(io_error)?;
+                let header = columns.iter().map(|c| &c.name);
+                csv.write_record(header).map_err(io_error)?;
                 Output::Csv(Box::new(csv))
             }
             Format::Json => Output::Json { to, rows: 0 },
+            Format::Parquet => Output::Parquet {
+                to,
+                rows: Box::new(ParquetRows::new(&columns)?),
+            },
         };
-        Ok(Self { header, output })
+        Ok(Self { columns, output })
     }
 
-    /// Writes one row. A column that the row lacks is missing; a field that the header lacks is left out.
+    /// Writes one row. A column that the row lacks is missing; a field that no column is named after is left out.
     ///
     /// # Errors
     /// When the output cannot be written.
     pub fn row(&mut self, row: &[Field]) -> io::Result<()> {
-        let values = self
-            .header
-            .iter()
-            .map(|name| row.iter().find(|(n, _)| n == name).map(|(_, v)| v));
+        let of = |column: &Column| row.iter().find(|(n, _)| *n == column.name).map(|(_, v)| v);
+        let values = self.columns.iter().map(of);
         match &mut self.output {
             Output::Csv(csv) => csv.write_record(values.map(csv_text)).map_err(io_error)?,
             Output::Json { to, rows } => {
                 to.write_all(if *rows == 0 { b"[\n" } else { b",\n" })?;
-                let fields = self.header.iter().zip(values);
-                json_object(to, fields.map(|(n, v)| (n, v.unwrap_or(&Value::Null))))?;
+                let fields = self.columns.iter().zip(values);
+                json_object(
+                    to,
+                    fields.map(|(c, v)| (&c.name, v.unwrap_or(&Value::Null))),
+                )?;
                 *rows += 1;
             }
+            Output::Parquet { rows, .. } => rows.row(values)?,
         }
         Ok(())
     }
@@ -86,6 +150,10 @@ impl<W: Write> TidyWriter<W> {
             Output::Csv(mut csv) => csv.flush(),
             Output::Json { mut to, rows } => {
                 to.write_all(if rows == 0 { b"[]\n" } else { b"\n]\n" })?;
+                to.flush()
+            }
+            Output::Parquet { mut to, rows } => {
+                to.write_all(&rows.finish()?)?;
                 to.flush()
             }
         }
@@ -114,7 +182,8 @@ fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-fn csv_text(value: Option<&Value>) -> String {
+/// A value as text; a missing one is empty.
+pub(crate) fn csv_text(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -122,23 +191,38 @@ fn csv_text(value: Option<&Value>) -> String {
     }
 }
 
-/// The names of all rows' columns in the order of their first appearance.
-pub(crate) fn header_of<'a>(rows: impl IntoIterator<Item = &'a [Field]>) -> Vec<String> {
-    let mut header: Vec<String> = Vec::new();
+/// The columns of rows, in the order of their first appearance; where no value is known they are taken for numbers.
+pub(crate) fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -> Vec<Column> {
+    let mut columns: Vec<(String, Option<Kind>)> = Vec::new();
     for row in rows {
         // Names new to the header go behind the one they follow in their row.
         let mut at = 0;
-        for (name, _) in row {
-            at = match header.iter().position(|h| h == name) {
-                Some(found) => found + 1,
-                None => {
-                    header.insert(at, name.clone());
-                    at + 1
-                }
+        for (name, value) in row.as_ref() {
+            let expected = columns.get(at).is_some_and(|(n, _)| n == name);
+            let found = if expected {
+                Some(at)
+            } else {
+                columns.iter().position(|(n, _)| n == name)
             };
+            let place = found.unwrap_or_else(|| {
+                columns.insert(at, (name.clone(), None));
+                at
+            });
+            let kind = &mut columns[place].1;
+            *kind = match (*kind, Kind::of(value)) {
+                (Some(a), Some(b)) => Some(a.with(b)),
+                (a, b) => a.or(b),
+            };
+            at = place + 1;
         }
     }
-    header
+    columns
+        .into_iter()
+        .map(|(name, kind)| Column {
+            name,
+            kind: kind.unwrap_or(Kind::Number),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -161,7 +245,8 @@ mod tests {
     fn a_closed_pipe_stays_one() {
         let long = "x".repeat(1 << 20);
         for format in [Format::Csv, Format::Json] {
-            let mut writer = TidyWriter::new(Closed, format, vec!["a".to_owned()]).unwrap();
+            let column = Column::new("a", Kind::Text);
+            let mut writer = TidyWriter::new(Closed, format, vec![column]).unwrap();
             let error = writer.row(&[text("a", &long)]).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
         }
@@ -169,8 +254,7 @@ mod tests {
 
     fn written(format: Format, rows: &[Vec<Field>]) -> String {
         let mut bytes = Vec::new();
-        let header = header_of(rows.iter().map(Vec::as_slice));
-        let mut writer = TidyWriter::new(&mut bytes, format, header).unwrap();
+        let mut writer = TidyWriter::new(&mut bytes, format, columns_of(rows)).unwrap();
         for row in rows {
             writer.row(row).unwrap();
         }
@@ -201,6 +285,26 @@ mod tests {
         assert_eq!(parsed[0]["b"], "x, \"y\"");
         assert_eq!(parsed[0]["d"], Value::Null);
         assert_eq!(parsed[1]["a"], 2.5);
+    }
+
+    #[test]
+    fn columns_have_room_for_all_their_values() {
+        let mut rows = rows();
+        rows.push(vec![field("d", 1), field("e", u64::MAX)]);
+        let kinds: Vec<_> = columns_of(rows)
+            .into_iter()
+            .map(|c| (c.name, c.kind))
+            .collect();
+        let expected = [
+            ("d", Kind::Text),
+            ("e", Kind::Number),
+            ("a", Kind::Number),
+            ("b", Kind::Text),
+            ("c", Kind::Integer),
+        ];
+        let mut expected = expected.map(|(n, k)| (n.to_owned(), k)).to_vec();
+        expected.sort_by_key(|(n, _)| kinds.iter().position(|(k, _)| k == n));
+        assert_eq!(kinds, expected);
     }
 
     #[test]

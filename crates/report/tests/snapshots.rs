@@ -3,13 +3,17 @@
 #[path = "../../lab/tests/support/synthetic.rs"]
 mod synthetic;
 
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
 use hdrhistogram::Histogram;
 use iolab_lab::analysis::analyse;
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
-use iolab_report::table;
 use iolab_report::tidy::Format;
+use iolab_report::{benchstat, gbench, prometheus, table};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use synthetic::{add_cell, add_trial, around, pace, record, serve, size_curve};
 
 fn sizes() -> RunRecord {
@@ -263,6 +267,54 @@ fn cells_and_samples_have_a_stable_shape() {
     insta::assert_snapshot!("cells_csv", cells_text(&[record.clone()], Format::Csv));
     insta::assert_snapshot!("samples_csv", samples_text(&[record.clone()], Format::Csv));
     insta::assert_snapshot!("samples_json", samples_text(&[record], Format::Json));
+}
+
+fn two_cells() -> RunRecord {
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &[60.0, 62.0, 61.0]);
+    let hot = add_cell(&mut record, &["bs=1MiB"], &[9000.0]);
+    serve(&mut record, hot, ServedBy::PageCache, "nothing was read");
+    add_trial(&mut record, hot, 1.0, false).ok = false;
+    record
+}
+
+#[test]
+fn other_tools_get_their_own_formats() {
+    let records = [two_cells()];
+    let mut json = Vec::new();
+    gbench::runs(&records, &mut json).unwrap();
+    let mut lines = Vec::new();
+    benchstat::runs(&records, &mut lines).unwrap();
+    let mut gauges = Vec::new();
+    prometheus::cells(&[analyse(&records[0])], &mut gauges).unwrap();
+    for (name, text) in [
+        ("gbench", json),
+        ("benchstat_runs", lines),
+        ("prometheus", gauges),
+    ] {
+        insta::assert_snapshot!(name, String::from_utf8(text).unwrap());
+    }
+}
+
+#[test]
+fn parquet_has_the_columns_of_csv_with_their_types() {
+    let mut bytes = Vec::new();
+    export::samples(&[two_cells()], Format::Parquet, &mut bytes).unwrap();
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    let metadata = reader.metadata().file_metadata();
+    assert_eq!(metadata.num_rows(), 7);
+    let columns = metadata.schema_descr().columns();
+    let names: Vec<&str> = columns.iter().map(|c| c.name()).collect();
+    let csv = samples_text(&[two_cells()], Format::Csv);
+    assert_eq!(names.join(","), csv.lines().next().unwrap());
+    let types = columns
+        .iter()
+        .map(|c| (c.name(), c.physical_type().to_string()));
+    let types: BTreeMap<_, _> = types.collect();
+    assert_eq!(types["ok"], "BOOLEAN");
+    assert_eq!(types["elapsed_ns"], "INT64");
+    assert_eq!(types["throughput_mb_s"], "DOUBLE");
+    assert_eq!(types["level_bs"], "BYTE_ARRAY");
 }
 
 #[test]

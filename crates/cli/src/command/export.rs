@@ -1,39 +1,71 @@
-//! `iolab export`: samples, their intervals and latency buckets for other programs.
+//! `iolab export`: samples, their intervals and latency buckets for other programs, and what other tools read.
 
-use iolab_lab::Result;
+use std::io::{self, IsTerminal, Write};
+
+use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::record::RunRecord;
 use iolab_lab::runfile::{self, SampleLatency};
+use iolab_lab::{Error, Result};
 use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::tidy::Format;
+use iolab_report::{benchstat, gbench, prometheus};
 
 use crate::arguments::{Export, ExportFormat};
 use crate::exit::Outcome;
 use crate::output;
 
-/// Writes the rows to stdout or to a new file.
+/// Writes the rows, or what another tool reads, to stdout or to a new file.
 pub(crate) fn export(options: &Export) -> Outcome {
+    check(options)?;
     let records: Vec<RunRecord> = options
         .files
         .iter()
         .map(|path| runfile::read(path))
         .collect::<Result<_>>()?;
-    let format = match options.format {
-        ExportFormat::Csv => Format::Csv,
-        ExportFormat::Json => Format::Json,
-    };
     let mut to = output::open(options.output.as_deref())?;
+    match options.format {
+        ExportFormat::Csv => rows(&records, options, Format::Csv, &mut to),
+        ExportFormat::Json => rows(&records, options, Format::Json, &mut to),
+        ExportFormat::Parquet => rows(&records, options, Format::Parquet, &mut to),
+        ExportFormat::Gbench => Ok(gbench::runs(&records, &mut to)?),
+        ExportFormat::Benchstat => Ok(benchstat::runs(&records, &mut to)?),
+        ExportFormat::Prometheus => {
+            let analyses: Vec<Analysis> = records.iter().map(analyse).collect();
+            Ok(prometheus::cells(&analyses, &mut to)?)
+        }
+    }
+}
+
+/// Refuses what does not go together, before anything is read or made.
+fn check(options: &Export) -> Result<()> {
+    let tidy = [ExportFormat::Csv, ExportFormat::Json, ExportFormat::Parquet];
+    if (options.histogram || options.series) && !tidy.contains(&options.format) {
+        let error =
+            Error::usage("--histogram and --series write rows, which this format has no place for");
+        return Err(error.hint("choose --format csv, json or parquet"));
+    }
+    let to_terminal = options.output.is_none() && io::stdout().is_terminal();
+    if options.format == ExportFormat::Parquet && to_terminal {
+        let error = Error::usage("Parquet is no text for a terminal");
+        return Err(error.hint("name a new file with -o"));
+    }
+    Ok(())
+}
+
+fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Write) -> Outcome {
+    let files = || records.iter().zip(&options.files);
     if options.histogram {
         let mut opened = Vec::new();
-        for (record, path) in records.iter().zip(&options.files) {
+        for (record, path) in files() {
             opened.push((&record.experiment.name, runfile::read_latency(path)?));
         }
         let rows = opened
             .into_iter()
             .flat_map(|(name, latencies)| latencies.map(|latency| row(name, latency)));
-        export::buckets(rows, format, &mut to)
+        export::buckets(rows, format, to)
     } else if options.series {
         let mut opened = Vec::new();
-        for (record, path) in records.iter().zip(&options.files) {
+        for (record, path) in files() {
             opened.push((&record.experiment.name, runfile::read_series(path)?));
         }
         let rows = opened.into_iter().flat_map(|(name, all)| {
@@ -44,9 +76,9 @@ pub(crate) fn export(options: &Export) -> Outcome {
                 })
             })
         });
-        export::series(rows, format, &mut to)
+        export::series(rows, format, to)
     } else {
-        Ok(export::samples(&records, format, &mut to)?)
+        Ok(export::samples(records, format, to)?)
     }
 }
 
