@@ -1,9 +1,12 @@
 //! The command line's words. Nothing here does work.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_lab::experiment::REFINE_MAX;
+use iolab_lab::units::parse_duration;
+use iolab_report::figure::{Center, Kind, Quantity, Reference, Spread, parse_length};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +18,7 @@ Examples:
                                     one question, asked your way
   iolab run read-size /dev/sdb      a block device, read only
   iolab table iolab-results/*.iolab what was found, again
+  iolab plot FILE -o figure.pdf     the figure of a run, ready for a paper
   iolab compare before.iolab after.iolab
                                     per cell: faster, slower, equivalent, or cannot tell
   iolab report iolab-results/*.iolab -o report.html
@@ -44,6 +48,20 @@ directory with a small scratch file, on files and devices by reading only. The e
 whatever is found, unless the target cannot be used; for scripts:
   iolab doctor --format json | jq -e '.must_fix == 0'";
 
+const PLOT_HELP: &str = "\
+Kinds:
+  response     the response against a factor: lines over numbers, bars over names
+  percentiles  latency against its percentile, the tail stretched
+  ecdf         share of the requests that took at most so long
+  load         latency against throughput as the load grows
+  ratio        two runs (two FILEs) or two levels (--by): both, and their ratio with its interval
+  p-values     p of their difference, with the first 10, the first 20 and all trials
+  order        every trial in the order of time
+  heat         two factors as rows and columns of colours
+
+Marks whose bytes did not all come from the device are hollow. The size is true: 241pt is a column of
+many journals. The same file and options give the same bytes.";
+
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
 
@@ -68,6 +86,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Show what run files hold: per cell the median, its interval, where the bytes came from
     Table(Table),
+    /// Draw run files as a figure for a paper or a page: SVG, PDF or PNG
+    Plot(Plot),
     /// Finish a run that was interrupted
     Resume(Resume),
     /// Compare two runs, cell by cell: ratio with interval, p, verdict; the exit code is for CI
@@ -210,6 +230,135 @@ pub(crate) enum TableFormat {
     Json,
     /// A Markdown table
     Markdown,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = PLOT_HELP)]
+pub(crate) struct Plot {
+    /// Run files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The figure; its name ends in .svg, .pdf or .png. '-': SVG to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// What is shown: see below; chosen from the data by default
+    #[arg(long, value_parser = Kind::from_str)]
+    pub(crate) kind: Option<Kind>,
+    /// Factor along the x axis; 'run' for the files
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) x: Option<String>,
+    /// throughput, iops, latency (p50), p90, p99, p99.9, max, elapsed or cpu (time per request)
+    #[arg(long, value_name = "QUANTITY", value_parser = Quantity::from_str)]
+    pub(crate) y: Option<Quantity>,
+    /// Factor with a line for each level; none for no such factor
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) series: Option<String>,
+    /// Factor with a panel for each level
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) facet: Option<String>,
+    /// Logarithmic x axis
+    #[arg(long, conflicts_with = "linear_x")]
+    pub(crate) log_x: bool,
+    /// Linear x axis
+    #[arg(long)]
+    pub(crate) linear_x: bool,
+    /// Logarithmic y axis
+    #[arg(long, conflicts_with = "linear_y")]
+    pub(crate) log_y: bool,
+    /// Linear y axis
+    #[arg(long)]
+    pub(crate) linear_y: bool,
+    /// What stands for the trials of a cell
+    #[arg(long, value_enum, default_value_t = CenterName::Median)]
+    pub(crate) center: CenterName,
+    /// What the bars around it show
+    #[arg(long, value_enum, default_value_t = IntervalName::Ci)]
+    pub(crate) interval: IntervalName,
+    /// Draw every trial as a dot too
+    #[arg(long)]
+    pub(crate) points: bool,
+    /// Two levels of a factor to compare, for --kind ratio and p-values; can be left out when one has two
+    #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]")]
+    pub(crate) by: Option<String>,
+    /// The smallest change that matters, shaded in --kind ratio
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    pub(crate) margin: f64,
+    /// Draw a line across at a value in the unit of the axis (MB/s, requests/s) or a time: 510=SATA, 1ms=goal
+    #[arg(long, value_name = "VALUE[=NAME]", value_parser = reference)]
+    pub(crate) line: Vec<Reference>,
+    /// Title above the figure
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Width on paper: 241pt, 85mm, 8.5cm, 3.35in
+    #[arg(long, value_name = "LENGTH", default_value = "241pt", value_parser = parse_length)]
+    pub(crate) width: f64,
+    /// Height on paper; what suits the width by default
+    #[arg(long, value_name = "LENGTH", value_parser = parse_length)]
+    pub(crate) height: Option<f64>,
+    /// Replace the figure if it is there already
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CenterName {
+    /// Their median
+    Median,
+    /// Their mean
+    Mean,
+}
+
+impl From<CenterName> for Center {
+    fn from(name: CenterName) -> Self {
+        match name {
+            CenterName::Median => Center::Median,
+            CenterName::Mean => Center::Mean,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IntervalName {
+    /// The 95 % interval, and the quartiles as a band where there is room
+    Ci,
+    /// The quartiles
+    Iqr,
+    /// One standard deviation to either side
+    Sd,
+    /// Nothing
+    None,
+}
+
+impl From<IntervalName> for Spread {
+    fn from(name: IntervalName) -> Self {
+        match name {
+            IntervalName::Ci => Spread::Interval,
+            IntervalName::Iqr => Spread::Quartiles,
+            IntervalName::Sd => Spread::Deviation,
+            IntervalName::None => Spread::None,
+        }
+    }
+}
+
+/// Reads a line to draw: a value, or a time, and perhaps its name.
+fn reference(text: &str) -> Result<Reference, String> {
+    let (value, label) = text.split_once('=').unwrap_or((text, ""));
+    let number = value.trim().parse::<f64>().ok();
+    let time = || {
+        parse_duration(value)
+            .ok()
+            .map(|time| time.as_nanos() as f64)
+    };
+    number
+        .or_else(time)
+        .filter(|value| value.is_finite())
+        .map(|value| Reference {
+            value,
+            label: label.trim().to_owned(),
+        })
+        .ok_or_else(|| {
+            "write a number or a time, and a name behind it: 510=SATA, 1ms=goal".to_owned()
+        })
 }
 
 #[derive(Debug, Args)]

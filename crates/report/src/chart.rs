@@ -35,16 +35,27 @@ enum Scale {
     },
 }
 
+/// Whether values are so far apart that they are drawn on a log scale.
+pub(crate) fn spans_decades(values: &[f64], response: Response) -> bool {
+    let limit = match response {
+        Response::Elapsed => LINEAR_MAX_RATIO_ELAPSED,
+        _ => LINEAR_MAX_RATIO,
+    };
+    let (least, most) = least_and_most(values);
+    most > limit * least
+}
+
+/// The least positive value, and the greatest.
+fn least_and_most(values: &[f64]) -> (f64, f64) {
+    let positive = values.iter().copied().filter(|v| *v > 0.0);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    (positive.fold(f64::INFINITY, f64::min), most)
+}
+
 impl Scale {
     fn of(values: &[f64], response: Response) -> Self {
-        let limit = match response {
-            Response::Elapsed => LINEAR_MAX_RATIO_ELAPSED,
-            _ => LINEAR_MAX_RATIO,
-        };
-        let most = values.iter().copied().fold(0.0, f64::max);
-        let positive = values.iter().copied().filter(|v| *v > 0.0);
-        let least = positive.fold(f64::INFINITY, f64::min);
-        if most > limit * least {
+        let (least, most) = least_and_most(values);
+        if spans_decades(values, response) {
             // Half a decade below the least value, so that its bar can be seen.
             let least = 10f64.powf((least.log10() - 0.5).floor());
             Scale::Log { least, most }

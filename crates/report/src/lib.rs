@@ -6,6 +6,7 @@ pub mod compare;
 pub mod crossing;
 pub mod doctor;
 pub mod export;
+pub mod figure;
 pub mod gbench;
 pub mod layout;
 mod parquet;

@@ -4,6 +4,7 @@ mod compare;
 mod doctor;
 mod export;
 mod list;
+mod plot;
 mod report;
 mod resume;
 mod run;
@@ -29,6 +30,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::List(options) => list::list(&options),
         Command::Show(options) => show::show(&options),
         Command::Table(options) => table::table(&options),
+        Command::Plot(options) => plot::plot(&options),
         Command::Resume(options) => resume::resume(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Stats(options) => stats::stats(&options),

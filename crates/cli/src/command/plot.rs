@@ -1,0 +1,138 @@
+//! `iolab plot`: run files as figures.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use iolab_lab::analysis::analyse;
+use iolab_lab::runfile::{self, SampleLatency};
+use iolab_lab::{Error, Result};
+use iolab_report::figure::{Figure, Options, Run, default_kind, draw};
+
+use crate::arguments::Plot;
+use crate::exit::Outcome;
+use crate::output;
+
+/// Pixels per inch of a PNG: what journals ask for.
+const DPI: f64 = 300.0;
+
+/// How a figure is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Svg,
+    Png,
+    Pdf,
+}
+
+/// Draws the figure and writes it to a new file, or SVG to stdout.
+pub(crate) fn plot(options: &Plot) -> Outcome {
+    let format = format(&options.output)?;
+    // Before the work is done: a name that is taken would waste it.
+    if !options.force && !is_stdout(&options.output) && options.output.exists() {
+        return Err(output::exists(&options.output).into());
+    }
+    let figure = figure(options)?;
+    let bytes = match format {
+        Format::Svg => figure.svg().into_bytes(),
+        Format::Png => figure.png(DPI)?,
+        Format::Pdf => figure.pdf()?,
+    };
+    write(options, &bytes)
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The format that the name of a file asks for.
+fn format(path: &Path) -> Result<Format> {
+    if is_stdout(path) {
+        return Ok(Format::Svg);
+    }
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "svg" => Ok(Format::Svg),
+        "png" => Ok(Format::Png),
+        "pdf" => Ok(Format::Pdf),
+        _ => Err(Error::usage(format!(
+            "the name {} does not say how the figure is to be written",
+            path.display()
+        ))
+        .hint("end it in .svg, .png or .pdf; or write SVG to stdout with -o -")),
+    }
+}
+
+fn figure(options: &Plot) -> Result<Figure> {
+    let mut records = Vec::new();
+    for path in &options.files {
+        let record = runfile::read(path)?;
+        records.push((name(path), analyse(&record), record));
+    }
+    let mut runs: Vec<Run<'_>> = records
+        .iter()
+        .map(|(name, analysis, record)| Run {
+            name,
+            record,
+            analysis,
+            latencies: &[],
+        })
+        .collect();
+    let wanted = wanted(options);
+    let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
+    let latencies: Vec<Vec<SampleLatency>> = if kind.needs_latencies() {
+        let read = |path: &PathBuf| runfile::read_latency(path)?.collect();
+        options.files.iter().map(read).collect::<Result<_>>()?
+    } else {
+        Vec::new()
+    };
+    for (run, latencies) in runs.iter_mut().zip(&latencies) {
+        run.latencies = latencies;
+    }
+    draw(&runs, &wanted)
+}
+
+/// The name of a run where several are told apart: that of its file, without what all have in common.
+fn name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or(path.as_os_str());
+    stem.to_string_lossy().into_owned()
+}
+
+fn wanted(options: &Plot) -> Options {
+    let is_log = |log: bool, linear: bool| (log || linear).then_some(log);
+    Options {
+        kind: options.kind,
+        x: options.x.clone(),
+        y: options.y,
+        series: options.series.clone(),
+        facet: options.facet.clone(),
+        log_x: is_log(options.log_x, options.linear_x),
+        log_y: is_log(options.log_y, options.linear_y),
+        center: options.center.into(),
+        spread: options.interval.into(),
+        points: options.points,
+        by: options.by.clone(),
+        margin: options.margin,
+        references: options.line.clone(),
+        title: options.title.clone(),
+        width_pt: options.width,
+        height_pt: options.height,
+        ..Options::default()
+    }
+}
+
+fn write(options: &Plot, bytes: &[u8]) -> Outcome {
+    if options.force && !is_stdout(&options.output) {
+        return std::fs::write(&options.output, bytes).map_err(|error| {
+            Error::usage(format!(
+                "cannot write {}: {error}",
+                options.output.display()
+            ))
+            .hint("name a file in a folder that can be written")
+            .into()
+        });
+    }
+    let path = (!is_stdout(&options.output)).then_some(&*options.output);
+    let mut to = output::open(path)?;
+    to.write_all(bytes)?;
+    Ok(to.flush()?)
+}

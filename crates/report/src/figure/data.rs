@@ -1,0 +1,269 @@
+//! The cells of one or several runs as rows, and which factor plays which part in a figure.
+
+use iolab_engine::{Error, Result};
+use iolab_lab::analysis::{CellAnalysis, name};
+use iolab_lab::record::Sample;
+use iolab_stats::{Summary, summary};
+
+use super::options::{Options, Quantity};
+use super::words::{self, Measure};
+use super::{RUN, Run};
+
+/// Most panels of one figure.
+const PANELS_MAX: usize = 30;
+/// Most series of one figure: colour, dash and marker tell no more apart.
+const SERIES_MAX: usize = 28;
+
+/// One cell with the values of its measured trials.
+#[derive(Debug, Clone)]
+pub(super) struct Row<'a> {
+    pub(super) cell: &'a CellAnalysis,
+    /// Its level of each of [`Data::factors`]; empty where its run has no such factor.
+    pub(super) levels: Vec<&'a str>,
+    /// In the order of time.
+    pub(super) values: Vec<f64>,
+    pub(super) summary: Summary,
+}
+
+/// All cells that have a value.
+#[derive(Debug, Clone)]
+pub(super) struct Data<'a> {
+    pub(super) quantity: Quantity,
+    /// The factors that vary; the run is one where there are several.
+    pub(super) factors: Vec<&'a str>,
+    pub(super) rows: Vec<Row<'a>>,
+}
+
+/// The trials of a run that count: those that succeeded and are no warm-up, as for the analysis.
+pub(super) fn measured<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Sample> {
+    let samples: &'a [Sample] = &run.record.samples;
+    samples.iter().filter(|sample| sample.ok && !sample.warmup)
+}
+
+/// The values of a quantity in the measured trials of a cell, in the order of time.
+pub(super) fn values(run: &Run<'_>, cell: i64, quantity: Quantity) -> Vec<f64> {
+    measured(run)
+        .filter(|sample| sample.cell == cell)
+        .filter_map(|sample| quantity.value(sample))
+        .collect()
+}
+
+impl<'a> Data<'a> {
+    /// The cells of all runs.
+    ///
+    /// # Errors
+    /// Of kind usage when no cell has a value.
+    pub(super) fn new(runs: &'a [Run<'a>], quantity: Quantity) -> Result<Self> {
+        let mut factors: Vec<&str> = Vec::new();
+        for factor in runs.iter().flat_map(|run| &run.analysis.factors) {
+            if !factors.contains(&factor.as_str()) {
+                factors.push(factor);
+            }
+        }
+        if runs.len() > 1 {
+            factors.push(RUN);
+        }
+        let rows: Vec<Row<'a>> = runs
+            .iter()
+            .flat_map(|run| rows(run, &factors, quantity))
+            .collect();
+        if rows.is_empty() {
+            return Err(no_values(runs, quantity));
+        }
+        let mut data = Self {
+            quantity,
+            factors,
+            rows,
+        };
+        data.drop_constant();
+        Ok(data)
+    }
+
+    /// Leaves out the factors that no two rows differ in.
+    fn drop_constant(&mut self) {
+        let varies: Vec<bool> = (0..self.factors.len())
+            .map(|i| self.levels(i).len() > 1)
+            .collect();
+        let kept = |i: &usize| varies.get(*i).copied().unwrap_or(false);
+        let keep: Vec<usize> = (0..self.factors.len()).filter(kept).collect();
+        self.factors = keep.iter().map(|i| self.factors[*i]).collect();
+        for row in &mut self.rows {
+            row.levels = keep.iter().map(|i| row.levels[*i]).collect();
+        }
+    }
+
+    /// The levels of a factor in their order.
+    pub(super) fn levels(&self, factor: usize) -> Vec<&'a str> {
+        let mut levels: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            if !levels.contains(&row.levels[factor]) {
+                levels.push(row.levels[factor]);
+            }
+        }
+        levels
+    }
+
+    /// The number that every level of a factor stands for; `None` when one stands for none.
+    pub(super) fn positions(&self, factor: usize) -> Option<Vec<f64>> {
+        let name = self.factors[factor];
+        self.levels(factor)
+            .iter()
+            .map(|level| words::position(name, level))
+            .collect()
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        let found = self.factors.iter().position(|factor| *factor == name);
+        found.ok_or_else(|| {
+            Error::usage(format!("there is no factor {name:?} that varies")).hint(
+                match self.factors.as_slice() {
+                    [] => "nothing varies in the data; try --kind order".to_owned(),
+                    some => format!("there is: {}", some.join(", ")),
+                },
+            )
+        })
+    }
+}
+
+fn rows<'a>(run: &'a Run<'a>, factors: &[&str], quantity: Quantity) -> Vec<Row<'a>> {
+    let own = &run.analysis.factors;
+    let level = |cell: &'a CellAnalysis, factor: &str| -> &'a str {
+        if factor == RUN {
+            return run.name;
+        }
+        let place = own.iter().position(|name| name == factor);
+        place
+            .and_then(|i| cell.cell.levels.get(i))
+            .map_or("", String::as_str)
+    };
+    run.analysis
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let values = values(run, cell.cell.id, quantity);
+            Some(Row {
+                cell,
+                levels: factors.iter().map(|factor| level(cell, factor)).collect(),
+                summary: summary(&values)?,
+                values,
+            })
+        })
+        .collect()
+}
+
+fn no_values(runs: &[Run<'_>], quantity: Quantity) -> Error {
+    let trials = runs.iter().any(|run| measured(run).next().is_some());
+    let what = quantity.noun();
+    if trials {
+        Error::usage(format!("no trial has a value of the {what}"))
+            .hint("choose another quantity with --y: throughput, elapsed")
+    } else {
+        Error::usage("there is no measured trial to draw")
+            .hint("finish the run with 'iolab resume FILE', or measure again")
+    }
+}
+
+/// Which factor plays which part. Each is a place in [`Data::factors`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// Along the x axis; `None` when nothing varies.
+    pub(super) x: Option<usize>,
+    /// A line for each level.
+    pub(super) series: Option<usize>,
+    /// A panel for each combination of levels.
+    pub(super) facets: Vec<usize>,
+}
+
+impl Parts {
+    /// Shares out the factors: as asked, else along x the numbers with the most levels, then the factor with the most
+    /// levels as series, and panels for what remains.
+    ///
+    /// # Errors
+    /// Of kind usage when a factor that was asked for is not there, or has too many levels.
+    pub(super) fn of(data: &Data<'_>, options: &Options) -> Result<Self> {
+        let asked = |name: &Option<String>| name.as_deref().map(|n| data.find(n)).transpose();
+        let x = asked(&options.x)?;
+        let facet = asked(&options.facet)?;
+        let no_series = options.series.as_deref() == Some("none");
+        let series = if no_series {
+            None
+        } else {
+            asked(&options.series)?
+        };
+        let mut left: Vec<usize> = (0..data.factors.len())
+            .filter(|i| ![x, series, facet].contains(&Some(*i)))
+            .collect();
+        let x = x.or_else(|| {
+            let best = left.iter().copied().max_by_key(|i| x_worth(data, *i))?;
+            left.retain(|i| *i != best);
+            Some(best)
+        });
+        let series = series.or_else(|| {
+            let fits = |i: &usize| data.levels(*i).len() <= SERIES_MAX;
+            let candidates = left.iter().copied().filter(fits);
+            // Of equals the first: max_by_key alone would give the last.
+            let best = candidates.rev().max_by_key(|i| data.levels(*i).len())?;
+            (!no_series).then(|| left.retain(|i| *i != best))?;
+            Some(best)
+        });
+        let facets: Vec<usize> = facet.into_iter().chain(left).collect();
+        let parts = Self { x, series, facets };
+        parts.check(data)?;
+        Ok(parts)
+    }
+
+    fn check(&self, data: &Data<'_>) -> Result<()> {
+        let lines = self.series.map_or(1, |i| data.levels(i).len());
+        if lines > SERIES_MAX {
+            return Err(Error::usage(format!("{lines} lines cannot be told apart"))
+                .hint("choose another factor with --series, or --kind heat"));
+        }
+        let panels = self.panels(data).len();
+        if panels > PANELS_MAX {
+            return Err(
+                Error::usage(format!("{panels} panels are too many for a figure"))
+                    .hint("choose the factors with --x, --series and --facet, or --kind heat"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The combinations of the facets' levels that occur, in their order.
+    pub(super) fn panels<'a>(&self, data: &Data<'a>) -> Vec<Vec<&'a str>> {
+        let mut panels: Vec<Vec<&str>> = Vec::new();
+        for row in &data.rows {
+            let key = self.panel(row);
+            if !panels.contains(&key) {
+                panels.push(key);
+            }
+        }
+        panels
+    }
+
+    /// The panel that a row belongs to.
+    pub(super) fn panel<'a>(&self, row: &Row<'a>) -> Vec<&'a str> {
+        self.facets.iter().map(|i| row.levels[*i]).collect()
+    }
+}
+
+/// How well a factor serves as x axis: numbers before names, more levels before fewer, the first of equals.
+fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<usize>) {
+    let numeric =
+        words::measure(data.factors[factor]) != Measure::Name && data.positions(factor).is_some();
+    (
+        numeric,
+        data.levels(factor).len(),
+        std::cmp::Reverse(factor),
+    )
+}
+
+/// Who served the bytes of a cell, in the words of run files.
+pub(super) fn verdict(cell: &CellAnalysis) -> String {
+    match &cell.served {
+        Some(served) => match served.unanimous() {
+            Some(only) => name(only).to_owned(),
+            None => served.to_string(),
+        },
+        None => "unknown".to_owned(),
+    }
+}

@@ -1,0 +1,99 @@
+//! Sizes at which the machine changes its behaviour, and sizes at which a curve does, in a figure over I/O sizes.
+
+use iolab_lab::analysis::Analysis;
+use iolab_lab::knots::{bendable, bends};
+use iolab_lab::quantity::format_bytes;
+use iolab_lab::thresholds::Threshold;
+
+use super::super::Run;
+use super::super::data::{Data, Parts};
+use super::super::model::{Along, Bend, Line, Model, Series};
+use super::super::options::Quantity;
+
+/// Most curves whose bends are looked for: each takes time, and more would hide the figure.
+const CURVES_MAX: usize = 3;
+
+/// Adds the bends of the curves of one run, and the thresholds: all of them where memory and not a device was read, else
+/// those that a bend coincides with.
+pub(super) fn thresholds_and_bends(
+    model: &mut Model,
+    runs: &[Run<'_>],
+    data: &Data<'_>,
+    parts: &Parts,
+) {
+    let over_sizes = parts.x.is_some_and(|x| data.factors[x] == "bs");
+    let ([run], true) = (runs, over_sizes) else {
+        return;
+    };
+    let mut suspects: Vec<Threshold> = Vec::new();
+    let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
+    if curves <= CURVES_MAX && data.quantity == Quantity::from(run.analysis.response) {
+        suspects = add_bends(model, run.analysis);
+    }
+    let from_memory = data.rows.iter().all(|row| row.cell.cell.cache == "hot");
+    for threshold in &run.analysis.thresholds {
+        if from_memory || suspects.contains(threshold) {
+            for panel in &mut model.panels {
+                panel.lines.push(Line {
+                    along: Along::Y,
+                    at: threshold.bytes as f64,
+                    label: short(threshold.name).to_owned(),
+                });
+            }
+        }
+    }
+}
+
+/// Adds the bends to the series that they belong to; gives the thresholds they coincide with.
+fn add_bends(model: &mut Model, analysis: &Analysis) -> Vec<Threshold> {
+    let mut suspects = Vec::new();
+    for curve in bendable(analysis) {
+        let Some(first) = curve.points.first().map(|point| point.cell.cell.id) else {
+            continue;
+        };
+        let belongs =
+            |series: &&mut Series| series.points.iter().any(|p| p.origin.cell == Some(first));
+        let mut all = model.panels.iter_mut().flat_map(|panel| &mut panel.series);
+        let Some(series) = all.find(belongs) else {
+            continue;
+        };
+        for bend in bends(analysis, &curve) {
+            series.bends.push(Bend {
+                x: bend.size,
+                y: height(series, bend.size),
+                name: format!("bend {}", format_bytes(bend.size)),
+            });
+            suspects.extend(bend.thresholds);
+        }
+    }
+    suspects
+}
+
+/// Height of the line between its points at x, on logarithmic axes.
+fn height(series: &Series, x: f64) -> f64 {
+    let around = series
+        .points
+        .windows(2)
+        .find(|pair| pair[0].x <= x && x <= pair[1].x);
+    let Some([a, b]) = around else {
+        return series.points.last().map_or(0.0, |point| point.y);
+    };
+    let share = (x / a.x).ln() / (b.x / a.x).ln();
+    if share.is_finite() {
+        a.y + (b.y - a.y) * share
+    } else {
+        a.y
+    }
+}
+
+/// The name of a threshold as a figure has room for it.
+fn short(name: &'static str) -> &'static str {
+    match name {
+        "L1d cache" => "L1d",
+        "L2 cache" => "L2",
+        "L3 cache" => "L3",
+        "reach of the L1 data TLB" => "L1 TLB reach",
+        "reach of the L2 TLB" => "L2 TLB reach",
+        other => other,
+    }
+}

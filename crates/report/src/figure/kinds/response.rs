@@ -1,0 +1,287 @@
+//! The response against a factor: a line for each level of a second one, a panel for each of a third; bars where the
+//! levels are names.
+
+use iolab_engine::Result;
+use iolab_stats::Summary;
+
+use super::super::Run;
+use super::super::data::{Data, Parts, Row, verdict};
+use super::super::model::{Along, Arrangement, Line, Look, Model, Origin, Panel, Point, Series};
+use super::super::options::{Center, Options, Quantity, Spread};
+use super::super::words;
+use super::annotate;
+use super::axis::{self, FactorAxis};
+
+/// Most lines of a panel that have a band around them.
+const BANDS_MAX: usize = 3;
+
+/// Makes the model.
+///
+/// # Errors
+/// Of kind usage: nothing to draw, or factors that do not suit.
+pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+    let quantity = super::quantity(runs, options);
+    let data = Data::new(runs, quantity)?;
+    let parts = Parts::of(&data, options)?;
+    let along = axis::along(&data, parts.x, options);
+    let values: Vec<f64> = data
+        .rows
+        .iter()
+        .flat_map(|row| shown(row, options))
+        .chain(options.references.iter().map(|reference| reference.value))
+        .collect();
+    let y = axis::of_quantity(quantity, &values, true, options);
+    let is_log = y.scale.is_log();
+    let names = series_levels(&data, &parts);
+    let mut panels = Vec::new();
+    for key in parts.panels(&data) {
+        let rows: Vec<&Row<'_>> = data
+            .rows
+            .iter()
+            .filter(|row| parts.panel(row) == key)
+            .collect();
+        let mut panel = Panel::new(along.axis.clone(), y.clone());
+        panel.title = super::panel_title(&data, &parts.facets, &key);
+        panel.lines = references(options);
+        for (place, level) in names.iter().enumerate() {
+            let of_series = |row: &&&Row<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
+            let own: Vec<&Row<'_>> = rows.iter().filter(of_series).copied().collect();
+            if own.is_empty() {
+                continue;
+            }
+            let look = match (along.is_names, is_log) {
+                (false, _) => Look::Line,
+                (true, true) => Look::Dots,
+                (true, false) => Look::Bars {
+                    place,
+                    of: names.len(),
+                },
+            };
+            let name = parts
+                .series
+                .map_or_else(String::new, |i| words::level(data.factors[i], level));
+            let mut series = series(&data, &own, &along, parts.x, options);
+            series.name = name;
+            series.place = place;
+            series.look = look;
+            panel.series.push(series);
+        }
+        panels.push(panel);
+    }
+    let few = panels.iter().all(|panel| panel.series.len() <= BANDS_MAX);
+    for series in panels.iter_mut().flat_map(|panel| &mut panel.series) {
+        if !few || series.look != Look::Line {
+            series.band.clear();
+        }
+    }
+    let mut model = Model {
+        title: String::new(),
+        description: description(runs, &data, &parts, options),
+        legend: parts
+            .series
+            .map_or_else(String::new, |i| super::legend(&data, i)),
+        unit: super::unit(quantity).to_owned(),
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
+        note: String::new(),
+    };
+    annotate::thresholds_and_bends(&mut model, runs, &data, &parts);
+    model.note = note(&model, &data, options);
+    Ok(model)
+}
+
+/// The levels of the series, in their order; a single one without a name where there is no such factor.
+fn series_levels<'a>(data: &Data<'a>, parts: &Parts) -> Vec<&'a str> {
+    parts.series.map_or_else(|| vec![""], |i| data.levels(i))
+}
+
+/// The lines that the options ask for.
+pub(super) fn references(options: &Options) -> Vec<Line> {
+    options
+        .references
+        .iter()
+        .map(|reference| Line {
+            along: Along::X,
+            at: reference.value,
+            label: reference.label.clone(),
+        })
+        .collect()
+}
+
+/// What stands for a cell.
+pub(super) fn center(summary: &Summary, options: &Options) -> f64 {
+    match options.center {
+        Center::Median => summary.median,
+        Center::Mean => summary.mean.unwrap_or(summary.median),
+    }
+}
+
+/// The ends of the bar around it.
+pub(super) fn interval(summary: &Summary, options: &Options) -> Option<(f64, f64)> {
+    let ends = |interval: Option<iolab_stats::Interval>| interval.map(|i| (i.low, i.high));
+    match (options.spread, options.center) {
+        (Spread::None, _) => None,
+        (Spread::Interval, Center::Median) => ends(summary.median_interval),
+        (Spread::Interval, Center::Mean) => ends(summary.mean_interval),
+        (Spread::Quartiles, _) => Some((summary.q1, summary.q3)),
+        (Spread::Deviation, _) => {
+            let (mean, sd) = summary.mean.zip(summary.sd)?;
+            Some((mean - sd, mean + sd))
+        }
+    }
+}
+
+/// All values of a row that are drawn.
+fn shown(row: &Row<'_>, options: &Options) -> Vec<f64> {
+    let mut shown = vec![center(&row.summary, options)];
+    shown.extend(
+        interval(&row.summary, options)
+            .into_iter()
+            .flat_map(|(low, high)| [low, high]),
+    );
+    if options.points {
+        shown.extend(&row.values);
+    }
+    if options.spread == Spread::Interval {
+        shown.extend([row.summary.q1, row.summary.q3]);
+    }
+    shown
+}
+
+fn series(
+    data: &Data<'_>,
+    rows: &[&Row<'_>],
+    along: &FactorAxis<'_>,
+    x: Option<usize>,
+    options: &Options,
+) -> Series {
+    let level = |row: &Row<'_>| x.map_or("", |i| row.levels[i]).to_owned();
+    let mut rows: Vec<(f64, &Row<'_>)> = rows
+        .iter()
+        .map(|row| (along.place(&level(row)), *row))
+        .collect();
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let quartiles = |(x, row): &(f64, &Row<'_>)| (*x, row.summary.q1, row.summary.q3);
+    let trials = |(x, row): &(f64, &Row<'_>)| {
+        let x = *x;
+        row.values
+            .iter()
+            .map(move |value| (x, *value))
+            .collect::<Vec<_>>()
+    };
+    Series {
+        name: String::new(),
+        place: 0,
+        look: Look::Line,
+        points: rows
+            .iter()
+            .map(|(x, row)| point(*x, row, &level(row), data.quantity, options))
+            .collect(),
+        band: match options.spread {
+            Spread::Interval => rows.iter().map(quartiles).collect(),
+            _ => Vec::new(),
+        },
+        trials: if options.points {
+            rows.iter().flat_map(trials).collect()
+        } else {
+            Vec::new()
+        },
+        bends: Vec::new(),
+    }
+}
+
+fn point(x: f64, row: &Row<'_>, level: &str, quantity: Quantity, options: &Options) -> Point {
+    let value = center(&row.summary, options);
+    let interval = interval(&row.summary, options);
+    let verdict = verdict(row.cell);
+    let between = interval.map_or_else(String::new, |(low, high)| {
+        format!(", {} to {}", quantity.format(low), quantity.format(high))
+    });
+    let text = format!(
+        "{}: {}{between}; n = {}; {verdict}",
+        super::cell_name(row),
+        quantity.format(value),
+        row.summary.n
+    );
+    Point {
+        x,
+        y: value,
+        interval,
+        hollow: !row.cell.is_device(),
+        origin: Origin {
+            cell: Some(row.cell.cell.id),
+            n: Some(row.summary.n),
+            verdict,
+            x: level.to_owned(),
+            text,
+        },
+    }
+}
+
+/// What the marks are, below the figure.
+fn note(model: &Model, data: &Data<'_>, options: &Options) -> String {
+    let counts = data.rows.iter().map(|row| row.summary.n);
+    let (least, most) = counts.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
+    let n = if least == most {
+        format!("{most}")
+    } else {
+        format!("{least} to {most}")
+    };
+    let center = match options.center {
+        Center::Median => "Median",
+        Center::Mean => "Mean",
+    };
+    let points = || {
+        model
+            .panels
+            .iter()
+            .flat_map(|p| &p.series)
+            .flat_map(|s| &s.points)
+    };
+    let bars = match options.spread {
+        _ if points().all(|point| point.interval.is_none()) => "",
+        Spread::Interval => "; bars: 95 % interval",
+        Spread::Quartiles => "; bars: quartiles",
+        Spread::Deviation => "; bars: one standard deviation",
+        Spread::None => "",
+    };
+    let banded = model
+        .panels
+        .iter()
+        .flat_map(|p| &p.series)
+        .any(|s| !s.band.is_empty());
+    let band = if banded { "; band: quartiles" } else { "" };
+    let trials = if options.points { "; dots: trials" } else { "" };
+    format!("{center} of n = {n} trials{bars}{band}{trials}.")
+}
+
+fn description(runs: &[Run<'_>], data: &Data<'_>, parts: &Parts, options: &Options) -> String {
+    let mut text = super::subject(runs, data.quantity);
+    if let Some(x) = parts.x {
+        text.push_str(&format!(" against {}", words::noun(data.factors[x])));
+    }
+    if let Some(series) = parts.series {
+        let levels = data.levels(series).len();
+        text.push_str(&format!(
+            ", {levels} levels of {}",
+            words::noun(data.factors[series])
+        ));
+    }
+    let by_value = |a: &&Row<'_>, b: &&Row<'_>| {
+        center(&a.summary, options).total_cmp(&center(&b.summary, options))
+    };
+    let ends = data
+        .rows
+        .iter()
+        .min_by(by_value)
+        .zip(data.rows.iter().max_by(by_value));
+    if let Some((least, most)) = ends {
+        let told = |row: &Row<'_>| {
+            let value = data.quantity.format(center(&row.summary, options));
+            format!("{value} ({})", super::cell_name(row))
+        };
+        text.push_str(&format!(". From {} to {}.", told(least), told(most)));
+    }
+    text
+}

@@ -1,0 +1,376 @@
+//! Ticks of an axis: which values have room for their labels, and how they are drawn.
+
+use super::super::model::{Axis, Ticks};
+use super::super::scale::{self, Scale};
+use super::super::scene::{Anchor, Frame, Item, Paint, Text};
+use super::super::{text, words};
+use super::Canvas;
+
+/// Length of a tick, points.
+pub(super) const TICK: f64 = 2.5;
+/// Length of a tick without a label.
+const TICK_MINOR: f64 = 1.5;
+/// Space between a tick and its label.
+pub(super) const GAP: f64 = 2.0;
+/// Width of the lines of axes and ticks.
+pub(super) const AXIS_WIDTH: f64 = 0.6;
+/// Most labels of an axis: more than a reader needs.
+const LABELS_MAX: usize = 8;
+/// Longest name below an upright label, points per point of text.
+const NAME_MAX: f64 = 9.0;
+
+/// A tick with its label.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tick {
+    /// Value on the axis.
+    pub(super) at: f64,
+    pub(super) label: String,
+}
+
+/// The ticks of one axis.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Chosen {
+    pub(super) ticks: Vec<Tick>,
+    /// Values with a short tick and no label.
+    pub(super) minor: Vec<f64>,
+    /// Whether the labels read upwards, because they are too wide.
+    pub(super) upwards: bool,
+}
+
+impl Chosen {
+    /// Greatest width of a label.
+    pub(super) fn width(&self, size: f64) -> f64 {
+        let widths = self.ticks.iter().map(|tick| text::width(&tick.label, size));
+        widths.fold(0.0, f64::max)
+    }
+
+    /// How far the last label reaches beyond the end of a horizontal axis of this length.
+    pub(super) fn overhang(&self, scale: Scale, length: f64, size: f64) -> f64 {
+        if self.upwards {
+            return 0.0;
+        }
+        let reaches = self.ticks.iter().map(|tick| {
+            let centre = scale.share(tick.at).unwrap_or(0.0) * length;
+            centre + text::width(&tick.label, size) / 2.0 - length
+        });
+        reaches.fold(0.0, f64::max)
+    }
+}
+
+/// Ticks along a horizontal axis of `length` points.
+pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> Chosen {
+    let fits = |ticks: &[Tick]| {
+        let mut end = f64::NEG_INFINITY;
+        ticks.iter().all(|tick| {
+            let half = text::width(&tick.label, size) / 2.0;
+            let centre = axis.scale.share(tick.at).unwrap_or(0.0) * length;
+            let free = centre - half >= end + size * 0.6;
+            end = centre + half;
+            free
+        })
+    };
+    if let Ticks::Named(names) = &axis.ticks {
+        let level = labelled(axis, names.iter().map(|(at, _)| *at).collect());
+        if fits(&level) {
+            return Chosen {
+                ticks: level,
+                ..Chosen::default()
+            };
+        }
+        return upright(axis, level, length, size);
+    }
+    choose(axis, fits)
+}
+
+/// Names that read upwards, every one of them, or as many as there is room for.
+fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> Chosen {
+    let (low, high) = axis.scale.ends();
+    let room = length / (high - low).max(1.0);
+    let every = (size * text::LINE_HEIGHT / room).ceil().max(1.0) as usize;
+    names = names.into_iter().step_by(every).collect();
+    for name in &mut names {
+        name.label = text::fitted(&name.label, size, size * NAME_MAX);
+    }
+    Chosen {
+        ticks: names,
+        minor: Vec::new(),
+        upwards: true,
+    }
+}
+
+/// Ticks along a vertical axis of `length` points.
+pub(super) fn vertical(axis: &Axis, length: f64, size: f64) -> Chosen {
+    let least = match axis.ticks {
+        Ticks::Named(_) => size * text::LINE_HEIGHT,
+        _ => size * 2.0,
+    };
+    let fits = |ticks: &[Tick]| {
+        let places: Vec<f64> = ticks
+            .iter()
+            .map(|tick| axis.scale.share(tick.at).unwrap_or(0.0) * length)
+            .collect();
+        places
+            .windows(2)
+            .all(|pair| (pair[1] - pair[0]).abs() >= least)
+    };
+    if let Ticks::Named(names) = &axis.ticks {
+        let mut ticks = labelled(axis, names.iter().map(|(at, _)| *at).collect());
+        for tick in &mut ticks {
+            tick.label = text::fitted(&tick.label, size, size * NAME_MAX);
+        }
+        let mut every = 1;
+        while !fits(&ticks.iter().cloned().step_by(every).collect::<Vec<_>>())
+            && every < ticks.len()
+        {
+            every += 1;
+        }
+        return Chosen {
+            ticks: ticks.into_iter().step_by(every).collect(),
+            ..Chosen::default()
+        };
+    }
+    choose(axis, fits)
+}
+
+/// The densest set of values whose labels fit.
+fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> Chosen {
+    let (low, high) = axis.scale.ends();
+    let sets = candidates(axis, low, high);
+    let suits = |ticks: &Vec<Tick>| ticks.len() >= 2 && ticks.len() <= LABELS_MAX && fits(ticks);
+    let ticks = sets
+        .into_iter()
+        .map(|values| labelled(axis, values))
+        .find(suits)
+        .or_else(|| {
+            // Less than two round values within: the ends of what there is.
+            let few = labelled(axis, scale::round_steps(low, high, 2));
+            suits(&few).then_some(few)
+        })
+        .unwrap_or_default();
+    let minor = minor(axis, low, high)
+        .into_iter()
+        .filter(|value| {
+            !ticks
+                .iter()
+                .any(|tick| (tick.at / value - 1.0).abs() < 1e-9)
+        })
+        .collect();
+    Chosen {
+        ticks,
+        minor,
+        upwards: false,
+    }
+}
+
+/// Sets of values that could be named, from dense to sparse.
+fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
+    let linear = |unit: f64| {
+        (1..LABELS_MAX).rev().map(move |most| {
+            let steps = scale::round_steps(low / unit, high / unit, most);
+            steps.into_iter().map(|value| value * unit).collect()
+        })
+    };
+    let log = || {
+        let within = [&[1, 2, 3, 5, 7][..], &[1, 2, 5], &[1, 3]]
+            .into_iter()
+            .map(|digits| scale::within_decades(low, high, digits));
+        let decades = (1..8).map(|stride| scale::decades(low, high, stride));
+        within.chain(decades).chain(linear(1.0)).collect()
+    };
+    match (&axis.ticks, axis.scale) {
+        (Ticks::Size, Scale::Log { .. }) => doublings(low, high),
+        (Ticks::Size, Scale::Linear { .. }) => {
+            let power = (high - low).max(1.0).log2().floor() as i32;
+            let step = |k: i32| 2f64.powi((power - k).max(0));
+            let multiples = |k| {
+                let step = step(k);
+                let first = (low / step).ceil() as i64;
+                let last = (high / step).floor() as i64;
+                (first..=last).take(64).map(|i| i as f64 * step).collect()
+            };
+            (-1..3).rev().map(multiples).collect()
+        }
+        (Ticks::Levels(levels), scale) => {
+            let every = |stride| levels.iter().copied().step_by(stride).collect();
+            let mut sets: Vec<Vec<f64>> = vec![every(1)];
+            if scale.is_log() {
+                sets.extend(doublings(low, high));
+            } else {
+                sets.extend(linear(1.0));
+            }
+            sets
+        }
+        (Ticks::Quantile, _) => {
+            let mut decades = scale::decades(low, high, 1);
+            decades.insert(0, 2.0);
+            decades.retain(|odds| (low * 0.999..=high * 1.001).contains(odds));
+            let sparse = decades.iter().copied().step_by(2).collect();
+            vec![decades, sparse]
+        }
+        (Ticks::TimeIn { factor }, Scale::Linear { .. }) => linear(*factor).collect(),
+        (_, Scale::Log { .. }) => log(),
+        _ => linear(1.0).collect(),
+    }
+}
+
+fn doublings(low: f64, high: f64) -> Vec<Vec<f64>> {
+    [1, 2, 4, 8, 10, 20]
+        .into_iter()
+        .map(|stride| scale::doublings(low, high, stride))
+        .collect()
+}
+
+/// Values that get a short tick.
+fn minor(axis: &Axis, low: f64, high: f64) -> Vec<f64> {
+    let decades = (high / low).log10();
+    match (&axis.ticks, axis.scale) {
+        (Ticks::Size, Scale::Log { .. }) => scale::doublings(low, high, 1),
+        (Ticks::Number | Ticks::Time | Ticks::Ratio, Scale::Log { .. }) if decades <= 4.0 => {
+            scale::within_decades(low, high, &[1, 2, 3, 4, 5, 6, 7, 8, 9])
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn labelled(axis: &Axis, values: Vec<f64>) -> Vec<Tick> {
+    let label = |at: f64| match &axis.ticks {
+        Ticks::Number | Ticks::Ratio | Ticks::Levels(_) => words::number(at),
+        Ticks::Size => words::size(at),
+        Ticks::Time => words::time(at),
+        Ticks::TimeIn { factor } => words::number(at / factor),
+        Ticks::Quantile => words::quantile(at),
+        Ticks::Named(names) => {
+            let name = names.iter().find(|(place, _)| *place == at);
+            name.map_or_else(String::new, |(_, name)| name.clone())
+        }
+    };
+    let within = |value: &f64| axis.scale.holds(*value);
+    values
+        .into_iter()
+        .filter(within)
+        .map(|at| Tick {
+            at,
+            label: label(at),
+        })
+        .collect()
+}
+
+/// Draws the grid, the axis lines and the ticks of a panel, with labels where they are wanted.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    frame: Frame,
+    (x, x_ticks, x_labels): (&Axis, &Chosen, bool),
+    (y, y_ticks, y_labels): (&Axis, &Chosen, bool),
+) {
+    let across = |value: f64| x.scale.share(value).map(|s| frame.left + s * frame.width());
+    let up = |value: f64| {
+        y.scale
+            .share(value)
+            .map(|s| frame.bottom - s * frame.height())
+    };
+    let named = |axis: &Axis| matches!(axis.ticks, Ticks::Named(_));
+    canvas.open("axes");
+    for place in y_ticks.ticks.iter().filter_map(|tick| up(tick.at)) {
+        if !named(y) {
+            canvas.line(
+                "",
+                &[(frame.left, place), (frame.right, place)],
+                0.5,
+                Paint::Grid,
+            );
+        }
+        canvas.line(
+            "",
+            &[(frame.left - TICK, place), (frame.left, place)],
+            AXIS_WIDTH,
+            Paint::Ink,
+        );
+    }
+    for place in x_ticks.ticks.iter().filter_map(|tick| across(tick.at)) {
+        if !named(x) {
+            canvas.line(
+                "",
+                &[(place, frame.top), (place, frame.bottom)],
+                0.5,
+                Paint::Grid,
+            );
+        }
+        canvas.line(
+            "",
+            &[(place, frame.bottom), (place, frame.bottom + TICK)],
+            AXIS_WIDTH,
+            Paint::Ink,
+        );
+    }
+    for place in y_ticks.minor.iter().filter_map(|value| up(*value)) {
+        canvas.line(
+            "",
+            &[(frame.left - TICK_MINOR, place), (frame.left, place)],
+            0.4,
+            Paint::Ink,
+        );
+    }
+    for place in x_ticks.minor.iter().filter_map(|value| across(*value)) {
+        canvas.line(
+            "",
+            &[(place, frame.bottom), (place, frame.bottom + TICK_MINOR)],
+            0.4,
+            Paint::Ink,
+        );
+    }
+    let corner = [
+        (frame.left, frame.top),
+        (frame.left, frame.bottom),
+        (frame.right, frame.bottom),
+    ];
+    canvas.line("", &corner, AXIS_WIDTH, Paint::Ink);
+    let size = canvas.sizes.tick;
+    if y_labels {
+        for tick in &y_ticks.ticks {
+            if let Some(place) = up(tick.at) {
+                let baseline = place + size * text::CAP_HEIGHT / 2.0;
+                canvas.text(
+                    frame.left - TICK - GAP,
+                    baseline,
+                    size,
+                    Anchor::End,
+                    Paint::Ink,
+                    &*tick.label,
+                );
+            }
+        }
+    }
+    if x_labels {
+        for tick in &x_ticks.ticks {
+            if let Some(place) = across(tick.at) {
+                x_label(canvas, x_ticks.upwards, place, frame.bottom, &tick.label);
+            }
+        }
+    }
+    canvas.close();
+}
+
+fn x_label(canvas: &mut Canvas, upwards: bool, x: f64, bottom: f64, label: &str) {
+    let size = canvas.sizes.tick;
+    let top = bottom + TICK + GAP;
+    if !upwards {
+        canvas.text(
+            x,
+            top + size * text::CAP_HEIGHT,
+            size,
+            Anchor::Middle,
+            Paint::Ink,
+            label,
+        );
+        return;
+    }
+    canvas.items.push(Item::Text(Text {
+        x: x + size * text::CAP_HEIGHT / 2.0,
+        y: top,
+        size,
+        anchor: Anchor::End,
+        upwards: true,
+        paint: Paint::Ink,
+        text: label.to_owned(),
+    }));
+}

@@ -1,0 +1,330 @@
+//! Panels in rows and columns, with their axes and titles around them.
+
+use super::super::model::{Arrangement, Model, Panel};
+use super::super::scene::{Anchor, Frame, Item, Paint, Text};
+use super::super::text;
+use super::axes::{self, Chosen};
+use super::legend::DirectLabel;
+use super::{Canvas, MARGIN, heat, legend, marks, uprights};
+
+/// Height of a panel over its width.
+const ASPECT: f64 = 0.6;
+/// The same for one of several.
+const ASPECT_FACET: f64 = 0.75;
+/// Least width of one of several panels, points per point of text.
+const PANEL_WIDTH: f64 = 12.0;
+/// Space between two columns, points.
+const COLUMN_GAP: f64 = 9.0;
+/// Space between two rows, points.
+const ROW_GAP: f64 = 7.0;
+/// Ticks depend on lengths, and lengths on the labels of ticks: this many rounds settle it.
+const ROUNDS: usize = 3;
+
+/// Where the panels go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// Where they begin.
+    pub(super) top: f64,
+    /// Their height with all that belongs to them; `None` for what suits the width.
+    pub(super) height: Option<f64>,
+    /// Labels at the ends of lines, right of the panel.
+    pub(super) direct: Option<&'a [DirectLabel]>,
+}
+
+/// Panels in their places.
+#[derive(Debug)]
+pub(super) struct Grid<'a> {
+    columns: usize,
+    frames: Vec<Frame>,
+    x_ticks: Vec<Chosen>,
+    y_ticks: Vec<Chosen>,
+    /// Height of what stands below the last row.
+    below: f64,
+    bottom: f64,
+    direct: Option<&'a [DirectLabel]>,
+}
+
+/// What the panels leave for each other.
+#[derive(Debug, Clone, Copy, Default)]
+struct Margins {
+    left: f64,
+    right: f64,
+    below: f64,
+}
+
+impl<'a> Grid<'a> {
+    pub(super) fn new(model: &Model, canvas: &Canvas, place: &Place<'a>) -> Self {
+        let sizes = canvas.sizes;
+        let columns = columns(model, canvas);
+        let mut margins = Margins {
+            left: MARGIN + sizes.tick * 3.0 + sizes.label * 1.3,
+            right: MARGIN + side(model, canvas, place),
+            below: sizes.tick * 3.0,
+        };
+        let mut grid = Self {
+            columns,
+            frames: Vec::new(),
+            x_ticks: Vec::new(),
+            y_ticks: Vec::new(),
+            below: 0.0,
+            bottom: 0.0,
+            direct: place.direct,
+        };
+        for _ in 0..ROUNDS {
+            grid.arrange(model, canvas, place, margins);
+            margins = grid.margins(model, canvas, place, margins);
+        }
+        grid.arrange(model, canvas, place, margins);
+        grid
+    }
+
+    /// Least height of a panel.
+    pub(super) fn panel_height_min(&self) -> f64 {
+        let heights = self.frames.iter().map(Frame::height);
+        heights.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Width of the panels.
+    pub(super) fn panel_width(&self) -> f64 {
+        self.frames.first().map_or(f64::INFINITY, Frame::width)
+    }
+
+    fn rows(&self, model: &Model) -> usize {
+        model.panels.len().div_ceil(self.columns)
+    }
+
+    /// Gives every panel its frame, and its ticks.
+    fn arrange(&mut self, model: &Model, canvas: &Canvas, place: &Place<'_>, margins: Margins) {
+        let gaps = (self.columns - 1) as f64 * COLUMN_GAP;
+        let inner = canvas.width - margins.left - margins.right - gaps;
+        let width = inner / self.columns as f64;
+        let heads: Vec<f64> = (0..self.rows(model))
+            .map(|row| head(self.row(model, row), canvas, width, row == 0))
+            .collect();
+        let heights = heights(self, model, place, &heads, margins.below, width);
+        self.frames.clear();
+        let mut top = place.top;
+        for (row, (head, height)) in heads.iter().zip(&heights).enumerate() {
+            top += head;
+            for column in 0..self.row(model, row).len() {
+                let left = margins.left + column as f64 * (width + COLUMN_GAP);
+                self.frames.push(Frame {
+                    left,
+                    top,
+                    right: left + width,
+                    bottom: top + height,
+                });
+            }
+            top += height + ROW_GAP;
+        }
+        self.below = margins.below;
+        self.bottom = top - ROW_GAP + margins.below;
+        let size = canvas.sizes.tick;
+        let panels = || model.panels.iter().zip(&self.frames);
+        self.x_ticks = panels()
+            .map(|(panel, frame)| axes::horizontal(&panel.x, frame.width(), size))
+            .collect();
+        self.y_ticks = panels()
+            .map(|(panel, frame)| axes::vertical(&panel.y, frame.height(), size))
+            .collect();
+    }
+
+    /// The panels of a row.
+    fn row<'m>(&self, model: &'m Model, row: usize) -> &'m [Panel] {
+        let from = row * self.columns;
+        &model.panels[from..(from + self.columns).min(model.panels.len())]
+    }
+
+    /// The margins that the ticks chosen need.
+    fn margins(
+        &self,
+        model: &Model,
+        canvas: &Canvas,
+        place: &Place<'_>,
+        before: Margins,
+    ) -> Margins {
+        let sizes = canvas.sizes;
+        let widest = |ticks: &[Chosen]| {
+            let widths = ticks.iter().map(|chosen| chosen.width(sizes.tick));
+            widths.fold(0.0, f64::max)
+        };
+        let labels = if self.x_ticks.iter().any(|chosen| chosen.upwards) {
+            widest(&self.x_ticks)
+        } else {
+            sizes.tick * text::CAP_HEIGHT
+        };
+        let width = self.panel_width();
+        let overhangs = model.panels.iter().zip(&self.x_ticks);
+        let overhang = overhangs
+            .map(|(panel, chosen)| chosen.overhang(panel.x.scale, width, sizes.tick))
+            .fold(0.0, f64::max);
+        let left = MARGIN + sizes.label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
+        Margins {
+            // Never back: else two choices of ticks could follow each other for ever.
+            left: if before.below > 0.0 && !self.y_ticks.is_empty() {
+                left
+            } else {
+                before.left
+            },
+            right: MARGIN + side(model, canvas, place).max(overhang),
+            below: axes::TICK + axes::GAP + labels + sizes.label * 1.5 + 2.0,
+        }
+    }
+
+    /// Draws all panels; gives the lower edge of what belongs to them.
+    pub(super) fn draw(&self, model: &Model, canvas: &mut Canvas) -> f64 {
+        for (i, panel) in model.panels.iter().enumerate() {
+            self.panel(model, i, panel, canvas);
+        }
+        self.axis_labels(model, canvas);
+        self.bottom
+    }
+
+    fn panel(&self, model: &Model, i: usize, panel: &Panel, canvas: &mut Canvas) {
+        let frame = self.frames[i];
+        let facets = model.arrangement == Arrangement::Facets;
+        let is_last = i + self.columns >= model.panels.len();
+        let is_left = i.is_multiple_of(self.columns);
+        canvas.open("panel");
+        axes::draw(
+            canvas,
+            frame,
+            (&panel.x, &self.x_ticks[i], is_last),
+            (&panel.y, &self.y_ticks[i], is_left || !facets),
+        );
+        if !panel.title.is_empty() {
+            let size = canvas.sizes.tick;
+            let title = text::fitted(&panel.title, size, frame.width());
+            canvas.text(
+                frame.left,
+                frame.top - size * 0.5,
+                size,
+                Anchor::Start,
+                Paint::Ink,
+                title,
+            );
+        }
+        if let Some((fields, scale)) = &panel.heat {
+            heat::draw(canvas, frame, panel, fields, *scale, model);
+        }
+        uprights::draw(canvas, frame, panel, i < self.columns);
+        marks::draw(canvas, frame, panel);
+        if let Some(labels) = self.direct {
+            legend::draw_direct(canvas, frame, panel, labels);
+        }
+        canvas.close();
+    }
+
+    /// The labels of the axes: once for facets, for each panel of a stack.
+    fn axis_labels(&self, model: &Model, canvas: &mut Canvas) {
+        let (Some(first), Some(panel)) = (self.frames.first(), model.panels.last()) else {
+            return;
+        };
+        let sizes = canvas.sizes;
+        let right = self.frames.iter().map(|f| f.right).fold(0.0, f64::max);
+        let last = self.frames.iter().map(|f| f.bottom).fold(0.0, f64::max);
+        let baseline = last + self.below - sizes.label * 0.3;
+        let room = canvas.width - 2.0 * MARGIN;
+        let label = text::fitted(&panel.x.label, sizes.label, room);
+        let half = text::width(&label, sizes.label) / 2.0;
+        let centre = f64::midpoint(first.left, right);
+        let centre = centre.min(canvas.width - MARGIN - half).max(MARGIN + half);
+        canvas.text(
+            centre,
+            baseline,
+            sizes.label,
+            Anchor::Middle,
+            Paint::Ink,
+            label,
+        );
+        let spans: Vec<(f64, f64, &str)> = match model.arrangement {
+            Arrangement::Facets => vec![(first.top, last, &panel.y.label)],
+            Arrangement::Stack => {
+                let panels = model.panels.iter().zip(&self.frames);
+                panels
+                    .map(|(p, f)| (f.top, f.bottom, &*p.y.label))
+                    .collect()
+            }
+        };
+        for (top, bottom, label) in spans {
+            // A label may reach beyond its axis a little.
+            let label = text::fitted(
+                label,
+                sizes.label,
+                bottom - top + ROW_GAP + sizes.label * 2.0,
+            );
+            let half = text::width(&label, sizes.label) / 2.0;
+            let centre = f64::midpoint(top, bottom).max(MARGIN + half);
+            canvas.items.push(Item::Text(Text {
+                x: MARGIN + sizes.label * text::CAP_HEIGHT,
+                y: centre,
+                size: sizes.label,
+                anchor: Anchor::Middle,
+                upwards: true,
+                paint: Paint::Ink,
+                text: label,
+            }));
+        }
+    }
+}
+
+/// Width of what stands right of the panels: labels of lines, or the colours of a heat map.
+fn side(model: &Model, canvas: &Canvas, place: &Place<'_>) -> f64 {
+    let direct = place
+        .direct
+        .map_or(0.0, |labels| legend::direct_width(labels, canvas));
+    let heat = model.panels.iter().find_map(|panel| panel.heat.as_ref());
+    direct + heat.map_or(0.0, |(_, scale)| heat::bar_width(canvas, *scale, model))
+}
+
+/// Height of what stands above a row of panels.
+fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
+    let titled = panels.iter().any(|panel| !panel.title.is_empty());
+    let title = if titled { canvas.sizes.tick * 1.4 } else { 0.0 };
+    let named = |panel: &Panel| uprights::height(canvas, panel, width);
+    let uprights = if first {
+        panels.iter().map(named).fold(0.0, f64::max)
+    } else {
+        0.0
+    };
+    // Half a tick label stands above the highest tick.
+    (title + uprights).max(canvas.sizes.tick * 0.5)
+}
+
+fn columns(model: &Model, canvas: &Canvas) -> usize {
+    let panels = model.panels.len().max(1);
+    if model.arrangement == Arrangement::Stack {
+        return 1;
+    }
+    let inner = canvas.width - canvas.sizes.tick * 5.0;
+    let most = (inner / (canvas.sizes.tick * PANEL_WIDTH)).floor().max(1.0) as usize;
+    // As many rows as that takes, and no column more than they need.
+    panels.div_ceil(panels.div_ceil(most))
+}
+
+fn heights(
+    grid: &Grid<'_>,
+    model: &Model,
+    place: &Place<'_>,
+    heads: &[f64],
+    below: f64,
+    width: f64,
+) -> Vec<f64> {
+    let weights: Vec<f64> = (0..heads.len())
+        .map(|row| {
+            grid.row(model, row)
+                .first()
+                .map_or(1.0, |panel| panel.weight)
+        })
+        .collect();
+    let total: f64 = weights.iter().sum();
+    let unit = match place.height {
+        Some(height) => {
+            let gaps = heads.len().saturating_sub(1) as f64 * ROW_GAP;
+            (height - heads.iter().sum::<f64>() - gaps - below) / total
+        }
+        None if grid.columns > 1 => width * ASPECT_FACET,
+        None => width * ASPECT,
+    };
+    weights.iter().map(|weight| weight * unit).collect()
+}

@@ -1,0 +1,166 @@
+//! The fields of a heat map, and the bar that says what their colours mean.
+
+use super::super::model::Axis;
+use super::super::model::{Field, Model, Panel, Ticks};
+use super::super::palette::{contrast, luminance, shade};
+use super::super::scale::Scale;
+use super::super::scene::{Anchor, Frame, Item, Paint};
+use super::super::text;
+use super::{Canvas, axes};
+
+/// Width of the bar of colours, points.
+const BAR: f64 = 7.0;
+/// Space between the panel and the bar.
+const BAR_GAP: f64 = 6.0;
+/// Steps that the bar is drawn in.
+const STEPS: usize = 24;
+
+/// The bar's axis: the same values as the fields.
+fn bar_axis(scale: Scale, model: &Model) -> Axis {
+    Axis {
+        label: String::new(),
+        scale,
+        ticks: if model.unit == "ns" {
+            Ticks::Time
+        } else {
+            Ticks::Number
+        },
+    }
+}
+
+/// Width that the bar and its labels take right of the panels.
+pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &Model) -> f64 {
+    let size = canvas.sizes.tick;
+    let chosen = axes::vertical(&bar_axis(scale, model), size * 14.0, size);
+    BAR_GAP + BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
+}
+
+/// Draws the fields of a panel and the bar beside it.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    frame: Frame,
+    panel: &Panel,
+    fields: &[Field],
+    scale: Scale,
+    model: &Model,
+) {
+    let steps = |axis: &Axis| {
+        let (low, high) = axis.scale.ends();
+        high - low
+    };
+    let width = frame.width() / steps(&panel.x);
+    let height = frame.height() / steps(&panel.y);
+    let size = canvas.sizes.small;
+    let fits = |field: &Field| text::width(&field.label, size) < width - 2.0 && size * 1.1 < height;
+    let labelled = fields.iter().all(fits);
+    for field in fields {
+        let colour = shade(scale.share(field.value).unwrap_or(0.0));
+        let place = Frame {
+            left: frame.left + field.column as f64 * width,
+            top: frame.bottom - (field.row + 1) as f64 * height,
+            right: frame.left + (field.column + 1) as f64 * width,
+            bottom: frame.bottom - field.row as f64 * height,
+        };
+        draw_field(canvas, field, place, &colour, labelled);
+    }
+    bar(canvas, frame, scale, model);
+}
+
+fn draw_field(canvas: &mut Canvas, field: &Field, place: Frame, colour: &str, labelled: bool) {
+    let origin = &field.origin;
+    let mut data = vec![("x", origin.x.clone()), ("value", field.value.to_string())];
+    data.extend(origin.cell.map(|cell| ("cell", cell.to_string())));
+    data.extend(origin.n.map(|n| ("n", n.to_string())));
+    data.push(("verdict", origin.verdict.clone()));
+    canvas.items.push(Item::Open {
+        class: "mark",
+        series: None,
+        data,
+        words: origin.text.clone(),
+    });
+    canvas.items.push(Item::Rectangle {
+        class: "field",
+        frame: place,
+        fill: Paint::Fixed(colour.to_owned()),
+        outlined: false,
+    });
+    // White or black, whichever stands out more.
+    let background = luminance(colour);
+    let ink = if contrast(background, 1.0) > contrast(background, 0.0) {
+        "#ffffff"
+    } else {
+        "#1a1a1a"
+    };
+    let size = canvas.sizes.small;
+    let centre = f64::midpoint(place.left, place.right);
+    let middle = f64::midpoint(place.top, place.bottom);
+    if labelled {
+        let baseline = middle + size * text::CAP_HEIGHT / 2.0;
+        canvas.text(
+            centre,
+            baseline,
+            size,
+            Anchor::Middle,
+            Paint::Fixed(ink.to_owned()),
+            &*field.label,
+        );
+    }
+    if field.hollow {
+        let corner = [
+            (place.right - 4.0, place.top + 0.5),
+            (place.right - 0.5, place.top + 0.5),
+            (place.right - 0.5, place.top + 4.0),
+        ];
+        canvas.items.push(Item::Area {
+            class: "hollow",
+            points: corner.to_vec(),
+            opacity: 1.0,
+            paint: Paint::Fixed(ink.to_owned()),
+        });
+    }
+    canvas.close();
+}
+
+fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &Model) {
+    let size = canvas.sizes.tick;
+    let left = frame.right + BAR_GAP;
+    let step = frame.height() / STEPS as f64;
+    canvas.open("scale");
+    for i in 0..STEPS {
+        canvas.items.push(Item::Rectangle {
+            class: "",
+            frame: Frame {
+                left,
+                top: frame.bottom - (i + 1) as f64 * step - 0.1,
+                right: left + BAR,
+                bottom: frame.bottom - i as f64 * step,
+            },
+            fill: Paint::Fixed(shade((i as f64 + 0.5) / STEPS as f64)),
+            outlined: false,
+        });
+    }
+    let chosen = axes::vertical(&bar_axis(scale, model), frame.height(), size);
+    for tick in chosen.ticks {
+        let Some(share) = scale.share(tick.at) else {
+            continue;
+        };
+        let y = frame.bottom - share * frame.height();
+        let right = left + BAR;
+        canvas.line(
+            "",
+            &[(right, y), (right + axes::TICK, y)],
+            axes::AXIS_WIDTH,
+            Paint::Ink,
+        );
+        let baseline = y + size * text::CAP_HEIGHT / 2.0;
+        canvas.text(
+            right + axes::TICK + axes::GAP,
+            baseline,
+            size,
+            Anchor::Start,
+            Paint::Ink,
+            tick.label,
+        );
+    }
+    canvas.close();
+}

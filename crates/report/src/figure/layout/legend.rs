@@ -1,0 +1,257 @@
+//! What the series are: at the ends of their lines where they are few, else in rows above the panels.
+
+use super::super::model::{Arrangement, Look, Model, Panel, Series};
+use super::super::palette;
+use super::super::scene::{Anchor, Frame, Item, Paint};
+use super::super::text;
+use super::spread::spread;
+use super::{Canvas, MARGIN, marks};
+
+/// Most lines that are labelled at their ends.
+const DIRECT_MAX: usize = 4;
+/// Most of the width that such labels may take.
+const DIRECT_SHARE: f64 = 0.3;
+/// Space between a line's end and its label, points.
+const DIRECT_GAP: f64 = 5.0;
+/// Width of the sample of a line, points per point of text.
+const SAMPLE: f64 = 2.2;
+/// Space between two entries, points per point of text.
+const ENTRY_GAP: f64 = 1.3;
+
+/// A label at the end of a line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct DirectLabel {
+    place: usize,
+    name: String,
+}
+
+/// The labels at the ends of the lines of the only panel; `None` where a legend serves better.
+pub(super) fn direct_labels(model: &Model, canvas: &Canvas) -> Option<Vec<DirectLabel>> {
+    let [panel] = model.panels.as_slice() else {
+        return None;
+    };
+    let named = panel.series.iter().all(|series| !series.name.is_empty());
+    let lines = panel
+        .series
+        .iter()
+        .all(|series| matches!(series.look, Look::Line | Look::Curve));
+    let count = panel.series.len();
+    if !named || !lines || !(2..=DIRECT_MAX).contains(&count) || !end_together(panel) {
+        return None;
+    }
+    let labels: Vec<DirectLabel> = panel
+        .series
+        .iter()
+        .map(|series| DirectLabel {
+            place: series.place,
+            name: series.name.clone(),
+        })
+        .collect();
+    let fits = direct_width(&labels, canvas) <= canvas.width * DIRECT_SHARE;
+    fits.then_some(labels)
+}
+
+/// Whether all lines end near the right edge of the panel.
+fn end_together(panel: &Panel) -> bool {
+    panel.series.iter().all(|series| {
+        let end = series
+            .points
+            .last()
+            .and_then(|point| panel.x.scale.share(point.x));
+        end.is_some_and(|share| share > 0.9)
+    })
+}
+
+/// Width that the labels take right of the panel.
+pub(super) fn direct_width(labels: &[DirectLabel], canvas: &Canvas) -> f64 {
+    let widths = labels
+        .iter()
+        .map(|label| text::width(&label.name, canvas.sizes.tick));
+    widths.fold(0.0, f64::max) + DIRECT_GAP + 1.0
+}
+
+/// Writes the labels at the ends of the lines.
+pub(super) fn draw_direct(
+    canvas: &mut Canvas,
+    frame: Frame,
+    panel: &Panel,
+    labels: &[DirectLabel],
+) {
+    let size = canvas.sizes.tick;
+    let half = size * text::CAP_HEIGHT / 2.0;
+    let wanted: Vec<f64> = panel
+        .series
+        .iter()
+        .map(|series| {
+            let end = series.points.last().and_then(|p| panel.y.scale.share(p.y));
+            frame.bottom - end.unwrap_or(0.0) * frame.height()
+        })
+        .collect();
+    let places = spread(
+        &wanted,
+        size * text::LINE_HEIGHT,
+        frame.top + half,
+        frame.bottom - half,
+    );
+    for (label, place) in labels.iter().zip(places) {
+        entry(canvas, &label.name, Some(label.place));
+        canvas.text(
+            frame.right + DIRECT_GAP,
+            place + half,
+            size,
+            Anchor::Start,
+            Paint::Series,
+            &*label.name,
+        );
+        canvas.close();
+    }
+}
+
+fn entry(canvas: &mut Canvas, name: &str, series: Option<usize>) {
+    canvas.items.push(Item::Open {
+        class: "legend",
+        series,
+        data: vec![("series", name.to_owned())],
+        words: String::new(),
+    });
+}
+
+/// One entry of the legend.
+enum Entry<'a> {
+    Heading(&'a str),
+    Series(&'a Series),
+    Hollow(&'a str),
+}
+
+impl Entry<'_> {
+    fn text(&self) -> String {
+        match self {
+            Entry::Heading(text) => format!("{text}:"),
+            Entry::Series(series) => series.name.clone(),
+            Entry::Hollow(text) => (*text).to_owned(),
+        }
+    }
+}
+
+/// Draws the legend from `top` on; gives where it ends. Names are written only where they are not at the lines.
+pub(super) fn draw(model: &Model, direct: bool, canvas: &mut Canvas, top: f64) -> f64 {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    let series = distinct(model);
+    let needed = series.len() > 1 || model.arrangement == Arrangement::Stack;
+    if !direct && needed && series.iter().any(|series| !series.name.is_empty()) {
+        if !model.legend.is_empty() {
+            entries.push(Entry::Heading(&model.legend));
+        }
+        let named = series.into_iter().filter(|series| !series.name.is_empty());
+        entries.extend(named.map(Entry::Series));
+    }
+    if !model.hollow.is_empty() {
+        entries.push(Entry::Hollow(&model.hollow));
+    }
+    if entries.is_empty() {
+        return top;
+    }
+    let size = canvas.sizes.tick;
+    let line = size * 1.35;
+    let room = canvas.width - 2.0 * MARGIN;
+    let (mut x, mut y) = (MARGIN, top + line);
+    for entry in &entries {
+        let sample = match entry {
+            Entry::Heading(_) => 0.0,
+            _ => size * (SAMPLE + 0.5),
+        };
+        let text = text::fitted(&entry.text(), size, room - sample);
+        let width = sample + text::width(&text, size);
+        if x > MARGIN && x + width > MARGIN + room {
+            (x, y) = (MARGIN, y + line);
+        }
+        draw_entry(canvas, entry, text, x, y);
+        x += width + size * ENTRY_GAP;
+    }
+    y + size * 0.6
+}
+
+/// The series of all panels, each once, in the order of their places.
+fn distinct(model: &Model) -> Vec<&Series> {
+    let mut series: Vec<&Series> = Vec::new();
+    for one in model.panels.iter().flat_map(|panel| &panel.series) {
+        if !series.iter().any(|other| other.place == one.place) {
+            series.push(one);
+        }
+    }
+    series.sort_by_key(|series| series.place);
+    series
+}
+
+fn draw_entry(canvas: &mut Canvas, of: &Entry<'_>, text: String, x: f64, baseline: f64) {
+    let size = canvas.sizes.tick;
+    let middle = baseline - size * text::CAP_HEIGHT / 2.0;
+    let end = x + size * SAMPLE;
+    match of {
+        Entry::Heading(_) => {
+            canvas.text(x, baseline, size, Anchor::Start, Paint::Muted, text);
+            return;
+        }
+        Entry::Hollow(_) => {
+            canvas.items.push(Item::Open {
+                class: "legend",
+                series: None,
+                data: Vec::new(),
+                words: String::new(),
+            });
+            let centre = f64::midpoint(x, end);
+            marks::hollow_sample(canvas, centre, middle);
+        }
+        Entry::Series(series) => {
+            entry(canvas, &series.name, Some(series.place));
+            sample(canvas, series, (x, end), middle);
+        }
+    }
+    canvas.text(
+        end + size * 0.5,
+        baseline,
+        size,
+        Anchor::Start,
+        Paint::Ink,
+        text,
+    );
+    canvas.close();
+}
+
+fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) {
+    let size = canvas.sizes.tick;
+    let centre = f64::midpoint(from, to);
+    if let Look::Bars { .. } = series.look {
+        canvas.items.push(Item::Rectangle {
+            class: "",
+            frame: Frame {
+                left: centre - size * 0.45,
+                top: y - size * 0.4,
+                right: centre + size * 0.45,
+                bottom: y + size * 0.4,
+            },
+            fill: Paint::Series,
+            outlined: true,
+        });
+        return;
+    }
+    if series.look != Look::Dots {
+        let dash = palette::dash(series.place);
+        canvas.dashed(
+            "",
+            &[(from, y), (to, y)],
+            marks::LINE_WIDTH,
+            dash,
+            Paint::Series,
+        );
+    }
+    if matches!(series.look, Look::Line | Look::Dots) {
+        canvas.items.push(Item::Mark {
+            x: centre,
+            y,
+            radius: marks::RADIUS,
+            marker: palette::marker(series.place),
+            hollow: false,
+        });
+    }
+}

@@ -1,0 +1,383 @@
+//! The data of a panel: bands, lines, points with their intervals, bars, and the lines it is held against.
+
+use super::super::model::{Along, Look, Note, Panel, Point, Series};
+use super::super::palette;
+use super::super::scene::{Anchor, Frame, Item, Paint, Text};
+use super::super::text;
+use super::Canvas;
+
+/// Width of the lines of series, points.
+pub(super) const LINE_WIDTH: f64 = 1.1;
+/// Radius of the markers, points.
+pub(super) const RADIUS: f64 = 1.9;
+/// Least radius where points are many.
+const RADIUS_MIN: f64 = 0.8;
+/// Width of the lines of intervals.
+const INTERVAL_WIDTH: f64 = 0.8;
+/// More marks than this are drawn without saying where each comes from.
+const MARKS_MAX: usize = 600;
+/// Share of a step between two names that bars take.
+const BARS_SHARE: f64 = 0.76;
+/// Width over which single trials are spread around their point, points.
+const TRIALS_WIDTH: f64 = 4.0;
+
+/// Places of a panel's values.
+struct Places<'a> {
+    frame: Frame,
+    panel: &'a Panel,
+}
+
+impl Places<'_> {
+    fn x(&self, value: f64) -> Option<f64> {
+        let share = self.panel.x.scale.share(value)?;
+        Some(self.frame.left + share * self.frame.width())
+    }
+
+    /// A value beyond the axis stands at its end.
+    fn y(&self, value: f64) -> Option<f64> {
+        let share = self.panel.y.scale.share(value)?;
+        Some(self.frame.bottom - share.clamp(-0.02, 1.02) * self.frame.height())
+    }
+
+    fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        Some((self.x(x)?, self.y(y)?))
+    }
+}
+
+/// Draws all of it.
+pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
+    let places = Places { frame, panel };
+    for band in &panel.bands {
+        if let (Some(top), Some(bottom)) = (places.y(band.high), places.y(band.low)) {
+            let corners = [
+                (frame.left, top),
+                (frame.right, top),
+                (frame.right, bottom),
+                (frame.left, bottom),
+            ];
+            canvas.items.push(Item::Area {
+                class: "shade",
+                points: corners.to_vec(),
+                opacity: 0.14,
+                paint: Paint::Muted,
+            });
+        }
+    }
+    lines(canvas, &places);
+    let crowded = panel.series.iter().map(|s| s.points.len()).sum::<usize>() > MARKS_MAX;
+    for series in &panel.series {
+        draw_series(canvas, &places, series, crowded);
+    }
+    notes(canvas, &places);
+}
+
+/// Horizontal lines with their names above their right end.
+fn lines(canvas: &mut Canvas, places: &Places<'_>) {
+    let size = canvas.sizes.small;
+    let frame = places.frame;
+    let mut taken: Vec<Frame> = Vec::new();
+    for line in places
+        .panel
+        .lines
+        .iter()
+        .filter(|line| line.along == Along::X)
+    {
+        let Some(y) = places.y(line.at) else {
+            continue;
+        };
+        canvas.dashed(
+            "reference",
+            &[(frame.left, y), (frame.right, y)],
+            0.7,
+            "4 2",
+            Paint::Muted,
+        );
+        if line.label.is_empty() {
+            continue;
+        }
+        let label = |y: f64| Text {
+            x: frame.right - 1.0,
+            y,
+            size,
+            anchor: Anchor::End,
+            upwards: false,
+            paint: Paint::Muted,
+            text: text::fitted(&line.label, size, frame.width() * 0.8),
+        };
+        let above = label(y - size * 0.3);
+        let below = label(y + size * 0.95);
+        let free = |text: &Text| {
+            let covers = text.frame();
+            covers.top >= frame.top - size * 0.4
+                && covers.bottom <= frame.bottom
+                && !taken.iter().any(|other| other.overlaps(&covers))
+        };
+        if let Some(text) = [above, below].into_iter().find(free) {
+            taken.push(text.frame());
+            canvas.items.push(Item::Text(text));
+        }
+    }
+}
+
+fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowded: bool) {
+    canvas.items.push(Item::Open {
+        class: "series",
+        series: Some(series.place),
+        data: vec![("series", series.name.clone())],
+        words: String::new(),
+    });
+    band(canvas, places, series);
+    trials(canvas, places, series);
+    if matches!(series.look, Look::Line | Look::Curve | Look::Steps) {
+        line(canvas, places, series);
+    }
+    match series.look {
+        Look::Line | Look::Dots if crowded => {
+            let points = series.points.iter().filter_map(|p| places.at(p.x, p.y));
+            canvas.items.push(Item::Dots {
+                points: points.collect(),
+                diameter: RADIUS_MIN * 2.0,
+            });
+        }
+        Look::Line | Look::Dots => {
+            let radius = radius(places, series);
+            for point in &series.points {
+                draw_point(canvas, places, series, point, radius);
+            }
+        }
+        Look::Bars { place, of } => {
+            for point in &series.points {
+                bar(canvas, places, point, (place, of));
+            }
+        }
+        Look::Curve | Look::Steps => {}
+    }
+    canvas.close();
+}
+
+fn band(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
+    if series.band.len() < 2 {
+        return;
+    }
+    let upper = series
+        .band
+        .iter()
+        .filter_map(|(x, _, high)| places.at(*x, *high));
+    let lower = series
+        .band
+        .iter()
+        .rev()
+        .filter_map(|(x, low, _)| places.at(*x, *low));
+    canvas.items.push(Item::Area {
+        class: "band",
+        points: upper.chain(lower).collect(),
+        opacity: 0.16,
+        paint: Paint::Series,
+    });
+}
+
+/// Single trials, from left to right in the order of time around the place of their cell.
+fn trials(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
+    let mut points = Vec::with_capacity(series.trials.len());
+    let offset = |x: f64| bar_centre(places, series.look, x);
+    for chunk in series.trials.chunk_by(|a, b| a.0 == b.0) {
+        let step = TRIALS_WIDTH / chunk.len() as f64;
+        for (i, (x, y)) in chunk.iter().enumerate() {
+            if let (Some(x), Some(y)) = (offset(*x), places.y(*y)) {
+                points.push((x + (i as f64 + 0.5) * step - TRIALS_WIDTH / 2.0, y));
+            }
+        }
+    }
+    if !points.is_empty() {
+        canvas.items.push(Item::Dots {
+            points,
+            diameter: 1.2,
+        });
+    }
+}
+
+fn line(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
+    let mut points: Vec<(f64, f64)> = Vec::with_capacity(series.points.len());
+    for (x, y) in series.points.iter().filter_map(|p| places.at(p.x, p.y)) {
+        if let (Look::Steps, Some((_, before))) = (series.look, points.last().copied()) {
+            points.push((x, before));
+        }
+        points.push((x, y));
+    }
+    canvas.dashed(
+        "line",
+        &points,
+        LINE_WIDTH,
+        palette::dash(series.place),
+        Paint::Series,
+    );
+}
+
+/// Markers are smaller where points stand closer than two of them.
+fn radius(places: &Places<'_>, series: &Series) -> f64 {
+    let count = series.points.len().max(1) as f64;
+    (places.frame.width() / count * 0.32).clamp(RADIUS_MIN, RADIUS)
+}
+
+/// What a mark says of itself.
+fn open_mark(canvas: &mut Canvas, point: &Point) {
+    let origin = &point.origin;
+    let known = |name, value: Option<String>| value.map(|value| (name, value));
+    let (low, high) = point.interval.unzip();
+    let data = [
+        known("cell", origin.cell.map(|cell| cell.to_string())),
+        known("x", Some(origin.x.clone())),
+        known("value", Some(point.y.to_string())),
+        known("lo", low.map(|v| v.to_string())),
+        known("hi", high.map(|v| v.to_string())),
+        known("n", origin.n.map(|n| n.to_string())),
+        known(
+            "verdict",
+            Some(origin.verdict.clone()).filter(|v| !v.is_empty()),
+        ),
+    ];
+    canvas.items.push(Item::Open {
+        class: "mark",
+        series: None,
+        data: data.into_iter().flatten().collect(),
+        words: origin.text.clone(),
+    });
+}
+
+fn draw_point(
+    canvas: &mut Canvas,
+    places: &Places<'_>,
+    series: &Series,
+    point: &Point,
+    radius: f64,
+) {
+    let Some((x, y)) = places.at(point.x, point.y) else {
+        return;
+    };
+    open_mark(canvas, point);
+    interval(canvas, places, point, x, Paint::Series);
+    canvas.items.push(Item::Mark {
+        x,
+        y,
+        radius,
+        marker: palette::marker(series.place),
+        hollow: point.hollow,
+    });
+    canvas.close();
+}
+
+fn interval(canvas: &mut Canvas, places: &Places<'_>, point: &Point, x: f64, paint: Paint) {
+    let Some((low, high)) = point.interval else {
+        return;
+    };
+    // An end without a place (zero on a log axis) is that of the axis.
+    let low = places.y(low).unwrap_or(places.frame.bottom);
+    if let Some(high) = places.y(high) {
+        canvas.line("interval", &[(x, low), (x, high)], INTERVAL_WIDTH, paint);
+    }
+}
+
+/// Middle of the bar at x; the place itself where no bars are drawn.
+fn bar_centre(places: &Places<'_>, look: Look, x: f64) -> Option<f64> {
+    let centre = places.x(x)?;
+    let Look::Bars { place, of } = look else {
+        return Some(centre);
+    };
+    let width = bar_width(places, of);
+    Some(centre + (place as f64 - (of as f64 - 1.0) / 2.0) * width)
+}
+
+fn bar_width(places: &Places<'_>, of: usize) -> f64 {
+    let (low, high) = places.panel.x.scale.ends();
+    places.frame.width() / (high - low) * BARS_SHARE / of as f64
+}
+
+fn bar(canvas: &mut Canvas, places: &Places<'_>, point: &Point, (place, of): (usize, usize)) {
+    let look = Look::Bars { place, of };
+    let (Some(centre), Some(top)) = (bar_centre(places, look, point.x), places.y(point.y)) else {
+        return;
+    };
+    let half = bar_width(places, of) * 0.46;
+    let zero = places.y(0.0).unwrap_or(places.frame.bottom);
+    open_mark(canvas, point);
+    canvas.items.push(Item::Rectangle {
+        class: "point",
+        frame: Frame {
+            left: centre - half,
+            top: top.min(zero),
+            right: centre + half,
+            bottom: top.max(zero),
+        },
+        fill: if point.hollow {
+            Paint::Paper
+        } else {
+            Paint::Series
+        },
+        outlined: true,
+    });
+    interval(canvas, places, point, centre, Paint::Ink);
+    canvas.close();
+}
+
+/// The mark that explains hollow ones in a legend.
+pub(super) fn hollow_sample(canvas: &mut Canvas, x: f64, y: f64) {
+    canvas.items.push(Item::Mark {
+        x,
+        y,
+        radius: RADIUS,
+        marker: palette::Marker::Circle,
+        hollow: true,
+    });
+}
+
+/// Texts at points, each on the first free side.
+fn notes(canvas: &mut Canvas, places: &Places<'_>) {
+    let size = canvas.sizes.small;
+    let mut taken: Vec<Frame> = Vec::new();
+    for note in &places.panel.notes {
+        let Some((x, y)) = places.at(note.x, note.y) else {
+            continue;
+        };
+        let sides = sides(note, x, y, size);
+        let free = |text: &&Text| {
+            let covers = text.frame();
+            let inside = covers.left >= places.frame.left
+                && covers.right <= places.frame.right
+                && covers.top >= places.frame.top - size
+                && covers.bottom <= places.frame.bottom;
+            inside && !taken.iter().any(|other| other.overlaps(&covers))
+        };
+        if let Some(text) = sides.iter().find(free) {
+            taken.push(text.frame());
+            canvas.items.push(Item::Open {
+                class: "note",
+                series: Some(note.place),
+                data: Vec::new(),
+                words: String::new(),
+            });
+            canvas.items.push(Item::Text(text.clone()));
+            canvas.close();
+        }
+    }
+}
+
+fn sides(note: &Note, x: f64, y: f64, size: f64) -> [Text; 6] {
+    let text = |x, y, anchor| Text {
+        x,
+        y,
+        size,
+        anchor,
+        upwards: false,
+        paint: Paint::Series,
+        text: note.text.clone(),
+    };
+    let (near, drop) = (3.5, size * text::CAP_HEIGHT);
+    [
+        text(x + near, y + drop + 1.0, Anchor::Start),
+        text(x - near, y - 2.0, Anchor::End),
+        text(x + near, y - 2.0, Anchor::Start),
+        text(x - near, y + drop + 1.0, Anchor::End),
+        text(x + near, y + 2.0 * drop + 3.0, Anchor::Start),
+        text(x - near, y - drop - 4.0, Anchor::End),
+    ]
+}

@@ -1,0 +1,383 @@
+//! What can be asked of a figure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use iolab_engine::{Error, Result};
+use iolab_lab::analysis::Response;
+use iolab_lab::record::Sample;
+
+/// Least and greatest width and height, points.
+const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
+
+/// What a figure shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The response against a factor: lines over numbers, bars over names.
+    Response,
+    /// Latency against the percentile that it belongs to.
+    Percentiles,
+    /// Share of the requests that took at most so long.
+    Ecdf,
+    /// Latency against throughput as the load grows.
+    Load,
+    /// Two runs, or two levels: both above, their ratio below.
+    Ratio,
+    /// p values of a comparison for several numbers of trials.
+    PValues,
+    /// Every trial in the order of time.
+    Order,
+    /// Two factors as rows and columns of coloured fields.
+    Heat,
+}
+
+impl Kind {
+    /// Every kind, in the order in which they are explained.
+    pub const ALL: [Kind; 8] = [
+        Kind::Response,
+        Kind::Percentiles,
+        Kind::Ecdf,
+        Kind::Load,
+        Kind::Ratio,
+        Kind::PValues,
+        Kind::Order,
+        Kind::Heat,
+    ];
+
+    /// Whether it is drawn from the latency histograms ([`super::Run::latencies`]).
+    pub fn needs_latencies(self) -> bool {
+        matches!(self, Kind::Percentiles | Kind::Ecdf)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Response => "response",
+            Kind::Percentiles => "percentiles",
+            Kind::Ecdf => "ecdf",
+            Kind::Load => "load",
+            Kind::Ratio => "ratio",
+            Kind::PValues => "p-values",
+            Kind::Order => "order",
+            Kind::Heat => "heat",
+        })
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        named(text, "kind of figure", &Kind::ALL)
+    }
+}
+
+/// A quantity that a trial has a value of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// MB/s.
+    Throughput,
+    /// Requests per second.
+    Iops,
+    /// Median latency, ns.
+    P50,
+    /// 90th percentile of the latency, ns.
+    P90,
+    /// 99th percentile of the latency, ns.
+    P99,
+    /// 99.9th percentile of the latency, ns.
+    P999,
+    /// Greatest latency, ns.
+    Max,
+    /// Time of the whole trial, ns.
+    Elapsed,
+    /// CPU time per request, ns.
+    Cpu,
+}
+
+impl Quantity {
+    /// Every quantity.
+    pub const ALL: [Quantity; 9] = [
+        Quantity::Throughput,
+        Quantity::Iops,
+        Quantity::P50,
+        Quantity::P90,
+        Quantity::P99,
+        Quantity::P999,
+        Quantity::Max,
+        Quantity::Elapsed,
+        Quantity::Cpu,
+    ];
+
+    /// Its value in one trial; `None` where the trial has none.
+    pub fn value(self, sample: &Sample) -> Option<f64> {
+        let latency = || sample.main_direction().waited();
+        match self {
+            Quantity::Throughput => Response::Throughput.value(sample),
+            Quantity::Iops => Response::Iops.value(sample),
+            Quantity::Elapsed => Response::Elapsed.value(sample),
+            Quantity::P50 => Response::Latency.value(sample),
+            Quantity::P90 => latency().map(|l| l.p90_ns as f64),
+            Quantity::P99 => latency().map(|l| l.p99_ns as f64),
+            Quantity::P999 => latency().map(|l| l.p999_ns as f64),
+            Quantity::Max => latency().map(|l| l.max_ns as f64),
+            Quantity::Cpu => {
+                let requests = sample.requests();
+                (requests > 0).then(|| sample.cpu_ns() as f64 / requests as f64)
+            }
+        }
+    }
+
+    /// Whether its values are times, in ns.
+    pub fn is_time(self) -> bool {
+        !matches!(self, Quantity::Throughput | Quantity::Iops)
+    }
+
+    /// What it is, as the label of an axis says it, without a unit.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Quantity::Throughput => "throughput",
+            Quantity::Iops => "requests per second",
+            Quantity::P50 => "median latency",
+            Quantity::P90 => "90th percentile of latency",
+            Quantity::P99 => "99th percentile of latency",
+            Quantity::P999 => "99.9th percentile of latency",
+            Quantity::Max => "greatest latency",
+            Quantity::Elapsed => "elapsed time",
+            Quantity::Cpu => "CPU time per request",
+        }
+    }
+
+    /// Writes a value with its unit.
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Quantity::Throughput => Response::Throughput.format(value),
+            Quantity::Iops => Response::Iops.format(value),
+            _ => Response::Elapsed.format(value),
+        }
+    }
+}
+
+impl From<Response> for Quantity {
+    fn from(response: Response) -> Self {
+        match response {
+            Response::Throughput => Quantity::Throughput,
+            Response::Iops => Quantity::Iops,
+            Response::Latency => Quantity::P50,
+            Response::Elapsed => Quantity::Elapsed,
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Quantity::Throughput => "throughput",
+            Quantity::Iops => "iops",
+            Quantity::P50 => "p50",
+            Quantity::P90 => "p90",
+            Quantity::P99 => "p99",
+            Quantity::P999 => "p99.9",
+            Quantity::Max => "max",
+            Quantity::Elapsed => "elapsed",
+            Quantity::Cpu => "cpu",
+        })
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "latency" {
+            return Ok(Quantity::P50);
+        }
+        named(text, "quantity", &Quantity::ALL)
+    }
+}
+
+/// What stands for the trials of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Center {
+    /// Their median.
+    #[default]
+    Median,
+    /// Their mean.
+    Mean,
+}
+
+/// What the bars around it show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spread {
+    /// The 95 % interval of the median or mean, and the interquartile range as a band where there is room for one.
+    #[default]
+    Interval,
+    /// From the first to the third quartile.
+    Quartiles,
+    /// One standard deviation to either side of the mean.
+    Deviation,
+    /// Nothing.
+    None,
+}
+
+/// A horizontal line at a value that data is held against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// Where, in the unit of the quantity (MB/s, requests per second, ns).
+    pub value: f64,
+    /// What it is: `stated peak`.
+    pub label: String,
+}
+
+/// What is asked of a figure. The default asks for nothing in particular: a column of a journal, 241 pt wide.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// What it shows; chosen from the data where it is `None`.
+    pub kind: Option<Kind>,
+    /// Factor along the x axis (`run` for the runs of several files).
+    pub x: Option<String>,
+    /// What is shown; the response of the experiment where it is `None`.
+    pub y: Option<Quantity>,
+    /// Factor with a line for each level; `none` for no such factor.
+    pub series: Option<String>,
+    /// Factor with a panel for each level.
+    pub facet: Option<String>,
+    /// Logarithmic or linear x axis; chosen from the data where it is `None`.
+    pub log_x: Option<bool>,
+    /// Logarithmic or linear y axis; chosen from the data where it is `None`.
+    pub log_y: Option<bool>,
+    /// What stands for the trials of a cell.
+    pub center: Center,
+    /// What the bars around it show.
+    pub spread: Spread,
+    /// Whether to draw every trial as a dot too.
+    pub points: bool,
+    /// Two levels of a factor to compare, as `iolab compare --by` takes them: `linkage` or `linkage=static,dynamic`.
+    pub by: Option<String>,
+    /// The smallest change that matters, a share: shaded in the figure of a ratio.
+    pub margin: f64,
+    /// Lines that data is held against.
+    pub references: Vec<Reference>,
+    /// Written above the figure.
+    pub title: Option<String>,
+    /// Width, points.
+    pub width_pt: f64,
+    /// Height, points; chosen from the width where it is `None`.
+    pub height_pt: Option<f64>,
+    /// Size of the labels at ticks, points; all other text follows from it.
+    pub text_pt: f64,
+    /// Prefix of the ids in the SVG, which must differ between the figures of one page.
+    pub id: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            x: None,
+            y: None,
+            series: None,
+            facet: None,
+            log_x: None,
+            log_y: None,
+            center: Center::Median,
+            spread: Spread::Interval,
+            points: false,
+            by: None,
+            margin: 0.05,
+            references: Vec::new(),
+            title: None,
+            width_pt: 241.0,
+            height_pt: None,
+            text_pt: 7.0,
+            id: "figure".to_owned(),
+        }
+    }
+}
+
+/// Reads a length on paper: `241pt`, `85mm`, `8.5cm`, `3.35in`; a bare number is points. In points.
+///
+/// # Errors
+/// Of kind usage: no length, or one that no figure has.
+pub fn parse_length(text: &str) -> Result<f64> {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let factor = match unit.trim() {
+        "" | "pt" => 1.0,
+        "mm" => 72.0 / 25.4,
+        "cm" => 720.0 / 25.4,
+        "in" => 72.0,
+        _ => f64::NAN,
+    };
+    let points = number.parse::<f64>().unwrap_or(f64::NAN) * factor;
+    if points.is_nan() {
+        return Err(Error::usage(format!("'{text}' is no length"))
+            .hint("write points (241pt), millimetres (85mm), centimetres or inches"));
+    }
+    let (least, most) = LENGTH_RANGE;
+    if !(least..=most).contains(&points) {
+        return Err(Error::usage(format!("a figure of {text} cannot be drawn"))
+            .hint(format!("choose a length from {least}pt to {most}pt")));
+    }
+    Ok(points)
+}
+
+/// The one of `all` whose name is `text`.
+fn named<T: Copy + fmt::Display>(text: &str, what: &str, all: &[T]) -> Result<T> {
+    let found = all.iter().find(|one| one.to_string() == text);
+    found.copied().ok_or_else(|| {
+        let names: Vec<String> = all.iter().map(T::to_string).collect();
+        Error::usage(format!("'{text}' is no {what}"))
+            .hint(format!("it is one of: {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_true() {
+        for (text, points) in [
+            ("241pt", 241.0),
+            ("241", 241.0),
+            ("50.8mm", 144.0),
+            ("5.08 cm", 144.0),
+            ("10in", 720.0),
+        ] {
+            assert!(
+                (parse_length(text).unwrap() - points).abs() < 1e-9,
+                "{text}"
+            );
+        }
+        for text in [
+            "", "wide", "241px", "-5cm", "1pt", "1e9", "99999in", "1.2.3pt", "nan",
+        ] {
+            let error = parse_length(text).unwrap_err();
+            assert!(error.remedy().is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
+        }
+        for quantity in Quantity::ALL {
+            assert_eq!(quantity.to_string().parse::<Quantity>().unwrap(), quantity);
+        }
+        assert_eq!("latency".parse::<Quantity>().unwrap(), Quantity::P50);
+        assert!(
+            "pie"
+                .parse::<Kind>()
+                .unwrap_err()
+                .remedy()
+                .unwrap()
+                .contains("ecdf")
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! Colours, dashes and markers. Every series is told apart twice: by colour, and by marker and dash.
+//!
+//! The hues are those of Okabe and Ito, Color Universal Design (2008), which people with any colour vision can tell
+//! apart; the light ones are darkened until they have a contrast of 3 to 1 against white paper.
+
+/// Colours of the series, in their order; after the last comes the first again, with another dash.
+pub(super) const SERIES: [&str; 7] = [
+    "#0072b2", "#d55e00", "#007a5e", "#a8508b", "#9a6a00", "#3a86b8", "#4d4d4d",
+];
+/// The same on dark paper.
+pub(super) const SERIES_DARK: [&str; 7] = [
+    "#56b4e9", "#f0803c", "#2fbf96", "#d88fbf", "#e6b03c", "#8cc8ee", "#b8b8b8",
+];
+/// Text and axes.
+pub(super) const INK: &str = "#222222";
+/// Text and marks of second rank.
+pub(super) const MUTED: &str = "#5f5f5f";
+/// Lines of the grid.
+pub(super) const GRID: &str = "#e4e4e4";
+/// The paper.
+pub(super) const PAPER: &str = "#ffffff";
+
+/// Dashes of the lines, in points: one for each round through the colours, so that no two of the first 28 series look
+/// alike even in grey.
+const DASHES: [&str; 4] = ["", "4 1.6", "1.2 1.6", "6 1.6 1.2 1.6"];
+
+/// Shape of a point. Each is an area, so that it can be hollow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    TriangleDown,
+    Cross,
+    Plus,
+}
+
+const MARKERS: [Marker; 7] = [
+    Marker::Circle,
+    Marker::Square,
+    Marker::Triangle,
+    Marker::Diamond,
+    Marker::TriangleDown,
+    Marker::Cross,
+    Marker::Plus,
+];
+
+/// Number of the colour of the series at this place.
+pub(super) fn colour(place: usize) -> usize {
+    place % SERIES.len()
+}
+
+/// Dash of the line of the series at this place; empty for a solid one. Neighbours differ, so that their lines can be
+/// told apart without a colour.
+pub(super) fn dash(place: usize) -> &'static str {
+    // Two further in each round: no dash comes back with its marker, and none meets itself.
+    DASHES[(place + 2 * (place / SERIES.len())) % DASHES.len()]
+}
+
+/// Marker of the series at this place.
+pub(super) fn marker(place: usize) -> Marker {
+    MARKERS[place % MARKERS.len()]
+}
+
+/// Colour of a share of a scale from light to dark, for heat maps: lightness falls evenly, so that it reads in grey.
+pub(super) fn shade(share: f64) -> String {
+    // Three colours of ColorBrewer's YlGnBu (Brewer, 2003), interpolated.
+    const STOPS: [[f64; 3]; 3] = [
+        [247.0, 251.0, 222.0],
+        [65.0, 171.0, 196.0],
+        [12.0, 44.0, 110.0],
+    ];
+    let place = share.clamp(0.0, 1.0) * 2.0;
+    let (from, to, part) = if place < 1.0 {
+        (STOPS[0], STOPS[1], place)
+    } else {
+        (STOPS[1], STOPS[2], place - 1.0)
+    };
+    let mix = |i: usize| (from[i] + (to[i] - from[i]) * part).round() as u8;
+    format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
+}
+
+/// Relative luminance of a colour written `#rrggbb`, 0 to 1 (WCAG 2.2, "relative luminance").
+pub(super) fn luminance(colour: &str) -> f64 {
+    let channel = |at: usize| {
+        let byte = colour
+            .get(at..at + 2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let value = f64::from(byte.unwrap_or(0)) / 255.0;
+        if value <= 0.040_45 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+}
+
+/// Contrast of two luminances, 1 to 21 (WCAG 2.2, "contrast ratio").
+pub(super) fn contrast(a: f64, b: f64) -> f64 {
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_colour_stands_out_from_its_paper() {
+        for (colours, paper) in [(SERIES, "#ffffff"), (SERIES_DARK, "#15171a")] {
+            for colour in colours {
+                let contrast = contrast(luminance(colour), luminance(paper));
+                assert!(contrast >= 3.0, "{colour} on {paper}: {contrast:.2}");
+            }
+        }
+        for ink in [INK, MUTED] {
+            assert!(contrast(luminance(ink), luminance(PAPER)) >= 4.5, "{ink}");
+        }
+    }
+
+    #[test]
+    fn twelve_series_differ_without_colour() {
+        let mut looks: Vec<(&str, Marker)> = (0..12).map(|i| (dash(i), marker(i))).collect();
+        looks.dedup();
+        assert_eq!(looks.len(), 12);
+        for i in 0..12 {
+            assert!(!looks[..i].contains(&looks[i]), "{i}");
+            assert!(
+                i == 0 || dash(i) != dash(i - 1),
+                "lines {i} and the one before"
+            );
+        }
+    }
+
+    #[test]
+    fn shades_darken_evenly() {
+        let light: Vec<f64> = (0..=10)
+            .map(|i| luminance(&shade(f64::from(i) / 10.0)))
+            .collect();
+        assert!(light.windows(2).all(|pair| pair[0] > pair[1]), "{light:?}");
+        assert_eq!(shade(-1.0), shade(0.0));
+        assert_eq!(shade(f64::NAN), shade(f64::NAN));
+    }
+
+    #[test]
+    fn contrast_is_that_of_wcag() {
+        assert!((contrast(luminance("#ffffff"), luminance("#000000")) - 21.0).abs() < 1e-9);
+        assert!((luminance("#777777") - 0.1845).abs() < 1e-3);
+    }
+}

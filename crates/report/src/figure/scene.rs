@@ -1,0 +1,169 @@
+//! A figure as things to draw, each at its place: what layout makes and the SVG writer writes. Places are in points
+//! from the upper left corner.
+
+use super::palette::Marker;
+use super::text;
+
+/// What something is painted with.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Paint {
+    /// Text, axes.
+    Ink,
+    /// What stands back.
+    Muted,
+    /// The grid.
+    Grid,
+    /// The paper.
+    Paper,
+    /// The colour of the series around it.
+    Series,
+    /// A colour of its own: `#rrggbb`.
+    Fixed(String),
+}
+
+/// Where a text stands relative to its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A line of text. The place is that of its baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Text {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) size: f64,
+    pub(super) anchor: Anchor,
+    /// Turned to read upwards.
+    pub(super) upwards: bool,
+    pub(super) paint: Paint,
+    pub(super) text: String,
+}
+
+/// A rectangle: left, top, right, bottom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) right: f64,
+    pub(super) bottom: f64,
+}
+
+impl Frame {
+    pub(super) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    pub(super) fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+
+    /// Whether two share more than their edges.
+    pub(super) fn overlaps(&self, other: &Frame) -> bool {
+        const TOUCH: f64 = 0.01;
+        self.left < other.right - TOUCH
+            && other.left < self.right - TOUCH
+            && self.top < other.bottom - TOUCH
+            && other.top < self.bottom - TOUCH
+    }
+}
+
+impl Text {
+    /// The rectangle that it covers, by the metrics of the font.
+    pub(super) fn frame(&self) -> Frame {
+        let length = text::width(&self.text, self.size);
+        let before = match self.anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => length / 2.0,
+            Anchor::End => length,
+        };
+        let (up, down) = (self.size * text::CAP_HEIGHT, self.size * 0.2);
+        if self.upwards {
+            Frame {
+                left: self.x - up,
+                top: self.y + before - length,
+                right: self.x + down,
+                bottom: self.y + before,
+            }
+        } else {
+            Frame {
+                left: self.x - before,
+                top: self.y - up,
+                right: self.x - before + length,
+                bottom: self.y + down,
+            }
+        }
+    }
+}
+
+/// Something to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Item {
+    /// Begins a group: its class, the place of the series whose colour it has, attributes, and words for a mark.
+    Open {
+        class: &'static str,
+        series: Option<usize>,
+        data: Vec<(&'static str, String)>,
+        words: String,
+    },
+    /// Ends the group.
+    Close,
+    /// An open line through points.
+    Path {
+        class: &'static str,
+        points: Vec<(f64, f64)>,
+        width: f64,
+        dash: &'static str,
+        paint: Paint,
+    },
+    /// A closed area.
+    Area {
+        class: &'static str,
+        points: Vec<(f64, f64)>,
+        opacity: f64,
+        paint: Paint,
+    },
+    /// A rectangle, filled and perhaps outlined in the series' colour.
+    Rectangle {
+        class: &'static str,
+        frame: Frame,
+        fill: Paint,
+        outlined: bool,
+    },
+    /// Small dots, all alike.
+    Dots {
+        points: Vec<(f64, f64)>,
+        diameter: f64,
+    },
+    /// The marker of a point.
+    Mark {
+        x: f64,
+        y: f64,
+        radius: f64,
+        marker: Marker,
+        hollow: bool,
+    },
+    Text(Text),
+}
+
+/// All that is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scene {
+    /// Width of the figure, points.
+    pub(super) width: f64,
+    /// Height of the figure, points.
+    pub(super) height: f64,
+    pub(super) items: Vec<Item>,
+}
+
+impl Scene {
+    /// All text of it.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &Text> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Text(text) => Some(text),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! How wide text is: the metrics of the one font that every figure is set in.
+
+use std::sync::LazyLock;
+
+use ttf_parser::Face;
+
+/// The font that comes with iolab, Noto Sans: what layout measures with, and what PNG and PDF embed.
+pub(super) const FONT: &[u8] = ttf_noto_sans::REGULAR;
+/// The families that an SVG asks for, in this order. All behind the first are as wide or narrower, so that nothing
+/// overlaps where it is missing.
+pub(super) const FAMILIES: &str = "Noto Sans, Open Sans, Arial, Helvetica, sans-serif";
+
+static FACE: LazyLock<Face<'static>> =
+    LazyLock::new(|| Face::parse(FONT, 0).expect("the font is part of the build"));
+
+/// Height of a capital letter, as a share of the size of the text.
+pub(super) const CAP_HEIGHT: f64 = 0.714;
+/// Height of a line of text, as a share of its size: what labels need to stay apart.
+pub(super) const LINE_HEIGHT: f64 = 1.2;
+
+/// Width of a text in points when it is set at `size` points.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    let advance = |c: char| {
+        // A character that the font lacks is drawn by another one, or as a box: two thirds of an em on average.
+        let glyph = FACE.glyph_index(c);
+        let units = glyph.and_then(|glyph| FACE.glyph_hor_advance(glyph));
+        units.map_or(0.67, |units| {
+            f64::from(units) / f64::from(FACE.units_per_em())
+        })
+    };
+    text.chars().map(advance).sum::<f64>() * size
+}
+
+/// The text, cut and ended by an ellipsis where it is wider than `room` points.
+pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
+    if width(text, size) <= room {
+        return text.to_owned();
+    }
+    let mut cut: Vec<char> = text.chars().collect();
+    while cut.pop().is_some() {
+        let shortened = format!("{}…", cut.iter().collect::<String>().trim_end());
+        if width(&shortened, size) <= room {
+            return shortened;
+        }
+    }
+    String::new()
+}
+
+/// The text in lines no wider than `room` points, broken at spaces; a single word that is wider is cut.
+pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        if let Some(line) = lines.last_mut() {
+            let longer = format!("{line} {word}");
+            if width(&longer, size) <= room {
+                *line = longer;
+                continue;
+            }
+        }
+        lines.push(fitted(word, size, room));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_those_of_the_font() {
+        // Noto Sans: digits have 572 thousandths of an em each, as tables need them.
+        assert!((width("0", 1000.0) - 572.0).abs() < 1.0);
+        assert!((width("01", 10.0) - 2.0 * width("7", 10.0)).abs() < 1e-9);
+        assert!(width("il", 7.0) < width("mm", 7.0));
+        assert_eq!(width("", 7.0), 0.0);
+    }
+
+    #[test]
+    fn what_is_too_wide_is_cut() {
+        assert_eq!(fitted("64 KiB", 7.0, 100.0), "64 KiB");
+        let cut = fitted("a very long level of a factor", 7.0, 50.0);
+        assert!(cut.ends_with('…') && width(&cut, 7.0) <= 50.0, "{cut}");
+        assert_eq!(fitted("wide", 7.0, 1.0), "");
+    }
+
+    #[test]
+    fn lines_break_at_spaces() {
+        let lines = wrapped("median of ten trials with its interval", 7.0, 60.0);
+        assert!(lines.len() > 1);
+        assert!(lines.iter().all(|line| width(line, 7.0) <= 60.0));
+        assert_eq!(lines.join(" "), "median of ten trials with its interval");
+    }
+}
