@@ -1,6 +1,6 @@
 //! Writes the truth table as Markdown: what fio, IOzone and iolab say of every target.
 //!
-//! `cargo run -p iolab-truth --example matrix > table.md`, as root for all rows.
+//! `cargo run --release -p iolab-truth --example matrix > table.md`, as root for all rows.
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
@@ -27,7 +27,10 @@ fn main() {
 /// Every tool gets a target of its own, so that none finds what another left.
 fn cells(scenario: &Scenario) -> [String; 3] {
     let of = |ask: &dyn Fn(&Scene) -> String| match (scenario.build)() {
-        Ok(scene) => ask(&scene).replace('|', "/"),
+        Ok(scene) => {
+            let target = scene.target.display().to_string();
+            ask(&scene).replace('|', "/").replace(&target, "TARGET")
+        }
         Err(why) => format!("({why})"),
     };
     let rival = |tool: fn(&Scene, &Workload) -> String| {
@@ -46,27 +49,25 @@ fn cells(scenario: &Scenario) -> [String; 3] {
     ]
 }
 
-/// What iolab says, in a line.
+/// What iolab says, in a line: its numbers, the verdict in bold, the flags in italics, and what the run prints beyond.
 fn said(scenario: &Scenario, seen: &Seen) -> String {
-    if seen.code != Some(0) {
-        let error = seen
-            .text
-            .lines()
-            .find_map(|line| line.strip_prefix("error: "));
-        return format!("error: {}", error.unwrap_or("none"));
+    let mut parts = Vec::new();
+    if seen.code == Some(0) {
+        parts.push(rivals::throughput(seen.number("throughput_mb_s_median")));
+        parts.push(rivals::latency(
+            seen.number("latency_p50_ns_median"),
+            seen.number("latency_p99_ns_median"),
+        ));
+        parts.push(format!("**{}**", seen.served_by()));
+    } else {
+        let mut lines = seen.text.lines();
+        let error = lines.find_map(|line| line.strip_prefix("error: "));
+        parts.push(format!("**error**: {}", error.unwrap_or("none")));
     }
-    let mut parts = vec![
-        format!("{:.1} MB/s", seen.number("throughput_mb_s_median")),
-        format!("p50 {:.0} us", seen.number("latency_p50_ns_median") / 1e3),
-        format!("p99 {:.0} us", seen.number("latency_p99_ns_median") / 1e3),
-        format!("served by **{}**", seen.served_by()),
-    ];
-    parts.extend(seen.flags().iter().map(|flag| format!("**{flag}**")));
-    let told = scenario
-        .expect
-        .says
-        .iter()
-        .filter(|words| seen.text.contains(**words));
-    parts.extend(told.map(|words| format!("\"{words}\"")));
+    parts.extend(seen.flags().iter().map(|flag| format!("*{flag}*")));
+    let told = scenario.expect.says.iter();
+    let beyond = told.filter(|words| seen.says(words) && !parts[0].contains(**words));
+    let beyond: Vec<String> = beyond.map(|words| format!("\"{words}\"")).collect();
+    parts.extend(beyond);
     parts.join(", ")
 }

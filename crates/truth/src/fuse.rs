@@ -19,6 +19,8 @@ pub struct Moment {
     pub open: u64,
     /// Number of the request within that open file, from 0.
     pub request: u64,
+    /// Bytes written before it, through whatever open file.
+    pub written: u64,
 }
 
 /// How the file system treats its file.

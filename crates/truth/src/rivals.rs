@@ -8,3 +8,40 @@ pub use iozone::iozone;
 
 /// What stands in the table where a tool is not there.
 const NOT_INSTALLED: &str = "not installed";
+
+/// A throughput, as short as a table needs it.
+pub fn throughput(mb_s: f64) -> String {
+    let digits = if mb_s < 10.0 {
+        2
+    } else {
+        usize::from(mb_s < 100.0)
+    };
+    format!("{mb_s:.digits$} MB/s")
+}
+
+/// Two quantiles of the latency, ns, as short as a table needs them.
+pub fn latency(p50_ns: f64, p99_ns: f64) -> String {
+    format!("p50 {}, p99 {}", time(p50_ns), time(p99_ns))
+}
+
+fn time(ns: f64) -> String {
+    match ns {
+        _ if ns < 1e3 => format!("{ns:.0} ns"),
+        _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),
+        _ if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        _ => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let short = [1.234, 12.34, 1234.5].map(throughput);
+        assert_eq!(short, ["1.23 MB/s", "12.3 MB/s", "1234 MB/s"]);
+        assert_eq!(latency(900.0, 1500.0), "p50 900 ns, p99 2 us");
+        assert_eq!(latency(4.04e6, 2.0e9), "p50 4.0 ms, p99 2.00 s");
+    }
+}

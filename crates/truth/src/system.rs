@@ -49,6 +49,12 @@ pub fn needs_root() -> Made<()> {
     }
 }
 
+/// Puts this thread, and what it starts from now on, before others' work where that is allowed: a target that waits for a
+/// CPU is slower than it is told to be.
+pub fn first_in_line() {
+    let _ = rustix::process::setpriority_process(None, -15);
+}
+
 /// Tells the tester, past the test harness, which would keep it to itself.
 pub fn warn(text: &str) {
     // Where nobody can be told, nobody is.

@@ -123,6 +123,7 @@ impl Server {
         Moment {
             open: number,
             request: open.requests - 1,
+            written: self.written.load(Ordering::Relaxed),
         }
     }
 
@@ -246,13 +247,13 @@ impl Filesystem for Server {
         let held = Held::new(&self.shared);
         let moment = self.moment(handle);
         let delay = (self.shared.behaviour.delay)(moment);
-        let written = self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
+        self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         let room = self
             .shared
             .behaviour
             .full_after
             .unwrap_or(u64::MAX)
-            .saturating_sub(written);
+            .saturating_sub(moment.written);
         let beyond = offset + data.len() as u64 > self.shared.behaviour.bytes;
         if self.fails(offset, data.len()) || beyond || room < data.len() as u64 {
             held.until(delay, moment.open, 0);

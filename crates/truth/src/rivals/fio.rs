@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::NOT_INSTALLED;
+use super::{NOT_INSTALLED, throughput};
 use crate::scene::Scene;
 use crate::system::run;
 use crate::workload::Workload;
@@ -36,15 +36,13 @@ fn summary(text: &str, workload: &Workload) -> Option<String> {
     }
     let mb_s = done["bw_bytes"].as_f64()? / 1e6;
     let latency = &done["clat_ns"]["percentile"];
-    let us = |quantile: &str| latency[quantile].as_f64().map_or(f64::NAN, |ns| ns / 1e3);
-    let (p50, p99) = (us("50.000000"), us("99.000000"));
+    let ns = |quantile: &str| latency[quantile].as_f64().unwrap_or(f64::NAN);
+    let times = super::latency(ns("50.000000"), ns("99.000000"));
     let error = match job["error"].as_i64() {
         None | Some(0) => String::new(),
         Some(number) => format!(", error {number}"),
     };
-    Some(format!(
-        "{mb_s:.1} MB/s, p50 {p50:.0} us, p99 {p99:.0} us{error}"
-    ))
+    Some(format!("{}, {times}{error}", throughput(mb_s)))
 }
 
 fn complaint(stderr: &str, stdout: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::NOT_INSTALLED;
+use super::{NOT_INSTALLED, throughput};
 use crate::scene::Scene;
 use crate::system::run;
 use crate::workload::Workload;
@@ -28,7 +28,7 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     };
     let text = String::from_utf8_lossy(&output.stdout);
     match kib_s(&text, workload.writes) {
-        Some(kib_s) => format!("{:.1} MB/s", kib_s * 1024.0 / 1e6),
+        Some(kib_s) => throughput(kib_s * 1024.0 / 1e6),
         None => "no result".to_owned(),
     }
 }

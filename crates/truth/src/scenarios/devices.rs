@@ -113,7 +113,12 @@ pub const IGNORES_DIRECT: Scenario = Scenario {
     name: "file system that ignores O_DIRECT (btrfs, compressed file)",
     truth: "direct reads are served by the page cache from the second pass on",
     build: compressing,
-    workload: Workload::READ,
+    // The warm-up is the first pass.
+    workload: Workload {
+        once: true,
+        time_ms: 10_000,
+        ..Workload::READ
+    },
     expect: Expect::UNKNOWN,
 };
 
