@@ -256,6 +256,22 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
         device.read_bytes *= 2;
     });
     assert_eq!(only_cell(&disturbed).circumstances.ios_per_request, None);
+    // Large requests, and a little of a file system's own in small pieces, which are many beside them.
+    let mut large = one_cell(|_, sample| {
+        let requests = sample.requests();
+        let device = sample.counters.device.as_mut().expect("there");
+        device.write_bytes += 4096 * requests / 5;
+        device.write_ios += requests / 5;
+    });
+    for sample in &mut large.samples {
+        let times = |bytes: &mut u64| *bytes *= 64;
+        times(&mut sample.reads.bytes);
+        let (device, ours) = (&mut sample.counters.device, &mut sample.counters.process_io);
+        times(&mut device.as_mut().expect("there").read_bytes);
+        times(&mut ours.as_mut().expect("there").read_bytes);
+    }
+    let around = only_cell(&large).circumstances;
+    assert!(!around.has_other_traffic() && around.ios_per_request.is_none());
     let mut buffered = one_cell(|_, _| {});
     buffered.cells[0].cache = "hot".to_owned();
     assert_eq!(only_cell(&buffered).circumstances.ios_per_request, None);
@@ -304,6 +320,7 @@ fn contended_cpus_are_told() {
     };
     for (stall, steal, part) in [
         (0.4, 0.0, "40 % of the time some task waited"),
+        (1.02, 0.0, "100 % of the time some task waited"),
         (0.0, 0.08, "8.0 % of the CPU time went to the hypervisor"),
     ] {
         let record = with(stall, steal);

@@ -17,6 +17,10 @@ const JOURNAL_PER_SYNC: u64 = 64 << 10;
 const PIECES_TOLD_FROM: f64 = 1.1;
 /// Least ratio between neighbouring trials' device I/Os per request that parts two groups of them.
 const GROUPS_APART: f64 = 1.2;
+/// I/Os of others per request above which nothing can be said of ours: far enough below what parts two groups.
+const STRAY_IOS_MAX: f64 = 0.1;
+/// The smallest I/O that a file system makes for itself, as a rule, bytes.
+const STRAY_IO: f64 = 4096.0;
 /// Fewest trials of a group.
 const GROUP_MIN: usize = 2;
 /// Share of the CPU time that the hypervisor may take.
@@ -155,9 +159,9 @@ impl Context {
             ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
             split: split(cell, trials, self.response),
             steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
-            cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns),
-            io_stall: share(|s| s.counters.pressure.io_stall_ns),
-            memory_stall: share(|s| s.counters.pressure.memory_stall_ns),
+            cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
+            io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
+            memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
             preemptions: preemptions(cell, trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
@@ -167,6 +171,11 @@ impl Context {
             empty: median_of(trials, |s| empty_share(&s.region, cell.region_bytes)),
         }
     }
+}
+
+/// A share of the time. The counters are looked at a little before and after the timed span.
+fn of_all_time(share: f64) -> f64 {
+    share.min(1.0)
 }
 
 /// The sum of all parts over the sum of all wholes, of the trials that have both.
@@ -235,8 +244,8 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
         .then_some((fetched as f64, asked as f64))
 }
 
-/// Device I/Os per request; `None` where others' traffic, the page cache or a journal is counted among them, or where the
-/// requests did not reach the device, so that all that is counted is somebody's else.
+/// Device I/Os per request; `None` where others' traffic, the page cache or a journal may count for much among them, or
+/// where the requests did not reach the device, so that all that is counted is somebody's else.
 fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
     let journals = sample.writes.requests > 0 && !["none", "end"].contains(&cell.sync.as_str());
@@ -244,8 +253,20 @@ fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
         others(cell, sample).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
     let ios = (device.read_ios + device.write_ios) as f64;
     let reached = sample.verdict.served_by == ServedBy::Device;
+    let requests = sample.requests() as f64;
+    let ours = stray_ios(sample)? <= STRAY_IOS_MAX * requests;
     let of_device = ios > 0.0 && cell.cache == "direct" && reached && undisturbed && !journals;
-    (of_device && sample.requests() > 0).then(|| ios / sample.requests() as f64)
+    (of_device && ours && requests > 0.0).then(|| ios / requests)
+}
+
+/// The most device I/Os that the bytes beyond ours can have been: few bytes of a file system's own are many I/Os beside
+/// large requests.
+fn stray_ios(sample: &Sample) -> Option<f64> {
+    let (device, ours) = (sample.counters.device?, sample.counters.process_io?);
+    let beyond = |device: u64, ours: u64| device.saturating_sub(ours) as f64;
+    let bytes =
+        beyond(device.read_bytes, ours.read_bytes) + beyond(device.write_bytes, ours.write_bytes);
+    Some(bytes / STRAY_IO)
 }
 
 /// Parts the trials at the widest gap between their device I/Os per request, where it is wide enough.

@@ -92,10 +92,10 @@ pub const SERIAL: Scenario = Scenario {
 
 /// Slower from the middle of the run on.
 pub const STEP: Scenario = Scenario {
-    name: "FUSE, half as fast from the middle of the run on",
-    truth: "2 ms in the first trials, 4 ms in the others",
+    name: "FUSE, a quarter as fast from the middle of the run on",
+    truth: "2 ms in the first trials, 8 ms in the others",
     build: || {
-        let delay = |moment: Moment| ms(if moment.open < 11 { 2 } else { 4 });
+        let delay = |moment: Moment| ms(if moment.open < 11 { 2 } else { 8 });
         behaves(Behaviour {
             delay,
             ..Behaviour::default()
@@ -103,7 +103,7 @@ pub const STEP: Scenario = Scenario {
     },
     workload: Workload {
         trials: 20,
-        time_ms: 100,
+        time_ms: 200,
         ..Workload::LATENCY
     },
     expect: Expect {
@@ -137,11 +137,11 @@ pub const DRIFT: Scenario = Scenario {
 /// Now one speed, now the other, in no order.
 pub const TWO_MODES: Scenario = Scenario {
     name: "FUSE, two speeds in turn by chance",
-    truth: "each trial runs at 2 ms or at 4 ms",
+    truth: "each trial runs at 2 ms or at 8 ms",
     build: || {
         // One bit per trial, drawn once: half of them slow, in no order.
         const SLOW: u64 = 0b1_0110_0011_1010_0100_1101_0010;
-        let delay = |moment: Moment| ms(2 + 2 * (SLOW >> (moment.open % 25) & 1));
+        let delay = |moment: Moment| ms(2 + 6 * (SLOW >> (moment.open % 25) & 1));
         behaves(Behaviour {
             delay,
             ..Behaviour::default()
@@ -149,7 +149,7 @@ pub const TWO_MODES: Scenario = Scenario {
     },
     workload: Workload {
         trials: 24,
-        time_ms: 100,
+        time_ms: 200,
         ..Workload::LATENCY
     },
     expect: Expect {
