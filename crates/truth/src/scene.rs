@@ -8,7 +8,7 @@ use crate::device::{Limit, Neighbour};
 use crate::files::is_memory;
 use crate::fuse::Mounted;
 use crate::keeper::Keeper;
-use crate::system::{Made, Missing, first_in_line, missing};
+use crate::system::{Made, Missing, missing};
 
 /// A target and what holds it up. Fields are dropped in the order of declaration: the keeper takes down what the file
 /// system in user space still serves.
@@ -61,7 +61,6 @@ impl Scene {
     pub fn new() -> Made<Self> {
         let at =
             std::env::var_os("IOLAB_TRUTH_DIR").map_or_else(build_folder, |dir| Ok(dir.into()))?;
-        first_in_line();
         let keeper = Keeper::new()?;
         let folder = private_folder(&keeper, &at)?;
         if is_memory(&folder) {

@@ -49,10 +49,12 @@ pub fn needs_root() -> Made<()> {
     }
 }
 
-/// Puts this thread, and what it starts from now on, before others' work where that is allowed: a target that waits for a
-/// CPU is slower than it is told to be.
-pub fn first_in_line() {
-    let _ = rustix::process::setpriority_process(None, -15);
+/// Percent of the last ten seconds in which some task of the machine waited for a CPU, where the kernel tells.
+pub fn cpu_waited_for() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    let mut words = line.split_whitespace();
+    words.find_map(|word| word.strip_prefix("avg10=")?.parse().ok())
 }
 
 /// Tells the tester, past the test harness, which would keep it to itself.

@@ -5,7 +5,7 @@ use iolab_truth::scenarios::{
     USER_SPACE_BUFFERED,
 };
 
-use crate::stage::perform;
+use crate::stage::{perform, perform_in_time};
 
 #[test]
 fn what_lies_in_user_space_is_unknown() {
@@ -26,7 +26,7 @@ fn the_median_latency_is_the_delay() {
     };
     let way_ns = way.seen.number("latency_p50_ns_median");
     drop(way);
-    let Some(done) = perform(&DELAYED) else {
+    let Some(done) = perform_in_time(&DELAYED) else {
         return;
     };
     let held_ns = done.ledger().median_held_ns();
@@ -56,17 +56,17 @@ fn four_threads_at_one_counter_wait_for_each_other() {
 
 #[test]
 fn a_step_is_noticed() {
-    perform(&STEP);
+    perform_in_time(&STEP);
 }
 
 #[test]
 fn a_drift_is_noticed() {
-    perform(&DRIFT);
+    perform_in_time(&DRIFT);
 }
 
 #[test]
 fn two_modes_are_noticed() {
-    perform(&TWO_MODES);
+    perform_in_time(&TWO_MODES);
 }
 
 #[test]

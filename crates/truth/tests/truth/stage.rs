@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use iolab_truth::fuse::Ledger;
 use iolab_truth::iolab::{Seen, measure};
 use iolab_truth::scenarios::MACHINE;
-use iolab_truth::system::warn;
+use iolab_truth::system::{cpu_waited_for, warn};
 use iolab_truth::{Scenario, Scene};
 
 /// One scenario at a time: they would disturb each other.
@@ -46,6 +46,23 @@ pub(crate) fn perform(scenario: &Scenario) -> Option<Performance> {
         scene,
         _alone: alone,
     })
+}
+
+/// Share of the time, percent, that tasks may wait for a CPU before targets are not as fast any more as they are told to be.
+const WAITED_FOR_MAX: f64 = 80.0;
+
+/// Performs a scenario whose target has a speed of its own; `None`, and a word why, where the machine is too busy for that.
+#[track_caller]
+pub(crate) fn perform_in_time(scenario: &Scenario) -> Option<Performance> {
+    let waited_for = cpu_waited_for().unwrap_or(0.0);
+    if waited_for > WAITED_FOR_MAX {
+        let name = scenario.name;
+        warn(&format!(
+            "skipped: {name}: tasks of this machine wait for a CPU {waited_for} % of the time, and so would the target"
+        ));
+        return None;
+    }
+    perform(scenario)
 }
 
 /// Holds what iolab said against the row.
