@@ -152,6 +152,10 @@ impl fmt::Display for Flag {
     }
 }
 
+/// Fewest requests of a trial whose 99th percentile is told: with fewer its 95 % interval has no upper end (see
+/// [`iolab_stats::quantile_ranks`]).
+pub const TAIL_REQUESTS_MIN: u64 = 368;
+
 /// Latency quantiles of a cell, ns: medians over its trials, and the greatest of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
@@ -190,6 +194,8 @@ pub struct CellAnalysis {
     pub course: Course,
     /// Quantiles of the same, of the direction with more requests.
     pub latency: Option<Latency>,
+    /// The 99th percentile over the median, of the trials with enough requests to tell it.
+    pub tail: Option<Summary>,
     /// How the rate was kept up with; `None` in the closed loop.
     pub pace: Option<CellPace>,
     /// Median over the trials of CPU time per request, user and kernel, ns.
@@ -338,6 +344,7 @@ impl Context {
             course: course(&measured),
             values: measured,
             latency: quantiles(&ok, |s| s.main_direction().waited()),
+            tail: summarise(&ok, tail),
             pace: CellPace::of(&ok, cell.threads),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
             served: served::served(&ok),
@@ -421,6 +428,14 @@ impl Context {
         });
         near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))
     }
+}
+
+/// The 99th percentile of a trial's latency over its median; `None` with too few requests.
+fn tail(sample: &Sample) -> Option<f64> {
+    let direction = sample.main_direction();
+    let latency = direction.waited()?;
+    (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
+        .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
 }
 
 fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {

@@ -1,14 +1,14 @@
-//! The response against one size, with every other factor held at one level.
+//! The response against one size or count, with every other factor held at one level.
 
 use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::quantity::significant;
 
-/// One measured size.
+/// One measured size or count.
 #[derive(Debug, Clone, Copy)]
 pub struct Point<'a> {
-    /// The size, bytes.
+    /// The size in bytes, or the count.
     pub size: u64,
     /// The response at it.
     pub summary: Summary,
@@ -19,7 +19,7 @@ pub struct Point<'a> {
 /// The points of one curve in ascending order of size; cells without trials are left out.
 #[derive(Debug, Clone)]
 pub struct Curve<'a> {
-    /// The swept factor: `bs` or `skip`.
+    /// The swept factor: `bs`, `skip`, `threads` or `depth`.
     pub factor: &'static str,
     /// The levels held, `bs=4KiB`; empty when nothing else varies.
     pub held: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Curve<'a> {
     pub points: Vec<Point<'a>>,
 }
 
-/// The curves over `factor` (`bs` or `skip`), in the order of the definition. Empty unless the
+/// The curves over `factor` (`bs`, `skip`, `threads` or `depth`), in the order of the definition. Empty unless the
 /// experiment sweeps it; a curve has two points or more.
 pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a>> {
     let Some(swept) = analysis.factors.iter().position(|f| f == factor) else {
@@ -40,10 +40,11 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
         };
         let held = held_levels(analysis, cell, swept);
         let point = Point {
-            size: if factor == "skip" {
-                cell.cell.skip_bytes
-            } else {
-                cell.cell.bs_bytes
+            size: match factor {
+                "skip" => cell.cell.skip_bytes,
+                "threads" => cell.cell.threads.into(),
+                "depth" => cell.cell.depth.into(),
+                _ => cell.cell.bs_bytes,
             },
             summary,
             cell,
@@ -64,7 +65,8 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
     curves
 }
 
-fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
+/// The levels that a cell has of all factors but number `swept`: `bs=4KiB`.
+pub(crate) fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
     analysis
         .factors
         .iter()

@@ -3,10 +3,15 @@
 mod basis;
 mod circumstances;
 mod course;
+mod limits;
+mod optimal;
 mod pace;
 mod programs;
 mod random;
+mod scaling;
 mod shape;
+mod sync;
+mod tail;
 
 pub use basis::Kind;
 pub use circumstances::{
@@ -14,10 +19,15 @@ pub use circumstances::{
     suspended, write_back_owed,
 };
 pub use course::{dependence, drift, steady, two_groups};
+pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
+pub use optimal::{OPTIMAL_PATTERN, optimal_pattern};
 pub use pace::{load, rate_not_held};
 pub use programs::programs;
-pub use random::{cross_findings, random_against_sequential};
+pub use random::random_against_sequential;
+pub use scaling::scaling;
 pub use shape::{bends, best_sizes, fixed_costs};
+pub use sync::cost_of_sync;
+pub use tail::{tail, tail_unknown};
 
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
 use crate::cells::label;
@@ -59,15 +69,32 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         bends,
         fixed_costs,
         cost_of_skipping,
+        cost_of_sync,
+        scaling,
+        tail,
         programs,
         steady,
         drift,
         dependence,
         two_groups,
         below_precision,
+        tail_unknown,
         failed_trials,
     ];
     rules.iter().flat_map(|rule| rule(analysis)).collect()
+}
+
+/// What several runs tell together: what random costs against sequential for each pair of runs that differ in the pattern
+/// only, and the optimal pattern.
+pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for sequential in analyses {
+        for random in analyses {
+            findings.extend(random_against_sequential(sequential, random));
+        }
+    }
+    findings.extend(optimal_pattern(analyses));
+    findings
 }
 
 /// The plan was not carried out.
@@ -384,4 +411,12 @@ fn has(n: usize) -> &'static str {
 
 fn one(rule: &'static str, text: String) -> Vec<Finding> {
     vec![Finding { rule, text }]
+}
+
+/// The text with its first letter made a capital.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
 }

@@ -15,13 +15,13 @@ use std::path::PathBuf;
 
 use iolab_lab::Result;
 use iolab_lab::analysis::{Analysis, analyse};
-use iolab_lab::findings::{Finding, Kind, cross_findings, findings};
+use iolab_lab::findings::{Finding, Kind, OPTIMAL_PATTERN, cross_findings, findings, limits};
 use iolab_lab::record::RunRecord;
 
 use crate::plain::plain;
 use environment::Fact;
 use section::Section;
-use statement::Group;
+use statement::{Group, Statement};
 
 /// A run file that was read.
 #[derive(Debug, Clone)]
@@ -46,6 +46,8 @@ pub struct Report<'a> {
     doubts: Vec<Group>,
     /// What can not be concluded.
     limits: Vec<Group>,
+    /// Which settings to choose.
+    optimal: Vec<Statement>,
     sections: Vec<Section>,
     environment: Vec<Fact>,
     commands: Vec<String>,
@@ -56,7 +58,10 @@ impl<'a> Report<'a> {
     pub fn new(inputs: &'a [Input]) -> Self {
         let analyses: Vec<Analysis> = inputs.iter().map(|i| analyse(&i.record)).collect();
         let sections = section::all(inputs, &analyses);
-        let together = cross_findings(&analyses);
+        let (optimal, mut together): (Vec<Finding>, Vec<Finding>) = cross_findings(&analyses)
+            .into_iter()
+            .partition(|finding| finding.rule == OPTIMAL_PATTERN);
+        together.extend(limits(&analyses));
         let each: Vec<Vec<Finding>> = analyses.iter().map(findings).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
         Self {
@@ -66,6 +71,7 @@ impl<'a> Report<'a> {
             results: of(Kind::Result),
             doubts: of(Kind::Doubt),
             limits: of(Kind::Limit),
+            optimal: statement::statements(Kind::Result, &optimal, ""),
             environment: environment::facts(inputs),
             commands: commands::of_report(inputs),
             sections,

@@ -1,6 +1,6 @@
 //! What a finding is worth: what its rule rests on, and whether it tells a result, a doubt, or a limit.
 
-use super::Finding;
+use super::{Finding, OPTIMAL_PATTERN};
 
 /// What a sentence is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,27 @@ const RULES: &[Rule] = &[
         "the median time of a request at each size, fitted as a fixed cost and a rate",
     ),
     ("cost-of-skipping", Kind::Result, RATIOS),
+    ("cost-of-sync", Kind::Result, RATIOS),
+    ("scaling", Kind::Result, RATIOS),
+    (
+        "latency-tail",
+        Kind::Result,
+        "the quantiles of each trial's histogram of all requests; the median of their ratio over the trials",
+    ),
+    (
+        OPTIMAL_PATTERN,
+        Kind::Result,
+        "medians of all cells served by the device, and the ratio of two of them",
+    ),
+    ("tail-unknown", Kind::Limit, "the requests of each trial"),
+    ("one-place", Kind::Limit, "the targets of the runs"),
+    ("untouched", Kind::Limit, "the region of each cell"),
+    ("no-given-load", Kind::Limit, "the rate of each cell"),
+    (
+        "one-cache-state",
+        Kind::Limit,
+        "the cache state of each cell",
+    ),
     ("random-against-sequential", Kind::Result, RATIOS),
     (
         "load",

@@ -7,17 +7,6 @@ use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::quantity::format_ratio;
 use crate::units::format_size;
 
-/// What random costs against sequential, for each pair of runs that differ in the pattern only.
-pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for sequential in analyses {
-        for random in analyses {
-            findings.extend(random_against_sequential(sequential, random));
-        }
-    }
-    findings
-}
-
 /// The ratio of random to sequential throughput at each size that both runs measured on one
 /// target with the same settings; `None` when there is none.
 pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Option<Finding> {

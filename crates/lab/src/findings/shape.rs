@@ -1,6 +1,6 @@
 //! The shape of curves over I/O sizes: where they are best, where they bend, what a request and its bytes cost.
 
-use super::Finding;
+use super::{Finding, capitalised};
 use crate::analysis::{Analysis, Response};
 use crate::curve::Curve;
 use crate::knots::{self, Bend, MODEL_ERROR_MAX};
@@ -130,11 +130,4 @@ fn label(curve: &Curve<'_>) -> String {
     } else {
         format!("{} ", curve.held.join(" "))
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }

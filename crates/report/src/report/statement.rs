@@ -41,7 +41,8 @@ pub(super) fn groups(
     all.filter(|group| !group.statements.is_empty()).collect()
 }
 
-fn statements(kind: Kind, findings: &[Finding], trials: &str) -> Vec<Statement> {
+/// The findings of one kind, with what they and these trials give them to rest on.
+pub(super) fn statements(kind: Kind, findings: &[Finding], trials: &str) -> Vec<Statement> {
     let of_kind = findings.iter().filter(|finding| finding.kind() == kind);
     of_kind
         .map(|finding| {

@@ -1,0 +1,85 @@
+//! How throughput and IOPS grow with threads and depth, and where that ends.
+
+use super::{Finding, capitalised, origin};
+use crate::analysis::{Analysis, Response};
+use crate::curve::{Curve, Point, by_size};
+use crate::quantity::{format_percent, format_ratio};
+
+/// For each curve over threads and over depth: what the growth from the least count is, and the count from which no
+/// larger one is shown to be faster.
+pub fn scaling(analysis: &Analysis) -> Vec<Finding> {
+    if analysis.response.is_time() {
+        return Vec::new();
+    }
+    ["threads", "depth"]
+        .into_iter()
+        .flat_map(|factor| by_size(analysis, factor))
+        .filter_map(|curve| growth(analysis.response, &curve))
+        .map(|text| Finding {
+            rule: "scaling",
+            text,
+        })
+        .collect()
+}
+
+fn growth(response: Response, curve: &Curve<'_>) -> Option<String> {
+    let first = curve.points.first()?;
+    let end = curve.points.iter().find(|p| is_end(p, curve))?;
+    let last = curve.points.last()?;
+    let (factor, place) = (curve.factor, curve.place());
+    let name = capitalised(&response.to_string());
+    if first.size == end.size {
+        let ratio = format_ratio(&first.ratio_of(last)?, "");
+        let verdict = if is_faster(last, first) {
+            "falls with more"
+        } else {
+            "is not shown to grow with"
+        };
+        return Some(format!(
+            "{name} {verdict} {factor}{place}: {} {factor} over {} it is {ratio}.",
+            last.size, first.size
+        ));
+    }
+    let ratio = first.ratio_of(end)?;
+    let linear = end.size as f64 / first.size as f64;
+    let mut text = format!(
+        "{name} grows with {factor}{place}: {} from {} to {}, {}; that is {} of growth in proportion.",
+        format_ratio(&ratio, " times"),
+        first.size,
+        end.size,
+        with_origin(end, response),
+        format_percent(ratio.ratio / linear),
+    );
+    if end.size == last.size {
+        text.push_str(" It had not ended at the largest count measured.");
+        return Some(text);
+    }
+    let beyond = format_ratio(&end.ratio_of(last)?, "");
+    text.push_str(&format!(
+        " Beyond, {}: {} over {} it is {beyond}.",
+        if is_faster(last, end) {
+            "it falls"
+        } else {
+            "no gain is shown"
+        },
+        last.size,
+        end.size
+    ));
+    Some(text)
+}
+
+fn with_origin(point: &Point<'_>, response: Response) -> String {
+    point.with_interval(response) + &origin(point.cell)
+}
+
+/// Whether no larger count is shown to be faster.
+fn is_end(point: &Point<'_>, curve: &Curve<'_>) -> bool {
+    let mut larger = curve.points.iter().filter(|p| p.size > point.size);
+    larger.all(|p| !is_faster(point, p))
+}
+
+/// Whether `other` is faster than `point`: the whole interval of the ratio lies above 1.
+fn is_faster(point: &Point<'_>, other: &Point<'_>) -> bool {
+    let ratio = point.ratio_of(other).and_then(|ratio| ratio.interval);
+    ratio.is_some_and(|interval| interval.low > 1.0)
+}
