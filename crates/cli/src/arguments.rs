@@ -143,11 +143,22 @@ pub(crate) struct Changes {
     /// Pause before each block of trials; not part of the budget
     #[arg(long, value_name = "TIME")]
     pub(crate) settle: Option<String>,
+    /// Let your fio or IOzone carry out the same cells too, in the same blocks (tool=iolab,...)
+    #[arg(long = "peer", value_enum, value_name = "TOOL")]
+    pub(crate) peers: Vec<PeerName>,
     /// Seed of the order of trials, of offsets and of data; a new one each time by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PeerName {
+    /// fio, whose command is looked for in PATH
+    Fio,
+    /// IOzone in throughput mode
+    Iozone,
 }
 
 #[derive(Debug, Args)]

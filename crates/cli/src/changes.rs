@@ -6,10 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use iolab_engine::target::Consent;
 use iolab_lab::Result;
 use iolab_lab::experiment::Experiment;
+use iolab_lab::peer::Tool;
 use iolab_lab::settings::Setting;
 use iolab_lab::units::{format_size, parse_size};
 
-use crate::arguments::{Changes, ConsentOption};
+use crate::arguments::{Changes, ConsentOption, PeerName};
 
 impl Changes {
     /// Every change as `NAME=VALUE`: the short forms, then the `--set`s, which win.
@@ -33,8 +34,20 @@ impl Changes {
         ] {
             sets.extend(value.as_ref().map(|value| format!("{name}={value}")));
         }
+        sets.extend(self.tools());
         sets.extend(self.sets.iter().cloned());
         sets
+    }
+
+    /// iolab and its peers, each once, where there are peers.
+    fn tools(&self) -> Option<String> {
+        let asked = |peer| self.peers.contains(&peer);
+        let named = [(PeerName::Fio, Tool::Fio), (PeerName::Iozone, Tool::Iozone)];
+        let peers = named.into_iter().filter(|(name, _)| asked(*name));
+        let text = peers.fold(format!("tool={}", Tool::Iolab), |text, (_, tool)| {
+            format!("{text},{tool}")
+        });
+        (!self.peers.is_empty()).then_some(text)
     }
 
     /// Whether the user chose this setting, whichever way and under whichever of its names.

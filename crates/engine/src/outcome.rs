@@ -77,7 +77,7 @@ pub struct FailedProgram {
     pub command: String,
     /// How it ended.
     pub end: ProgramEnd,
-    /// The last that it wrote to its standard error.
+    /// The last that it wrote to its standard error; of one whose report is of no use, why that is so.
     pub last_words: String,
 }
 
@@ -90,6 +90,10 @@ pub enum ProgramEnd {
     Signal(i32),
     /// It was killed when its time was over.
     Time(Duration),
+    /// It was killed when it had written more than this many bytes to its standard output.
+    Output(usize),
+    /// It ended well, but what it reports is of no use.
+    Report,
 }
 
 /// A request that failed.

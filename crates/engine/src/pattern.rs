@@ -124,7 +124,7 @@ pub(crate) fn derive(seed: u64, purpose: u64) -> u64 {
 }
 
 /// The part of `total` that falls to `worker` when `workers` share it as evenly as possible: (first, count).
-pub(crate) fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
+pub fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     let (base, rest) = (total / workers, total % workers);
     (

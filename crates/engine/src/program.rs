@@ -1,12 +1,12 @@
 //! One run of a program, timed as a whole: from the call that starts it until its end is seen.
 //!
-//! The program reads nothing from its standard input and its output goes to `/dev/null`; of what it writes to its
-//! standard error the last is kept for the message should it fail. It leads a process group of its own, which is killed
-//! when the trial is over: nothing that it started stays behind.
+//! The program reads nothing from its standard input and its output goes to `/dev/null`, or is kept where it is what the
+//! run is for; of what it writes to its standard error the last is kept for the message should it fail. It leads a process
+//! group of its own, which is killed when the trial is over: nothing that it started stays behind.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{ErrorKind, PipeReader, Read};
+use std::io::ErrorKind;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -23,7 +23,7 @@ use crate::counters::{Counters, ResourceUse, process_io_of, resource_use};
 use crate::error::{Error, Result};
 use crate::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
 use crate::series::Series;
-use crate::spec::{CacheState, TrialSpec};
+use crate::spec::TrialSpec;
 use crate::target::Target;
 use crate::trial::{empty_tally, prepare_cache};
 use crate::witness::{Region, Witness};
@@ -32,6 +32,10 @@ use crate::witness::{Region, Witness};
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Bytes of the program's last words that are kept.
 const LAST_WORDS_MAX: usize = 400;
+
+mod stream;
+
+use stream::{Keep, Stream};
 
 /// A program to run, ready to be started without a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +46,18 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// Kills it, and fails the trial, when it has not ended by then.
     pub time_limit: Option<Duration>,
+    /// Bytes of its standard output that are kept; a program that writes more is killed, and the trial has failed. `None`:
+    /// its output is nobody's business. A program whose output is kept dies with iolab, even where iolab is killed.
+    pub output_max: Option<usize>,
+}
+
+/// What a run of a program gave.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// What the trial did.
+    pub outcome: Outcome,
+    /// What it wrote to its standard output, where that is kept.
+    pub output: Vec<u8>,
 }
 
 impl Program {
@@ -74,8 +90,8 @@ impl Program {
             })
     }
 
-    /// The program and its arguments, for messages.
-    fn line(&self) -> String {
+    /// The program and its arguments, for people.
+    pub fn line(&self) -> String {
         std::iter::once(self.path.as_os_str())
             .chain(self.arguments.iter().map(OsString::as_os_str))
             .map(|word| word.to_string_lossy().into_owned())
@@ -84,7 +100,8 @@ impl Program {
     }
 }
 
-/// Runs a program once that reads `file`, whose pages are brought into the state `cache` before.
+/// Runs a program once that reads or writes the region of `spec` in `file`, whose page cache is brought into the state
+/// that `spec` asks for before. Without a file nothing is prepared or looked at.
 ///
 /// The outcome tells as reads what the program's own I/O account counted: every read call, those of the loader
 /// included. A program that fails, or is killed for taking too long, is no error of this function: the outcome then
@@ -94,30 +111,27 @@ impl Program {
 /// When the program cannot be started, or the cache cannot be prepared.
 pub fn run(
     program: &Program,
-    file: &Target,
-    cache: CacheState,
+    file: Option<&Target>,
+    spec: &TrialSpec,
     clock: &Clock,
     stop: &AtomicBool,
-) -> Result<Outcome> {
-    let whole = TrialSpec {
-        region: file.size(),
-        cache,
-        ..TrialSpec::default()
-    };
-    prepare_cache(&whole, file, stop)?;
-    let (mut command, last_words) = prepare(program)?;
-    let mut witness = Witness::new(Some(file), 0, file.size());
+) -> Result<Ran> {
+    if let Some(file) = file {
+        prepare_cache(spec, file, stop)?;
+    }
+    let (mut command, last_words, output) = prepare(program)?;
+    let mut witness = Witness::new(file, spec.offset, spec.region);
     let before = witness.before();
     let anchor = clock.anchor();
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let start = clock.now();
     let running = Running::start(&mut command, program)?;
-    // The write end of the pipe is the program's alone from here on.
+    // The write ends of the pipes are the program's alone from here on.
     drop(command);
     let mut watch = Watch {
         end: running.end()?,
         running,
-        last_words,
+        streams: [last_words, output],
         deadline,
     };
     let seen = watch.wait(clock, stop)?;
@@ -130,14 +144,15 @@ pub fn run(
         usage,
         ..counters
     };
+    let [last_words, output] = watch.streams;
     let failure = failed(&seen, status, program).map(|end| {
         Failure::Program(FailedProgram {
             command: program.line(),
             end,
-            last_words: watch.last_words.text(),
+            last_words: last_words.text(),
         })
     });
-    Ok(Outcome {
+    let outcome = Outcome {
         ended: match (seen.why, &failure) {
             (Why::Stopped, _) => Ended::Interrupted,
             (_, Some(_)) => Ended::Failed,
@@ -147,31 +162,59 @@ pub fn run(
         clock_drift_ppm: drift,
         region,
         ..outcome(counters, failure)
+    };
+    Ok(Ran {
+        outcome,
+        output: output.into_bytes(),
     })
 }
 
-/// The command with its streams opened, so that nothing of that falls into the timed span.
-fn prepare(program: &Program) -> Result<(Command, LastWords)> {
+/// The command with its streams opened, so that nothing of that falls into the timed span; and what comes out of its
+/// standard error and its standard output.
+fn prepare(program: &Program) -> Result<(Command, Stream, Stream)> {
     let null = |write: bool| File::options().read(!write).write(write).open("/dev/null");
-    let streams = || -> std::io::Result<_> {
+    let pipe = || -> std::io::Result<_> {
         let (from, to) = std::io::pipe()?;
         rustix::io::ioctl_fionbio(&from, true)?;
-        Ok((null(false)?, null(true)?, from, to))
+        Ok((from, to))
     };
-    let (input, output, from, to) = streams().map_err(|error| {
+    let refused = |error: std::io::Error| {
         Error::failed(format!(
             "the streams of a program cannot be opened: {error}"
         ))
         .hint("check the limit of open files (ulimit -n), and that /dev/null is there")
-    })?;
+    };
+    let (from, to) = pipe().map_err(refused)?;
     let mut command = Command::new(&program.path);
     command
         .args(&program.arguments)
-        .stdin(input)
-        .stdout(output)
+        .stdin(null(false).map_err(refused)?)
         .stderr(to)
         .process_group(0);
-    Ok((command, LastWords::new(from)))
+    let last_words = Stream::new(from, Keep::Last(LAST_WORDS_MAX));
+    let Some(max) = program.output_max else {
+        command.stdout(null(true).map_err(refused)?);
+        return Ok((command, last_words, Stream::closed()));
+    };
+    let (from, to) = pipe().map_err(refused)?;
+    command.stdout(to);
+    die_with_parent(&mut command);
+    Ok((command, last_words, Stream::new(from, Keep::First(max))))
+}
+
+/// Lets the program be killed when this thread ends, however it ends.
+fn die_with_parent(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let arrange = move || -> std::io::Result<()> {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have ended before it was asked for.
+        match rustix::process::getppid() == Some(parent) {
+            true => Ok(()),
+            false => Err(ErrorKind::Interrupted.into()),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and touches nothing that another thread may hold.
+    unsafe { command.pre_exec(arrange) };
 }
 
 /// How a program ended that did not succeed; `None` for one that did, or that we stopped.
@@ -179,6 +222,7 @@ fn failed(seen: &Seen, status: ExitStatus, program: &Program) -> Option<ProgramE
     match (seen.why, status.code(), status.signal()) {
         (Why::Stopped, ..) | (Why::Ended, Some(0), _) => None,
         (Why::TimeIsOver, ..) => Some(ProgramEnd::Time(program.time_limit.unwrap_or_default())),
+        (Why::TooMuchOutput, ..) => Some(ProgramEnd::Output(program.output_max.unwrap_or(0))),
         (Why::Ended, Some(code), _) => Some(ProgramEnd::Code(code)),
         (Why::Ended, None, signal) => Some(ProgramEnd::Signal(signal.unwrap_or(0))),
     }
@@ -226,6 +270,7 @@ enum Why {
     Ended,
     Stopped,
     TimeIsOver,
+    TooMuchOutput,
 }
 
 /// When the waiting ended, in ticks of the clock, and why.
@@ -320,7 +365,7 @@ impl Drop for Running {
 struct Watch {
     running: Running,
     end: OwnedFd,
-    last_words: LastWords,
+    streams: [Stream; 2],
     deadline: Option<Instant>,
 }
 
@@ -330,8 +375,10 @@ impl Watch {
         loop {
             let ended = self.sleep()?;
             let at = clock.now();
-            self.last_words.take();
-            let why = if ended {
+            let full = self.take(ended);
+            let why = if full {
+                Why::TooMuchOutput
+            } else if ended {
                 Why::Ended
             } else if stop.load(Ordering::Relaxed) {
                 Why::Stopped
@@ -342,6 +389,14 @@ impl Watch {
             };
             return Ok(Seen { at, why });
         }
+    }
+
+    /// Takes what the program has written, once it has ended all of what is to be kept; true when that is too much.
+    fn take(&mut self, ended: bool) -> bool {
+        for stream in &mut self.streams {
+            while stream.take() && ended && stream.wants_more() {}
+        }
+        self.streams.iter().any(Stream::is_full)
     }
 
     /// Sleeps until something happens, and tells whether the program has ended.
@@ -355,9 +410,8 @@ impl Watch {
             tv_nsec: left.subsec_nanos().into(),
         };
         let mut watched = vec![PollFd::new(&self.end, PollFlags::IN)];
-        if let Some(pipe) = &self.last_words.pipe {
-            watched.push(PollFd::new(pipe, PollFlags::IN));
-        }
+        let pipes = self.streams.iter().filter_map(Stream::pipe);
+        watched.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         match poll(&mut watched, Some(&timeout)) {
             Ok(_) => Ok(!watched[0].revents().is_empty()),
             Err(Errno::INTR) => Ok(false),
@@ -365,43 +419,6 @@ impl Watch {
                 "the end of a program cannot be waited for: {errno}"
             ))),
         }
-    }
-}
-
-/// The last bytes that came through a pipe.
-struct LastWords {
-    /// `None` once the other side has closed it.
-    pipe: Option<PipeReader>,
-    bytes: Vec<u8>,
-}
-
-impl LastWords {
-    fn new(pipe: PipeReader) -> Self {
-        Self {
-            pipe: Some(pipe),
-            bytes: Vec::new(),
-        }
-    }
-
-    /// Takes what has come, without waiting. One buffer a time: a program that writes without end must not keep us
-    /// from seeing that it is to be stopped.
-    fn take(&mut self) {
-        let Some(pipe) = &mut self.pipe else { return };
-        let mut buffer = [0; 1 << 16];
-        match pipe.read(&mut buffer) {
-            Ok(count) if count > 0 => {
-                self.bytes.extend_from_slice(&buffer[..count]);
-                let surplus = self.bytes.len().saturating_sub(LAST_WORDS_MAX);
-                self.bytes.drain(..surplus);
-            }
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Ok(_) | Err(_) => self.pipe = None,
-        }
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).trim().to_owned()
     }
 }
 

@@ -57,9 +57,7 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
         stop,
         identity,
     })?;
-    if owes_sync(spec, &outcome) {
-        pay_sync(spec, target, &mut outcome);
-    }
+    pay_what_is_owed(spec, target, &mut outcome);
     if spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
         match verify::read_back(spec, target, identity, &signed, stop)? {
             Reading::Done(verified, first) => {
@@ -92,6 +90,14 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
     outcome.failure = Some(failure);
 }
 
+/// Writes out what a trial has left in the page cache, where nobody asked for that, and notes how long it took. The next
+/// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
+pub fn pay_what_is_owed(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
+    if owes_sync(spec, outcome) {
+        pay_sync(spec, target, outcome);
+    }
+}
+
 /// Whether a trial may have left data in the page cache that nobody asked to be made durable.
 fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
     spec.backend != Backend::Null
@@ -101,8 +107,6 @@ fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
         && matches!(outcome.ended, Ended::Done | Ended::Time)
 }
 
-/// Writes out what is left in the page cache, and notes how long that took. The next trial that writes would have to
-/// wait for it anyway. Data that cannot be written out makes the trial a failed one.
 fn pay_sync(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
     let began = Instant::now();
     match make_durable(spec, target) {

@@ -14,6 +14,7 @@ use iolab_stats::{Summary, median, summary};
 use crate::course::{Course, course};
 use crate::experiment::Experiment;
 use crate::pace::CellPace;
+use crate::peer::Tool;
 use crate::quantity::{format_ns, significant};
 use crate::record::{Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
 use crate::thresholds::{Threshold, thresholds};
@@ -100,6 +101,8 @@ impl fmt::Display for Response {
 pub enum Flag {
     /// The page cache served some or all of it.
     PageCache,
+    /// Its tool cannot carry it out, or has failed to.
+    Gap,
     /// It read what was never written.
     Hole,
     /// No storage was involved.
@@ -134,6 +137,7 @@ impl fmt::Display for Flag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Flag::PageCache => "page cache",
+            Flag::Gap => "gap",
             Flag::Hole => "hole",
             Flag::NotStorage => "not storage",
             Flag::OtherTraffic => "other traffic",
@@ -206,6 +210,10 @@ pub struct CellAnalysis {
     pub circumstances: Circumstances,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
+    /// Why it has no trial, or none after a certain one; `None` for most cells.
+    pub gap: Option<String>,
+    /// The version and the command line of another tool's last trial.
+    pub peer_command: Option<String>,
     /// What the reader must know, each once, in a fixed order.
     pub flags: Vec<Flag>,
 }
@@ -263,12 +271,18 @@ pub fn analyse(record: &RunRecord) -> Analysis {
             .find(|(key, _)| key == "cpu_usable_count")
             .and_then(|(_, value)| value.parse().ok()),
     };
+    let gaps: BTreeMap<i64, &str> = record
+        .events
+        .iter()
+        .filter(|event| event.kind == "gap")
+        .filter_map(|event| Some((event.cell?, event.message.as_str())))
+        .collect();
     let mut cells: Vec<CellAnalysis> = record
         .cells
         .iter()
         .map(|cell| {
             let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
-            context.cell(cell, trials)
+            context.cell(cell, trials, gaps.get(&cell.id).copied())
         })
         .collect();
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
@@ -327,7 +341,7 @@ struct Context {
 }
 
 impl Context {
-    fn cell(&self, cell: &Cell, trials: &[&Sample]) -> CellAnalysis {
+    fn cell(&self, cell: &Cell, trials: &[&Sample], gap: Option<&str>) -> CellAnalysis {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let of = |response: Response| summarise(&ok, |s| response.value(s));
         let response = of(self.response);
@@ -350,6 +364,8 @@ impl Context {
             served: served::served(&ok),
             circumstances: self.circumstances(cell, &ok),
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
+            gap: gap.map(str::to_owned),
+            peer_command: peer_command(cell, &ok),
             flags: Vec::new(),
         };
         analysis.flags = self.flags(&analysis, &ok, &failed);
@@ -365,6 +381,7 @@ impl Context {
                 Flag::PageCache,
                 served(ServedBy::PageCache) || served(ServedBy::Mixed),
             ),
+            (Flag::Gap, cell.gap.is_some()),
             (Flag::Hole, served(ServedBy::Hole)),
             (Flag::NotStorage, served(ServedBy::NotStorage)),
             (Flag::OtherTraffic, around.has_other_traffic()),
@@ -401,6 +418,9 @@ impl Context {
 
     /// One stamp, which is what a request takes at depth 1, shows in its latency.
     fn clock_shows(&self, cell: &CellAnalysis) -> bool {
+        if is_peer(&cell.cell) {
+            return false;
+        }
         let service = cell.pace.as_ref().and_then(|pace| pace.service);
         let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
         median.is_some_and(|ns| self.clock_cost_ns > 0.01 * ns)
@@ -410,8 +430,8 @@ impl Context {
     /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
     /// limit. Workers that poll always do, and those that wait for an intended start may.
     fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
-        // What a program costs is what its trial is about.
-        if cell.cell.command.is_some() {
+        // What a program costs is what its trial is about, and what iolab costs is nothing to another tool.
+        if cell.cell.command.is_some() || is_peer(&cell.cell) {
             return false;
         }
         let threads = f64::from(cell.cell.threads);
@@ -436,6 +456,16 @@ fn tail(sample: &Sample) -> Option<f64> {
     let latency = direction.waited()?;
     (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
         .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
+}
+
+/// What the runner notes of a peer's trial.
+fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
+    let note = &ok.last().filter(|_| is_peer(cell))?.effective;
+    Some(note.trim_start_matches("; ").to_owned())
+}
+
+fn is_peer(cell: &Cell) -> bool {
+    cell.tool != Tool::Iolab.to_string()
 }
 
 fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {

@@ -6,6 +6,7 @@ mod course;
 mod limits;
 mod optimal;
 mod pace;
+mod peers;
 mod programs;
 mod random;
 mod scaling;
@@ -22,6 +23,7 @@ pub use course::{dependence, drift, steady, two_groups};
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use optimal::{OPTIMAL_PATTERN, optimal_pattern};
 pub use pace::{load, rate_not_held};
+pub use peers::{gaps, peers};
 pub use programs::programs;
 pub use random::random_against_sequential;
 pub use scaling::scaling;
@@ -52,6 +54,8 @@ pub struct Finding {
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let rules: &[fn(&Analysis) -> Vec<Finding>] = &[
         unfinished,
+        gaps,
+        peers,
         not_the_device,
         suspended,
         other_traffic,

@@ -18,6 +18,7 @@ pub mod knots;
 pub mod numbers;
 pub mod optimum;
 pub mod pace;
+pub mod peer;
 pub mod plan;
 pub mod precondition;
 pub mod probe;

@@ -44,7 +44,7 @@ pub struct Run {
     pub ended_utc: Option<String>,
     /// The target as the user named it, made absolute.
     pub target: String,
-    /// `scratch`, `file`, `block-device`, `char-device`.
+    /// `scratch`, `file`, `block-device`, `char-device`; `imported` where another tool measured, before.
     pub target_kind: String,
     /// Usable bytes of the target.
     pub target_bytes: u64,
@@ -91,6 +91,8 @@ pub struct Cell {
     /// The program that a trial runs, with `{file}`, `{size}` and `{bs}` not filled in; `None` where iolab issues the requests
     /// itself. Of the settings below only those of the file it reads (`bs`, `region`, `cache`) have a meaning then.
     pub command: Option<String>,
+    /// What carries the trials out: `iolab`, `fio` or `iozone`.
+    pub tool: String,
     /// I/O engine.
     pub backend: String,
     /// Access pattern.
@@ -256,7 +258,7 @@ pub struct SampleSeries {
 pub struct Event {
     /// RFC 3339, UTC.
     pub at_utc: String,
-    /// `note`, `warning`, `error`, `choice`, `resume`.
+    /// `note`, `warning`, `error`, `choice`, `resume`, `gap` (why a cell has no trial).
     pub kind: String,
     /// The cell it concerns.
     pub cell: Option<i64>,
@@ -286,9 +288,10 @@ pub struct RunRecord {
 
 impl Cell {
     /// Every setting, named as run files and exports name it.
-    pub fn settings(&self) -> [(&'static str, Value); 17] {
+    pub fn settings(&self) -> [(&'static str, Value); 18] {
         [
             ("command", self.command.clone().into()),
+            ("tool", self.tool.clone().into()),
             ("backend", self.backend.clone().into()),
             ("pattern", self.pattern.clone().into()),
             ("bs_bytes", self.bs_bytes.into()),

@@ -31,6 +31,7 @@ use crate::cells::{PlannedCell, left_out};
 use crate::doctor::{Preflight, Remark};
 use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
+use crate::peer::Peers;
 use crate::record::{ExperimentRecord, Run, RunRecord, RunStatus};
 use crate::runfile::{NewFile, RunFile};
 use execute::Engine;
@@ -102,12 +103,24 @@ impl Setup<'_> {
     }
 
     /// What the run is measured on.
-    fn environment(&self) -> Environment {
+    fn environment(&self, peers: &Peers) -> Environment {
         let mut environment = environment::capture(self.target, self.clock);
         if let Some(programs) = self.programs {
             environment::add(&mut environment, programs.environment());
         }
+        environment::add(&mut environment, peers.environment());
         environment
+    }
+
+    /// What carries the trials out.
+    fn engine(&self, cells: &[PlannedCell]) -> Result<Engine<'_>> {
+        let tools = cells.iter().map(|cell| cell.spec.tool);
+        Ok(Engine {
+            target: self.target,
+            programs: self.programs,
+            peers: Peers::find(tools, self.clock, self.stop)?,
+            clock: self.clock,
+        })
     }
 }
 
@@ -143,7 +156,9 @@ pub fn run(
         .map(|(id, cell)| fit::record(id, cell))
         .collect();
     let left_out = left_out(experiment, planned.len());
-    let environment = setup.environment();
+    let mut engine = setup.engine(&planned)?;
+    check_gaps(&engine, &planned)?;
+    let environment = setup.environment(&engine.peers);
     let remarks = setup.remarks(&planned);
     let run = Run {
         status: RunStatus::Running,
@@ -189,11 +204,6 @@ pub fn run(
     }
     session.remark(&remarks)?;
     session.warn_about_time()?;
-    let mut engine = Engine {
-        target: setup.target,
-        programs: setup.programs,
-        clock: setup.clock,
-    };
     session.carry_out(&mut engine, setup.stop)
 }
 
@@ -221,6 +231,7 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
     let mut planned = fit::resolve(&experiment, setup.target)?;
     restore(&mut planned, &record, path)?;
     let remarks = setup.remarks(&planned);
+    let mut engine = setup.engine(&planned)?;
     let mut session = Session::new(
         &experiment,
         planned,
@@ -234,14 +245,25 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
         "resume",
         &format!("resumed after {} samples", record.samples.len()),
     )?;
-    session.note_changes(&record.environment, &setup.environment())?;
+    let environment = setup.environment(&engine.peers);
+    session.note_changes(&record.environment, &environment)?;
     session.remark(&remarks)?;
-    let mut engine = Engine {
-        target: setup.target,
-        programs: setup.programs,
-        clock: setup.clock,
-    };
     session.carry_out(&mut engine, setup.stop)
+}
+
+/// Refuses a plan of which nothing can be carried out.
+fn check_gaps(engine: &Engine<'_>, cells: &[PlannedCell]) -> Result<()> {
+    let mut first = None;
+    for cell in cells {
+        let Some(gap) = engine.gap(&cell.spec) else {
+            return Ok(());
+        };
+        first.get_or_insert(gap);
+    }
+    match first {
+        Some(gap) => Err(Error::usage(gap).hint("measure with iolab too: --set tool=iolab")),
+        None => Ok(()),
+    }
 }
 
 /// Gives the cells the region and the completion strategy that the run began with.

@@ -8,6 +8,7 @@ use iolab_engine::spec::{Batch, TrialSpec};
 use iolab_engine::{Error, Result};
 
 use crate::command::Template;
+use crate::peer::Tool;
 use crate::probe::Linkage;
 use crate::units::{format_duration, format_size, parse_duration, parse_size};
 
@@ -22,6 +23,8 @@ pub struct CellSpec {
     pub linkage: Option<Linkage>,
     /// The program of the user's that each trial runs, if any.
     pub command: Option<Template>,
+    /// What carries the cell out.
+    pub tool: Tool,
 }
 
 impl CellSpec {
@@ -44,6 +47,7 @@ impl Default for CellSpec {
             batch_auto: true,
             linkage: None,
             command: None,
+            tool: Tool::Iolab,
         }
     }
 }
@@ -332,6 +336,15 @@ pub static SETTINGS: &[Setting] = &[
         set: |cell, text| put_or_none(&mut cell.command, text),
         get: |cell| or_none(cell.command.as_ref()),
     },
+    Setting {
+        name: "tool",
+        aliases: &["peer"],
+        unit: "",
+        doc: "what carries the cell out: iolab, or your fio or iozone with options that mean the same",
+        kind: ValueKind::Word,
+        set: |cell, text| put(&mut cell.tool, text),
+        get: |cell| cell.tool.to_string(),
+    },
 ];
 
 impl PartialEq for Setting {
@@ -553,6 +566,7 @@ mod tests {
         ("iopoll", "yes", "true"),
         ("linkage", "static", "static"),
         ("command", " cat  {file} ", "cat  {file}"),
+        ("tool", "fio", "fio"),
     ];
 
     #[test]
@@ -612,6 +626,7 @@ mod tests {
             ("arrivals", "burst"),
             ("linkage", "both"),
             ("command", "cat {path}"),
+            ("tool", "bonnie"),
         ] {
             let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
             assert!(error.message().starts_with(name), "{error}");

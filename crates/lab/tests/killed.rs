@@ -103,6 +103,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         id: 0,
         levels: Vec::new(),
         command: None,
+        tool: "iolab".to_owned(),
         backend: "psync".to_owned(),
         pattern: "seq".to_owned(),
         bs_bytes: 4096,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::error::Kind;
+use crate::spec::CacheState;
 use crate::target::{Consent, Need, Size};
 
 const SIZE: u64 = 1 << 20;
@@ -28,12 +29,26 @@ fn program(name: &str, arguments: &[&str]) -> Program {
         path: Program::find(Path::new(name)).expect("it is everywhere"),
         arguments: arguments.iter().map(OsString::from).collect(),
         time_limit: None,
+        output_max: None,
     }
 }
 
-fn run_once(program: &Program, target: &Target) -> Result<Outcome> {
+fn hot(target: &Target) -> TrialSpec {
+    TrialSpec {
+        region: target.size(),
+        cache: CacheState::Hot,
+        ..TrialSpec::default()
+    }
+}
+
+fn ran(program: &Program, target: &Target) -> Result<Ran> {
     let stop = AtomicBool::new(false);
-    run(program, target, CacheState::Hot, &Clock::calibrate(), &stop)
+    let clock = Clock::calibrate();
+    run(program, Some(target), &hot(target), &clock, &stop)
+}
+
+fn run_once(program: &Program, target: &Target) -> Result<Outcome> {
+    ran(program, target).map(|ran| ran.outcome)
 }
 
 fn shell(script: &str) -> Program {
@@ -147,7 +162,9 @@ fn the_stop_flag_ends_it_with_its_children() {
         })
     };
     let clock = Clock::calibrate();
-    let outcome = run(&shell(&script), &target, CacheState::Hot, &clock, &stop).expect("runs");
+    let spec = hot(&target);
+    let ran = run(&shell(&script), Some(&target), &spec, &clock, &stop).expect("runs");
+    let outcome = ran.outcome;
     raiser.join().expect("it ended");
     assert_eq!(outcome.ended, Ended::Interrupted);
     assert_eq!(outcome.failure, None);
@@ -210,10 +227,36 @@ fn a_program_that_is_not_there_is_a_usage_error() {
         path: missing,
         arguments: Vec::new(),
         time_limit: None,
+        output_max: None,
     };
     assert_eq!(
         run_once(&gone, &target).expect_err("gone").kind(),
         Kind::Usage
+    );
+}
+
+#[test]
+fn output_is_kept_whole_or_ends_the_program() {
+    let (_folder, target) = file();
+    let kept = |script: &str, max| {
+        let program = Program {
+            output_max: Some(max),
+            ..shell(script)
+        };
+        ran(&program, &target).expect("runs")
+    };
+    let whole = kept("head -c 300000 /dev/zero; echo end", 400_000);
+    assert_eq!(whole.outcome.failure, None);
+    assert_eq!(whole.output.len(), 300_004);
+    assert!(whole.output.ends_with(b"end\n"));
+    let endless = kept("cat /dev/zero", 1000);
+    assert_eq!(failure(&endless.outcome).end, ProgramEnd::Output(1000));
+    assert!(endless.output.len() <= 1000 + (1 << 16));
+    assert!(
+        ran(&shell("echo unheard"), &target)
+            .expect("runs")
+            .output
+            .is_empty()
     );
 }
 

@@ -16,6 +16,7 @@ use super::names;
 use super::schema::DIRECTIONS;
 use super::series;
 use crate::experiment::RESPONSES;
+use crate::peer::Tool;
 use crate::record::{
     Cell, Direction, Event, ExperimentRecord, LatencySummary, Pace, Run, RunRecord, Sample, Verdict,
 };
@@ -301,7 +302,7 @@ fn run(row: &Fields<'_, '_>) -> Result<Run> {
         target: row.text("target")?,
         target_kind: row.one_of(
             "target_kind",
-            &["scratch", "file", "block-device", "char-device"],
+            &["scratch", "file", "block-device", "char-device", "imported"],
         )?,
         target_bytes: row.int("target_bytes")?,
         seed: row.int("seed")?,
@@ -339,6 +340,7 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
         id: row.get("id")?,
         levels: row.named("levels", |text| levels(text, factors))?,
         command: row.added(2, "command")?,
+        tool: tool(row)?,
         backend: row.setting::<Backend>("backend")?,
         pattern: row.setting::<Pattern>("pattern")?,
         bs_bytes: row.positive("bs_bytes")?,
@@ -366,6 +368,14 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
             Some(_) => Some(row.one_of("ended_by", &["precision", "budget", "trials-max"])?),
         },
     })
+}
+
+/// What carried a cell out; before there was a choice, iolab.
+fn tool(row: &Fields<'_, '_>) -> Result<String> {
+    match row.added::<String>(4, "tool")? {
+        None if row.version < 4 => Ok(Tool::Iolab.to_string()),
+        _ => row.setting::<Tool>("tool"),
+    }
 }
 
 /// The rate of a cell; `None` in the closed loop.
@@ -479,7 +489,10 @@ fn latency(row: &Fields<'_, '_>, since: i64, prefix: &str) -> Result<Option<Late
 fn event(row: &Fields<'_, '_>) -> Result<Event> {
     Ok(Event {
         at_utc: row.text("at_utc")?,
-        kind: row.one_of("kind", &["note", "warning", "error", "choice", "resume"])?,
+        kind: row.one_of(
+            "kind",
+            &["note", "warning", "error", "choice", "resume", "gap"],
+        )?,
         cell: row.get("cell_id")?,
         message: row.text("message")?,
     })

@@ -22,7 +22,7 @@ CREATE TABLE run (
     started_utc TEXT NOT NULL,
     ended_utc TEXT,
     target TEXT NOT NULL,
-    target_kind TEXT NOT NULL CHECK (target_kind IN ('scratch', 'file', 'block-device', 'char-device')),
+    target_kind TEXT NOT NULL CHECK (target_kind IN ('scratch', 'file', 'block-device', 'char-device', 'imported')),
     target_bytes INTEGER NOT NULL CHECK (target_bytes >= 0),
     seed INTEGER NOT NULL CHECK (seed >= 0),
     clock_cost_ns REAL,
@@ -50,6 +50,7 @@ CREATE TABLE cell (
     id INTEGER PRIMARY KEY CHECK (id >= 0),
     levels TEXT NOT NULL,
     command TEXT,
+    tool TEXT NOT NULL,
     backend TEXT NOT NULL,
     pattern TEXT NOT NULL,
     bs_bytes INTEGER NOT NULL CHECK (bs_bytes > 0),
@@ -212,7 +213,7 @@ CREATE TABLE series (
 CREATE TABLE event (
     id INTEGER PRIMARY KEY,
     at_utc TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('note', 'warning', 'error', 'choice', 'resume')),
+    kind TEXT NOT NULL CHECK (kind IN ('note', 'warning', 'error', 'choice', 'resume', 'gap')),
     cell_id INTEGER REFERENCES cell (id),
     message TEXT NOT NULL
 );

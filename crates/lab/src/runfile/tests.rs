@@ -52,6 +52,7 @@ fn cell_row(id: i64) -> Cell {
         id,
         levels: vec!["rand".to_owned(), format!("{}KiB", 4 << id)],
         command: None,
+        tool: "iolab".to_owned(),
         backend: "io_uring".to_owned(),
         pattern: "zipf:1.2".to_owned(),
         bs_bytes: 4096 << id,
@@ -689,6 +690,9 @@ fn make_older(path: &Path, version: i64) {
     for column in later.flat_map(|(_, columns)| columns) {
         alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
     }
+    if version < 4 {
+        alter(path, "ALTER TABLE cell DROP COLUMN tool");
+    }
     if version < 3 {
         for direction in ["read", "write"] {
             for what in ["response", "lateness"] {
@@ -709,7 +713,7 @@ fn make_older(path: &Path, version: i64) {
 #[test]
 fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
     let bench = Bench::new();
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let path = bench.finished(&format!("of version {version}"));
         let before = read(&path).unwrap();
         make_older(&path, version);
@@ -722,11 +726,14 @@ fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
             (is.reads.latency, is.counters.usage),
             (was.reads.latency, was.counters.usage)
         );
-        assert_eq!((is.reads.response, is.pace), (None, None));
         let cell = &read_back.cells[0];
-        assert_eq!((cell.rate, &cell.arrivals), (None, &None));
+        assert_eq!(cell.tool, "iolab");
         assert_eq!(is.counters.device, was.counters.device);
-        assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
+        if version < 3 {
+            assert_eq!((is.reads.response, is.pace), (None, None));
+            assert_eq!((cell.rate, &cell.arrivals), (None, &None));
+            assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
+        }
         let hardware = match version {
             1 => Hardware::Missing(NoHardware::NotAsked),
             _ => was.counters.hardware,
@@ -774,6 +781,7 @@ fn values_that_cannot_be_are_told() {
         "UPDATE cell SET levels = '{\"bs\": 1, \"pattern\": 2}'",
         "UPDATE cell SET levels = '[]'",
         "UPDATE cell SET backend = 'warp'",
+        "UPDATE cell SET tool = 'bonnie'",
         "UPDATE cell SET batch = '0%'",
         "UPDATE cell SET bs_bytes = 0",
         "UPDATE cell SET threads = 4294967296",

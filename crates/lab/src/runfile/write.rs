@@ -158,6 +158,7 @@ pub(super) fn cell(factors: &[String], cell: &Cell) -> Row {
         .put("id", cell.id)
         .text("levels", &serde_json::Value::Object(levels).to_string())
         .optional_text("command", cell.command.as_deref())
+        .text("tool", &cell.tool)
         .text("backend", &cell.backend)
         .text("pattern", &cell.pattern)
         .int("bs_bytes", cell.bs_bytes)

@@ -11,6 +11,7 @@ use iolab_engine::{Result, trial};
 use super::fit;
 use super::programs::Programs;
 use crate::cells::PlannedCell;
+use crate::peer::Peers;
 use crate::settings::CellSpec;
 
 /// How often a pause looks whether it is to end early.
@@ -23,6 +24,9 @@ pub trait Executor {
     /// # Errors
     /// When it could not be set up; a request that failed is counted in the outcome instead.
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
+
+    /// Why a cell cannot be carried out by the tool that it asks for; `None` where it can.
+    fn gap(&self, cell: &CellSpec) -> Option<String>;
 
     /// Lets the time pass, unless `stop` is raised.
     fn pause(&mut self, time: Duration, stop: &AtomicBool);
@@ -41,6 +45,7 @@ pub trait Executor {
 pub(super) struct Engine<'a> {
     pub(super) target: &'a Target,
     pub(super) programs: Option<&'a Programs>,
+    pub(super) peers: Peers,
     pub(super) clock: &'a Clock,
 }
 
@@ -48,8 +53,13 @@ impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
+            None if cell.tool.is_peer() => self.peers.run(cell, self.target, self.clock, stop),
             None => trial::run(&cell.trial, self.target, self.clock, stop),
         }
+    }
+
+    fn gap(&self, cell: &CellSpec) -> Option<String> {
+        self.peers.gap(cell, self.target)
     }
 
     fn pause(&mut self, time: Duration, stop: &AtomicBool) {

@@ -138,6 +138,7 @@ pub(super) fn record(id: usize, cell: &PlannedCell) -> Cell {
         id: id as i64,
         levels: cell.levels.clone(),
         command: cell.spec.program().map(|template| template.to_string()),
+        tool: cell.spec.tool.to_string(),
         backend: spec.backend.to_string(),
         pattern: spec.pattern.to_string(),
         bs_bytes: spec.bs,

@@ -12,6 +12,8 @@ pub(super) struct Phase {
     pub(super) first_block: u32,
     /// Its trials: cell and block.
     done: HashSet<(usize, u32)>,
+    /// Cells that get no further trial.
+    closed: HashSet<usize>,
     /// The repetition of its cells.
     pub(super) repetition: Repetition,
 }
@@ -25,6 +27,7 @@ impl Phase {
                 .as_ref()
                 .map_or(0, |refined| refined.block),
             done: HashSet::new(),
+            closed: HashSet::new(),
             repetition: Repetition::new(experiment.design, cells),
         }
     }
@@ -40,9 +43,20 @@ impl Phase {
         last.map_or(self.first_block, |block| block + 1)
     }
 
-    /// Whether a trial is done.
+    /// Whether a trial is done, or will never be.
     pub(super) fn has(&self, cell: usize, block: u32) -> bool {
-        self.done.contains(&(cell, block))
+        self.is_closed(cell) || self.done.contains(&(cell, block))
+    }
+
+    /// Gives a cell no further trial.
+    pub(super) fn close(&mut self, cell: usize) {
+        self.closed.insert(cell);
+        self.repetition.close(cell);
+    }
+
+    /// Whether a cell gets no further trial.
+    pub(super) fn is_closed(&self, cell: usize) -> bool {
+        self.closed.contains(&cell)
     }
 
     /// Notes that a trial is done; false when it was before.

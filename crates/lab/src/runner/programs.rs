@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_engine::clock::Clock;
 use iolab_engine::outcome::Outcome;
 use iolab_engine::program::{self, Program};
-use iolab_engine::spec::{BS_MAX, CacheState};
+use iolab_engine::spec::{BS_MAX, CacheState, TrialSpec};
 use iolab_engine::target::{Folder, Target};
 use iolab_engine::{Error, Result};
 
@@ -114,8 +114,14 @@ impl Programs {
             path: self.path(cell, &template).ok_or_else(missing)?.to_owned(),
             arguments: template.arguments(&path, spec.region, spec.bs),
             time_limit: spec.limit.time,
+            output_max: None,
         };
-        program::run(&program, file, spec.cache, clock, stop)
+        let whole = TrialSpec {
+            region: file.size(),
+            cache: spec.cache,
+            ..TrialSpec::default()
+        };
+        program::run(&program, Some(file), &whole, clock, stop).map(|ran| ran.outcome)
     }
 
     fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {

@@ -16,7 +16,8 @@ pub(super) enum Ended {
 #[derive(Debug)]
 pub(super) struct Repetition {
     design: Design,
-    values: Vec<Vec<f64>>,
+    /// `None` for a cell that is not waited for.
+    values: Vec<Option<Vec<f64>>>,
     spent: Duration,
     /// What the last complete block took: the estimate of the next.
     block: Duration,
@@ -26,7 +27,7 @@ impl Repetition {
     pub(super) fn new(design: Design, cells: usize) -> Self {
         Self {
             design,
-            values: vec![Vec::new(); cells],
+            values: vec![Some(Vec::new()); cells],
             spent: Duration::ZERO,
             block: Duration::ZERO,
         }
@@ -34,7 +35,19 @@ impl Repetition {
 
     /// Adds a measured trial's response; not for warm-ups.
     pub(super) fn measured(&mut self, cell: usize, value: f64) {
-        self.values[cell].push(value);
+        if let Some(values) = &mut self.values[cell] {
+            values.push(value);
+        }
+    }
+
+    /// Waits no longer for a cell.
+    pub(super) fn close(&mut self, cell: usize) {
+        self.values[cell] = None;
+    }
+
+    /// Trials of the cell that has the fewest; `None` when no cell is waited for.
+    fn fewest(&self) -> Option<usize> {
+        self.values.iter().flatten().map(Vec::len).min()
     }
 
     /// Adds time that counts against the budget.
@@ -55,7 +68,9 @@ impl Repetition {
     /// within the goal, with its last trial and without it. Ending at the first interval that is narrow enough would
     /// pick the intervals that are narrow by chance, and fewer than 93 % of them would hold the median.
     pub(super) fn is_precise(&self, cell: usize) -> bool {
-        let values = &self.values[cell];
+        let Some(values) = &self.values[cell] else {
+            return true;
+        };
         let narrow = |values: &[f64]| {
             let interval = iolab_stats::median_interval(values, 0.95);
             let median = iolab_stats::median(values);
@@ -71,7 +86,9 @@ impl Repetition {
 
     /// Whether the repetition ends before another block, and why.
     pub(super) fn ends(&self) -> Option<Ended> {
-        let fewest = self.values.iter().map(Vec::len).min().unwrap_or(0);
+        let Some(fewest) = self.fewest() else {
+            return Some(Ended::Trials);
+        };
         let enough = fewest >= self.design.trials_min as usize;
         if enough && (0..self.values.len()).all(|cell| self.is_precise(cell)) {
             Some(Ended::Precision)
@@ -105,7 +122,9 @@ impl Repetition {
     /// Blocks that can still come when each takes `block`, the one under way included: as many as the budget has
     /// room for; while trials are lacking, one more may run over it.
     pub(super) fn blocks_left(&self, block: Duration) -> u32 {
-        let done = self.values.iter().map(Vec::len).min().unwrap_or(0) as u32;
+        let Some(done) = self.fewest().map(|done| done as u32) else {
+            return 0;
+        };
         let left = self.design.budget.saturating_sub(self.spent);
         let room = left.as_secs_f64() / block.as_secs_f64().max(1e-9);
         let lacking = self.design.trials_min.saturating_sub(done);
@@ -119,7 +138,7 @@ impl Repetition {
     /// What a block takes, as far as is known; `trial` is the mean of the trials so far.
     pub(super) fn block_estimate(&self, trial: Duration) -> Duration {
         if self.block.is_zero() {
-            trial.saturating_mul(self.values.len() as u32)
+            trial.saturating_mul(self.values.iter().flatten().count() as u32)
         } else {
             self.block
         }
@@ -188,7 +207,9 @@ mod tests {
                 while r.ends().is_none() {
                     r.measured(0, (spread * normal()).exp());
                 }
-                let interval = iolab_stats::median_interval(&r.values[0], 0.95).expect("six");
+                let interval =
+                    iolab_stats::median_interval(r.values[0].as_deref().expect("open"), 0.95)
+                        .expect("six");
                 here += u32::from(interval.low <= 1.0 && 1.0 <= interval.high);
             }
             // Eight standard deviations of chance below 95 %.

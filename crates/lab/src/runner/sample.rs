@@ -155,6 +155,9 @@ pub(super) fn remedy(failure: &Failure) -> &'static str {
             ProgramEnd::Time(_) => {
                 "give it more time with --time, or --time none; then resume the run"
             }
+            ProgramEnd::Output(_) | ProgramEnd::Report => {
+                "run the command by hand to see what it prints"
+            }
             ProgramEnd::Code(_) | ProgramEnd::Signal(_) => {
                 "run the command by hand on a file of that size to see more; then resume the run"
             }
@@ -167,8 +170,13 @@ fn describe_program(program: &FailedProgram) -> String {
     let how = match program.end {
         ProgramEnd::Code(code) => format!("ended with exit code {code}"),
         ProgramEnd::Signal(signal) => format!("was ended by signal {signal}"),
+        ProgramEnd::Output(max) => format!("wrote more than {} MiB", max >> 20),
+        ProgramEnd::Report => "was of no use".to_owned(),
         ProgramEnd::Time(limit) => format!("had not ended after {}", format_duration(limit)),
     };
+    if program.end == ProgramEnd::Report {
+        return format!("'{}' {}", program.command, program.last_words);
+    }
     let words = match program.last_words.as_str() {
         "" => "it wrote nothing on its standard error".to_owned(),
         words => format!("it wrote: {words}"),

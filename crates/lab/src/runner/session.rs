@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_engine::outcome::Ended as TrialEnded;
-use iolab_engine::spec::CacheState;
+use iolab_engine::spec::{Batch, CacheState, TrialSpec};
 use iolab_engine::target::Medium;
 use iolab_engine::{Error, Kind, Result};
 
@@ -18,6 +18,7 @@ use crate::cells::{PlannedCell, cells};
 use crate::doctor::{Remark, Severity};
 use crate::environment::differences;
 use crate::experiment::{Experiment, Refined};
+use crate::peer::Tool;
 use crate::plan::{block_order, trial_seed};
 use crate::record::{Event, RunRecord, RunStatus, Sample};
 use crate::refine::finer_sizes;
@@ -121,11 +122,12 @@ impl<'a> Session<'a> {
 
     /// The grid, and the finer sizes where they are asked for.
     fn phases(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        self.leave_gaps(executor)?;
         self.precondition(executor, stop)?;
         loop {
             self.choose_strategies(executor, stop)?;
             let ended = self.blocks(executor, stop)?;
-            for cell in 0..self.cells.len() {
+            for cell in (0..self.cells.len()).filter(|cell| !self.phase.is_closed(*cell)) {
                 let ended_by = self.phase.repetition.ended_by(cell, ended);
                 self.file.set_ended_by(cell as i64, ended_by)?;
             }
@@ -223,14 +225,41 @@ impl<'a> Session<'a> {
         self.trials_before += self.phase.trials() as u64;
         self.phase = Phase::of(&experiment, self.cells.len());
         self.experiment = experiment;
+        self.leave_gaps(executor)
+    }
+
+    /// Gives no trial to the cells that their tool cannot carry out, and says why.
+    fn leave_gaps(&mut self, executor: &dyn Executor) -> Result<()> {
+        let mut told: Vec<String> = Vec::new();
+        for id in 0..self.cells.len() {
+            let Some(why) = executor.gap(&self.cells[id].spec) else {
+                continue;
+            };
+            if !told.contains(&why) {
+                self.observer.note(&why);
+                told.push(why.clone());
+            }
+            self.phase.close(id);
+            self.keep("gap", Some(id), &why)?;
+        }
         Ok(())
+    }
+
+    /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's.
+    fn give_up(&mut self, id: usize, why: &Error) -> Result<()> {
+        let name = fit::describe(&self.experiment, &self.cells[id]);
+        let message = format!("{name} gets no further trial: {why}");
+        self.observer.note(&message);
+        self.phase.close(id);
+        self.keep("gap", Some(id), &message)
     }
 
     fn blocks(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<Ended> {
         // A run without a single measured block would say nothing: one is granted to every session.
         let mut granted = true;
         for block in self.phase.first_block.. {
-            let order = block_order(self.seed, block, self.cells.len());
+            let mut order = block_order(self.seed, block, self.cells.len());
+            order.retain(|cell| !self.phase.is_closed(*cell));
             let done = order.iter().filter(|cell| self.phase.has(**cell, block));
             let done = done.count();
             let open = done < order.len();
@@ -287,7 +316,12 @@ impl<'a> Session<'a> {
         let name = fit::describe(&self.experiment, &self.cells[place.cell]);
         self.observer.trial_starts(&name);
         let (started_utc, began) = (now_utc(), Instant::now());
-        let outcome = executor.run(&spec, stop)?;
+        let outcome = match executor.run(&spec, stop) {
+            Err(error) if spec.tool.is_peer() && error.kind() != Kind::Interrupted => {
+                return self.give_up(place.cell, &error);
+            }
+            outcome => outcome?,
+        };
         if outcome.ended == TrialEnded::Interrupted {
             return Err(Error::interrupted());
         }
@@ -298,9 +332,11 @@ impl<'a> Session<'a> {
         self.phase.repetition.spend(wall);
         self.trials += 1;
         if let Some(failure) = &outcome.failure {
-            return Err(Error::failed(sample::describe(failure))
-                .within(name)
-                .hint(sample::remedy(failure)));
+            let error = Error::failed(sample::describe(failure));
+            if spec.tool.is_peer() {
+                return self.give_up(place.cell, &error);
+            }
+            return Err(error.within(name).hint(sample::remedy(failure)));
         }
         self.phase.add(place.cell, place.block);
         if !sample.warmup {
@@ -312,7 +348,8 @@ impl<'a> Session<'a> {
     }
 
     fn progress(&self) -> Progress {
-        let (cells, done) = (self.cells.len() as u64, self.phase.trials() as u64);
+        let open = (0..self.cells.len()).filter(|cell| !self.phase.is_closed(*cell));
+        let (cells, done) = (open.count().max(1) as u64, self.phase.trials() as u64);
         let repetition = &self.phase.repetition;
         let in_block = (cells - done % cells) % cells;
         let per_trial = repetition
@@ -336,7 +373,7 @@ impl<'a> Session<'a> {
     /// Resolves `batch = auto` by short probes; cells whose strategy is known are left alone.
     fn choose_strategies(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
         for id in 0..self.cells.len() {
-            if !self.cells[id].spec.batch_auto {
+            if !self.cells[id].spec.batch_auto || self.cells[id].spec.tool.is_peer() {
                 continue;
             }
             let mut spec = self.cells[id].spec.clone();
@@ -355,6 +392,29 @@ impl<'a> Session<'a> {
             self.cells[id].spec.batch_auto = false;
             self.file.set_batch(id as i64, &batch.to_string())?;
             self.keep("choice", Some(id), &numbers)?;
+        }
+        self.follow_strategies()
+    }
+
+    /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
+    fn follow_strategies(&mut self) -> Result<()> {
+        for id in 0..self.cells.len() {
+            let cell = &self.cells[id].spec;
+            if !cell.batch_auto || !cell.tool.is_peer() {
+                continue;
+            }
+            let like = |other: &&PlannedCell| {
+                let trial = TrialSpec {
+                    batch: other.spec.trial.batch,
+                    ..cell.trial.clone()
+                };
+                other.spec.tool == Tool::Iolab && other.spec.trial == trial
+            };
+            let batch = self.cells.iter().find(like);
+            let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
+            self.cells[id].spec.trial.batch = batch;
+            self.cells[id].spec.batch_auto = false;
+            self.file.set_batch(id as i64, &batch.to_string())?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use iolab_engine::target::Medium;
 
 use super::*;
 use crate::cells::cells;
+use crate::peer::Tool;
 use crate::plan::block_order;
 use crate::runfile;
 use crate::settings::CellSpec;
@@ -56,6 +57,10 @@ impl Executor for Mock<'_> {
             _ => {}
         }
         Ok(outcome)
+    }
+
+    fn gap(&self, cell: &CellSpec) -> Option<String> {
+        (cell.tool == Tool::Iozone).then(|| "not possible with iozone: why".to_owned())
     }
 
     fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
@@ -558,4 +563,49 @@ fn nothing_is_refined_where_nothing_lies_between() {
             .iter()
             .any(|e| e.message.contains("no finer size"))
     );
+}
+
+#[test]
+fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() {
+    let bench = bench(&["bs=4k,8k", "tool=iolab,iozone"]);
+    let mut mock = mock(&steady);
+    let finished = bench.start(&mut mock).expect("runs");
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Done);
+    assert_eq!(finished.trials, record.samples.len() as u64);
+    let open = |cell: &i64| record.cells[*cell as usize].tool == "iolab";
+    assert!(record.samples.iter().all(|s| open(&s.cell)));
+    let gaps: Vec<_> = record.events.iter().filter(|e| e.kind == "gap").collect();
+    assert_eq!(gaps.len(), 2);
+    assert!(
+        gaps.iter()
+            .all(|gap| gap.cell.is_some_and(|cell| !open(&cell)))
+    );
+    let analysis = crate::analysis::analyse(&record);
+    let gap = &analysis.cells[1];
+    assert_eq!((gap.n, gap.cell.ended_by.as_deref()), (0, None));
+    assert!(gap.flags.contains(&crate::analysis::Flag::Gap));
+}
+
+#[test]
+fn a_peer_that_fails_is_given_up_and_the_run_goes_on() {
+    let bench = bench(&["bs=4k", "tool=iolab,fio"]);
+    // Whichever of the first block's two trials is fio's: one that is iolab's would end the run.
+    let first = block_order(42, 0, 2)[0];
+    let of_fio = if first == 1 { 0 } else { 1 };
+    let mut mock = mock(&steady);
+    mock.cut = Some((of_fio, Cut::Fail(5)));
+    bench.start(&mut mock).expect("runs on");
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Done);
+    let failed: Vec<_> = record.samples.iter().filter(|s| !s.ok).collect();
+    assert_eq!((failed.len(), failed[0].cell), (1, 1));
+    assert_eq!(record.samples.iter().filter(|s| s.cell == 1).count(), 1);
+    assert!(record.samples.iter().filter(|s| s.cell == 0).count() > 6);
+    let gap = record
+        .events
+        .iter()
+        .find(|e| e.kind == "gap")
+        .expect("told");
+    assert_eq!(gap.cell, Some(1));
 }

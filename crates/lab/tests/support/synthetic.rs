@@ -51,6 +51,7 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
         id: index as i64,
         levels: Vec::new(),
         command: None,
+        tool: "iolab".to_owned(),
         backend: "psync".to_owned(),
         pattern: "seq".to_owned(),
         bs_bytes: 1 << 20,

@@ -1,0 +1,254 @@
+//! Other tools that carry out the same cells beside iolab: the user's own fio and IOzone.
+//!
+//! Their trials lie in the same blocks, on the same target, behind the same preparation, and the kernel's counters are
+//! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
+
+pub mod fio;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::counters::Pressure;
+use iolab_engine::outcome::{Ended, FailedProgram, Failure, Outcome, ProgramEnd};
+use iolab_engine::program::{self, Program};
+use iolab_engine::spec::TrialSpec;
+use iolab_engine::target::Target;
+use iolab_engine::{Error, Kind, Result, trial};
+
+use crate::settings::CellSpec;
+
+/// What issues the requests of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Tool {
+    /// iolab itself, or a program that it times.
+    #[default]
+    Iolab,
+    /// fio.
+    Fio,
+    /// IOzone in throughput mode.
+    Iozone,
+}
+
+impl Tool {
+    /// Every name that [`FromStr`] takes, in the order of the values.
+    pub const NAMES: [&'static str; 3] = ["iolab", "fio", "iozone"];
+
+    /// Whether it is another tool than iolab.
+    pub fn is_peer(self) -> bool {
+        self != Tool::Iolab
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(Self::NAMES[*self as usize])
+    }
+}
+
+impl FromStr for Tool {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let all = [Tool::Iolab, Tool::Fio, Tool::Iozone];
+        all.into_iter()
+            .find(|tool| Self::NAMES[*tool as usize] == text)
+            .ok_or_else(|| {
+                Error::usage(format!("'{text}' is unknown"))
+                    .hint(format!("it is one of: {}", Self::NAMES.join(", ")))
+            })
+    }
+}
+
+/// Most bytes that a peer may print in a trial.
+const OUTPUT_MAX: usize = 16 << 20;
+/// Time that a peer may take beyond that of the trial, before it is taken for hung.
+const GRACE: Duration = Duration::from_secs(60);
+/// Time that a trial without a bound in time may take.
+const UNBOUNDED: Duration = Duration::from_secs(3600);
+/// Time to tell its version.
+const VERSION_TIME: Duration = Duration::from_secs(10);
+
+/// A peer that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Installed {
+    tool: Tool,
+    path: PathBuf,
+    version: String,
+}
+
+/// The peers that the cells of a run ask for.
+#[derive(Debug, Default)]
+pub struct Peers {
+    installed: Vec<Installed>,
+    missing: Vec<(Tool, String)>,
+}
+
+impl Peers {
+    /// Looks for the peers among `tools`, and asks each for its version. One that is missing or too old is no error: its
+    /// cells are gaps.
+    ///
+    /// # Errors
+    /// When `stop` is raised meanwhile.
+    pub fn find(
+        tools: impl IntoIterator<Item = Tool>,
+        clock: &Clock,
+        stop: &AtomicBool,
+    ) -> Result<Self> {
+        let mut peers = Self::default();
+        let tools: BTreeSet<Tool> = tools.into_iter().filter(|tool| tool.is_peer()).collect();
+        for tool in tools {
+            match installed(tool, clock, stop) {
+                Ok(found) => peers.installed.push(found),
+                Err(error) if error.kind() == Kind::Interrupted => return Err(error),
+                Err(error) => peers.missing.push((tool, error.to_string())),
+            }
+        }
+        Ok(peers)
+    }
+
+    /// What a run file keeps of them: where they lie, and their versions.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let entries = |peer: &Installed| {
+            let path = peer.path.display().to_string();
+            [
+                (format!("{}_version", peer.tool), peer.version.clone()),
+                (format!("{}_path", peer.tool), path),
+            ]
+        };
+        self.installed.iter().flat_map(entries).collect()
+    }
+
+    /// Why a cell is not possible with its tool; `None` where it is.
+    pub fn gap(&self, cell: &CellSpec, target: &Target) -> Option<String> {
+        if !cell.tool.is_peer() {
+            return None;
+        }
+        if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
+            return Some(why.clone());
+        }
+        let why = arguments(cell, target).err()?;
+        Some(format!("not possible with {}: {why}", cell.tool))
+    }
+
+    /// One trial of a cell that has no gap.
+    ///
+    /// # Errors
+    /// When the peer cannot be started; what it does wrong is a failure of the outcome instead.
+    pub fn run(
+        &self,
+        cell: &CellSpec,
+        target: &Target,
+        clock: &Clock,
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let spec = &cell.trial;
+        let unprepared = |why: String| Error::failed(format!("{}: {why}", cell.tool));
+        let peer = self.installed.iter().find(|peer| peer.tool == cell.tool);
+        let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
+        let time = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + GRACE);
+        let program = Program {
+            path: peer.path.clone(),
+            arguments: arguments(cell, target).map_err(unprepared)?,
+            time_limit: Some(time),
+            output_max: Some(OUTPUT_MAX),
+        };
+        let ran = program::run(&program, Some(target), spec, clock, stop)?;
+        let mut outcome = ran.outcome;
+        outcome.effective.note = format!("{}: {}", peer.version, program.line());
+        // The kernel counted from the start of the program to its end, which is longer than what it timed.
+        outcome.counters.pressure = Pressure {
+            suspended_ns: outcome.counters.pressure.suspended_ns,
+            ..Pressure::default()
+        };
+        if outcome.ended == Ended::Done {
+            let text = String::from_utf8_lossy(&ran.output);
+            match fio::take_over(&text, &mut outcome) {
+                Ok(()) => settle(spec, target, &mut outcome),
+                Err(error) => fail(&mut outcome, &program, &error),
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// What follows once the numbers of a trial are known.
+fn settle(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
+    let asked = spec.requests_bound();
+    if asked.is_none_or(|asked| outcome.requests() < asked) {
+        outcome.ended = Ended::Time;
+    }
+    outcome.all_active_ns = outcome.elapsed_ns;
+    trial::pay_what_is_owed(spec, target, outcome);
+}
+
+/// Makes a trial a failed one whose numbers cannot be read.
+fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
+    outcome.ended = Ended::Failed;
+    outcome.errors = 1;
+    outcome.failure = Some(Failure::Program(FailedProgram {
+        command: program.line(),
+        end: ProgramEnd::Report,
+        last_words: format!("gave a report of no use: {}", error.message()),
+    }));
+}
+
+/// The command line of a cell.
+///
+/// # Errors
+/// Why there is none that means the same.
+fn arguments(cell: &CellSpec, target: &Target) -> std::result::Result<Vec<OsString>, String> {
+    // From the root on, so that no name can be taken for an option.
+    let path = std::path::absolute(target.path()).unwrap_or_else(|_| target.path().to_owned());
+    match cell.tool {
+        Tool::Iolab => Err("iolab is no peer of its own".to_owned()),
+        Tool::Fio => fio::arguments(&cell.trial, &path),
+        Tool::Iozone => Err("it cannot be run yet".to_owned()),
+    }
+}
+
+fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> {
+    let path = Program::find(Path::new(&tool.to_string()))?;
+    let program = Program {
+        path: path.clone(),
+        arguments: vec!["--version".into()],
+        time_limit: Some(VERSION_TIME),
+        output_max: Some(OUTPUT_MAX),
+    };
+    let ran = program::run(&program, None, &TrialSpec::default(), clock, stop)?;
+    if ran.outcome.ended == Ended::Interrupted {
+        return Err(Error::interrupted());
+    }
+    let text = String::from_utf8_lossy(&ran.output);
+    let version = text.lines().next().unwrap_or_default().trim().to_owned();
+    let number = version_number(&version).ok_or_else(|| {
+        Error::usage(format!("{} does not tell its version", path.display())).hint(format!(
+            "check that it is {tool}: {} --version",
+            path.display()
+        ))
+    })?;
+    if number < fio::OLDEST {
+        let (major, minor) = fio::OLDEST;
+        return Err(
+            Error::usage(format!("{version} at {} is too old", path.display()))
+                .hint(format!("install {tool} {major}.{minor} or newer")),
+        );
+    }
+    Ok(Installed {
+        tool,
+        path,
+        version,
+    })
+}
+
+/// The first `MAJOR.MINOR` in a line.
+fn version_number(line: &str) -> Option<(u32, u32)> {
+    let start = line.find(|c: char| c.is_ascii_digit())?;
+    let mut numbers = line[start..].split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
