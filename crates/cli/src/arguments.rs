@@ -127,6 +127,9 @@ pub(crate) struct Changes {
     /// whose response times count from the intended start
     #[arg(long, value_name = "N[,N]")]
     pub(crate) rate: Option<String>,
+    /// Each trial that only writes starts on a new file (fresh=true)
+    #[arg(long)]
+    pub(crate) fresh: bool,
     /// Longest duration of one trial (time)
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<String>,

@@ -114,7 +114,7 @@ impl Bench {
         }
         match &self.place {
             Place::Target(target) => {
-                let total = target.size();
+                let total = target.fill_bytes();
                 let mut display = Display::new("filling the scratch file");
                 target.fill(seed, &self.stop, &mut |done| display.filled(done, total))
             }

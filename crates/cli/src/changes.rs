@@ -16,7 +16,11 @@ impl Changes {
     /// Every change as `NAME=VALUE`: the short forms, then the `--set`s, which win.
     pub(crate) fn sets(&self) -> Vec<String> {
         let mut sets = Vec::new();
-        for (given, set) in [(self.direct, "cache=direct"), (self.buffered, "cache=cold")] {
+        for (given, set) in [
+            (self.direct, "cache=direct"),
+            (self.buffered, "cache=cold"),
+            (self.fresh, "fresh=true"),
+        ] {
             if given {
                 sets.push(set.to_owned());
             }

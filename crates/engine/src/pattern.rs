@@ -8,7 +8,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::spec::{Pattern, TrialSpec};
+use crate::spec::{Layout, Pattern, TrialSpec};
 
 /// A keyed permutation of `0..blocks` in constant memory.
 ///
@@ -67,7 +67,7 @@ impl Permutation {
 pub struct Offsets {
     kind: Kind,
     bs: u64,
-    /// First byte of the worker's share of the region.
+    /// Where the worker's share of the region begins, bytes.
     base: u64,
 }
 
@@ -75,10 +75,12 @@ pub struct Offsets {
 enum Kind {
     Seq {
         next: u64,
+        step: u64,
         end: u64,
     },
     Reverse {
         next: u64,
+        step: u64,
         end: u64,
     },
     Strided(Strided),
@@ -136,60 +138,33 @@ pub fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
 impl Offsets {
     /// The stream of worker number `worker` of `spec`, which has passed [`TrialSpec::check`].
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
-        let blocks = spec.region / spec.bs;
-        let (first, count) = share(blocks, worker, spec.threads);
-        let (start, length) = (first * spec.bs, count * spec.bs);
-        let worker_seed = derive(spec.seed, u64::from(worker) + 1);
-        let (kind, start) = match spec.pattern {
-            Pattern::Seq => (
-                Kind::Seq {
-                    next: 0,
-                    end: length,
-                },
-                start,
-            ),
-            Pattern::Reverse => (
-                Kind::Reverse {
-                    next: length,
-                    end: length,
-                },
-                start,
-            ),
-            Pattern::Strided => (
-                Kind::Strided(Strided {
-                    next: 0,
-                    phase: 0,
-                    length,
-                    stride: spec.bs + spec.skip,
-                }),
-                start,
-            ),
-            Pattern::Rand => (
-                Kind::Rand(Shuffled {
-                    permutation: Permutation::new(blocks, derive(spec.seed, 0)),
-                    next: u64::from(worker),
-                    first: u64::from(worker),
-                    step: u64::from(spec.threads),
-                    seed: spec.seed,
-                    pass: 0,
-                }),
-                0,
-            ),
-            Pattern::RandReplace => (
-                Kind::RandReplace {
-                    rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed),
-                    blocks,
-                },
-                0,
-            ),
-            Pattern::Zipf(theta) => (
-                Kind::Zipf(Box::new(Popular {
-                    rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed),
-                    rank: Zipf::new(blocks as f64, theta).expect("checked with the pattern"),
-                    scatter: Permutation::new(blocks, derive(spec.seed, 0)),
-                })),
-                0,
-            ),
+        let own = derive(spec.seed, u64::from(worker) + 1);
+        let mut part = Part {
+            blocks: spec.region / spec.bs,
+            bs: spec.bs,
+            worker,
+            workers: spec.threads,
+            interleaved: spec.layout == Layout::Interleaved,
+            seed: spec.seed,
+            own,
+        };
+        if spec.layout == Layout::Private {
+            // Alone in a file that has the size of a share.
+            part = Part {
+                blocks: share(part.blocks, worker, spec.threads).1,
+                worker: 0,
+                workers: 1,
+                seed: own,
+                ..part
+            };
+        }
+        let (start, kind) = match spec.pattern {
+            Pattern::Seq => part.seq(),
+            Pattern::Reverse => part.reverse(),
+            Pattern::Strided => part.strided(spec.skip),
+            Pattern::Rand => (0, Kind::Rand(part.shuffled())),
+            Pattern::RandReplace => (0, part.replaced()),
+            Pattern::Zipf(theta) => (0, Kind::Zipf(Box::new(part.popular(theta)))),
         };
         Self {
             kind,
@@ -202,16 +177,16 @@ impl Offsets {
     #[inline(always)]
     pub fn next_offset(&mut self) -> u64 {
         let relative = match &mut self.kind {
-            Kind::Seq { next, end } => {
+            Kind::Seq { next, step, end } => {
                 let at = *next;
-                *next = if at + self.bs < *end { at + self.bs } else { 0 };
+                *next = if at + *step < *end { at + *step } else { 0 };
                 at
             }
-            Kind::Reverse { next, end } => {
+            Kind::Reverse { next, step, end } => {
                 if *next == 0 {
                     *next = *end;
                 }
-                *next -= self.bs;
+                *next -= *step;
                 *next
             }
             Kind::Strided(strided) => strided.advance(self.bs),
@@ -223,6 +198,87 @@ impl Offsets {
             Kind::Zipf(popular) => popular.draw() * self.bs,
         };
         self.base + relative
+    }
+}
+
+/// What falls to one worker, and the seeds it draws from.
+struct Part {
+    /// Blocks of the region, or of the worker's own file.
+    blocks: u64,
+    bs: u64,
+    worker: u32,
+    workers: u32,
+    /// Blocks are dealt out in turn.
+    interleaved: bool,
+    /// Common to all workers of a region.
+    seed: u64,
+    /// The worker's own.
+    own: u64,
+}
+
+impl Part {
+    /// First byte, distance from block to block, and that distance times the number of blocks, of an ordered pattern.
+    fn ordered(&self) -> (u64, u64, u64) {
+        let (first, count) = share(self.blocks, self.worker, self.workers);
+        if self.interleaved {
+            let step = self.bs * u64::from(self.workers);
+            (u64::from(self.worker) * self.bs, step, count * step)
+        } else {
+            (first * self.bs, self.bs, count * self.bs)
+        }
+    }
+
+    fn seq(&self) -> (u64, Kind) {
+        let (start, step, end) = self.ordered();
+        let next = 0;
+        (start, Kind::Seq { next, step, end })
+    }
+
+    fn reverse(&self) -> (u64, Kind) {
+        let (start, step, end) = self.ordered();
+        let next = end;
+        (start, Kind::Reverse { next, step, end })
+    }
+
+    fn strided(&self, skip: u64) -> (u64, Kind) {
+        let (start, _, length) = self.ordered();
+        let strided = Strided {
+            next: 0,
+            phase: 0,
+            length,
+            stride: self.bs + skip,
+        };
+        (start, Kind::Strided(strided))
+    }
+
+    fn shuffled(&self) -> Shuffled {
+        Shuffled {
+            permutation: self.permutation(),
+            next: u64::from(self.worker),
+            first: u64::from(self.worker),
+            step: u64::from(self.workers),
+            seed: self.seed,
+            pass: 0,
+        }
+    }
+
+    fn replaced(&self) -> Kind {
+        Kind::RandReplace {
+            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
+            blocks: self.blocks,
+        }
+    }
+
+    fn popular(&self, theta: f64) -> Popular {
+        Popular {
+            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
+            rank: Zipf::new(self.blocks as f64, theta).expect("checked with the pattern"),
+            scatter: self.permutation(),
+        }
+    }
+
+    fn permutation(&self) -> Permutation {
+        Permutation::new(self.blocks, derive(self.seed, 0))
     }
 }
 
@@ -368,9 +424,10 @@ mod tests {
         fn workers_together_make_one_pass(
             blocks in 1u64..400, threads in 1u32..9, seed: u64,
             pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
+            layout in prop::sample::select(vec![Layout::Shared, Layout::Interleaved]),
         ) {
             prop_assume!(u64::from(threads) <= blocks);
-            let spec = TrialSpec { seed, offset: 1 << 20, ..spec(pattern, 512, blocks, threads) };
+            let spec = TrialSpec { seed, layout, offset: 1 << 20, ..spec(pattern, 512, blocks, threads) };
             for passes in 1..=2 {
                 let mut seen: Vec<u64> = (0..threads)
                     .flat_map(|t| {
@@ -385,6 +442,24 @@ mod tests {
         }
 
         #[test]
+        fn each_worker_makes_one_pass_over_its_own_file(
+            blocks in 1u64..400, threads in 1u32..9, seed: u64,
+            pattern in prop::sample::select(vec![
+                Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
+            ]),
+        ) {
+            prop_assume!(u64::from(threads) <= blocks);
+            let spec = TrialSpec { seed, layout: Layout::Private, ..spec(pattern, 512, blocks, threads) };
+            for worker in 0..threads {
+                let count = share(blocks, worker, threads).1;
+                let mut seen = pass(&spec, worker, 2 * count).split_off(count as usize);
+                seen.sort_unstable();
+                prop_assert_eq!(count * 512, spec.private_bytes(worker));
+                prop_assert_eq!(seen, (0..count).map(|block| block * 512).collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
         fn every_offset_is_aligned_and_inside(
             blocks in 1u64..2_000, threads in 1u32..5, skip_blocks in 0u64..50, bs in 1u64..9_000,
             slack in 0u64..9_000,
@@ -392,9 +467,12 @@ mod tests {
                 Pattern::Seq, Pattern::Reverse, Pattern::Strided, Pattern::Rand,
                 Pattern::RandReplace, Pattern::Zipf(1.2),
             ]),
+            layout in prop::sample::select(vec![Layout::Shared, Layout::Interleaved, Layout::Private]),
         ) {
             prop_assume!(u64::from(threads) <= blocks);
+            prop_assume!(layout != Layout::Interleaved || pattern != Pattern::Strided);
             let spec = TrialSpec {
+                layout,
                 skip: skip_blocks * bs,
                 region: blocks * bs + slack % bs,
                 ..spec(pattern, bs, blocks, threads)
@@ -402,7 +480,11 @@ mod tests {
             for worker in 0..threads {
                 for offset in pass(&spec, worker, 600) {
                     prop_assert_eq!(offset % bs, 0);
-                    prop_assert!(offset + bs <= spec.region);
+                    let end = match layout {
+                        Layout::Private => spec.private_bytes(worker),
+                        Layout::Shared | Layout::Interleaved => spec.region,
+                    };
+                    prop_assert!(offset + bs <= end);
                 }
             }
         }
@@ -441,6 +523,21 @@ mod tests {
             ..spec(Pattern::Strided, 4096, 4, 1)
         };
         assert_eq!(pass(&spec, 0, 4), [0, 5120, 10240, 0]);
+    }
+
+    #[test]
+    fn interleaved_workers_take_turns() {
+        let spec = TrialSpec {
+            layout: Layout::Interleaved,
+            ..spec(Pattern::Seq, 4096, 7, 3)
+        };
+        let blocks = |worker| -> Vec<u64> {
+            let offsets = pass(&spec, worker, 4).into_iter();
+            offsets.map(|offset| offset / 4096).collect()
+        };
+        assert_eq!(blocks(0), [0, 3, 6, 0]);
+        assert_eq!(blocks(1), [1, 4, 1, 4]);
+        assert_eq!(blocks(2), [2, 5, 2, 5]);
     }
 
     #[test]

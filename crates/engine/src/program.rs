@@ -116,11 +116,13 @@ pub fn run(
     clock: &Clock,
     stop: &AtomicBool,
 ) -> Result<Ran> {
+    let range = spec.offset..spec.offset + spec.region;
     if let Some(file) = file {
-        prepare_cache(spec, file, stop)?;
+        prepare_cache(spec, file, range, stop)?;
     }
     let (mut command, last_words, output) = prepare(program)?;
-    let mut witness = Witness::new(file, spec.offset, spec.region);
+    let watched = file.map(|file| (file, spec.offset, spec.region));
+    let mut witness = Witness::new(watched.into_iter());
     let before = witness.before();
     let anchor = clock.anchor();
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);

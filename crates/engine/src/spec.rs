@@ -8,6 +8,10 @@ use crate::error::{Error, Result};
 use crate::schedule::{self, Arrivals};
 use crate::verify;
 
+mod sharing;
+
+pub use sharing::{Descriptors, Layout};
+
 /// How requests are issued; the names are fio's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
@@ -157,6 +161,12 @@ pub struct TrialSpec {
     pub batch: Batch,
     /// Share of reads in percent; 100 reads only, 0 writes only.
     pub read_percent: u8,
+    /// Which bytes belong to which worker.
+    pub layout: Layout,
+    /// Whose the open file descriptions are.
+    pub descriptors: Descriptors,
+    /// Trials that only write start on a file that is created for each; see [`TrialSpec::starts_fresh`].
+    pub fresh: bool,
     /// When written data is made durable.
     pub sync: SyncPolicy,
     /// Page cache state.
@@ -202,6 +212,9 @@ impl Default for TrialSpec {
             depth: 1,
             batch: Batch::One,
             read_percent: 100,
+            layout: Layout::Shared,
+            descriptors: Descriptors::Private,
+            fresh: false,
             sync: SyncPolicy::None,
             cache: CacheState::Direct,
             buffer_init: BufferInit::Random,
@@ -315,7 +328,8 @@ impl TrialSpec {
                 "only io_uring, libaio and null keep more than one request outstanding; raise threads instead, or set backend=io_uring",
             );
         }
-        if self.region / self.bs < u64::from(self.threads) && !self.pattern.shares_region() {
+        let shares = !self.pattern.shares_region() || self.layout == Layout::Private;
+        if self.region / self.bs < u64::from(self.threads) && shares {
             return fail(
                 format!(
                     "{} threads share {} blocks of {} bytes",
@@ -374,6 +388,7 @@ impl TrialSpec {
             );
         }
         verify::check(self)?;
+        self.check_sharing()?;
         schedule::check(self)
     }
 }

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 
+mod beside;
 mod device;
 mod direct;
 mod errno;
@@ -16,6 +17,7 @@ mod existing;
 mod fill;
 mod folder;
 mod lookup;
+mod mode;
 mod mounts;
 mod scratch;
 mod signature;
@@ -23,8 +25,10 @@ mod size;
 mod space;
 mod stack;
 
+pub use beside::{Beside, PrivateFiles};
 pub use folder::Folder;
 use lookup::Found;
+pub use mode::OpenMode;
 pub use mounts::FileSystem;
 use scratch::Scratch;
 pub use stack::Stack;
@@ -89,6 +93,8 @@ pub struct Need {
     pub write: bool,
     /// Consent, for existing targets.
     pub consent: Consent,
+    /// What is needed beside it; only a directory can offer that.
+    pub beside: Beside,
 }
 
 /// Alignment that direct I/O needs, as `statx` reports it.
@@ -100,26 +106,11 @@ pub struct DirectAlignment {
     pub offset: u64,
 }
 
-/// How a worker opens the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OpenMode {
-    /// For writing too.
-    pub write: bool,
-    /// `O_DIRECT`.
-    pub direct: bool,
-    /// `O_SYNC`.
-    pub osync: bool,
-    /// `O_DSYNC`.
-    pub odsync: bool,
-}
-
-/// The flags as the C library has them: rustix 1.1 without libc gives `O_SYNC` for both.
-const O_SYNC: OFlags = OFlags::from_bits_retain(libc::O_SYNC as _);
-const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
-
 /// An opened and checked target. Dropping it removes a scratch file.
 #[derive(Debug)]
 pub struct Target {
+    // Declared first: what lies beside the scratch file is removed before it, so that a killed run's is recognised.
+    private: Vec<Target>,
     path: PathBuf,
     kind: TargetKind,
     size: u64,
@@ -139,6 +130,9 @@ impl Target {
     pub fn open(path: &Path, need: &Need) -> Result<Self> {
         need.size.check()?;
         let found = lookup::find(path)?;
+        if found.file_type() != FileType::Directory {
+            need.beside.check_existing(&found.path)?;
+        }
         let mut notes = Vec::new();
         if let Some(link) = &found.link {
             notes.push(format!(
@@ -165,7 +159,7 @@ impl Target {
         let size = match space::room(&found.handle, &dir)? {
             Some(room) => {
                 let room = room.saturating_sub(scratch::FOOTER_LEN);
-                let (size, note) = need.size.of_room(room, &dir)?;
+                let (size, note) = need.beside.of_room(need.size, room, &dir)?;
                 notes.extend(note);
                 size
             }
@@ -178,7 +172,20 @@ impl Target {
             }
         };
         let (scratch, file) = Scratch::create(found.handle, &dir, size)?;
-        let target = Self {
+        let mut target = Self::of_scratch(scratch, file, size, notes);
+        target.private = need
+            .beside
+            .sizes(size)
+            .into_iter()
+            .map(|bytes| target.beside(bytes))
+            .collect::<Result<_>>()?;
+        Ok(target.with_memory_note())
+    }
+
+    /// A scratch file that has just been created.
+    fn of_scratch(scratch: Scratch, file: File, size: u64, notes: Vec<String>) -> Self {
+        Self {
+            private: Vec::new(),
             path: scratch.path().to_owned(),
             kind: TargetKind::Scratch,
             size,
@@ -186,8 +193,30 @@ impl Target {
             file,
             writable: true,
             notes,
+        }
+    }
+
+    /// An empty file for so many bytes, which belongs to this scratch file and goes when it is dropped.
+    ///
+    /// # Errors
+    /// Of kind usage when this is no scratch file; else when the file cannot be made.
+    pub(crate) fn beside(&self, bytes: u64) -> Result<Self> {
+        let Some(scratch) = &self.scratch else {
+            return Err(no_scratch(&self.path));
         };
-        Ok(target.with_memory_note())
+        let (scratch, file) = scratch.numbered_beside(bytes)?;
+        Ok(Self::of_scratch(scratch, file, bytes, Vec::new()))
+    }
+
+    /// The file of a worker that has one for itself.
+    ///
+    /// # Errors
+    /// Of kind usage when it was not asked for when the target was opened, or is smaller than `bytes`.
+    pub(crate) fn private_file(&self, worker: u32, bytes: u64) -> Result<&Self> {
+        self.private
+            .get(worker as usize)
+            .filter(|file| file.size >= bytes)
+            .ok_or_else(|| no_scratch(&self.path))
     }
 
     fn open_existing(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
@@ -197,6 +226,7 @@ impl Target {
         let existing = existing::open(found, need)?;
         notes.extend(existing.note);
         let target = Self {
+            private: Vec::new(),
             path: found.path.clone(),
             kind: existing.kind,
             size: existing.size,
@@ -227,6 +257,7 @@ impl Target {
             "{place} is a character device, not storage: what is measured is memory"
         ));
         Ok(Self {
+            private: Vec::new(),
             path: found.path.clone(),
             kind: TargetKind::CharDevice,
             size: need.size.wanted(),
@@ -260,6 +291,11 @@ impl Target {
     /// Usable bytes, after any cut.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Bytes that [`Target::fill`] writes into a scratch file and those beside it.
+    pub fn fill_bytes(&self) -> u64 {
+        self.private.iter().map(|file| file.size).sum::<u64>() + self.size
     }
 
     /// Remarks for the user: a cut size, a followed symlink, "not storage".
@@ -337,22 +373,10 @@ impl Target {
             ))
             .hint("a workload that writes has to say so before the target is opened"));
         }
-        let flags = [
-            (mode.direct, OFlags::DIRECT),
-            (mode.osync, O_SYNC),
-            (mode.odsync, O_DSYNC),
-        ]
-        .into_iter()
-        .filter(|(wanted, _)| *wanted)
-        .fold(OFlags::empty(), |flags, (_, flag)| flags | flag);
-        let access = match mode.write {
-            true => OFlags::RDWR,
-            false => OFlags::RDONLY,
-        };
         // No O_EXCL: on a block device the claim is held by the main descriptor.
-        lookup::open_same(&self.file, &self.path, access | flags).map_err(|errno| match errno {
+        lookup::open_same(&self.file, &self.path, mode.flags()).map_err(|errno| match errno {
             Errno::INVAL if mode.direct => direct::unsupported(&self.path, "its file system"),
-            _ => errno::on_path(&format!("open ({})", mode.flags()), &self.path, errno),
+            _ => errno::on_path(&format!("open ({mode})"), &self.path, errno),
         })
     }
 
@@ -361,8 +385,8 @@ impl Target {
         &self.file
     }
 
-    /// Writes `size()` bytes of incompressible data into a scratch file and makes them durable;
-    /// nothing for other kinds. `progress` gets the bytes written so far.
+    /// Writes incompressible data into a scratch file and those beside it, and makes them durable;
+    /// nothing for other kinds. `progress` gets the bytes written so far, of [`Target::fill_bytes`].
     ///
     /// # Errors
     /// Of kind interrupted soon after `stop` is set; of kind failed when a write fails, with the
@@ -371,6 +395,17 @@ impl Target {
         if self.kind != TargetKind::Scratch {
             return Ok(());
         }
+        self.fill_own(seed, stop, progress)?;
+        let mut before = self.size;
+        for (number, file) in self.private.iter().enumerate() {
+            let seed = seed.wrapping_add(number as u64 + 1);
+            file.fill_own(seed, stop, &mut |done| progress(before + done))?;
+            before += file.size;
+        }
+        Ok(())
+    }
+
+    fn fill_own(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
         // Direct where it goes: the page cache is then left to the rest of the system.
         let direct = self
             .direct_alignment()
@@ -393,34 +428,27 @@ impl Target {
         .run(seed, stop, progress)
     }
 
-    /// Removes the scratch file, and tells when that fails; for other kinds nothing is removed.
+    /// Removes the scratch file and those beside it, and tells when that fails; for other kinds nothing is removed.
     ///
     /// # Errors
-    /// When somebody replaced the file by now, or it cannot be removed.
+    /// When somebody replaced one of the files by now, or it cannot be removed; the others are removed all the same.
     pub fn remove(mut self) -> Result<()> {
-        match &mut self.scratch {
+        let private = self.private.drain(..).map(Target::remove);
+        let beside = private.fold(Ok(()), Result::and);
+        let own = match &mut self.scratch {
             Some(scratch) => scratch.remove(),
             None => Ok(()),
-        }
+        };
+        beside.and(own)
     }
 }
 
-impl OpenMode {
-    /// Its flags as the kernel names them.
-    fn flags(self) -> String {
-        let access = if self.write { "O_RDWR" } else { "O_RDONLY" };
-        [
-            (true, access),
-            (self.direct, "O_DIRECT"),
-            (self.osync, "O_SYNC"),
-            (self.odsync, "O_DSYNC"),
-        ]
-        .into_iter()
-        .filter(|(set, _)| *set)
-        .map(|(_, name)| name)
-        .collect::<Vec<_>>()
-        .join("|")
-    }
+fn no_scratch(path: &Path) -> Error {
+    Error::usage(format!(
+        "{} has no files beside it: layout=private and fresh=true need some",
+        path.display()
+    ))
+    .hint("give a directory, where scratch files are made; or set layout=shared and fresh=false")
 }
 
 fn wrong_kind(path: &Path, kind: FileType) -> Error {

@@ -1,6 +1,9 @@
 //! One trial: prepares cache and workers, starts them together, merges what they did.
 
+mod files;
+
 use std::fs::File;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -14,7 +17,9 @@ use crate::backend::io_uring::Uring;
 use crate::backend::libaio::Libaio;
 use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
-use crate::backend::synchronous::{PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
+use crate::backend::synchronous::{
+    LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls,
+};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
 use crate::counters::{Counters, Hardware, NoHardware};
@@ -25,12 +30,13 @@ use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::outcome::{Ended, FailedRequest, Failure, Outcome, Tally, Waits};
 use crate::perf::Group;
 use crate::series::Series;
-use crate::spec::{Backend, CacheState, Limit, SyncPolicy, TrialSpec};
-use crate::target::{OpenMode, Target};
+use crate::spec::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
+use crate::target::{Target, TargetKind};
 use crate::verify::{self, FaultyData, Reading, Signed, Signer};
 use crate::witness::{Region, Witness};
 use crate::worker::open::Open;
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
+use files::Files;
 
 /// Size of one request that fills the page cache before a `hot` trial.
 const WARM_REQUEST: usize = 1 << 20;
@@ -46,20 +52,38 @@ const FLOOR_REQUESTS: u64 = 1_000_000;
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
     check_against(spec, target)?;
-    if spec.backend != Backend::Null {
-        prepare_cache(spec, target, stop)?;
+    if spec.backend == Backend::Null {
+        let identity = verify::identity(spec.seed);
+        let job = Job {
+            spec,
+            files: None,
+            clock,
+            stop,
+            identity,
+        };
+        return carry_out(job).map(|(outcome, _)| outcome);
+    }
+    let files = Files::new(spec, target)?;
+    for part in files.parts() {
+        prepare_cache(spec, part.target(), part.range(), stop)?;
     }
     let identity = verify::identity(spec.seed);
     let (mut outcome, signed) = carry_out(Job {
         spec,
-        target: Some(target),
+        files: Some(&files),
         clock,
         stop,
         identity,
     })?;
-    pay_what_is_owed(spec, target, &mut outcome);
+    if owes_sync(spec, &outcome) {
+        let parts = files.parts().iter();
+        pay_sync(
+            parts.map(|part| (part.target(), part.range())),
+            &mut outcome,
+        );
+    }
     if spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
-        match verify::read_back(spec, target, identity, &signed, stop)? {
+        match verify::read_back(spec, files.part(0).target(), identity, &signed, stop)? {
             Reading::Done(verified, first) => {
                 outcome.verified = Some(verified);
                 if let Some(first) = first {
@@ -76,7 +100,7 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
 #[derive(Clone, Copy)]
 struct Job<'a> {
     spec: &'a TrialSpec,
-    target: Option<&'a Target>,
+    files: Option<&'a Files<'a>>,
     clock: &'a Clock,
     stop: &'a AtomicBool,
     /// What verifiable blocks know the trial by.
@@ -94,44 +118,46 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
 /// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
 pub fn pay_what_is_owed(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
     if owes_sync(spec, outcome) {
-        pay_sync(spec, target, outcome);
+        let range = spec.offset..spec.offset + spec.region;
+        pay_sync(std::iter::once((target, range)), outcome);
     }
 }
 
 /// Whether a trial may have left data in the page cache that nobody asked to be made durable.
 fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
-    spec.backend != Backend::Null
-        && spec.cache != CacheState::Direct
+    spec.cache != CacheState::Direct
         && spec.sync == SyncPolicy::None
         && outcome.writes.bytes > 0
         && matches!(outcome.ended, Ended::Done | Ended::Time)
 }
 
-fn pay_sync(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
+fn pay_sync<'a>(parts: impl Iterator<Item = (&'a Target, Range<u64>)>, outcome: &mut Outcome) {
     let began = Instant::now();
-    match make_durable(spec, target) {
-        Ok(()) => outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64),
-        Err(request) => fail(outcome, Failure::Request(request)),
+    for (target, range) in parts {
+        if let Err(request) = make_durable(target, range) {
+            return fail(outcome, Failure::Request(request));
+        }
     }
+    outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64);
 }
 
-/// Writes out what the page cache still owes the target.
+/// Writes out what the page cache still owes a target; the range is what is known to have been written.
 pub(crate) fn make_durable(
-    spec: &TrialSpec,
     target: &Target,
+    range: Range<u64>,
 ) -> std::result::Result<(), FailedRequest> {
     rustix::fs::fdatasync(target.file()).map_err(|errno| FailedRequest {
         syscall: "fdatasync",
-        offset: spec.offset,
-        length: spec.region,
+        offset: range.start,
+        length: range.end - range.start,
         errno: errno.raw_os_error(),
     })
 }
 
-/// Has the page cache drop the region. Devices without a page cache refuse the advice, and need none.
-pub(crate) fn drop_pages(spec: &TrialSpec, target: &Target) {
-    let region = std::num::NonZero::new(spec.region);
-    let _ = fadvise(target.file(), spec.offset, region, Advice::DontNeed);
+/// Has the page cache drop a range. Devices without a page cache refuse the advice, and need none.
+pub(crate) fn drop_pages(target: &Target, range: Range<u64>) {
+    let length = std::num::NonZero::new(range.end - range.start);
+    let _ = fadvise(target.file(), range.start, length, Advice::DontNeed);
 }
 
 /// Checks a spec against a target, without touching it.
@@ -147,6 +173,14 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
             target.size()
         ))
         .hint("choose a smaller region with --size"));
+    }
+    let beside = spec.layout == Layout::Private || spec.starts_fresh();
+    if beside && spec.backend != Backend::Null && target.kind() != TargetKind::Scratch {
+        return Err(Error::usage(format!(
+            "{} is one file or device, and has none beside it: layout=private and fresh=true need some",
+            target.path().display()
+        ))
+        .hint("give a directory, where scratch files are made; or set layout=shared and fresh=false"));
     }
     if spec.cache == CacheState::Direct && spec.backend != Backend::Null {
         let alignment = target.direct_alignment()?.offset.max(1);
@@ -179,7 +213,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
     };
     let job = Job {
         spec: &spec,
-        target: None,
+        files: None,
         clock,
         stop: &AtomicBool::new(false),
         identity: 0,
@@ -189,9 +223,14 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
     })
 }
 
-/// Brings the page cache into the state asked for. Earlier writes are made durable first, so that
+/// Brings the page cache of a range into the state asked for. Earlier writes are made durable first, so that
 /// their write-back does not fall into this trial.
-pub(crate) fn prepare_cache(spec: &TrialSpec, target: &Target, stop: &AtomicBool) -> Result<()> {
+pub(crate) fn prepare_cache(
+    spec: &TrialSpec,
+    target: &Target,
+    range: Range<u64>,
+    stop: &AtomicBool,
+) -> Result<()> {
     let file = target.file();
     if spec.writes() {
         rustix::fs::fdatasync(file).map_err(|errno| {
@@ -201,17 +240,16 @@ pub(crate) fn prepare_cache(spec: &TrialSpec, target: &Target, stop: &AtomicBool
     match spec.cache {
         // Pages left by buffered use would have to be invalidated by direct I/O inside the timed span.
         CacheState::Direct | CacheState::Cold => {
-            drop_pages(spec, target);
+            drop_pages(target, range);
             Ok(())
         }
-        CacheState::Hot => read_once(file, spec, stop),
+        CacheState::Hot => read_once(file, range, stop),
     }
 }
 
-fn read_once(file: &File, spec: &TrialSpec, stop: &AtomicBool) -> Result<()> {
+fn read_once(file: &File, range: Range<u64>, stop: &AtomicBool) -> Result<()> {
     let mut buffer = vec![0u8; WARM_REQUEST];
-    let end = spec.offset + spec.region;
-    let mut at = spec.offset;
+    let Range { start: mut at, end } = range;
     while at < end {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
@@ -237,7 +275,8 @@ fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
     let (spec, clock) = (job.spec, job.clock);
     headroom::check(spec.threads)?;
     let gate = Gate::new();
-    let mut witness = Witness::new(job.target, spec.offset, spec.region);
+    let parts = job.files.map_or(&[][..], Files::parts).iter();
+    let mut witness = Witness::new(parts.map(|part| (part.target(), part.offset, part.length)));
     thread::scope(|scope| {
         let (ready, setups) = mpsc::channel();
         let mut workers = Vec::with_capacity(spec.threads as usize);
@@ -295,15 +334,17 @@ fn work(
     gate: &Gate,
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
-    let Job { spec, target, .. } = job;
-    use_private_descriptors();
+    let Job { spec, files, .. } = job;
+    if spec.descriptors == Descriptors::Private {
+        use_private_descriptors();
+    }
     // What is common to all backends; the backend itself is chosen below, once per worker.
-    let setup = || -> Result<(Option<File>, Buffers)> {
-        let file = match (spec.backend, target) {
-            (Backend::Null, _) | (_, None) => None,
-            (_, Some(target)) => Some(target.reopen(open_mode(spec))?),
+    let setup = || -> Result<(Option<(File, &Files<'_>)>, Buffers)> {
+        let opened = match files {
+            Some(files) => Some((files.open(number)?, files)),
+            None => None,
         };
-        Ok((file, Buffers::new(spec, number)?))
+        Ok((opened, Buffers::new(spec, number)?))
     };
     let run = Stage {
         job,
@@ -311,14 +352,18 @@ fn work(
         gate,
         ready,
     };
-    let (file, buffers) = match setup() {
+    let (opened, buffers) = match setup() {
         Ok(parts) => parts,
         Err(error) => return run.report(error),
     };
-    let Some(file) = file else {
+    let Some((file, files)) = opened else {
         return run.run(Ok(Null::new(spec.depth)), buffers);
     };
     match spec.backend {
+        Backend::Sync if spec.descriptors == Descriptors::Shared => {
+            let calls = LockedSeekCalls::new(&files.position);
+            run.run(Ok(Synchronous::new(file, calls)), buffers)
+        }
         Backend::Sync => run.run(Ok(Synchronous::new(file, SeekCalls::new())), buffers),
         Backend::Psync => run.run(Ok(Synchronous::new(file, PositionedCalls)), buffers),
         Backend::Pvsync2 => {
@@ -326,10 +371,11 @@ fn work(
             flags.set(ReadWriteFlags::HIPRI, spec.iopoll);
             run.run(Ok(Synchronous::new(file, VectoredCalls { flags })), buffers)
         }
-        Backend::Mmap => run.run(
-            Mmap::new(file, spec.offset, spec.region, spec.writes()),
-            buffers,
-        ),
+        Backend::Mmap => {
+            let part = files.part(number);
+            let map = Mmap::new(file, part.offset, part.length, spec.writes());
+            run.run(map, buffers)
+        }
         Backend::Libaio => run.run(
             Libaio::new(file, spec.depth, spec.cache == CacheState::Direct),
             buffers,
@@ -441,15 +487,6 @@ fn take_hardware(
             note.push_str("; ");
         }
         note.push_str("hardware events of user mode only (perf_event_paranoid)");
-    }
-}
-
-fn open_mode(spec: &TrialSpec) -> OpenMode {
-    OpenMode {
-        write: spec.writes(),
-        direct: spec.cache == CacheState::Direct,
-        osync: spec.writes() && spec.sync == SyncPolicy::Osync,
-        odsync: spec.writes() && spec.sync == SyncPolicy::Odsync,
     }
 }
 

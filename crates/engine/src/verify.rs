@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use crate::error::{Error, Result};
 use crate::pattern::derive;
-use crate::spec::{Backend, Content, TrialSpec};
+use crate::spec::{Backend, Content, Layout, TrialSpec};
 
 use format::{Generation, SECTOR};
 pub(crate) use read_back::{Reading, read_back};
@@ -191,6 +191,12 @@ pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
         return fail(
             "verify with backend null".to_owned(),
             "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out",
+        );
+    }
+    if spec.layout == Layout::Private {
+        return fail(
+            "verify with layout=private".to_owned(),
+            "what is written is read back from one file: set another layout, or leave verify out",
         );
     }
     if spec.content != Content::Unique {

@@ -23,10 +23,10 @@ pub struct Region {
     pub evidence_ns: u64,
 }
 
-/// Looks at a target before and after a trial.
+/// Looks at what a trial uses, before and after it.
 pub(crate) struct Witness<'a> {
     stack: Stack,
-    watched: Option<Watched<'a>>,
+    watched: Vec<Watched<'a>>,
     region: Region,
     spent: Duration,
 }
@@ -38,24 +38,34 @@ struct Watched<'a> {
 }
 
 impl<'a> Witness<'a> {
-    /// Prepares to look at a range of a target, and looks at what can be looked at long before the start.
-    pub(crate) fn new(target: Option<&'a Target>, offset: u64, length: u64) -> Self {
+    /// Prepares to look at ranges (target, offset, length) of files on the same device, or of one device; and looks at
+    /// what can be looked at long before the start.
+    pub(crate) fn new(ranges: impl Iterator<Item = (&'a Target, u64, u64)>) -> Self {
         let began = Instant::now();
-        let watched = target
-            .filter(|target| target.kind() != TargetKind::CharDevice)
-            .map(|target| (target, target.file()));
-        let regular = watched.filter(|(target, _)| target.kind() != TargetKind::BlockDevice);
+        let ranges: Vec<_> = ranges.collect();
+        let stored = ranges
+            .iter()
+            .filter(|(target, ..)| target.kind() != TargetKind::CharDevice);
+        let watched: Vec<Watched<'a>> = stored
+            .map(|(target, offset, length)| Watched {
+                file: target.file(),
+                offset: *offset,
+                length: *length,
+            })
+            .collect();
+        let regular = ranges
+            .first()
+            .is_some_and(|(target, ..)| target.kind() != TargetKind::BlockDevice);
+        let seen = |w: &Watched<'_>| extents(w.file, w.offset, w.length);
         let region = Region {
-            extents: regular.and_then(|(_, file)| extents(file, offset, length)),
+            extents: sum(watched.iter().filter(|_| regular).map(seen), Extents::plus),
             ..Region::default()
         };
         Self {
-            stack: target.map(Target::stack).unwrap_or_default(),
-            watched: watched.map(|(_, file)| Watched {
-                file,
-                offset,
-                length,
-            }),
+            stack: ranges
+                .first()
+                .map_or_else(Stack::default, |(target, ..)| target.stack()),
+            watched,
             region,
             spent: began.elapsed(),
         }
@@ -84,7 +94,13 @@ impl<'a> Witness<'a> {
     }
 
     fn look(&self) -> Option<Residency> {
-        let watched = self.watched.as_ref()?;
-        residency(watched.file, watched.offset, watched.length)
+        let seen = |w: &Watched<'_>| residency(w.file, w.offset, w.length);
+        sum(self.watched.iter().map(seen), Residency::plus)
     }
+}
+
+/// All parts together; `None` without any, and where one is not known.
+fn sum<T>(parts: impl Iterator<Item = Option<T>>, plus: impl Fn(T, T) -> T) -> Option<T> {
+    let parts: Option<Vec<T>> = parts.collect();
+    parts?.into_iter().reduce(plus)
 }

@@ -36,6 +36,7 @@ fn resident_memory_is_bounded() {
         size: Size::Exactly(size),
         write: false,
         consent: Consent::No,
+        beside: Default::default(),
     };
     let target = Target::open(&path, &need).expect("opens");
     let clock = Clock::calibrate();

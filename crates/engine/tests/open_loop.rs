@@ -21,6 +21,7 @@ fn scratch() -> (tempfile::TempDir, Target) {
         size: Size::Exactly(SIZE),
         write: true,
         consent: Consent::No,
+        beside: Default::default(),
     };
     let target = Target::open(directory.path(), &need).expect("a scratch file");
     target

@@ -21,6 +21,7 @@ fn need(bytes: u64) -> Need {
         size: Size::Exactly(bytes),
         write: false,
         consent: Consent::No,
+        beside: Default::default(),
     }
 }
 

@@ -120,6 +120,7 @@ fn need(bytes: u64, write: bool, consent: Consent) -> Need {
         size: Size::Exactly(bytes),
         write,
         consent,
+        beside: Default::default(),
     }
 }
 

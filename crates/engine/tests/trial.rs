@@ -31,6 +31,7 @@ fn scratch() -> (tempfile::TempDir, Target) {
         size: Size::Exactly(SIZE),
         write: true,
         consent: Consent::No,
+        beside: Default::default(),
     };
     let target = Target::open(directory.path(), &need).expect("a scratch file");
     target
@@ -324,6 +325,7 @@ fn a_file_that_shrinks_is_a_counted_error() {
             size: Size::Exactly(SIZE),
             write: false,
             consent: Consent::No,
+            beside: Default::default(),
         };
         let target = Target::open(&path, &need).expect("opens");
         let file = fs::OpenOptions::new()

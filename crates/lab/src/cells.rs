@@ -19,41 +19,97 @@ pub struct PlannedCell {
 }
 
 /// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of
-/// `bs` that the run has added, where it has. Cells in which the preparation of the buffers
-/// has no meaning ([`iolab_engine::spec::TrialSpec::buffer_init_applies`]) are left out.
+/// `bs` that the run has added, where it has. Combinations that have no meaning are left out; see [`left_out`].
 ///
 /// # Errors
 /// Of kind usage: an absurd plan, a `skip` that has no effect because the pattern is not `strided`, or no cell with a
 /// meaning.
 pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
-    let mut cells = product(experiment, None)?;
+    let mut all = product(experiment, None)?;
     if let Some(refined) = &experiment.refined {
-        cells.extend(product(experiment, Some(&refined.bs))?);
+        all.extend(product(experiment, Some(&refined.bs))?);
     }
-    cells.retain(|cell| cell.spec.trial.buffer_init_applies());
-    if cells.is_empty() {
-        let least = format_size(HUGE_PAGE_BYTES);
-        return Err(Error::usage(format!(
-            "buffer_init is huge or nohuge, and no bs is as large as a huge page, {least}"
-        ))
-        .hint(format!(
-            "choose a bs of at least {least}, or another buffer_init"
-        )));
+    let has_meaning = |cell: &PlannedCell| meaningless(&cell.spec).is_none();
+    if all.iter().any(has_meaning) {
+        all.retain(has_meaning);
+        return Ok(all);
     }
-    Ok(cells)
+    match all.first().and_then(|cell| meaningless(&cell.spec)) {
+        Some(Meaningless::Pages) => {
+            let least = format_size(HUGE_PAGE_BYTES);
+            Err(Error::usage(format!(
+                "buffer_init is huge or nohuge, and no bs is as large as a huge page, {least}"
+            ))
+            .hint(format!(
+                "choose a bs of at least {least}, or another buffer_init"
+            )))
+        }
+        // The check of each cell tells what is wrong with it.
+        _ => Ok(all),
+    }
+}
+
+/// Why a combination has no meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaningless {
+    /// Huge pages, where no buffer can have one.
+    Pages,
+    /// A file per thread, and one descriptor for all.
+    Sharing,
+    /// More threads than blocks.
+    Blocks,
+}
+
+fn meaningless(cell: &CellSpec) -> Option<Meaningless> {
+    let spec = &cell.trial;
+    let lacks_blocks = spec.region / spec.bs.max(1) < u64::from(spec.threads);
+    if !spec.buffer_init_applies() {
+        Some(Meaningless::Pages)
+    } else if !spec.sharing_applies() {
+        Some(Meaningless::Sharing)
+    } else if lacks_blocks && spec.threads > 1 && !cell.runs_program() {
+        Some(Meaningless::Blocks)
+    } else {
+        None
+    }
 }
 
 /// How many combinations of an experiment have no meaning and are left out, in words; `None` when none is.
-pub fn left_out(experiment: &Experiment, planned: usize) -> Option<String> {
-    let all: usize = experiment
-        .factors
+pub fn left_out(experiment: &Experiment) -> Option<String> {
+    let all = product(experiment, None).ok()?;
+    let found: Vec<Meaningless> = all
         .iter()
-        .map(|factor| factor.levels.len())
-        .product();
-    let missing = all.checked_sub(planned).filter(|missing| *missing > 0)?;
+        .filter_map(|cell| meaningless(&cell.spec))
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let reasons = [
+        (
+            Meaningless::Pages,
+            format!(
+                "buffer_init huge and nohuge have no meaning where bs is below {}",
+                format_size(HUGE_PAGE_BYTES)
+            ),
+        ),
+        (
+            Meaningless::Sharing,
+            "with a file per thread there is no shared descriptor".to_owned(),
+        ),
+        (
+            Meaningless::Blocks,
+            "the region has fewer blocks than threads".to_owned(),
+        ),
+    ];
+    let reasons: Vec<String> = reasons
+        .into_iter()
+        .filter_map(|(why, text)| found.contains(&why).then_some(text))
+        .collect();
     Some(format!(
-        "left out {missing} of {all} combinations: buffer_init huge and nohuge have no meaning where bs is below {}",
-        format_size(HUGE_PAGE_BYTES)
+        "left out {} of {} combinations: {}",
+        found.len(),
+        all.len(),
+        reasons.join("; ")
     ))
 }
 
@@ -140,11 +196,34 @@ mod tests {
                 "16MiB nohuge"
             ]
         );
-        let note = left_out(&mixed, planned.len()).unwrap();
+        let note = left_out(&mixed).unwrap();
         assert!(note.contains("4 of 12") && note.contains("2MiB"), "{note}");
-        assert_eq!(left_out(&experiment(&["bs=4k,8k"]), 2), None);
+        assert_eq!(left_out(&experiment(&["bs=4k,8k"])), None);
         let error = cells(&experiment(&["bs=4k,1M", "buffer_init=huge"])).unwrap_err();
         assert!(error.remedy().is_some_and(|hint| hint.contains("2MiB")));
+    }
+
+    #[test]
+    fn what_cannot_be_shared_so_is_left_out() {
+        let sharing = experiment(&[
+            "bs=4k",
+            "layout=shared,private",
+            "descriptors=private,shared",
+        ]);
+        assert_eq!(cells(&sharing).unwrap().len(), 3);
+        assert!(left_out(&sharing).unwrap().contains("1 of 4"));
+        let few = experiment(&["bs=1M,16M", "region=32M", "threads=1,4"]);
+        let levels = cells(&few).unwrap();
+        let levels: Vec<String> = levels.iter().map(|c| c.levels.join(" ")).collect();
+        assert_eq!(levels, ["1MiB 1", "1MiB 4", "16MiB 1"]);
+        assert!(
+            left_out(&few)
+                .unwrap()
+                .contains("fewer blocks than threads")
+        );
+        // With nothing left the check of the cell has its say.
+        let none = experiment(&["bs=16M", "region=32M", "threads=4"]);
+        assert_eq!(cells(&none).unwrap().len(), 1);
     }
 
     #[test]

@@ -382,6 +382,7 @@ mod tests {
             size: Size::Exactly(1 << 20),
             write: true,
             consent: Consent::No,
+            beside: Default::default(),
         };
         let target = Target::open(directory.path(), &need).expect("a scratch file");
         let environment = capture(&target, &Clock::calibrate());

@@ -1,6 +1,7 @@
 //! A named question: its factors and levels, its fixed settings, its response, its design.
 
 mod builtin;
+mod overlap;
 mod programs;
 mod refined;
 
@@ -204,6 +205,7 @@ impl Experiment {
         // Commands may hold commas in quotes; no other value has any.
         self.sweep(setting, &split_list(values))?;
         self.displace(setting);
+        self.displace_parts(setting);
         Ok(())
     }
 
@@ -310,6 +312,7 @@ impl Experiment {
         }
         self.check_latency()?;
         self.check_programs()?;
+        self.check_workload()?;
         self.design.check()
     }
 

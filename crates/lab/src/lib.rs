@@ -31,5 +31,6 @@ pub mod settings;
 pub mod suite;
 pub mod thresholds;
 pub mod units;
+pub mod workload;
 
 pub use iolab_engine::{Error, Kind, Result};

@@ -17,7 +17,7 @@ use iolab_engine::clock::Clock;
 use iolab_engine::counters::Pressure;
 use iolab_engine::outcome::{Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_engine::program::{self, Program};
-use iolab_engine::spec::TrialSpec;
+use iolab_engine::spec::{Descriptors, Layout, TrialSpec};
 use iolab_engine::target::Target;
 use iolab_engine::{Error, Kind, Result, trial};
 
@@ -203,6 +203,13 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
 /// # Errors
 /// Why there is none that means the same.
 fn arguments(cell: &CellSpec, target: &Target) -> std::result::Result<Vec<OsString>, String> {
+    let spec = &cell.trial;
+    let shares = spec.layout == Layout::Shared && spec.descriptors == Descriptors::Private;
+    if !shares || spec.starts_fresh() {
+        return Err(
+            "it is given one file, that is there already, and opens it for each thread: set layout=shared, descriptors=private and fresh=false".to_owned(),
+        );
+    }
     // From the root on, so that no name can be taken for an option.
     let path = std::path::absolute(target.path()).unwrap_or_else(|_| target.path().to_owned());
     match cell.tool {

@@ -113,6 +113,12 @@ pub struct Cell {
     pub batch: String,
     /// Share of reads, percent.
     pub read_percent: u8,
+    /// Which bytes belong to which worker.
+    pub layout: String,
+    /// Whose the open file descriptions are.
+    pub descriptors: String,
+    /// Whether trials that only write start on a new file each.
+    pub fresh: bool,
     /// Sync policy.
     pub sync: String,
     /// Cache state.
@@ -288,7 +294,7 @@ pub struct RunRecord {
 
 impl Cell {
     /// Every setting, named as run files and exports name it.
-    pub fn settings(&self) -> [(&'static str, Value); 18] {
+    pub fn settings(&self) -> [(&'static str, Value); 21] {
         [
             ("command", self.command.clone().into()),
             ("tool", self.tool.clone().into()),
@@ -302,6 +308,9 @@ impl Cell {
             ("depth", self.depth.into()),
             ("batch", self.batch.clone().into()),
             ("read_percent", self.read_percent.into()),
+            ("layout", self.layout.clone().into()),
+            ("descriptors", self.descriptors.clone().into()),
+            ("fresh", self.fresh.into()),
             ("sync", self.sync.clone().into()),
             ("cache", self.cache.clone().into()),
             ("buffer_init", self.buffer_init.clone().into()),

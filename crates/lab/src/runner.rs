@@ -155,7 +155,7 @@ pub fn run(
         .enumerate()
         .map(|(id, cell)| fit::record(id, cell))
         .collect();
-    let left_out = left_out(experiment, planned.len());
+    let left_out = left_out(experiment);
     let mut engine = setup.engine(&planned)?;
     check_gaps(&engine, &planned)?;
     let environment = setup.environment(&engine.peers);

@@ -11,12 +11,15 @@ use crate::command::Template;
 use crate::peer::Tool;
 use crate::probe::Linkage;
 use crate::units::{format_duration, format_size, parse_duration, parse_size};
+use crate::workload::Workload;
 
 /// What a cell asks of the engine, before the choices that only a measurement can make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSpec {
     /// The trial; its seed is set per trial.
     pub trial: TrialSpec,
+    /// What gives its pattern and its share of reads, where a code does.
+    pub workload: Option<Workload>,
     /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
     pub batch_auto: bool,
     /// Which build of the built-in reader each trial runs, if any.
@@ -44,6 +47,7 @@ impl Default for CellSpec {
     fn default() -> Self {
         Self {
             trial: TrialSpec::default(),
+            workload: None,
             batch_auto: true,
             linkage: None,
             command: None,
@@ -191,6 +195,42 @@ pub static SETTINGS: &[Setting] = &[
         kind: ValueKind::Count,
         set: put_read_percent,
         get: |cell| cell.trial.read_percent.to_string(),
+    },
+    Setting {
+        name: "workload",
+        aliases: &[],
+        unit: "",
+        doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to say them apart",
+        kind: ValueKind::Word,
+        set: put_workload,
+        get: |cell| or_none(cell.workload.as_ref()),
+    },
+    Setting {
+        name: "layout",
+        aliases: &[],
+        unit: "",
+        doc: "who touches what: shared (one file, a share per thread), interleaved (one file, blocks dealt out in turn) or private (a file per thread)",
+        kind: ValueKind::Word,
+        set: |cell, text| put(&mut cell.trial.layout, text),
+        get: |cell| cell.trial.layout.to_string(),
+    },
+    Setting {
+        name: "descriptors",
+        aliases: &[],
+        unit: "",
+        doc: "who opens the file: private (each thread) or shared (one descriptor for all; backend sync then locks around lseek and read)",
+        kind: ValueKind::Word,
+        set: |cell, text| put(&mut cell.trial.descriptors, text),
+        get: |cell| cell.trial.descriptors.to_string(),
+    },
+    Setting {
+        name: "fresh",
+        aliases: &[],
+        unit: "",
+        doc: "trials that only write start on a new file each, whose space is not allocated yet",
+        kind: ValueKind::Flag,
+        set: |cell, text| put_flag(&mut cell.trial.fresh, text),
+        get: |cell| cell.trial.fresh.to_string(),
     },
     Setting {
         name: "sync",
@@ -477,6 +517,14 @@ fn put_read_percent(cell: &mut CellSpec, text: &str) -> Result<()> {
     Ok(())
 }
 
+fn put_workload(cell: &mut CellSpec, text: &str) -> Result<()> {
+    put_or_none(&mut cell.workload, text)?;
+    if let Some(workload) = cell.workload {
+        (cell.trial.pattern, cell.trial.read_percent) = workload.parts();
+    }
+    Ok(())
+}
+
 fn put_batch(cell: &mut CellSpec, text: &str) -> Result<()> {
     cell.batch_auto = text == "auto";
     if !cell.batch_auto {
@@ -550,6 +598,11 @@ mod tests {
         ("depth", "32", "32"),
         ("batch", "auto", "auto"),
         ("read_percent", "70%", "70"),
+        // Pattern and direction are those of the default: no other setting changes with it.
+        ("workload", "rs", "RS"),
+        ("layout", "private", "private"),
+        ("descriptors", "shared", "shared"),
+        ("fresh", "yes", "true"),
         ("sync", "each", "each"),
         ("cache", "hot", "hot"),
         ("buffer_init", "zeroed", "zeroed"),
@@ -627,6 +680,9 @@ mod tests {
             ("linkage", "both"),
             ("command", "cat {path}"),
             ("tool", "bonnie"),
+            ("workload", "RW"),
+            ("layout", "own"),
+            ("descriptors", "both"),
         ] {
             let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
             assert!(error.message().starts_with(name), "{error}");

@@ -23,8 +23,7 @@ fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
     }
     let need = Need {
         size: Size::Exactly(record.run.target_bytes),
-        write: record.cells.iter().any(|cell| cell.read_percent < 100),
-        consent: options.consent.consent(),
+        ..runner::need(&experiment, options.consent.consent(), true)?
     };
     Bench::open(target, &need)
 }

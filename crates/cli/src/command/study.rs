@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use iolab_engine::target::{Consent, Need, Size};
+use iolab_engine::target::{Beside, Consent, Need, Size};
 use iolab_lab::analysis::Analysis;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::findings::cross_findings;
@@ -104,6 +104,7 @@ fn need_of_all(experiments: &[Experiment], options: &Study) -> Result<Need> {
         size: Size::AtMost { most: 0, least: 0 },
         write: false,
         consent: consent.clone(),
+        beside: Beside::default(),
     };
     let (mut most, mut least) = (0, 0);
     for experiment in experiments {
@@ -115,6 +116,7 @@ fn need_of_all(experiments: &[Experiment], options: &Study) -> Result<Need> {
         most = most.max(its_most);
         least = least.max(its_least);
         all.write |= need.write;
+        all.beside = all.beside.and(need.beside);
     }
     all.size = if exact {
         Size::Exactly(most)

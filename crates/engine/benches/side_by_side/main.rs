@@ -126,6 +126,7 @@ fn scratch(directory: &Path, size: u64) -> Target {
         size: Size::Exactly(size),
         write: true,
         consent: Consent::No,
+        beside: Default::default(),
     };
     let target = Target::open(directory, &need).expect("room for the scratch file");
     target
@@ -207,6 +208,7 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
                 size: Size::Exactly(HOT_FILE),
                 write: false,
                 consent: Consent::No,
+                beside: Default::default(),
             };
             Target::open(zram.path(), &need).expect("the device opens")
         }

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
@@ -64,6 +65,43 @@ impl Calls for SeekCalls {
     fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
         let len = buffer.len();
         self.transfer(file, offset, len, || rustix::io::write(file, buffer))
+    }
+}
+
+/// `lseek`, then `read` or `write`, on an open file description that other workers use too. Its position is theirs as
+/// well, so that a lock has to be held across the two calls: else one would read where another has just been sent.
+/// This is what makes a program with one descriptor serialise itself.
+pub(crate) struct LockedSeekCalls<'a> {
+    position: &'a Mutex<()>,
+}
+
+impl<'a> LockedSeekCalls<'a> {
+    pub(crate) fn new(position: &'a Mutex<()>) -> Self {
+        Self { position }
+    }
+
+    fn transfer(
+        &mut self,
+        file: &File,
+        offset: u64,
+        call: impl FnOnce() -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        // Nothing that it guards can be left half done.
+        let _held = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        rustix::fs::seek(file, SeekFrom::Start(offset))?;
+        call()
+    }
+}
+
+impl Calls for LockedSeekCalls<'_> {
+    const NAMES: (&'static str, &'static str) = ("read", "write");
+
+    fn read(&mut self, file: &File, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        self.transfer(file, offset, || rustix::io::read(file, buffer))
+    }
+
+    fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
+        self.transfer(file, offset, || rustix::io::write(file, buffer))
     }
 }
 

@@ -21,6 +21,8 @@ pub struct DeviceStat {
     pub flush_ios: u64,
     /// Time the device had requests in flight, ms.
     pub busy_ms: u64,
+    /// Sum of the times that requests were in flight, ms; over the time of looking it is the mean number in flight.
+    pub queue_ms: Option<u64>,
 }
 
 /// The disks that a stacked device (a partition, dm, md, loop) lies on in the end.
@@ -52,6 +54,10 @@ impl DeviceStat {
             write_bytes: join(self.write_bytes, other.write_bytes),
             flush_ios: join(self.flush_ios, other.flush_ios),
             busy_ms: join(self.busy_ms, other.busy_ms),
+            queue_ms: match (self.queue_ms, other.queue_ms) {
+                (Some(a), Some(b)) => Some(join(a, b)),
+                (one, none) => one.or(none),
+            },
         }
     }
 }
@@ -114,6 +120,7 @@ fn parse_device(text: &str) -> Option<DeviceStat> {
         // Counted since Linux 5.5.
         flush_ios: fields.get(15).copied().unwrap_or(0),
         busy_ms,
+        queue_ms: fields.get(10).copied(),
     })
 }
 
@@ -133,7 +140,10 @@ mod tests {
             (stat.write_ios, stat.write_bytes),
             (883_461, 4_960_736 * 512)
         );
-        assert_eq!((stat.busy_ms, stat.flush_ios), (1, 11));
+        assert_eq!(
+            (stat.busy_ms, stat.queue_ms, stat.flush_ios),
+            (1, Some(6), 11)
+        );
         assert_eq!(parse_device("1 2 3"), None);
     }
 

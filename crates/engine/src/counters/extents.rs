@@ -32,6 +32,16 @@ impl Extents {
         self.hole_bytes
             .saturating_add(self.unwritten_bytes.unwrap_or(0))
     }
+
+    /// Of two ranges together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let unwritten = self.unwritten_bytes.zip(other.unwritten_bytes);
+        Self {
+            looked_bytes: self.looked_bytes + other.looked_bytes,
+            hole_bytes: self.hole_bytes + other.hole_bytes,
+            unwritten_bytes: unwritten.map(|(a, b)| a + b),
+        }
+    }
 }
 
 /// Looks at a range of a regular file; `None` where the file system does not tell.

@@ -32,6 +32,17 @@ impl Residency {
     pub fn owed_bytes(&self) -> Option<u64> {
         Some(self.dirty_bytes?.saturating_add(self.writeback_bytes?))
     }
+
+    /// Of two ranges together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+        Self {
+            looked_bytes: self.looked_bytes + other.looked_bytes,
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+            dirty_bytes: both(self.dirty_bytes, other.dirty_bytes),
+            writeback_bytes: both(self.writeback_bytes, other.writeback_bytes),
+        }
+    }
 }
 
 /// Looks at a range; `None` where the system does not tell.

@@ -19,6 +19,7 @@ fn file() -> (tempfile::TempDir, Target) {
         size: Size::Exactly(SIZE),
         write: false,
         consent: Consent::No,
+        beside: Default::default(),
     };
     let target = Target::open(&path, &need).expect("opens");
     (folder, target)

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use crate::error::{Error, Result};
 
 use super::scratch::{self, FOOTER_LEN, Scratch};
-use super::{Size, Target, TargetKind, check_stores, lookup, space};
+use super::{Size, Target, check_stores, lookup, space};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
@@ -50,12 +50,12 @@ impl Folder {
             .iter()
             .map(|bytes| {
                 let (scratch, file) = scratch.beside(*bytes)?;
-                Ok(target(scratch, file, *bytes, Vec::new()))
+                Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
             })
             .collect::<Result<_>>()?;
         Ok(Self {
             files,
-            marker: target(scratch, file, 0, notes).with_memory_note(),
+            marker: Target::of_scratch(scratch, file, 0, notes).with_memory_note(),
         })
     }
 
@@ -110,18 +110,6 @@ fn total(sizes: &[u64]) -> Result<Size> {
     let total = Size::Exactly(sum);
     total.check()?;
     Ok(total)
-}
-
-fn target(scratch: Scratch, file: std::fs::File, size: u64, notes: Vec<String>) -> Target {
-    Target {
-        path: scratch.path().to_owned(),
-        kind: TargetKind::Scratch,
-        size,
-        scratch: Some(scratch),
-        file,
-        writable: true,
-        notes,
-    }
 }
 
 #[cfg(test)]

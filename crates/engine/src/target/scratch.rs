@@ -4,12 +4,14 @@
 //! anybody else's file. A run holds an exclusive `flock` as long as it lives, so a lock that can
 //! be had means that the run is dead.
 //!
-//! Programs that read a file to its end must not meet a footer. Their files have exactly the size asked for and belong
-//! to a scratch file with an empty region: they bear its name, a dot and their size, and are left-overs when it is one.
+//! Other files belong to it, and are left-overs when it is one: those of programs, which read a file to its end and must
+//! not meet a footer, those that a worker has for itself, and fresh ones. They have exactly the size asked for and bear its
+//! name, a dot and their size; where sizes are not unique, a dot and a number behind it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
@@ -40,6 +42,8 @@ pub(super) struct Scratch {
     path: PathBuf,
     stat: Stat,
     removed: bool,
+    /// Files with a number that were made beside it.
+    made: AtomicU64,
 }
 
 impl Scratch {
@@ -74,6 +78,7 @@ impl Scratch {
                 path,
                 stat,
                 removed: false,
+                made: AtomicU64::new(0),
             };
             if !scratch.name_is_ours() {
                 continue;
@@ -88,13 +93,25 @@ impl Scratch {
         .hint("another program interferes there; choose another directory"))
     }
 
-    /// Creates a file that belongs to this one, for exactly `bytes` bytes; it is still empty.
+    /// Creates a file that belongs to this one, for exactly `bytes` bytes, which no other has; it is still empty.
     ///
     /// # Errors
     /// When the file cannot be made or cannot have that size.
     pub(super) fn beside(&self, bytes: u64) -> Result<(Self, File)> {
+        self.named_beside(format!("{}.{bytes}", self.name), bytes)
+    }
+
+    /// As [`Scratch::beside`], of a size that others may have too.
+    ///
+    /// # Errors
+    /// When the file cannot be made or cannot have that size.
+    pub(super) fn numbered_beside(&self, bytes: u64) -> Result<(Self, File)> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        self.named_beside(format!("{}.{bytes}.{number}", self.name), bytes)
+    }
+
+    fn named_beside(&self, name: String, bytes: u64) -> Result<(Self, File)> {
         check_process_limit(bytes)?;
-        let name = format!("{}.{bytes}", self.name);
         let path = self.path.with_file_name(&name);
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -111,6 +128,7 @@ impl Scratch {
             path,
             stat,
             removed: false,
+            made: AtomicU64::new(0),
         };
         Ok((scratch, file))
     }
@@ -264,9 +282,16 @@ pub(super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
 
 /// The size that the name of a file gives that belongs to the scratch file `of`.
 fn size_beside(name: &str, of: &str) -> Option<u64> {
-    let digits = name.strip_prefix(of)?.strip_prefix('.')?;
-    let canonical = !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| canonical)
+    let rest = name.strip_prefix(of)?.strip_prefix('.')?;
+    let (size, number) = rest.split_once('.').unwrap_or((rest, "0"));
+    canonical(number)?;
+    canonical(size).filter(|bytes| *bytes > 0)
+}
+
+/// A number as this module writes it.
+fn canonical(digits: &str) -> Option<u64> {
+    let number: u64 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some(number)
 }
 
 fn is_scratch_name(name: &str) -> bool {
@@ -351,7 +376,9 @@ mod tests {
     #[test]
     fn only_what_bears_its_name_belongs_to_a_file() {
         let of = ".iolab-scratch-0123456789abcdef";
-        assert_eq!(size_beside(&format!("{of}.4096"), of), Some(4096));
+        for rest in [".4096", ".4096.0", ".4096.17"] {
+            assert_eq!(size_beside(&format!("{of}{rest}"), of), Some(4096));
+        }
         for rest in [
             "",
             ".",
@@ -362,6 +389,10 @@ mod tests {
             ".1x",
             ".99999999999999999999999",
             "0.1",
+            ".1.",
+            ".1.01",
+            ".1.x",
+            ".1.1.1",
         ] {
             assert_eq!(size_beside(&format!("{of}{rest}"), of), None, "{rest}");
         }

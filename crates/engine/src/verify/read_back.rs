@@ -47,10 +47,11 @@ pub(crate) fn read_back(
     signed: &[Signed],
     stop: &AtomicBool,
 ) -> Result<Reading> {
-    if let Err(failed) = make_durable(spec, target) {
+    let region = spec.offset..spec.offset + spec.region;
+    if let Err(failed) = make_durable(target, region.clone()) {
         return Ok(Reading::Failed(failed));
     }
-    drop_pages(spec, target);
+    drop_pages(target, region);
     let cached = residency(target.file(), spec.offset, spec.region);
     let mode = OpenMode {
         direct: spec.cache == CacheState::Direct,

@@ -29,6 +29,7 @@ fn bench(spec: TrialSpec) -> Bench {
         size: Size::Exactly(BS * BLOCKS),
         write: true,
         consent: Consent::No,
+        beside: Default::default(),
     };
     let target = Target::open(folder.path(), &need).expect("a scratch file");
     target

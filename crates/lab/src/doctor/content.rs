@@ -159,6 +159,7 @@ mod tests {
             },
             write: false,
             consent: Consent::No,
+            beside: Default::default(),
         };
         let target = Target::open(&path, &need).expect("opened");
         assert!(target.notes().is_empty());

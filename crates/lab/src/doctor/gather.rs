@@ -43,6 +43,7 @@ pub(super) fn need(named: &Path) -> Need {
         size: Size::AtMost { most, least },
         write: named.is_dir(),
         consent: Consent::No,
+        beside: Default::default(),
     }
 }
 

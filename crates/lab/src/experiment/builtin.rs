@@ -1,7 +1,7 @@
 //! The experiments that are compiled in.
 
 /// Name and TOML text of every built-in experiment, in the order in which they are listed.
-pub const BUILTIN: [(&str, &str); 9] = [
+pub const BUILTIN: [(&str, &str); 12] = [
     (
         "read-size",
         include_str!("../../../../experiments/read-size.toml"),
@@ -29,6 +29,18 @@ pub const BUILTIN: [(&str, &str); 9] = [
     (
         "load-latency",
         include_str!("../../../../experiments/load-latency.toml"),
+    ),
+    (
+        "disk-grid",
+        include_str!("../../../../experiments/disk-grid.toml"),
+    ),
+    (
+        "why-serialised",
+        include_str!("../../../../experiments/why-serialised.toml"),
+    ),
+    (
+        "write-vs-read",
+        include_str!("../../../../experiments/write-vs-read.toml"),
     ),
     (
         "buffer-size",

@@ -8,7 +8,7 @@ pub type Count = (&'static str, Option<u64>);
 impl Sample {
     /// Everything that was counted.
     pub fn counts(&self) -> Vec<Count> {
-        let mut counts = Vec::with_capacity(54);
+        let mut counts = Vec::with_capacity(56);
         counts.extend(process(&self.counters));
         counts.extend(named(DEVICE, self.counters.device));
         counts.extend(named(BOTTOM, self.counters.bottom.map(|b| b.stat)));
@@ -22,7 +22,7 @@ impl Sample {
 }
 
 /// Names of a device's counters, in the order of [`named`].
-type DeviceNames = [&'static str; 8];
+type DeviceNames = [&'static str; 9];
 
 const DEVICE: DeviceNames = [
     "device_read_ios",
@@ -33,6 +33,7 @@ const DEVICE: DeviceNames = [
     "device_write_bytes",
     "device_flush_ios",
     "device_busy_ms",
+    "device_queue_ms",
 ];
 
 const BOTTOM: DeviceNames = [
@@ -44,22 +45,24 @@ const BOTTOM: DeviceNames = [
     "bottom_write_bytes",
     "bottom_flush_ios",
     "bottom_busy_ms",
+    "bottom_queue_ms",
 ];
 
 fn named(names: DeviceNames, stat: Option<DeviceStat>) -> impl Iterator<Item = Count> {
     let values = stat.map(|d| {
         [
-            d.read_ios,
-            d.read_merges,
-            d.read_bytes,
-            d.write_ios,
-            d.write_merges,
-            d.write_bytes,
-            d.flush_ios,
-            d.busy_ms,
+            Some(d.read_ios),
+            Some(d.read_merges),
+            Some(d.read_bytes),
+            Some(d.write_ios),
+            Some(d.write_merges),
+            Some(d.write_bytes),
+            Some(d.flush_ios),
+            Some(d.busy_ms),
+            d.queue_ms,
         ]
     });
-    let values = values.map_or([None; 8], |values| values.map(Some));
+    let values = values.unwrap_or([None; 9]);
     names.into_iter().zip(values)
 }
 

@@ -10,6 +10,8 @@ use crate::record::{
 
 /// The schema that brought the disks below, the pressure and the state of the region.
 const SURROUNDINGS: i64 = 3;
+/// The schema that brought the time that requests waited at a device.
+const QUEUE: i64 = 4;
 
 /// What the kernel counted over the timed span.
 pub(super) fn counters(row: &Fields<'_, '_>) -> Result<Counters> {
@@ -77,6 +79,7 @@ fn device(row: &Fields<'_, '_>, since: i64, prefix: &str) -> Result<Option<Devic
         write_bytes: count("write_bytes")?,
         flush_ios: count("flush_ios")?,
         busy_ms: count("busy_ms")?,
+        queue_ms: row.added_int(QUEUE, &column("queue_ms"))?,
     }))
 }
 

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::str::FromStr;
 
 use iolab_engine::schedule::Arrivals;
-use iolab_engine::spec::{Backend, Batch, BufferInit, CacheState, Content, Pattern, SyncPolicy};
+use iolab_engine::spec::{
+    Backend, Batch, BufferInit, CacheState, Content, Descriptors, Layout, Pattern, SyncPolicy,
+};
 use iolab_engine::{Error, Result};
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, Row};
@@ -285,6 +287,19 @@ impl Fields<'_, '_> {
         })
     }
 
+    /// As [`Fields::setting`], in a column that came with schema version `since`; what it was `before`.
+    fn setting_since<T: FromStr + Display>(
+        &self,
+        since: i64,
+        column: &str,
+        before: T,
+    ) -> Result<String> {
+        if self.version < since {
+            return Ok(before.to_string());
+        }
+        self.setting::<T>(column)
+    }
+
     /// A text that is the name of a value of the engine.
     fn setting<T: FromStr + Display>(&self, column: &str) -> Result<String> {
         self.named(column, |text| {
@@ -354,6 +369,9 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
             _ => text.parse::<Batch>().ok().map(|batch| batch.to_string()),
         })?,
         read_percent,
+        layout: row.setting_since(4, "layout", Layout::Shared)?,
+        descriptors: row.setting_since(4, "descriptors", Descriptors::Private)?,
+        fresh: row.version >= 4 && row.flag("fresh")?,
         sync: row.setting::<SyncPolicy>("sync")?,
         cache: row.setting::<CacheState>("cache")?,
         buffer_init: row.setting::<BufferInit>("buffer_init")?,

@@ -63,6 +63,9 @@ fn cell_row(id: i64) -> Cell {
         depth: 32,
         batch: "auto".to_owned(),
         read_percent: 70,
+        layout: "shared".to_owned(),
+        descriptors: "private".to_owned(),
+        fresh: false,
         sync: "end".to_owned(),
         cache: "direct".to_owned(),
         buffer_init: "random".to_owned(),
@@ -149,6 +152,7 @@ fn sample_row(cell: i64, block: u32) -> Sample {
                 write_bytes: 6006,
                 flush_ios: 6007,
                 busy_ms: 6008,
+                queue_ms: Some(6009),
             }),
             hardware: Hardware::Counted(HardwareEvents {
                 cycles: Some(7001),
@@ -166,6 +170,7 @@ fn sample_row(cell: i64, block: u32) -> Sample {
                     write_bytes: 8006,
                     flush_ios: 8007,
                     busy_ms: 8008,
+                    queue_ms: Some(8009),
                 },
                 in_file: true,
             }),
@@ -633,7 +638,7 @@ fn what_is_no_run_file_is_told() {
 }
 
 /// What each schema version brought to the table of samples.
-const ADDED: [(i64, &[&str]); 2] = [
+const ADDED: [(i64, &[&str]); 3] = [
     (
         2,
         &[
@@ -681,6 +686,7 @@ const ADDED: [(i64, &[&str]); 2] = [
             "backlog_end",
         ],
     ),
+    (4, &["device_queue_ms", "bottom_queue_ms"]),
 ];
 
 /// Takes away what later schema versions brought.
@@ -691,7 +697,9 @@ fn make_older(path: &Path, version: i64) {
         alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
     }
     if version < 4 {
-        alter(path, "ALTER TABLE cell DROP COLUMN tool");
+        for column in ["tool", "layout", "descriptors", "fresh"] {
+            alter(path, &format!("ALTER TABLE cell DROP COLUMN {column}"));
+        }
     }
     if version < 3 {
         for direction in ["read", "write"] {
@@ -728,10 +736,17 @@ fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
         );
         let cell = &read_back.cells[0];
         assert_eq!(cell.tool, "iolab");
-        assert_eq!(is.counters.device, was.counters.device);
         if version < 3 {
             assert_eq!((is.reads.response, is.pace), (None, None));
             assert_eq!((cell.rate, &cell.arrivals), (None, &None));
+        }
+        assert_eq!((&*cell.layout, &*cell.descriptors), ("shared", "private"));
+        let device = was.counters.device.map(|device| DeviceStat {
+            queue_ms: None,
+            ..device
+        });
+        assert_eq!(is.counters.device, device);
+        if version < 3 {
             assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
         }
         let hardware = match version {

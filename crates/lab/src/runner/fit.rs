@@ -1,7 +1,7 @@
 //! Fits an experiment's cells to a target, each checked before anything is written.
 
-use iolab_engine::spec::{Batch, CacheState, TrialSpec};
-use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::spec::{Backend, Batch, CacheState, Layout, TrialSpec};
+use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 use iolab_engine::{Error, Result, trial};
 
 use crate::cells::{PlannedCell, cells, label};
@@ -53,7 +53,24 @@ pub fn need(experiment: &Experiment, consent: Consent, exact: bool) -> Result<Ne
         },
         write: specs().any(TrialSpec::writes) || experiment.design.precondition.writes(),
         consent,
+        beside: beside(specs()),
     })
+}
+
+/// The files that cells need beside the scratch file.
+fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> Beside {
+    let mut beside = Beside::default();
+    for spec in specs.filter(|spec| spec.backend != Backend::Null) {
+        let files = PrivateFiles {
+            threads: spec.threads,
+            bs: spec.bs,
+        };
+        if spec.layout == Layout::Private && !beside.private.contains(&files) {
+            beside.private.push(files);
+        }
+        beside.fresh |= spec.starts_fresh();
+    }
+    beside
 }
 
 /// One request for every thread.
@@ -153,6 +170,9 @@ pub(super) fn record(id: usize, cell: &PlannedCell) -> Cell {
             spec.batch.to_string()
         },
         read_percent: spec.read_percent,
+        layout: spec.layout.to_string(),
+        descriptors: spec.descriptors.to_string(),
+        fresh: spec.fresh,
         sync: spec.sync.to_string(),
         cache: spec.cache.to_string(),
         buffer_init: spec.buffer_init.to_string(),

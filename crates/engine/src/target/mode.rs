@@ -1,0 +1,58 @@
+//! How a target is opened once more.
+
+use std::fmt;
+
+use rustix::fs::OFlags;
+
+/// How a worker opens the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpenMode {
+    /// For writing too.
+    pub write: bool,
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// `O_SYNC`.
+    pub osync: bool,
+    /// `O_DSYNC`.
+    pub odsync: bool,
+}
+
+/// The flags as the C library has them: rustix 1.1 without libc gives `O_SYNC` for both.
+const O_SYNC: OFlags = OFlags::from_bits_retain(libc::O_SYNC as _);
+const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
+
+impl OpenMode {
+    /// Its flags.
+    pub(super) fn flags(self) -> OFlags {
+        let access = match self.write {
+            true => OFlags::RDWR,
+            false => OFlags::RDONLY,
+        };
+        [
+            (self.direct, OFlags::DIRECT),
+            (self.osync, O_SYNC),
+            (self.odsync, O_DSYNC),
+        ]
+        .into_iter()
+        .filter(|(wanted, _)| *wanted)
+        .fold(access, |flags, (_, flag)| flags | flag)
+    }
+}
+
+/// Its flags as the kernel names them.
+impl fmt::Display for OpenMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let access = if self.write { "O_RDWR" } else { "O_RDONLY" };
+        let names: Vec<&str> = [
+            (true, access),
+            (self.direct, "O_DIRECT"),
+            (self.osync, "O_SYNC"),
+            (self.odsync, "O_DSYNC"),
+        ]
+        .into_iter()
+        .filter(|(set, _)| *set)
+        .map(|(_, name)| name)
+        .collect();
+        f.write_str(&names.join("|"))
+    }
+}

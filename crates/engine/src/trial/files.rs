@@ -1,0 +1,137 @@
+//! The files that the workers of one trial use: the target's own, one per worker, or fresh ones.
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use crate::error::{Error, Result};
+use crate::spec::{CacheState, Descriptors, Layout, SyncPolicy, TrialSpec};
+use crate::target::{OpenMode, Target};
+
+/// What a trial reads and writes.
+pub(crate) struct Files<'a> {
+    parts: Vec<Part<'a>>,
+    mode: OpenMode,
+    /// The one open file description, where all workers use the same.
+    shared: Option<File>,
+    /// Held across `lseek` and the call that follows it, where its position is everybody's.
+    pub(crate) position: Mutex<()>,
+}
+
+/// A range of a file.
+pub(crate) struct Part<'a> {
+    target: Held<'a>,
+    /// Where it begins, bytes.
+    pub(crate) offset: u64,
+    /// How long it is, bytes.
+    pub(crate) length: u64,
+}
+
+enum Held<'a> {
+    Lent(&'a Target),
+    /// Made for this trial, and removed with it.
+    Fresh(Box<Target>),
+}
+
+impl Part<'_> {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.length
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        match &self.target {
+            Held::Lent(target) => target,
+            Held::Fresh(target) => target,
+        }
+    }
+}
+
+impl<'a> Files<'a> {
+    /// The files of a trial, made where it wants fresh ones.
+    ///
+    /// # Errors
+    /// When the target does not have them, or they cannot be made or opened.
+    pub(crate) fn new(spec: &TrialSpec, target: &'a Target) -> Result<Self> {
+        let parts = match spec.layout {
+            Layout::Private => (0..spec.threads)
+                .map(|worker| {
+                    let length = spec.private_bytes(worker);
+                    let target = match spec.starts_fresh() {
+                        true => fresh(target, length)?,
+                        false => Held::Lent(target.private_file(worker, length)?),
+                    };
+                    Ok(Part {
+                        target,
+                        offset: 0,
+                        length,
+                    })
+                })
+                .collect::<Result<_>>()?,
+            Layout::Shared | Layout::Interleaved => vec![Part {
+                target: match spec.starts_fresh() {
+                    true => fresh(target, spec.offset + spec.region)?,
+                    false => Held::Lent(target),
+                },
+                offset: spec.offset,
+                length: spec.region,
+            }],
+        };
+        let mut files = Self {
+            parts,
+            mode: open_mode(spec),
+            shared: None,
+            position: Mutex::new(()),
+        };
+        if spec.descriptors == Descriptors::Shared {
+            files.shared = Some(files.part(0).target().reopen(files.mode)?);
+        }
+        Ok(files)
+    }
+
+    /// All of them.
+    pub(crate) fn parts(&self) -> &[Part<'a>] {
+        &self.parts
+    }
+
+    /// What a worker uses.
+    pub(crate) fn part(&self, worker: u32) -> &Part<'a> {
+        // A single one is everybody's.
+        &self.parts[worker as usize % self.parts.len()]
+    }
+
+    /// Opens a worker's file, or hands out the description that is shared.
+    pub(crate) fn open(&self, worker: u32) -> Result<File> {
+        match &self.shared {
+            None => self.part(worker).target().reopen(self.mode),
+            Some(file) => file.try_clone().map_err(|error| {
+                Error::usage(format!(
+                    "the descriptor cannot be shared with thread {}: {error}",
+                    worker + 1
+                ))
+                .hint("use fewer threads, or raise the limit of open files (ulimit -n)")
+            }),
+        }
+    }
+}
+
+/// A new file of this size. Its space is not allocated: that is part of writing it.
+fn fresh<'a>(target: &Target, bytes: u64) -> Result<Held<'a>> {
+    let file = target.beside(bytes)?;
+    file.file().set_len(bytes).map_err(|error| {
+        Error::failed(format!(
+            "{} cannot be given its size of {bytes} bytes: {error}",
+            file.path().display()
+        ))
+        .hint("choose a smaller region with --size, or another directory")
+    })?;
+    Ok(Held::Fresh(Box::new(file)))
+}
+
+fn open_mode(spec: &TrialSpec) -> OpenMode {
+    OpenMode {
+        write: spec.writes(),
+        direct: spec.cache == CacheState::Direct,
+        osync: spec.writes() && spec.sync == SyncPolicy::Osync,
+        odsync: spec.writes() && spec.sync == SyncPolicy::Odsync,
+    }
+}

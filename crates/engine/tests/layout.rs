@@ -1,0 +1,305 @@
+//! Layouts, descriptors and fresh files on a real file system: what each worker touches, and what is left behind.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::outcome::{Ended, Outcome};
+use iolab_engine::spec::{
+    Backend, CacheState, Descriptors, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
+};
+use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
+use iolab_engine::{Kind, Result, trial};
+
+const SIZE: u64 = 1 << 20;
+const BLOCK: u64 = 4096;
+const THREADS: u32 = 3;
+
+fn need(fresh: bool) -> Need {
+    let private = [1, THREADS].map(|threads| PrivateFiles { threads, bs: BLOCK });
+    Need {
+        size: Size::Exactly(SIZE),
+        write: true,
+        consent: Consent::No,
+        beside: Beside {
+            private: private.to_vec(),
+            fresh,
+        },
+    }
+}
+
+fn scratch() -> (tempfile::TempDir, Target) {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let target = Target::open(directory.path(), &need(true)).expect("scratch files");
+    let mut last = 0;
+    target
+        .fill(7, &AtomicBool::new(false), &mut |done| last = done)
+        .expect("filled");
+    assert_eq!(last, target.fill_bytes());
+    (directory, target)
+}
+
+fn spec(layout: Layout) -> TrialSpec {
+    TrialSpec {
+        region: SIZE,
+        threads: THREADS,
+        cache: CacheState::Cold,
+        layout,
+        ..TrialSpec::default()
+    }
+}
+
+fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
+    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
+}
+
+/// Sizes of the files of a folder, the smallest first.
+fn sizes(folder: &Path) -> Vec<u64> {
+    let entries = fs::read_dir(folder).expect("readable");
+    let mut sizes: Vec<u64> = entries
+        .map(|entry| {
+            entry
+                .and_then(|entry| entry.metadata())
+                .expect("there")
+                .len()
+        })
+        .collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+/// The offset that iolab stamps on every 4 KiB it writes, of each block of each file whose stamp is a block's.
+fn stamps(folder: &Path) -> Vec<Vec<u64>> {
+    let entries = fs::read_dir(folder).expect("readable");
+    entries
+        .map(|entry| {
+            let content = fs::read(entry.expect("there").path()).expect("readable");
+            content
+                .chunks_exact(BLOCK as usize)
+                .map(|block| u64::from_le_bytes(block[..8].try_into().expect("eight bytes")))
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn each_worker_writes_every_block_of_its_own_file() {
+    for pattern in [Pattern::Seq, Pattern::Rand, Pattern::Reverse] {
+        let (directory, target) = scratch();
+        let spec = TrialSpec {
+            pattern,
+            read_percent: 0,
+            ..spec(Layout::Private)
+        };
+        let outcome = run(&spec, &target).expect("runs");
+        assert_eq!(outcome.ended, Ended::Done);
+        assert_eq!(
+            outcome.writes.bytes, SIZE,
+            "one pass over all files together"
+        );
+        // 256 blocks over three workers: 86, 85 and 85; the first file is large enough for a single worker.
+        let mut written: Vec<usize> = stamps(directory.path())
+            .into_iter()
+            .map(|stamps| {
+                (0..)
+                    .take_while(|n| stamps.get(*n) == Some(&(*n as u64 * BLOCK)))
+                    .count()
+            })
+            .filter(|count| *count > 0)
+            .collect();
+        written.sort_unstable();
+        assert_eq!(written, [85, 85, 86], "{pattern}");
+        let untouched = fs::read(target.path()).expect("readable");
+        assert_ne!(
+            untouched[..8],
+            0u64.to_le_bytes(),
+            "the shared file is left alone"
+        );
+    }
+}
+
+#[test]
+fn every_layout_reads_each_block_once_whoever_has_the_descriptor() {
+    let (_directory, target) = scratch();
+    for name in Backend::NAMES.iter().filter(|name| **name != "null") {
+        for layout in [Layout::Shared, Layout::Interleaved, Layout::Private] {
+            for descriptors in [Descriptors::Private, Descriptors::Shared] {
+                let spec = TrialSpec {
+                    backend: name.parse().expect("a name of the list"),
+                    descriptors,
+                    pattern: Pattern::Rand,
+                    ..spec(layout)
+                };
+                let what = format!("{name} {layout} {descriptors}");
+                match run(&spec, &target) {
+                    Ok(outcome) => {
+                        assert_eq!(outcome.reads.bytes, SIZE, "{what}");
+                        assert_eq!(outcome.errors, 0, "{what}: {:?}", outcome.failure);
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), Kind::Usage, "{what}: {error}");
+                        let allowed =
+                            !spec.sharing_applies() || *name == "io_uring" || *name == "libaio";
+                        assert!(allowed, "{what}: {error}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// With one position for all, a read between another's `lseek` and `read` would write to the wrong block.
+#[test]
+fn a_shared_position_is_never_moved_by_another() {
+    let (_directory, target) = scratch();
+    let spec = TrialSpec {
+        backend: Backend::Sync,
+        descriptors: Descriptors::Shared,
+        pattern: Pattern::Rand,
+        read_percent: 0,
+        threads: 8,
+        limit: Limit {
+            requests: Some(8 * SIZE / BLOCK),
+            ..Limit::default()
+        },
+        ..spec(Layout::Shared)
+    };
+    run(&spec, &target).expect("runs");
+    let content = fs::read(target.path()).expect("readable");
+    for (number, block) in content[..SIZE as usize].chunks(BLOCK as usize).enumerate() {
+        let stamp = u64::from_le_bytes(block[..8].try_into().expect("eight bytes"));
+        assert_eq!(stamp, number as u64 * BLOCK);
+    }
+}
+
+#[test]
+fn writes_start_on_fresh_files_and_reads_on_the_filled_one() {
+    let (directory, target) = scratch();
+    let before = (sizes(directory.path()), stamps(directory.path()));
+    for (layout, sync) in [
+        (Layout::Shared, SyncPolicy::None),
+        (Layout::Private, SyncPolicy::End),
+    ] {
+        let spec = TrialSpec {
+            read_percent: 0,
+            fresh: true,
+            sync,
+            ..spec(layout)
+        };
+        for _ in 0..2 {
+            let outcome = run(&spec, &target).expect("runs");
+            assert_eq!(
+                (outcome.writes.bytes, outcome.errors),
+                (SIZE, 0),
+                "{layout}"
+            );
+            let empty = outcome.region.extents.map(|extents| extents.empty_bytes());
+            assert!(
+                empty.is_none_or(|bytes| bytes == SIZE),
+                "{layout}: {empty:?}"
+            );
+        }
+        let spec = TrialSpec {
+            read_percent: 100,
+            ..spec
+        };
+        let outcome = run(&spec, &target).expect("runs");
+        let empty = outcome.region.extents.map(|extents| extents.empty_bytes());
+        assert!(empty.is_none_or(|bytes| bytes == 0), "{layout}: {empty:?}");
+    }
+    assert_eq!(before, (sizes(directory.path()), stamps(directory.path())));
+}
+
+#[test]
+fn all_files_are_as_large_as_they_must_be_and_go_together() {
+    let (directory, target) = scratch();
+    // 256 blocks: one worker has them all, of three the second and third have 86 at most.
+    let share = 86 * BLOCK;
+    assert_eq!(sizes(directory.path()), [share, share, SIZE, SIZE + 4096]);
+    target.remove().expect("removed");
+    assert_eq!(sizes(directory.path()), [0u64; 0]);
+    drop(Target::open(directory.path(), &need(false)).expect("again"));
+    assert_eq!(sizes(directory.path()), [0u64; 0]);
+}
+
+#[test]
+fn files_of_a_killed_run_are_removed_by_the_next() {
+    let (directory, target) = scratch();
+    let left = directory.path().join("left");
+    fs::create_dir(&left).expect("made");
+    let files: HashSet<_> = fs::read_dir(directory.path())
+        .expect("readable")
+        .map(|entry| entry.expect("there").path())
+        .filter(|path| path.is_file())
+        .collect();
+    // What a killed run leaves: the same names and contents, and nobody who holds the lock.
+    for file in &files {
+        fs::copy(file, left.join(file.file_name().expect("a name"))).expect("copied");
+    }
+    drop(target);
+    let next = Target::open(&left, &need(false)).expect("again");
+    assert!(
+        next.notes()
+            .iter()
+            .any(|note| note.contains("left by a run that was killed"))
+    );
+    drop(next);
+    assert_eq!(sizes(&left), [0u64; 0]);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let path = directory.path().join("file");
+    fs::write(&path, vec![1; SIZE as usize]).expect("written");
+    let error = Target::open(&path, &need(false)).expect_err("a file");
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(error.message().contains("layout=private"), "{error}");
+
+    let plain = Need {
+        write: false,
+        beside: Beside::default(),
+        ..need(false)
+    };
+    let file = Target::open(&path, &plain).expect("to read");
+    let error = run(&spec(Layout::Private), &file).expect_err("no files beside it");
+    assert_eq!(error.kind(), Kind::Usage);
+
+    let huge = Need {
+        size: Size::Exactly(1 << 50),
+        ..need(true)
+    };
+    let error = Target::open(directory.path(), &huge).expect_err("too large");
+    assert_eq!(error.kind(), Kind::Refused);
+
+    for (spec, part) in [
+        (
+            TrialSpec {
+                descriptors: Descriptors::Shared,
+                ..spec(Layout::Private)
+            },
+            "descriptors=shared",
+        ),
+        (
+            TrialSpec {
+                pattern: Pattern::Strided,
+                ..spec(Layout::Interleaved)
+            },
+            "strided",
+        ),
+        (
+            TrialSpec {
+                offset: BLOCK,
+                region: SIZE - BLOCK,
+                ..spec(Layout::Private)
+            },
+            "offset",
+        ),
+    ] {
+        let error = spec.check().expect_err(part);
+        assert!(error.message().contains(part), "{error}");
+        assert!(error.remedy().is_some());
+    }
+}
