@@ -18,6 +18,7 @@ use crate::peer::Tool;
 use crate::quantity::{format_ns, significant};
 use crate::record::{Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
 use crate::thresholds::{Threshold, thresholds};
+use crate::timeline::Timeline;
 
 /// The measured quantity that an experiment asks about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,6 +251,8 @@ pub struct Analysis {
     pub thresholds: Vec<Threshold>,
     /// All cells, in the order of the definition; sizes that the run has added stand where they belong by size.
     pub cells: Vec<CellAnalysis>,
+    /// Where throughput changes its level, over the run and within trials.
+    pub timeline: Timeline,
 }
 
 /// Analyses a run. The same record gives the same analysis, always.
@@ -301,6 +304,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         seed: record.run.seed,
         thresholds: thresholds(&record.environment),
         cells,
+        timeline: Timeline::of(record),
     }
 }
 

@@ -13,6 +13,7 @@ mod scaling;
 mod shape;
 mod sync;
 mod tail;
+mod timeline;
 
 pub use basis::Kind;
 pub use circumstances::{
@@ -30,6 +31,7 @@ pub use scaling::scaling;
 pub use shape::{bends, best_sizes, fixed_costs};
 pub use sync::cost_of_sync;
 pub use tail::{tail, tail_unknown};
+pub use timeline::{level_over_run, level_within_trials};
 
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
 use crate::cells::label;
@@ -77,6 +79,8 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         scaling,
         tail,
         programs,
+        level_over_run,
+        level_within_trials,
         steady,
         drift,
         dependence,
@@ -406,6 +410,15 @@ fn cells_of(n: usize, analysis: &Analysis) -> String {
         1 if n == 1 => "The only cell".to_owned(),
         all if n == all => "All cells".to_owned(),
         all => format!("{n} of {all} cells"),
+    }
+}
+
+/// `3 of 16 cells`, in the middle of a sentence.
+fn within(n: usize, analysis: &Analysis) -> String {
+    let text = cells_of(n, analysis);
+    match text.strip_prefix("The only") {
+        Some(rest) => format!("the only{rest}"),
+        None => text.replacen("All", "all", 1),
     }
 }
 

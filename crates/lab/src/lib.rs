@@ -30,6 +30,7 @@ pub mod runner;
 pub mod settings;
 pub mod suite;
 pub mod thresholds;
+pub mod timeline;
 pub mod units;
 pub mod workload;
 

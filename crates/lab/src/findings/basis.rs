@@ -83,6 +83,16 @@ const RULES: &[Rule] = &[
         "the last 5 trials of each cell that writes",
     ),
     (
+        "level-over-run",
+        Kind::Doubt,
+        "changepoints (PELT) in the logarithms of the trials, each confirmed by Welch's test for dependent values",
+    ),
+    (
+        "level-within-trials",
+        Kind::Doubt,
+        "changepoints (PELT) in the median over the trials of each interval, confirmed likewise",
+    ),
+    (
         "drift",
         Kind::Doubt,
         "Mann and Kendall's test in each cell, with Holm's correction over the cells",

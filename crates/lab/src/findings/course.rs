@@ -2,7 +2,7 @@
 
 use iolab_stats::{Steadiness, holm};
 
-use super::{Finding, cells_of, one};
+use super::{Finding, one, within};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::cells::label;
 use crate::course::Course;
@@ -65,7 +65,7 @@ pub fn drift(analysis: &Analysis) -> Vec<Finding> {
         "drift",
         format!(
             "In {} the trials drift with time (Mann-Kendall, Holm), most in {} by {}{} a trial. Intervals there are too narrow.",
-            within(&drifting, analysis),
+            within(drifting.len(), analysis),
             label(&analysis.factors, &cell.cell.levels),
             if slope > 0.0 { "+" } else { "" },
             format_percent(slope),
@@ -85,7 +85,7 @@ pub fn dependence(analysis: &Analysis) -> Vec<Finding> {
         "dependence",
         format!(
             "In {} a trial resembles or avoids the ones before it (Ljung-Box, Holm). Intervals there do not have their nominal confidence.",
-            within(&dependent, analysis),
+            within(dependent.len(), analysis),
         ),
     )
 }
@@ -105,7 +105,7 @@ pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
         "two-groups",
         format!(
             "In {} the trials look like two groups, most clearly in {}: {} of them around {}, the others around {}. The median lies in one of them or between, and describes neither.",
-            within(&split, analysis),
+            within(split.len(), analysis),
             label(&analysis.factors, &cell.cell.levels),
             format_percent(modes.low_share),
             analysis.response.format(modes.low_median),
@@ -128,13 +128,4 @@ fn significant(analysis: &Analysis, p: impl Fn(&Course) -> Option<f64>) -> Vec<&
         .filter(|(_, adjusted)| *adjusted < ALPHA)
         .map(|((cell, _), _)| cell)
         .collect()
-}
-
-/// `3 of 16 cells`, in the middle of a sentence.
-fn within(cells: &[&CellAnalysis], analysis: &Analysis) -> String {
-    let text = cells_of(cells.len(), analysis);
-    match text.strip_prefix("The only") {
-        Some(rest) => format!("the only{rest}"),
-        None => text.replacen("All", "all", 1),
-    }
 }
