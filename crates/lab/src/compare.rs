@@ -1,6 +1,7 @@
 //! Two series of trials against each other, cell by cell: how much, how sure, and whether it matters.
 
 mod judge;
+mod levels;
 mod matching;
 mod pressure;
 

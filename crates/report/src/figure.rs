@@ -9,8 +9,6 @@
 //! `data-verdict` (each where it is known) and its words as `<title>`. The unit of values is `data-unit` of the
 //! `<svg>`. [`style`] gives the colours as custom properties.
 
-#![allow(dead_code, reason = "the other kinds of figure follow")]
-
 mod data;
 mod kinds;
 mod layout;
@@ -23,19 +21,26 @@ mod png;
 mod scale;
 mod scene;
 mod svg;
+#[cfg(test)]
+mod tests;
 mod text;
 mod words;
 
 use iolab_engine::{Error, Result};
-use iolab_lab::analysis::Analysis;
+use iolab_lab::analysis::{Analysis, Response};
+use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_lab::crossing::FIRST_TRIALS;
 use iolab_lab::record::RunRecord;
 use iolab_lab::runfile::SampleLatency;
 
 pub use options::{Center, Kind, Options, Quantity, Reference, Spread, parse_length};
 pub use svg::style;
 
+use kinds::latency::View;
 use model::Model;
 use scene::Scene;
+
+use crate::plain::plain;
 
 /// Name of the factor that the runs of several files are the levels of.
 pub const RUN: &str = "run";
@@ -69,24 +74,98 @@ pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
     let kind = options.kind.unwrap_or_else(|| default_kind(runs));
     let model = match kind {
         Kind::Response => kinds::response::model(runs, options),
-        other => Err(Error::usage(format!(
-            "a figure of kind {other} cannot be made of this data"
-        ))
-        .hint("choose another with --kind")),
+        Kind::Percentiles => kinds::latency::model(runs, View::Percentiles, options),
+        Kind::Ecdf => kinds::latency::model(runs, View::Cumulative, options),
+        Kind::Load => kinds::load::model(runs, options),
+        Kind::Order => kinds::order::model(runs, options),
+        Kind::Heat => kinds::heat::model(runs, options),
+        Kind::Ratio => kinds::compare::ratio(&compared(runs, options)?, options),
+        Kind::PValues => kinds::compare::p_values(&compared(runs, options)?, options),
     }?;
     Figure::new(model, options)
 }
 
-/// The kind of figure that suits the data: that of a comparison for two programs or two runs of one experiment, of the load
-/// where the rate varies, of the order where nothing does, else the response.
-pub fn default_kind(_runs: &[Run<'_>]) -> Kind {
-    Kind::Response
+/// Draws a comparison: [`Kind::PValues`] when the options ask for it, else [`Kind::Ratio`].
+///
+/// # Errors
+/// Of kind usage when no cell has a ratio or a p value.
+pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> {
+    let model = match options.kind {
+        Some(Kind::PValues) => kinds::compare::p_values(comparison, options),
+        _ => kinds::compare::ratio(comparison, options),
+    }?;
+    Figure::new(model, options)
+}
+
+/// The two sides that the runs hold: two runs, or two levels of a factor of one.
+fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
+    let terms = Terms {
+        margin: options.margin,
+        tests: vec![Test::Welch],
+        better: Better::Unstated,
+        repeats: FIRST_TRIALS.to_vec(),
+    };
+    let source = |record| Source { record, held: None };
+    match (runs, options.by.as_deref().or_else(|| programs(runs))) {
+        ([run], Some(by)) => {
+            let mut compared = Comparison::of_levels(run.record, by, "", terms)?;
+            for name in [&mut compared.base, &mut compared.new] {
+                let level = name
+                    .split_once('=')
+                    .map(|(factor, level)| words::level(factor, level));
+                *name = level.unwrap_or_default();
+            }
+            Ok(compared)
+        }
+        ([base, new], None) => {
+            let names = [base.name, new.name].map(|name| plain(name).into_owned());
+            Comparison::of_runs(names, source(base.record), source(new.record), terms)
+        }
+        _ => Err(Error::usage("two sides are compared").hint(
+            "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
+        )),
+    }
+}
+
+/// The factor of the only run whose two levels are programs.
+fn programs<'a>(runs: &'a [Run<'a>]) -> Option<&'a str> {
+    let [run] = runs else {
+        return None;
+    };
+    let factors = run.analysis.factors.iter().enumerate();
+    let mut programs = factors.filter(|(_, name)| ["linkage", "command"].contains(&name.as_str()));
+    let (place, factor) = programs.next()?;
+    let mut levels: Vec<&String> = run
+        .analysis
+        .cells
+        .iter()
+        .filter_map(|c| c.cell.levels.get(place))
+        .collect();
+    levels.sort();
+    levels.dedup();
+    (run.analysis.response == Response::Elapsed && levels.len() == 2).then_some(factor)
+}
+
+/// The kind of figure that suits the data: a ratio for two programs and for two runs of one experiment, the load where
+/// rates vary, the order of the trials where nothing does, else the response.
+pub fn default_kind(runs: &[Run<'_>]) -> Kind {
+    match runs {
+        [run] if programs(runs).is_some() && !run.analysis.cells.is_empty() => Kind::Ratio,
+        [run] if run.analysis.factors.iter().any(|factor| factor == "rate") => Kind::Load,
+        [run] if run.analysis.factors.is_empty() => Kind::Order,
+        [a, b] if same_experiment(a.analysis, b.analysis) => Kind::Ratio,
+        _ => Kind::Response,
+    }
+}
+
+fn same_experiment(a: &Analysis, b: &Analysis) -> bool {
+    a.experiment == b.experiment && a.factors == b.factors && a.response == b.response
 }
 
 impl Figure {
     fn new(mut model: Model, options: &Options) -> Result<Self> {
         if let Some(title) = &options.title {
-            model.title.clone_from(title);
+            model.title = plain(title).into_owned();
         }
         Ok(Self {
             scene: layout::scene(&model, options)?,

@@ -120,16 +120,8 @@ fn runs(options: &Compare, new: &Path) -> Result<Comparison> {
 fn levels(options: &Compare, by: &str) -> Result<Comparison> {
     check_no_better(options)?;
     let record = runfile::read(&options.base)?;
-    let (factor, levels) = two_levels(&record, by)?;
-    let source = |level| Source {
-        record: &record,
-        held: Some((factor, level)),
-    };
-    let names = levels
-        .each_ref()
-        .map(|level| format!("{factor}={level} of {}", name(&options.base, &record)));
-    let [base, new] = &levels;
-    Comparison::of_runs(names, source(base), source(new), terms(options))
+    let of = format!(" of {}", name(&options.base, &record));
+    Comparison::of_levels(&record, by, &of, terms(options))
 }
 
 fn check_no_better(options: &Compare) -> Result<()> {
@@ -138,63 +130,6 @@ fn check_no_better(options: &Compare) -> Result<()> {
         Some(_) => Err(Error::usage("--better is for text files")
             .hint("leave it out: a run file says what it measures")),
     }
-}
-
-/// A factor of a run and the two levels that `--by FACTOR[=LEVEL,LEVEL]` names.
-fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 2])> {
-    let (factor, named) = match by.split_once('=') {
-        Some((factor, levels)) => (factor.trim(), Some(levels)),
-        None => (by.trim(), None),
-    };
-    let factors = &record.experiment.factors;
-    let Some(index) = factors.iter().position(|f| f == factor) else {
-        return Err(
-            Error::usage(format!("the run has no factor {factor:?}")).hint(
-                match factors.as_slice() {
-                    [] => "nothing varies in it; compare it with another run".to_owned(),
-                    some => format!("it has: {}", some.join(", ")),
-                },
-            ),
-        );
-    };
-    let mut levels: Vec<String> = Vec::new();
-    for level in record
-        .cells
-        .iter()
-        .filter_map(|cell| cell.levels.get(index))
-    {
-        if !levels.contains(level) {
-            levels.push(level.clone());
-        }
-    }
-    let wanted: Vec<String> = match named {
-        Some(named) => named
-            .split(',')
-            .map(|level| canonical(factor, level))
-            .collect(),
-        None => levels.clone(),
-    };
-    if let Some(strange) = wanted.iter().find(|level| !levels.contains(level)) {
-        return Err(
-            Error::usage(format!("{factor} has no level {strange:?} in the run"))
-                .hint(format!("it has: {}", levels.join(", "))),
-        );
-    }
-    match <[String; 2]>::try_from(wanted) {
-        Ok([base, new]) if base != new => Ok((factor, [base, new])),
-        _ => Err(Error::usage("two levels are compared").hint(format!(
-            "name them: --by {factor}=LEVEL,LEVEL out of {}",
-            levels.join(", ")
-        ))),
-    }
-}
-
-/// A level as run files write it: `4k` is `4KiB`.
-fn canonical(factor: &str, level: &str) -> String {
-    let known = iolab_lab::settings::Setting::find(factor);
-    known
-        .and_then(|setting| setting.canonical(level).ok())
-        .unwrap_or_else(|| level.trim().to_owned())
 }
 
 fn name(path: &Path, record: &RunRecord) -> String {

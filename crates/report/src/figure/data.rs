@@ -17,6 +17,8 @@ const SERIES_MAX: usize = 28;
 /// One cell with the values of its measured trials.
 #[derive(Debug, Clone)]
 pub(super) struct Row<'a> {
+    /// Place of its run.
+    pub(super) run: usize,
     pub(super) cell: &'a CellAnalysis,
     /// Its level of each of [`Data::factors`]; empty where its run has no such factor.
     pub(super) levels: Vec<&'a str>,
@@ -65,7 +67,8 @@ impl<'a> Data<'a> {
         }
         let rows: Vec<Row<'a>> = runs
             .iter()
-            .flat_map(|run| rows(run, &factors, quantity))
+            .enumerate()
+            .flat_map(|(place, run)| rows(place, run, &factors, quantity))
             .collect();
         if rows.is_empty() {
             return Err(no_values(runs, quantity));
@@ -125,14 +128,14 @@ impl<'a> Data<'a> {
     }
 }
 
-fn rows<'a>(run: &'a Run<'a>, factors: &[&str], quantity: Quantity) -> Vec<Row<'a>> {
+fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Quantity) -> Vec<Row<'a>> {
     let own = &run.analysis.factors;
     let level = |cell: &'a CellAnalysis, factor: &str| -> &'a str {
         if factor == RUN {
             return run.name;
         }
-        let place = own.iter().position(|name| name == factor);
-        place
+        let found = own.iter().position(|name| name == factor);
+        found
             .and_then(|i| cell.cell.levels.get(i))
             .map_or("", String::as_str)
     };
@@ -142,6 +145,7 @@ fn rows<'a>(run: &'a Run<'a>, factors: &[&str], quantity: Quantity) -> Vec<Row<'
         .filter_map(|cell| {
             let values = values(run, cell.cell.id, quantity);
             Some(Row {
+                run: place,
                 cell,
                 levels: factors.iter().map(|factor| level(cell, factor)).collect(),
                 summary: summary(&values)?,
@@ -181,8 +185,20 @@ impl Parts {
     /// # Errors
     /// Of kind usage when a factor that was asked for is not there, or has too many levels.
     pub(super) fn of(data: &Data<'_>, options: &Options) -> Result<Self> {
+        Self::share_out(data, options, true)
+    }
+
+    /// The same where no factor lies along x.
+    ///
+    /// # Errors
+    /// As [`Parts::of`].
+    pub(super) fn without_x(data: &Data<'_>, options: &Options) -> Result<Self> {
+        Self::share_out(data, options, false)
+    }
+
+    fn share_out(data: &Data<'_>, options: &Options, with_x: bool) -> Result<Self> {
         let asked = |name: &Option<String>| name.as_deref().map(|n| data.find(n)).transpose();
-        let x = asked(&options.x)?;
+        let x = if with_x { asked(&options.x)? } else { None };
         let facet = asked(&options.facet)?;
         let no_series = options.series.as_deref() == Some("none");
         let series = if no_series {
@@ -194,20 +210,24 @@ impl Parts {
             .filter(|i| ![x, series, facet].contains(&Some(*i)))
             .collect();
         let x = x.or_else(|| {
-            let best = left.iter().copied().max_by_key(|i| x_worth(data, *i))?;
+            let best = left.iter().copied().max_by_key(|i| x_worth(data, *i));
+            let best = best.filter(|_| with_x)?;
             left.retain(|i| *i != best);
             Some(best)
         });
         let series = series.or_else(|| {
-            let fits = |i: &usize| data.levels(*i).len() <= SERIES_MAX;
+            let fits = |i: &usize| !no_series && data.levels(*i).len() <= SERIES_MAX;
             let candidates = left.iter().copied().filter(fits);
             // Of equals the first: max_by_key alone would give the last.
             let best = candidates.rev().max_by_key(|i| data.levels(*i).len())?;
-            (!no_series).then(|| left.retain(|i| *i != best))?;
+            left.retain(|i| *i != best);
             Some(best)
         });
-        let facets: Vec<usize> = facet.into_iter().chain(left).collect();
-        let parts = Self { x, series, facets };
+        let parts = Self {
+            x,
+            series,
+            facets: facet.into_iter().chain(left).collect(),
+        };
         parts.check(data)?;
         Ok(parts)
     }
@@ -248,11 +268,13 @@ impl Parts {
 
 /// How well a factor serves as x axis: numbers before names, more levels before fewer, the first of equals.
 fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<usize>) {
+    let levels = data.levels(factor).len();
     let numeric =
         words::measure(data.factors[factor]) != Measure::Name && data.positions(factor).is_some();
     (
-        numeric,
-        data.levels(factor).len(),
+        // Two numbers make no curve: they come before names only where these are as few.
+        numeric && levels > 2,
+        levels,
         std::cmp::Reverse(factor),
     )
 }

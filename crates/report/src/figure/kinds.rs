@@ -2,14 +2,21 @@
 
 mod annotate;
 mod axis;
+pub(super) mod compare;
+pub(super) mod heat;
+pub(super) mod latency;
+pub(super) mod load;
+pub(super) mod order;
 pub(super) mod response;
 
 use iolab_lab::analysis::CellAnalysis;
 
 use super::Run;
 use super::data::{Data, Row, verdict};
+use super::model::{Along, Line};
 use super::options::{Options, Quantity};
 use super::words;
+use crate::plain::plain;
 
 /// What is shown: as asked, else the response of the first run.
 fn quantity(runs: &[Run<'_>], options: &Options) -> Quantity {
@@ -86,4 +93,13 @@ fn subject(runs: &[Run<'_>], quantity: Quantity) -> String {
         }
     }
     format!("{}: {}", names.join(", "), quantity.noun())
+}
+
+/// A line across a panel.
+fn line_across(at: f64, label: &str) -> Line {
+    Line {
+        along: Along::X,
+        at,
+        label: plain(label).into_owned(),
+    }
 }

@@ -67,12 +67,12 @@ pub(super) struct Point {
 pub(super) enum Look {
     /// A line with a marker at each point.
     Line,
-    /// A line without markers: a curve of many points.
+    /// A line through many points, of which those that say something of themselves have a marker.
     Curve,
-    /// Steps without markers: an empirical distribution.
-    Steps,
     /// Markers alone.
     Dots,
+    /// Markers alone, this number of this many side by side.
+    Beside { place: usize, of: usize },
     /// Bars from zero, this number of this many side by side.
     Bars { place: usize, of: usize },
 }
@@ -163,6 +163,8 @@ pub(super) struct Panel {
     pub(super) notes: Vec<Note>,
     /// Fields of a heat map, with the scale of their colours.
     pub(super) heat: Option<(Vec<Field>, Scale)>,
+    /// Whether the points of its lines stand at values of x that were measured, and not at levels that they share.
+    pub(super) free_x: bool,
     /// Height in proportion to the other rows.
     pub(super) weight: f64,
 }
@@ -179,6 +181,7 @@ impl Panel {
             bands: Vec::new(),
             notes: Vec::new(),
             heat: None,
+            free_x: false,
             weight: 1.0,
         }
     }

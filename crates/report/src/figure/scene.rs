@@ -79,7 +79,7 @@ impl Text {
             Anchor::Middle => length / 2.0,
             Anchor::End => length,
         };
-        let (up, down) = (self.size * text::CAP_HEIGHT, self.size * 0.2);
+        let (up, down) = (self.size * text::CAP_HEIGHT, self.size * text::DESCENT);
         if self.upwards {
             Frame {
                 left: self.x - up,
@@ -158,6 +158,7 @@ pub(super) struct Scene {
     pub(super) items: Vec<Item>,
 }
 
+#[cfg(test)]
 impl Scene {
     /// All text of it.
     pub(super) fn texts(&self) -> impl Iterator<Item = &Text> {

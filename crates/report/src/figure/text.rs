@@ -15,6 +15,8 @@ static FACE: LazyLock<Face<'static>> =
 
 /// Height of a capital letter, as a share of the size of the text.
 pub(super) const CAP_HEIGHT: f64 = 0.714;
+/// How far letters reach below the baseline, as a share of the size.
+pub(super) const DESCENT: f64 = 0.2;
 /// Height of a line of text, as a share of its size: what labels need to stay apart.
 pub(super) const LINE_HEIGHT: f64 = 1.2;
 

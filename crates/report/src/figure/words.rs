@@ -5,6 +5,7 @@ use iolab_lab::settings::{Setting, ValueKind};
 use iolab_lab::units::{parse_duration, parse_size};
 
 use super::RUN;
+use crate::plain::plain;
 
 /// What a factor's values are on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +46,13 @@ pub(super) fn position(factor: &str, level: &str) -> Option<f64> {
 pub(super) fn noun(factor: &str) -> String {
     match factor {
         "bs" => "I/O size",
+        "region" => "file or region size",
         "skip" => "skip after each I/O",
         "buffer_init" => "buffer",
         "read_percent" => "share of reads",
         "sync" => "sync policy",
         "cache" => "cache state",
-        other => return other.replace('_', " "),
+        other => return plain(other).replace('_', " "),
     }
     .to_owned()
 }
@@ -64,11 +66,20 @@ pub(super) fn axis(factor: &str) -> String {
         (_, Measure::Size) => " (bytes)",
         _ => "",
     };
-    format!("{}{unit}", noun(factor))
+    capital(&format!("{}{unit}", noun(factor)))
+}
+
+/// The text with a capital at its start.
+pub(super) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
 }
 
 /// A level as a legend says it, which stands without its factor where it explains itself.
 pub(super) fn level(factor: &str, level: &str) -> String {
+    let level = &*plain(level);
     match factor {
         "threads" if level == "1" => "1 thread".to_owned(),
         "threads" => format!("{level} threads"),

@@ -8,6 +8,7 @@ use super::super::options::{Options, Quantity};
 use super::super::scale::Scale;
 use super::super::words::{self, Measure};
 use crate::chart::spans_decades;
+use crate::plain::plain;
 
 /// Counts that span at least this factor stand on a log axis.
 const LOG_COUNTS: f64 = 8.0;
@@ -29,23 +30,32 @@ impl FactorAxis<'_> {
     }
 }
 
-/// The axis along a factor; without one, a single place.
+/// The axis along a factor of the data; without one, a single place.
 pub(super) fn along<'a>(
     data: &Data<'a>,
     factor: Option<usize>,
     options: &Options,
 ) -> FactorAxis<'a> {
-    let Some(factor) = factor else {
-        return names(vec![""], |_| String::new(), String::new(), true);
-    };
-    let name = data.factors[factor];
-    let levels = data.levels(factor);
-    match data.positions(factor) {
+    match factor {
+        Some(factor) => of_factor(data.factors[factor], data.levels(factor), options),
+        None => single(),
+    }
+}
+
+/// An axis with a single place.
+pub(super) fn single() -> FactorAxis<'static> {
+    names(vec![""], |_| String::new(), String::new(), true)
+}
+
+/// The axis along a factor with these levels.
+pub(super) fn of_factor<'a>(name: &str, levels: Vec<&'a str>, options: &Options) -> FactorAxis<'a> {
+    let places = levels.iter().map(|level| words::position(name, level));
+    match places.collect() {
         Some(places) => numbers(name, levels, places, options),
         None => names(
             levels,
-            |level| words::level(name, level),
-            words::noun(name),
+            |level| plain(level).into_owned(),
+            words::capital(&words::noun(name)),
             true,
         ),
     }
@@ -144,7 +154,7 @@ pub(super) fn of_quantity(
     } else {
         Scale::linear(values.iter().copied(), from_zero)
     };
-    let noun = capital(quantity.noun());
+    let noun = words::capital(quantity.noun());
     let (label, ticks) = match quantity {
         Quantity::Throughput => (format!("{noun} (MB/s)"), Ticks::Number),
         Quantity::Iops => (noun, Ticks::Number),
@@ -159,12 +169,4 @@ pub(super) fn of_quantity(
         scale,
         ticks,
     }
-}
-
-/// The text with a capital at its start.
-pub(super) fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(characters).collect()
-    })
 }

@@ -6,7 +6,7 @@ use iolab_stats::Summary;
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{Along, Arrangement, Line, Look, Model, Origin, Panel, Point, Series};
+use super::super::model::{Arrangement, Line, Look, Model, Origin, Panel, Point, Series};
 use super::super::options::{Center, Options, Quantity, Spread};
 use super::super::words;
 use super::annotate;
@@ -27,7 +27,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     let values: Vec<f64> = data
         .rows
         .iter()
-        .flat_map(|row| shown(row, options))
+        .flat_map(|row| shown(row, along.is_names, options))
         .chain(options.references.iter().map(|reference| reference.value))
         .collect();
     let y = axis::of_quantity(quantity, &values, true, options);
@@ -51,7 +51,10 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             }
             let look = match (along.is_names, is_log) {
                 (false, _) => Look::Line,
-                (true, true) => Look::Dots,
+                (true, true) => Look::Beside {
+                    place,
+                    of: names.len(),
+                },
                 (true, false) => Look::Bars {
                     place,
                     of: names.len(),
@@ -101,11 +104,7 @@ pub(super) fn references(options: &Options) -> Vec<Line> {
     options
         .references
         .iter()
-        .map(|reference| Line {
-            along: Along::X,
-            at: reference.value,
-            label: reference.label.clone(),
-        })
+        .map(|reference| super::line_across(reference.value, &reference.label))
         .collect()
 }
 
@@ -133,7 +132,7 @@ pub(super) fn interval(summary: &Summary, options: &Options) -> Option<(f64, f64
 }
 
 /// All values of a row that are drawn.
-fn shown(row: &Row<'_>, options: &Options) -> Vec<f64> {
+fn shown(row: &Row<'_>, over_names: bool, options: &Options) -> Vec<f64> {
     let mut shown = vec![center(&row.summary, options)];
     shown.extend(
         interval(&row.summary, options)
@@ -143,7 +142,7 @@ fn shown(row: &Row<'_>, options: &Options) -> Vec<f64> {
     if options.points {
         shown.extend(&row.values);
     }
-    if options.spread == Spread::Interval {
+    if options.spread == Spread::Interval && !over_names {
         shown.extend([row.summary.q1, row.summary.q3]);
     }
     shown
@@ -240,11 +239,11 @@ fn note(model: &Model, data: &Data<'_>, options: &Options) -> String {
             .flat_map(|s| &s.points)
     };
     let bars = match options.spread {
-        _ if points().all(|point| point.interval.is_none()) => "",
+        Spread::None => "",
+        _ if points().all(|point| point.interval.is_none()) => ", too few for an interval",
         Spread::Interval => "; bars: 95 % interval",
         Spread::Quartiles => "; bars: quartiles",
         Spread::Deviation => "; bars: one standard deviation",
-        Spread::None => "",
     };
     let banded = model
         .panels

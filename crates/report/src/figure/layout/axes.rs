@@ -12,6 +12,11 @@ pub(super) const TICK: f64 = 2.5;
 const TICK_MINOR: f64 = 1.5;
 /// Space between a tick and its label.
 pub(super) const GAP: f64 = 2.0;
+/// Space between a horizontal axis and its labels: the lowest label of the vertical one reaches down beside them.
+pub(super) fn below(size: f64) -> f64 {
+    (size * (text::CAP_HEIGHT / 2.0 + text::DESCENT) + 0.1).max(TICK + GAP)
+}
+
 /// Width of the lines of axes and ticks.
 pub(super) const AXIS_WIDTH: f64 = 0.6;
 /// Most labels of an axis: more than a reader needs.
@@ -71,7 +76,11 @@ pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> Chosen {
     };
     if let Ticks::Named(names) = &axis.ticks {
         let level = labelled(axis, names.iter().map(|(at, _)| *at).collect());
-        if fits(&level) {
+        let last = level.last().map_or(0.0, |tick| {
+            let centre = axis.scale.share(tick.at).unwrap_or(0.0) * length;
+            centre + text::width(&tick.label, size) / 2.0
+        });
+        if fits(&level) && last <= length {
             return Chosen {
                 ticks: level,
                 ..Chosen::default()
@@ -202,8 +211,10 @@ fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
         }
         (Ticks::Quantile, _) => {
             let mut decades = scale::decades(low, high, 1);
-            decades.insert(0, 2.0);
+            decades.push(2.0);
+            decades.sort_by(f64::total_cmp);
             decades.retain(|odds| (low * 0.999..=high * 1.001).contains(odds));
+            // Where nines are too many for the room, every second one.
             let sparse = decades.iter().copied().step_by(2).collect();
             vec![decades, sparse]
         }
@@ -352,7 +363,7 @@ pub(super) fn draw(
 
 fn x_label(canvas: &mut Canvas, upwards: bool, x: f64, bottom: f64, label: &str) {
     let size = canvas.sizes.tick;
-    let top = bottom + TICK + GAP;
+    let top = bottom + below(size);
     if !upwards {
         canvas.text(
             x,

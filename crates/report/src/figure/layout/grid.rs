@@ -18,7 +18,7 @@ const COLUMN_GAP: f64 = 9.0;
 /// Space between two rows, points.
 const ROW_GAP: f64 = 7.0;
 /// Ticks depend on lengths, and lengths on the labels of ticks: this many rounds settle it.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 4;
 
 /// Where the panels go.
 #[derive(Debug, Clone, Copy)]
@@ -56,10 +56,11 @@ impl<'a> Grid<'a> {
     pub(super) fn new(model: &Model, canvas: &Canvas, place: &Place<'a>) -> Self {
         let sizes = canvas.sizes;
         let columns = columns(model, canvas);
+        // The least that there is; the rounds below only ever add to it, so that they come to an end.
         let mut margins = Margins {
-            left: MARGIN + sizes.tick * 3.0 + sizes.label * 1.3,
+            left: MARGIN + sizes.label * 1.45,
             right: MARGIN + side(model, canvas, place),
-            below: sizes.tick * 3.0,
+            below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
         };
         let mut grid = Self {
             columns,
@@ -159,15 +160,12 @@ impl<'a> Grid<'a> {
             .map(|(panel, chosen)| chosen.overhang(panel.x.scale, width, sizes.tick))
             .fold(0.0, f64::max);
         let left = MARGIN + sizes.label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
+        let below = axes::below(sizes.tick) + labels + sizes.label * 1.5 + 2.0;
+        let right = MARGIN + side(model, canvas, place).max(overhang);
         Margins {
-            // Never back: else two choices of ticks could follow each other for ever.
-            left: if before.below > 0.0 && !self.y_ticks.is_empty() {
-                left
-            } else {
-                before.left
-            },
-            right: MARGIN + side(model, canvas, place).max(overhang),
-            below: axes::TICK + axes::GAP + labels + sizes.label * 1.5 + 2.0,
+            left: left.max(before.left),
+            right: right.max(before.right),
+            below: below.max(before.below),
         }
     }
 
@@ -247,14 +245,11 @@ impl<'a> Grid<'a> {
             }
         };
         for (top, bottom, label) in spans {
-            // A label may reach beyond its axis a little.
-            let label = text::fitted(
-                label,
-                sizes.label,
-                bottom - top + ROW_GAP + sizes.label * 2.0,
-            );
+            // A label that is longer than its axis reaches down, where there is nothing left of the axis.
+            let below = if bottom >= last { self.below } else { ROW_GAP };
+            let label = text::fitted(label, sizes.label, bottom - top + below);
             let half = text::width(&label, sizes.label) / 2.0;
-            let centre = f64::midpoint(top, bottom).max(MARGIN + half);
+            let centre = f64::midpoint(top, bottom).max(top + half);
             canvas.items.push(Item::Text(Text {
                 x: MARGIN + sizes.label * text::CAP_HEIGHT,
                 y: centre,

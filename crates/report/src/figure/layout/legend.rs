@@ -120,7 +120,8 @@ fn entry(canvas: &mut Canvas, name: &str, series: Option<usize>) {
 enum Entry<'a> {
     Heading(&'a str),
     Series(&'a Series),
-    Hollow(&'a str),
+    /// What a hollow mark means, and whether the marks are bars.
+    Hollow(&'a str, bool),
 }
 
 impl Entry<'_> {
@@ -128,7 +129,7 @@ impl Entry<'_> {
         match self {
             Entry::Heading(text) => format!("{text}:"),
             Entry::Series(series) => series.name.clone(),
-            Entry::Hollow(text) => (*text).to_owned(),
+            Entry::Hollow(text, _) => (*text).to_owned(),
         }
     }
 }
@@ -146,7 +147,9 @@ pub(super) fn draw(model: &Model, direct: bool, canvas: &mut Canvas, top: f64) -
         entries.extend(named.map(Entry::Series));
     }
     if !model.hollow.is_empty() {
-        entries.push(Entry::Hollow(&model.hollow));
+        let mut all = model.panels.iter().flat_map(|panel| &panel.series);
+        let bars = all.any(|series| matches!(series.look, Look::Bars { .. }));
+        entries.push(Entry::Hollow(&model.hollow, bars));
     }
     if entries.is_empty() {
         return top;
@@ -192,7 +195,7 @@ fn draw_entry(canvas: &mut Canvas, of: &Entry<'_>, text: String, x: f64, baselin
             canvas.text(x, baseline, size, Anchor::Start, Paint::Muted, text);
             return;
         }
-        Entry::Hollow(_) => {
+        Entry::Hollow(_, bars) => {
             canvas.items.push(Item::Open {
                 class: "legend",
                 series: None,
@@ -200,7 +203,11 @@ fn draw_entry(canvas: &mut Canvas, of: &Entry<'_>, text: String, x: f64, baselin
                 words: String::new(),
             });
             let centre = f64::midpoint(x, end);
-            marks::hollow_sample(canvas, centre, middle);
+            if *bars {
+                box_sample(canvas, centre, middle, Paint::Paper);
+            } else {
+                marks::hollow_sample(canvas, centre, middle);
+            }
         }
         Entry::Series(series) => {
             entry(canvas, &series.name, Some(series.place));
@@ -219,23 +226,12 @@ fn draw_entry(canvas: &mut Canvas, of: &Entry<'_>, text: String, x: f64, baselin
 }
 
 fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) {
-    let size = canvas.sizes.tick;
     let centre = f64::midpoint(from, to);
     if let Look::Bars { .. } = series.look {
-        canvas.items.push(Item::Rectangle {
-            class: "",
-            frame: Frame {
-                left: centre - size * 0.45,
-                top: y - size * 0.4,
-                right: centre + size * 0.45,
-                bottom: y + size * 0.4,
-            },
-            fill: Paint::Series,
-            outlined: true,
-        });
+        box_sample(canvas, centre, y, Paint::Series);
         return;
     }
-    if series.look != Look::Dots {
+    if matches!(series.look, Look::Line | Look::Curve) {
         let dash = palette::dash(series.place);
         canvas.dashed(
             "",
@@ -245,7 +241,7 @@ fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) 
             Paint::Series,
         );
     }
-    if matches!(series.look, Look::Line | Look::Dots) {
+    if series.look != Look::Curve {
         canvas.items.push(Item::Mark {
             x: centre,
             y,
@@ -254,4 +250,19 @@ fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) 
             hollow: false,
         });
     }
+}
+
+fn box_sample(canvas: &mut Canvas, x: f64, y: f64, fill: Paint) {
+    let size = canvas.sizes.tick;
+    canvas.items.push(Item::Rectangle {
+        class: "",
+        frame: Frame {
+            left: x - size * 0.45,
+            top: y - size * 0.4,
+            right: x + size * 0.45,
+            bottom: y + size * 0.4,
+        },
+        fill,
+        outlined: true,
+    });
 }

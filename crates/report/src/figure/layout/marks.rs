@@ -16,6 +16,13 @@ const RADIUS_MIN: f64 = 0.8;
 const INTERVAL_WIDTH: f64 = 0.8;
 /// More marks than this are drawn without saying where each comes from.
 const MARKS_MAX: usize = 600;
+/// Widest bar, points.
+const BAR_WIDTH_MAX: f64 = 34.0;
+/// Lines of a panel stand aside of each other by so much, so that their intervals can be told apart, points.
+const ASIDE: f64 = 1.4;
+/// Most lines that do, and least space between their points.
+const ASIDE_LINES_MAX: usize = 5;
+const ASIDE_SPACE_MIN: f64 = 12.0;
 /// Share of a step between two names that bars take.
 const BARS_SHARE: f64 = 0.76;
 /// Width over which single trials are spread around their point, points.
@@ -37,6 +44,38 @@ impl Places<'_> {
     fn y(&self, value: f64) -> Option<f64> {
         let share = self.panel.y.scale.share(value)?;
         Some(self.frame.bottom - share.clamp(-0.02, 1.02) * self.frame.height())
+    }
+
+    /// Where a series has its mark at x: aside of the others where they would cover each other.
+    fn across(&self, series: &Series, x: f64) -> Option<f64> {
+        let centre = self.x(x)?;
+        let aside = |place: usize, of: usize| place as f64 - (of as f64 - 1.0) / 2.0;
+        Some(match series.look {
+            Look::Bars { place, of } | Look::Beside { place, of } => {
+                centre + aside(place, of) * bar_width(self, of)
+            }
+            Look::Line => centre + self.aside(series) * ASIDE,
+            Look::Curve | Look::Dots => centre,
+        })
+    }
+
+    /// How many steps a line stands aside of the middle of all.
+    fn aside(&self, series: &Series) -> f64 {
+        let all = &self.panel.series;
+        let most = all.iter().map(|s| s.points.len()).max().unwrap_or(1);
+        let tight = self.frame.width() / most as f64 <= ASIDE_SPACE_MIN;
+        let bare = all
+            .iter()
+            .flat_map(|s| &s.points)
+            .all(|p| p.interval.is_none());
+        if tight || bare || all.len() > ASIDE_LINES_MAX || self.panel.free_x {
+            return 0.0;
+        }
+        let place = all
+            .iter()
+            .position(|s| s.place == series.place)
+            .unwrap_or(0);
+        place as f64 - (all.len() as f64 - 1.0) / 2.0
     }
 
     fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
@@ -128,7 +167,7 @@ fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowde
     });
     band(canvas, places, series);
     trials(canvas, places, series);
-    if matches!(series.look, Look::Line | Look::Curve | Look::Steps) {
+    if matches!(series.look, Look::Line | Look::Curve) {
         line(canvas, places, series);
     }
     match series.look {
@@ -139,18 +178,22 @@ fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowde
                 diameter: RADIUS_MIN * 2.0,
             });
         }
-        Look::Line | Look::Dots => {
+        Look::Line | Look::Dots | Look::Beside { .. } => {
             let radius = radius(places, series);
             for point in &series.points {
                 draw_point(canvas, places, series, point, radius);
             }
         }
-        Look::Bars { place, of } => {
+        Look::Bars { of, .. } => {
             for point in &series.points {
-                bar(canvas, places, point, (place, of));
+                bar(canvas, places, series, point, of);
             }
         }
-        Look::Curve | Look::Steps => {}
+        Look::Curve => {
+            for point in series.points.iter().filter(|p| !p.origin.text.is_empty()) {
+                draw_point(canvas, places, series, point, RADIUS);
+            }
+        }
     }
     canvas.close();
 }
@@ -179,11 +222,10 @@ fn band(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
 /// Single trials, from left to right in the order of time around the place of their cell.
 fn trials(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
     let mut points = Vec::with_capacity(series.trials.len());
-    let offset = |x: f64| bar_centre(places, series.look, x);
     for chunk in series.trials.chunk_by(|a, b| a.0 == b.0) {
         let step = TRIALS_WIDTH / chunk.len() as f64;
         for (i, (x, y)) in chunk.iter().enumerate() {
-            if let (Some(x), Some(y)) = (offset(*x), places.y(*y)) {
+            if let (Some(x), Some(y)) = (places.across(series, *x), places.y(*y)) {
                 points.push((x + (i as f64 + 0.5) * step - TRIALS_WIDTH / 2.0, y));
             }
         }
@@ -197,13 +239,8 @@ fn trials(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
 }
 
 fn line(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
-    let mut points: Vec<(f64, f64)> = Vec::with_capacity(series.points.len());
-    for (x, y) in series.points.iter().filter_map(|p| places.at(p.x, p.y)) {
-        if let (Look::Steps, Some((_, before))) = (series.look, points.last().copied()) {
-            points.push((x, before));
-        }
-        points.push((x, y));
-    }
+    let at = |p: &Point| Some((places.across(series, p.x)?, places.y(p.y)?));
+    let points: Vec<(f64, f64)> = series.points.iter().filter_map(at).collect();
     canvas.dashed(
         "line",
         &points,
@@ -251,7 +288,7 @@ fn draw_point(
     point: &Point,
     radius: f64,
 ) {
-    let Some((x, y)) = places.at(point.x, point.y) else {
+    let (Some(x), Some(y)) = (places.across(series, point.x), places.y(point.y)) else {
         return;
     };
     open_mark(canvas, point);
@@ -277,24 +314,14 @@ fn interval(canvas: &mut Canvas, places: &Places<'_>, point: &Point, x: f64, pai
     }
 }
 
-/// Middle of the bar at x; the place itself where no bars are drawn.
-fn bar_centre(places: &Places<'_>, look: Look, x: f64) -> Option<f64> {
-    let centre = places.x(x)?;
-    let Look::Bars { place, of } = look else {
-        return Some(centre);
-    };
-    let width = bar_width(places, of);
-    Some(centre + (place as f64 - (of as f64 - 1.0) / 2.0) * width)
-}
-
 fn bar_width(places: &Places<'_>, of: usize) -> f64 {
     let (low, high) = places.panel.x.scale.ends();
-    places.frame.width() / (high - low) * BARS_SHARE / of as f64
+    let step = places.frame.width() / (high - low);
+    (step * BARS_SHARE / of as f64).min(BAR_WIDTH_MAX)
 }
 
-fn bar(canvas: &mut Canvas, places: &Places<'_>, point: &Point, (place, of): (usize, usize)) {
-    let look = Look::Bars { place, of };
-    let (Some(centre), Some(top)) = (bar_centre(places, look, point.x), places.y(point.y)) else {
+fn bar(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &Point, of: usize) {
+    let (Some(centre), Some(top)) = (places.across(series, point.x), places.y(point.y)) else {
         return;
     };
     let half = bar_width(places, of) * 0.46;

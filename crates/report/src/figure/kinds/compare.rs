@@ -1,0 +1,389 @@
+//! Two sides: both of them with their ratio below, or the p values of their difference.
+
+use iolab_engine::{Error, Result};
+use iolab_lab::compare::{CellComparison, Comparison, Side};
+use iolab_lab::crossing::MARGINS;
+use iolab_lab::quantity::{format_p, significant};
+
+use super::super::model::{
+    Arrangement, Axis, Band, Look, Model, Origin, Panel, Point, Series, Ticks,
+};
+use super::super::options::{Options, Quantity};
+use super::super::scale::Scale;
+use super::super::words::{self, Measure};
+use super::axis::{self, FactorAxis};
+use super::{line_across, unit};
+
+/// Level of the tests.
+const ALPHA: f64 = 0.05;
+/// A p value below this stands on the edge: how much smaller it is tells nothing more.
+const P_MIN: f64 = 1e-4;
+/// A ratio beyond this, either way, makes the axis logarithmic.
+const RATIO_LINEAR_MAX: f64 = 3.0;
+/// Longest label of a ratio that names its sides, characters.
+const RATIO_LABEL_MAX: usize = 20;
+/// Most lines of ratios.
+const LINES_MAX: usize = 12;
+
+/// How the cells of a comparison lie along x, and what sets the others apart.
+struct Cells<'a> {
+    comparison: &'a Comparison,
+    along: FactorAxis<'a>,
+    x: Option<usize>,
+    /// The levels of all other factors that occur, in their order.
+    others: Vec<Vec<&'a str>>,
+}
+
+impl<'a> Cells<'a> {
+    fn new(comparison: &'a Comparison, options: &Options) -> Result<Self> {
+        let factors = &comparison.factors;
+        let levels = |i: usize| {
+            let mut levels: Vec<&str> = Vec::new();
+            for level in comparison
+                .cells
+                .iter()
+                .filter_map(|cell| cell.levels.get(i))
+            {
+                if !levels.contains(&level.as_str()) {
+                    levels.push(level);
+                }
+            }
+            levels
+        };
+        let worth = |i: &usize| {
+            let numeric = words::measure(&factors[*i]) != Measure::Name;
+            (numeric, levels(*i).len())
+        };
+        let x = match &options.x {
+            Some(name) => Some(factors.iter().position(|f| f == name).ok_or_else(|| {
+                Error::usage(format!("the sides do not share a factor {name:?}"))
+                    .hint(format!("they share: {}", factors.join(", ")))
+            })?),
+            None => (0..factors.len()).rev().max_by_key(worth),
+        };
+        let along = match x {
+            Some(i) => axis::of_factor(&factors[i], levels(i), options),
+            None => axis::single(),
+        };
+        let mut cells = Self {
+            comparison,
+            along,
+            x,
+            others: Vec::new(),
+        };
+        for cell in &comparison.cells {
+            let other = cells.other(cell);
+            if !cells.others.contains(&other) {
+                cells.others.push(other);
+            }
+        }
+        if cells.others.len() > LINES_MAX {
+            return Err(
+                Error::usage(format!("{} lines are too many", cells.others.len()))
+                    .hint("choose the factor with the most levels with --x"),
+            );
+        }
+        Ok(cells)
+    }
+
+    fn other(&self, cell: &'a CellComparison) -> Vec<&'a str> {
+        let levels = cell.levels.iter().enumerate();
+        let others = levels.filter(|(i, _)| Some(*i) != self.x);
+        others.map(|(_, level)| level.as_str()).collect()
+    }
+
+    fn level(&self, cell: &'a CellComparison) -> &'a str {
+        self.x
+            .and_then(|i| cell.levels.get(i))
+            .map_or("", String::as_str)
+    }
+
+    /// The cells of one line, from left to right.
+    fn line(&self, other: &[&str]) -> Vec<(f64, &'a CellComparison)> {
+        let cells = self.comparison.cells.iter();
+        let mut own: Vec<(f64, &CellComparison)> = cells
+            .filter(|cell| self.other(cell) == other)
+            .map(|cell| (self.along.place(self.level(cell)), cell))
+            .collect();
+        own.sort_by(|a, b| a.0.total_cmp(&b.0));
+        own
+    }
+
+    fn other_name(&self, other: &[&str]) -> String {
+        let factors = self.comparison.factors.iter().enumerate();
+        let factors = factors
+            .filter(|(i, _)| Some(*i) != self.x)
+            .map(|(_, name)| name);
+        let named: Vec<String> = factors
+            .zip(other)
+            .map(|(f, level)| words::level(f, level))
+            .collect();
+        named.join(", ")
+    }
+
+    fn look(&self) -> Look {
+        if self.along.is_names {
+            Look::Dots
+        } else {
+            Look::Line
+        }
+    }
+
+    fn series(&self, name: String, place: usize, points: Vec<Point>) -> Series {
+        Series {
+            name,
+            place,
+            look: self.look(),
+            points,
+            band: Vec::new(),
+            trials: Vec::new(),
+            bends: Vec::new(),
+        }
+    }
+
+    fn origin(&self, cell: &'a CellComparison, n: Option<usize>, what: &str) -> Origin {
+        let levels: Vec<&str> = cell.levels.iter().map(String::as_str).collect();
+        let place = if levels.is_empty() {
+            "all trials".to_owned()
+        } else {
+            levels.join(", ")
+        };
+        Origin {
+            cell: None,
+            n,
+            verdict: cell.verdict.to_string(),
+            x: self.level(cell).to_owned(),
+            text: format!("{place}: {what}; {}", cell.verdict),
+        }
+    }
+
+    fn description(&self, what: &str) -> String {
+        let comparison = self.comparison;
+        format!("{what} of {} over {}", comparison.new, comparison.base)
+    }
+}
+
+/// Both sides above, where nothing but x sets cells apart, and their ratio below.
+///
+/// # Errors
+/// Of kind usage when no cell has a ratio.
+pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Result<Model> {
+    let cells = Cells::new(comparison, options)?;
+    let ratios = ratio_panel(&cells, options)?;
+    let mut panels = Vec::new();
+    let quantity = comparison.response.map(Quantity::from);
+    if let (1, Some(quantity)) = (cells.others.len(), quantity) {
+        panels.push(sides_panel(&cells, quantity, options));
+    }
+    panels.push(ratios);
+    let margins = if is_programs(comparison) {
+        String::new()
+    } else {
+        format!("; shaded: within {}", words::share(comparison.terms.margin))
+    };
+    Ok(Model {
+        title: String::new(),
+        description: cells.description("Ratio"),
+        legend: String::new(),
+        unit: quantity.map_or("", unit).to_owned(),
+        panels,
+        arrangement: Arrangement::Stack,
+        hollow: String::new(),
+        note: format!("Medians; bars: 95 % interval{margins}."),
+    })
+}
+
+/// The ratio with the names of its sides, where they are short.
+fn ratio_label(comparison: &Comparison) -> String {
+    let sides = format!("{} / {}", comparison.new, comparison.base);
+    if sides.chars().count() <= RATIO_LABEL_MAX {
+        sides
+    } else {
+        "Ratio, new / base".to_owned()
+    }
+}
+
+/// Whether the sides are two programs, for which the margins of the linkage study are drawn.
+fn is_programs(comparison: &Comparison) -> bool {
+    comparison.response == Some(iolab_lab::analysis::Response::Elapsed)
+}
+
+fn sides_panel(cells: &Cells<'_>, quantity: Quantity, options: &Options) -> Panel {
+    let comparison = cells.comparison;
+    let line = cells
+        .others
+        .first()
+        .map_or_else(Vec::new, |other| cells.line(other));
+    let side = |place: usize, name: &str, of: fn(&CellComparison) -> &Side| {
+        let points = line.iter().filter_map(|(x, cell)| {
+            let summary = of(cell).summary?;
+            let told = format!("{name}, {}", quantity.format(summary.median));
+            Some(Point {
+                x: *x,
+                y: summary.median,
+                interval: summary.median_interval.map(|i| (i.low, i.high)),
+                hollow: false,
+                origin: cells.origin(cell, Some(summary.n), &told),
+            })
+        });
+        cells.series(name.to_owned(), place, points.collect())
+    };
+    let series = vec![
+        side(0, &comparison.base, |cell| &cell.base),
+        side(1, &comparison.new, |cell| &cell.new),
+    ];
+    let points = series.iter().flat_map(|series| &series.points);
+    let values = points.flat_map(|p| {
+        let (low, high) = p.interval.unwrap_or((p.y, p.y));
+        [p.y, low, high]
+    });
+    let values: Vec<f64> = values.collect();
+    let y = axis::of_quantity(quantity, &values, true, options);
+    let mut panel = Panel::new(cells.along.axis.clone(), y);
+    panel.series = series;
+    panel
+}
+
+fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
+    let comparison = cells.comparison;
+    let single = cells.others.len() == 1;
+    let mut series = Vec::new();
+    for (i, other) in cells.others.iter().enumerate() {
+        let points = cells.line(other).into_iter().filter_map(|(x, cell)| {
+            let ratio = cell.ratio()?;
+            let interval = ratio.interval.map(|i| (i.low, i.high));
+            let between = interval.map_or_else(String::new, |(low, high)| {
+                format!(", {} to {}", significant(low), significant(high))
+            });
+            let n = cell
+                .base
+                .summary
+                .zip(cell.new.summary)
+                .map(|(a, b)| a.n.min(b.n));
+            let told = format!("ratio {}{between}", significant(ratio.ratio));
+            Some(Point {
+                x,
+                y: ratio.ratio,
+                interval,
+                hollow: false,
+                origin: cells.origin(cell, n, &told),
+            })
+        });
+        let name = if single {
+            String::new()
+        } else {
+            cells.other_name(other)
+        };
+        // The ratio is a third thing beside the two sides.
+        let place = if single { 2 } else { i };
+        let points: Vec<Point> = points.collect();
+        if !points.is_empty() {
+            series.push(cells.series(name, place, points));
+        }
+    }
+    if series.is_empty() {
+        return Err(Error::usage("no cell has a ratio")
+            .hint("a ratio needs positive values on both sides; try --kind response"));
+    }
+    let margin = comparison.terms.margin;
+    let held = [1.0, 1.0 + margin, 1.0 / (1.0 + margin)];
+    let points = || series.iter().flat_map(|s: &Series| &s.points);
+    let ends = points().flat_map(|p| {
+        let (low, high) = p.interval.unwrap_or((p.y, p.y));
+        [low, high, p.y]
+    });
+    let values: Vec<f64> = ends.chain(held).collect();
+    let far = points().any(|p| p.y > RATIO_LINEAR_MAX || p.y < 1.0 / RATIO_LINEAR_MAX);
+    let y = Axis {
+        label: ratio_label(comparison),
+        scale: if options.log_y.unwrap_or(far) {
+            Scale::log(values.into_iter())
+        } else {
+            Scale::linear(values.into_iter(), false)
+        },
+        ticks: Ticks::Ratio,
+    };
+    let mut panel = Panel::new(cells.along.axis.clone(), y);
+    panel.weight = if single { 0.7 } else { 1.0 };
+    panel.lines.push(line_across(1.0, ""));
+    if is_programs(comparison) {
+        let line = |margin: &f64| line_across(1.0 + margin, &words::share(*margin));
+        panel.lines.extend(MARGINS.iter().map(line));
+    } else {
+        panel.bands.push(Band {
+            low: 1.0 / (1.0 + margin),
+            high: 1.0 + margin,
+        });
+    }
+    panel.series = series;
+    Ok(panel)
+}
+
+/// The p values of the deciding test, for the first trials of both sides and for all of them.
+///
+/// # Errors
+/// Of kind usage when no cell has one.
+pub(in super::super) fn p_values(comparison: &Comparison, options: &Options) -> Result<Model> {
+    let cells = Cells::new(comparison, options)?;
+    let test = comparison.terms.deciding();
+    let x = &cells.along.axis;
+    let y = Axis {
+        label: format!("p of {test}'s test"),
+        scale: Scale::Log {
+            low: P_MIN * 0.8,
+            high: 1.25,
+        },
+        ticks: Ticks::Number,
+    };
+    let mut panels = Vec::new();
+    for other in &cells.others {
+        let mut panel = Panel::new(x.clone(), y.clone());
+        panel.title = cells.other_name(other);
+        panel.lines.push(line_across(ALPHA, "0.05"));
+        let line = cells.line(other);
+        let mut add = |name: String, of: &dyn Fn(&CellComparison) -> Option<f64>| {
+            let points: Vec<Point> = line
+                .iter()
+                .filter_map(|(x, cell)| {
+                    let p = of(cell)?;
+                    let told = format!("{name}, p {}", format_p(p));
+                    Some(Point {
+                        x: *x,
+                        y: p.max(P_MIN),
+                        interval: None,
+                        hollow: false,
+                        origin: cells.origin(cell, None, &told),
+                    })
+                })
+                .collect();
+            let place = panel.series.len();
+            if !points.is_empty() {
+                panel.series.push(cells.series(name, place, points));
+            }
+        };
+        for (i, n) in comparison.terms.repeats.iter().enumerate() {
+            add(format!("first {n} trials"), &|cell| {
+                cell.repeats.get(i)?.p(test)
+            });
+        }
+        add("all trials".to_owned(), &|cell| cell.p(test));
+        panels.push(panel);
+    }
+    if panels.iter().all(|panel| panel.series.is_empty()) {
+        return Err(Error::usage("no cell has a p value")
+            .hint("a test needs two trials on each side at least"));
+    }
+    Ok(Model {
+        title: String::new(),
+        description: cells.description("p values of the difference"),
+        legend: String::new(),
+        unit: String::new(),
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: String::new(),
+        note: format!(
+            "Not adjusted for the number of cells; what is below {P_MIN} stands there. A small p says that there is a \
+             difference, not that it matters."
+        ),
+    })
+}

@@ -1,0 +1,120 @@
+//! Two factors as rows and columns, the value as colour.
+
+use iolab_engine::{Error, Result};
+use iolab_lab::quantity::significant;
+
+use super::super::Run;
+use super::super::data::{Data, Parts, verdict};
+use super::super::model::{Arrangement, Field, Model, Origin, Panel};
+use super::super::options::{Options, Quantity};
+use super::super::words;
+use super::axis::{self, FactorAxis};
+use super::response::center;
+
+/// Makes the model.
+///
+/// # Errors
+/// Of kind usage when fewer than two factors vary.
+pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+    let quantity = super::quantity(runs, options);
+    let data = Data::new(runs, quantity)?;
+    let parts = Parts::of(&data, options)?;
+    let (Some(x), Some(y)) = (parts.x, parts.series) else {
+        return Err(Error::usage("a heat map needs two factors that vary")
+            .hint("sweep two with --set, or choose another figure with --kind response"));
+    };
+    let (columns, rows) = (steps(&data, x), steps(&data, y));
+    let values = data.rows.iter().map(|row| center(&row.summary, options));
+    let values: Vec<f64> = values.collect();
+    let scale = axis::of_quantity(quantity, &values, true, options).scale;
+    let mut panels = Vec::new();
+    for key in parts.panels(&data) {
+        let own = data.rows.iter().filter(|row| parts.panel(row) == key);
+        let fields = own.map(|row| {
+            let value = center(&row.summary, options);
+            let verdict = verdict(row.cell);
+            Field {
+                column: columns.place(row.levels[x]) as usize,
+                row: rows.place(row.levels[y]) as usize,
+                value,
+                label: short(quantity, value),
+                hollow: !row.cell.is_device(),
+                origin: Origin {
+                    cell: Some(row.cell.cell.id),
+                    n: Some(row.summary.n),
+                    x: row.levels[x].to_owned(),
+                    text: format!(
+                        "{}: {}; n = {}; {verdict}",
+                        super::cell_name(row),
+                        quantity.format(value),
+                        row.summary.n
+                    ),
+                    verdict,
+                },
+            }
+        });
+        let mut panel = Panel::new(columns.axis.clone(), rows.axis.clone());
+        panel.title = super::panel_title(&data, &parts.facets, &key);
+        panel.heat = Some((fields.collect(), scale));
+        panels.push(panel);
+    }
+    let hollow = super::hollow(data.rows.iter().map(|row| row.cell));
+    let corner = if hollow.is_empty() {
+        String::new()
+    } else {
+        format!("; marked corner: {hollow}")
+    };
+    let unit = match quantity {
+        Quantity::Throughput => ", MB/s",
+        _ => "",
+    };
+    Ok(Model {
+        title: String::new(),
+        description: format!(
+            "{} by {} and {}",
+            super::subject(runs, quantity),
+            words::noun(data.factors[x]),
+            words::noun(data.factors[y])
+        ),
+        legend: String::new(),
+        unit: super::unit(quantity).to_owned(),
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: String::new(),
+        note: format!("Colour: {}{unit}{corner}.", quantity.noun()),
+    })
+}
+
+/// The levels of a factor one step apart, numbers in ascending order.
+fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
+    let name = data.factors[factor];
+    let mut levels = data.levels(factor);
+    let numeric = data.positions(factor).is_some();
+    if numeric {
+        let place = |level: &&str| words::position(name, level).unwrap_or(0.0);
+        levels.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    }
+    let written = |level: &str| match (words::measure(name), words::position(name, level)) {
+        (words::Measure::Size, Some(bytes)) => words::size(bytes),
+        _ => words::level(name, level),
+    };
+    let label = if numeric {
+        words::axis(name)
+    } else {
+        words::capital(&words::noun(name))
+    };
+    axis::names(levels, written, label, true)
+}
+
+/// A value as a field has room for it.
+fn short(quantity: Quantity, value: f64) -> String {
+    if quantity.is_time() {
+        return quantity.format(value).replace(" us", " µs");
+    }
+    match value {
+        v if v >= 99_950.0 => format!("{:.0}k", v / 1e3),
+        v if v >= 9_995.0 => format!("{:.1}k", v / 1e3),
+        v if v >= 100.0 => format!("{v:.0}"),
+        v => significant(v),
+    }
+}

@@ -1,0 +1,286 @@
+//! The distribution of latency over all requests: by percentile with the tail stretched, or as a cumulative share.
+
+use hdrhistogram::Histogram;
+use iolab_engine::{Error, Result};
+use iolab_lab::quantity::format_ns;
+
+use super::super::Run;
+use super::super::data::{Data, Parts, Row, measured, verdict};
+use super::super::model::{
+    Arrangement, Axis, Look, Model, Note, Origin, Panel, Point, Series, Ticks,
+};
+use super::super::options::{Options, Quantity};
+use super::super::scale::Scale;
+use super::super::words;
+use super::axis;
+
+/// Percentiles that are marked on every curve.
+const MARKED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
+/// Of these, the ones that are marked and named on a cumulative curve.
+const NAMED: [f64; 3] = [0.5, 0.99, 0.999];
+/// Most curves whose marks are named.
+const NAMED_CURVES_MAX: usize = 2;
+/// Points of a curve per power of ten of 1 / (1 - p).
+const POINTS_PER_DECADE: usize = 30;
+/// Points of a cumulative curve between 0 and 1, besides those of its tail.
+const POINTS: usize = 120;
+
+/// Which way the distribution is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum View {
+    /// Latency up, percentiles across with the tail stretched.
+    Percentiles,
+    /// Share of the requests up, latency across.
+    Cumulative,
+}
+
+/// All requests of a cell, in ns.
+struct Distribution<'a> {
+    row: &'a Row<'a>,
+    histogram: Histogram<u64>,
+}
+
+/// Makes the model.
+///
+/// # Errors
+/// Of kind usage: no latencies in the run files, or more cells than can be told apart.
+pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -> Result<Model> {
+    let data = Data::new(runs, Quantity::P50)?;
+    let parts = Parts::without_x(&data, options)?;
+    let mut cells = Vec::new();
+    for row in &data.rows {
+        if let Some(histogram) = merged(&runs[row.run], row)? {
+            cells.push(Distribution { row, histogram });
+        }
+    }
+    if cells.is_empty() {
+        return Err(Error::usage("no latency of single requests was recorded")
+            .hint("set latency=true in the experiment, or choose another figure with --kind"));
+    }
+    let (x, y) = axes(&cells, view, options);
+    let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
+    let mut panels = Vec::new();
+    for key in parts.panels(&data) {
+        let mut panel = Panel::new(x.clone(), y.clone());
+        panel.title = super::panel_title(&data, &parts.facets, &key);
+        for cell in cells.iter().filter(|cell| parts.panel(cell.row) == key) {
+            let level = parts.series.map_or("", |i| cell.row.levels[i]);
+            let place = names.iter().position(|name| *name == level).unwrap_or(0);
+            let name = parts
+                .series
+                .map_or_else(String::new, |i| words::level(data.factors[i], level));
+            panel.series.push(curve(cell, view, place, name));
+        }
+        panels.push(panel);
+    }
+    if view == View::Cumulative {
+        name_marks(&mut panels);
+    }
+    let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
+    Ok(Model {
+        title: String::new(),
+        description: format!(
+            "{}: distribution of {} over {requests} requests",
+            runs.first()
+                .map_or("", |run| run.analysis.experiment.as_str()),
+            what(runs)
+        ),
+        legend: parts
+            .series
+            .map_or_else(String::new, |i| super::legend(&data, i)),
+        unit: "ns".to_owned(),
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: super::hollow(cells.iter().map(|cell| cell.row.cell)),
+        note: format!(
+            "{} requests of all trials together.",
+            words::number(requests as f64)
+        ),
+    })
+}
+
+/// Response time where a rate was set, else service time.
+fn what(runs: &[Run<'_>]) -> &'static str {
+    let open = |run: &Run<'_>| run.analysis.cells.iter().any(|cell| cell.pace.is_some());
+    if runs.iter().any(open) {
+        "response time"
+    } else {
+        "service time"
+    }
+}
+
+/// The requests of a cell's trials together: response times where there are any, else service times, of the direction
+/// with more of them. `None` where nothing was recorded.
+fn merged(run: &Run<'_>, row: &Row<'_>) -> Result<Option<Histogram<u64>>> {
+    let id = row.cell.cell.id;
+    let trials: Vec<i64> = measured(run)
+        .filter(|s| s.cell == id)
+        .map(|s| s.id)
+        .collect();
+    let of = |direction: &str| -> Result<Option<Histogram<u64>>> {
+        let mut all: Option<Histogram<u64>> = None;
+        let wanted = run.latencies.iter().filter(|l| l.direction == direction);
+        for latency in wanted.filter(|l| trials.binary_search(&l.sample).is_ok()) {
+            match &mut all {
+                None => all = Some(latency.histogram.clone()),
+                Some(all) => all.add(&latency.histogram).map_err(|error| {
+                    Error::failed(format!("latencies cannot be put together: {error}"))
+                })?,
+            }
+        }
+        Ok(all)
+    };
+    for [reads, writes] in [["read-response", "write-response"], ["read", "write"]] {
+        let sides = [of(reads)?, of(writes)?];
+        let most = sides.into_iter().flatten().rev().max_by_key(Histogram::len);
+        if most.as_ref().is_some_and(|histogram| !histogram.is_empty()) {
+            return Ok(most);
+        }
+    }
+    Ok(None)
+}
+
+fn axes(cells: &[Distribution<'_>], view: View, options: &Options) -> (Axis, Axis) {
+    let values: Vec<f64> = cells
+        .iter()
+        .flat_map(|cell| {
+            [
+                cell.histogram.min().max(1) as f64,
+                cell.histogram.max() as f64,
+            ]
+        })
+        .collect();
+    let most = cells
+        .iter()
+        .map(|cell| cell.histogram.len())
+        .max()
+        .unwrap_or(1);
+    let is_log = match view {
+        View::Percentiles => options.log_y,
+        View::Cumulative => options.log_x,
+    };
+    let asked = Options {
+        log_y: Some(is_log.unwrap_or(true)),
+        ..options.clone()
+    };
+    let mut latency = axis::of_quantity(Quantity::P50, &values, true, &asked);
+    latency.label = latency.label.replace("Median latency", "Latency");
+    match view {
+        View::Percentiles => {
+            let quantiles = Axis {
+                label: "Percentile".to_owned(),
+                scale: Scale::Log {
+                    low: 1.0,
+                    high: (most as f64).max(10.0),
+                },
+                ticks: Ticks::Quantile,
+            };
+            (quantiles, latency)
+        }
+        View::Cumulative => {
+            let share = Axis {
+                label: "Share of requests".to_owned(),
+                scale: Scale::Linear {
+                    low: 0.0,
+                    high: 1.0,
+                },
+                ticks: Ticks::Number,
+            };
+            (latency, share)
+        }
+    }
+}
+
+fn curve(cell: &Distribution<'_>, view: View, place: usize, name: String) -> Series {
+    let requests = cell.histogram.len() as f64;
+    let last = 1.0 - 1.0 / requests;
+    let steps = (requests.log10().max(0.0) * POINTS_PER_DECADE as f64).ceil() as usize;
+    let tail = (0..=steps).map(|i| 1.0 - 10f64.powf(-(i as f64) / POINTS_PER_DECADE as f64));
+    let mut quantiles: Vec<f64> = tail.filter(|q| *q <= last).chain([last]).collect();
+    if view == View::Cumulative {
+        quantiles.extend((0..=POINTS).map(|i| i as f64 / POINTS as f64));
+    }
+    let marked: &[f64] = match view {
+        View::Percentiles => &MARKED,
+        View::Cumulative => &NAMED,
+    };
+    let marked: Vec<f64> = marked.iter().copied().filter(|q| *q <= last).collect();
+    quantiles.extend(&marked);
+    quantiles.sort_by(f64::total_cmp);
+    quantiles.dedup();
+    let points = quantiles.into_iter().map(|q| {
+        let ns = cell.histogram.value_at_quantile(q).max(1) as f64;
+        let (x, y) = match view {
+            View::Percentiles => (1.0 / (1.0 - q).max(1.0 / requests), ns),
+            View::Cumulative => (ns, q),
+        };
+        let origin = if marked.contains(&q) {
+            origin(cell, q, ns, &name)
+        } else {
+            Origin::default()
+        };
+        Point {
+            x,
+            y,
+            interval: None,
+            hollow: !cell.row.cell.is_device(),
+            origin,
+        }
+    });
+    Series {
+        points: points.collect(),
+        name,
+        place,
+        look: Look::Curve,
+        band: Vec::new(),
+        trials: Vec::new(),
+        bends: Vec::new(),
+    }
+}
+
+fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin {
+    let percentile = percentile(quantile);
+    let of = if name.is_empty() {
+        String::new()
+    } else {
+        format!("{name}, ")
+    };
+    Origin {
+        cell: Some(cell.row.cell.cell.id),
+        n: Some(cell.row.summary.n),
+        verdict: verdict(cell.row.cell),
+        text: format!(
+            "{of}{percentile}: {}; {}",
+            format_ns(ns),
+            verdict(cell.row.cell)
+        ),
+        x: percentile,
+    }
+}
+
+/// A percentile as people write it: `p99.9`.
+fn percentile(quantile: f64) -> String {
+    format!("p{}", words::number((quantile * 1e8).round() / 1e6))
+}
+
+/// Names the marked percentiles where there are few.
+fn name_marks(panels: &mut [Panel]) {
+    if panels
+        .iter()
+        .any(|panel| panel.series.len() > NAMED_CURVES_MAX)
+    {
+        return;
+    }
+    for panel in panels {
+        for series in &panel.series {
+            for point in series.points.iter().filter(|p| !p.origin.text.is_empty()) {
+                panel.notes.push(Note {
+                    x: point.x,
+                    y: point.y,
+                    text: format!("{} {}", point.origin.x, words::time(point.x)),
+                    place: series.place,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Latency against throughput as the load grows: the way a storage system bends under work.
+
+use iolab_engine::{Error, Result};
+
+use super::super::Run;
+use super::super::data::{Data, Parts, Row, values, verdict};
+use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
+use super::super::options::{Options, Quantity};
+use super::super::scale::Scale;
+use super::super::words;
+use super::response::{center, interval, references};
+
+/// The factors that make load, the first that varies.
+const LOADS: [&str; 3] = ["rate", "depth", "threads"];
+
+/// Makes the model: a line for the median latency and one for its 99th percentile, or, where another factor varies or
+/// a quantity is asked for, a line for each of its levels.
+///
+/// # Errors
+/// Of kind usage: no factor that makes load varies, or no latencies.
+pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+    let quantity = options.y.unwrap_or(Quantity::P50);
+    let data = Data::new(runs, quantity)?;
+    let load = load(&data, options)?;
+    let parts = Parts::of(
+        &data,
+        &Options {
+            x: Some(data.factors[load].to_owned()),
+            ..options.clone()
+        },
+    )?;
+    let single = parts.series.is_none() && options.y.is_none();
+    let quantities = if single {
+        vec![Quantity::P50, Quantity::P99]
+    } else {
+        vec![quantity]
+    };
+    let mut lines: Vec<Line> = Vec::new();
+    for quantity in quantities {
+        let data = Data::new(runs, quantity)?;
+        lines.extend(lines_of(runs, &data, &parts, load, options, single));
+    }
+    let across: Vec<f64> = lines.iter().flat_map(|l| &l.points).map(|p| p.x).collect();
+    let up = lines.iter().flat_map(|l| &l.points).flat_map(|p| {
+        let (low, high) = p.interval.unwrap_or((p.y, p.y));
+        [p.y, low, high]
+    });
+    let up: Vec<f64> = up
+        .chain(options.references.iter().map(|r| r.value))
+        .collect();
+    let x = x_axis(&across, options);
+    let mut y = super::axis::of_quantity(quantity, &up, true, options);
+    if single {
+        y.label = y.label.replace("Median latency", "Latency");
+    }
+    let mut panels = Vec::new();
+    for key in parts.panels(&data) {
+        let mut panel = Panel::new(x.clone(), y.clone());
+        panel.title = super::panel_title(&data, &parts.facets, &key);
+        panel.lines = references(options);
+        panel.free_x = true;
+        let own = lines.iter().filter(|line| line.panel == key);
+        panel.series = own.map(|line| line.series()).collect();
+        panels.push(panel);
+    }
+    let noun = words::noun(data.factors[load]);
+    Ok(Model {
+        title: String::new(),
+        description: format!(
+            "{} against throughput as {noun} grows",
+            super::subject(runs, quantity)
+        ),
+        legend: parts
+            .series
+            .map_or_else(String::new, |i| super::legend(&data, i)),
+        unit: super::unit(quantity).to_owned(),
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
+        note: format!(
+            "Medians over the trials; bars: 95 % interval; {noun} from {}.",
+            ends(&data, load)
+        ),
+    })
+}
+
+/// A line before it is in a panel.
+struct Line {
+    panel: Vec<String>,
+    name: String,
+    place: usize,
+    points: Vec<Point>,
+}
+
+impl Line {
+    fn series(&self) -> Series {
+        Series {
+            name: self.name.clone(),
+            place: self.place,
+            look: Look::Line,
+            points: self.points.clone(),
+            band: Vec::new(),
+            trials: Vec::new(),
+            bends: Vec::new(),
+        }
+    }
+}
+
+fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
+    let named = |name: &str| data.factors.iter().position(|factor| *factor == name);
+    let found = match &options.x {
+        Some(x) => named(x),
+        None => LOADS.into_iter().find_map(named),
+    };
+    found.ok_or_else(|| {
+        Error::usage("nothing that makes load varies in the data").hint(
+            "sweep rate, depth or threads: iolab run load-latency; or choose another figure with --kind",
+        )
+    })
+}
+
+fn ends(data: &Data<'_>, load: usize) -> String {
+    let levels = data.levels(load);
+    match levels.as_slice() {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => levels.concat(),
+    }
+}
+
+fn x_axis(values: &[f64], options: &Options) -> Axis {
+    let is_log = options.log_x.unwrap_or(false);
+    Axis {
+        label: "Requests per second".to_owned(),
+        scale: if is_log {
+            Scale::log(values.iter().copied())
+        } else {
+            Scale::linear(values.iter().copied(), true)
+        },
+        ticks: Ticks::Number,
+    }
+}
+
+fn lines_of(
+    runs: &[Run<'_>],
+    data: &Data<'_>,
+    parts: &Parts,
+    load: usize,
+    options: &Options,
+    single: bool,
+) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
+    for row in &data.rows {
+        let panel = parts.panel(row);
+        let (name, place) = match parts.series {
+            Some(i) => {
+                let place = levels.iter().position(|level| *level == row.levels[i]);
+                (
+                    words::level(data.factors[i], row.levels[i]),
+                    place.unwrap_or(0),
+                )
+            }
+            None if single => (
+                data.quantity.to_string(),
+                usize::from(data.quantity != Quantity::P50),
+            ),
+            None => (String::new(), 0),
+        };
+        let Some(point) = point(runs, data, row, load, options) else {
+            continue;
+        };
+        let same = |line: &&mut Line| line.place == place && line.panel == panel;
+        match lines.iter_mut().find(same) {
+            Some(line) => line.points.push(point),
+            None => lines.push(Line {
+                panel: panel.iter().map(|level| (*level).to_owned()).collect(),
+                name,
+                place,
+                points: vec![point],
+            }),
+        }
+    }
+    lines
+}
+
+fn point(
+    runs: &[Run<'_>],
+    data: &Data<'_>,
+    row: &Row<'_>,
+    load: usize,
+    options: &Options,
+) -> Option<Point> {
+    let iops = values(&runs[row.run], row.cell.cell.id, Quantity::Iops);
+    let iops = center(&iolab_stats::summary(&iops)?, options);
+    let value = center(&row.summary, options);
+    let verdict = verdict(row.cell);
+    Some(Point {
+        x: iops,
+        y: value,
+        interval: interval(&row.summary, options),
+        hollow: !row.cell.is_device(),
+        origin: Origin {
+            cell: Some(row.cell.cell.id),
+            n: Some(row.summary.n),
+            x: Quantity::Iops.format(iops),
+            text: format!(
+                "{}: {} {} at {}; n = {}; {verdict}",
+                words::level(data.factors[load], row.levels[load]),
+                data.quantity,
+                data.quantity.format(value),
+                Quantity::Iops.format(iops),
+                row.summary.n
+            ),
+            verdict,
+        },
+    })
+}
