@@ -1,11 +1,12 @@
 //! Writes the truth table as Markdown: what fio, IOzone and iolab say of every target.
 //!
-//! `cargo run --release -p iolab-truth --example matrix > table.md`, as root for all rows.
+//! `cargo run --release -p iolab-truth --example matrix > table.md`, as root for all rows; an argument chooses the rows whose
+//! name contains it.
 
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]
 
 use iolab_truth::iolab::{Seen, measure};
-use iolab_truth::scenarios::ALL;
+use iolab_truth::scenarios::{ALL, MACHINE};
 use iolab_truth::system::warn;
 use iolab_truth::workload::Workload;
 use iolab_truth::{Scenario, Scene, rivals};
@@ -13,7 +14,8 @@ use iolab_truth::{Scenario, Scene, rivals};
 fn main() {
     println!("| scenario | the truth | fio | IOzone | iolab |");
     println!("|---|---|---|---|---|");
-    for scenario in ALL {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    for scenario in ALL.iter().filter(|row| row.name.contains(&wanted)) {
         warn(scenario.name);
         println!(
             "| {} | {} | {} |",
@@ -64,7 +66,12 @@ fn said(scenario: &Scenario, seen: &Seen) -> String {
         let error = lines.find_map(|line| line.strip_prefix("error: "));
         parts.push(format!("**error**: {}", error.unwrap_or("none")));
     }
-    parts.extend(seen.flags().iter().map(|flag| format!("*{flag}*")));
+    // What tells of the machine is left out, unless the scenario is about it.
+    let of_target =
+        |flag: &&&str| scenario.expect.flags.contains(*flag) || !MACHINE.contains(*flag);
+    let flags = seen.flags();
+    let flags = flags.iter().filter(of_target);
+    parts.extend(flags.map(|flag| format!("*{flag}*")));
     let told = scenario.expect.says.iter();
     let beyond = told.filter(|words| seen.says(words) && !parts[0].contains(**words));
     let beyond: Vec<String> = beyond.map(|words| format!("\"{words}\"")).collect();

@@ -217,9 +217,12 @@ impl Mounted {
         let Some(session) = self.session.take() else {
             return;
         };
-        // The keeper has unmounted it already, save where making the scene failed in between.
-        if let Err(error) = session.umount_and_join() {
-            warn(&format!("unmounting {}: {error}", self.at.display()));
+        // As a rule the keeper has unmounted it already, and removed the folder.
+        match session.umount_and_join() {
+            Err(error) if self.at.exists() => {
+                warn(&format!("unmounting {}: {error}", self.at.display()));
+            }
+            Err(_) | Ok(()) => {}
         }
     }
 }

@@ -4,7 +4,10 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use crate::mutate::Mutator;
+use crate::support::folder;
 
 /// Longest time for one input. Far above what is allowed in peace (1 s), for machines that do much else.
 const INPUT_MAX: Duration = Duration::from_secs(20);
@@ -46,6 +49,11 @@ pub(crate) fn drive<I: Debug>(
     let peak = peak_kib();
     eprintln!("{name}: {inputs} inputs, the slowest took {slowest:?}; peak memory {peak:?} KiB");
     assert!(peak.is_none_or(|kib| kib < MEMORY_MAX_KIB), "{peak:?} KiB");
+}
+
+/// A folder in memory, where there is one: thousands of files are made.
+pub(crate) fn workplace() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder())
 }
 
 /// The most memory that this process ever had, where the kernel tells.

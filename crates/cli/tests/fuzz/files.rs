@@ -19,9 +19,8 @@ use iolab_report::report::{Input, Report};
 use iolab_report::tidy::Format;
 use iolab_report::{compare, crossing, table};
 use rusqlite::Connection;
-use tempfile::TempDir;
 
-use crate::drive::drive;
+use crate::drive::{drive, workplace};
 use crate::mutate::Mutator;
 use crate::support::{folder, run};
 
@@ -75,11 +74,6 @@ fn good_file(own: &[&str]) -> Vec<u8> {
     arguments.extend(COMMON);
     run(folder.path(), &arguments).expect(0);
     fs::read(folder.path().join("good.iolab")).expect("read")
-}
-
-/// A folder in memory, where there is one: thousands of files are made.
-fn workplace() -> TempDir {
-    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| folder())
 }
 
 /// Does with a file what the commands do that read one.

@@ -10,7 +10,7 @@ use iolab_lab::settings::{SETTINGS, Setting};
 use iolab_lab::suite::{BUILTIN_SUITES, Suite};
 use iolab_lab::units::{format_size, parse_duration, parse_size};
 
-use crate::drive::drive;
+use crate::drive::{drive, workplace};
 use crate::support::folder;
 
 const SYNTAX: [&str; 24] = [
@@ -212,7 +212,7 @@ fn commands() {
 
 #[test]
 fn bare_numbers() {
-    let folder = folder();
+    let folder = workplace();
     let path = folder.path().join("numbers");
     let good: [&[u8]; 2] = [b"1\n2.5\n-3e-2 # slow\n\n4\n", b"# all\r\n1e300\r\n"];
     let words = [

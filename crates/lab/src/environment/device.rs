@@ -206,7 +206,8 @@ fn read(folder: &Path, depth: u32) -> Device {
         optimal_io_bytes: number("queue/optimal_io_size").filter(|bytes| *bytes > 0),
         misaligned_bytes: text_of(folder.join("alignment_offset"))
             .and_then(|text| text.parse().ok()),
-        counts_traffic: flag("queue/iostats"),
+        // What has no request queue counts by itself, whatever the switch of the queue says.
+        counts_traffic: flag("queue/iostats").filter(|on| *on || disk.join("mq").exists()),
         link: link::read(disk, transport),
         temperature: temperature(disk),
         layer: layer(disk),
@@ -393,6 +394,22 @@ mod tests {
         assert_eq!(device.misaligned_bytes, Some(0));
         assert_eq!(device.temperature, Some((45.85, 81.85)));
         assert!(device.below.is_empty() && device.layer.is_none());
+    }
+
+    #[test]
+    fn a_switch_that_has_no_effect_says_nothing() {
+        let tree = Tree::new();
+        for (number, name, queues) in [(1, "sda", "mq/0/nr_tags"), (2, "zram0", "comp_algorithm")] {
+            let folder = format!("devices/virtual/block/{name}");
+            tree.files(&folder, &[("queue/iostats", "0"), (queues, "1")]);
+            tree.link(&format!("dev/block/9:{number}"), &folder);
+        }
+        let counts = |number| {
+            Device::read(tree.path(), (9, number))
+                .expect("there")
+                .counts_traffic
+        };
+        assert_eq!((counts(1), counts(2)), (Some(false), None));
     }
 
     #[test]

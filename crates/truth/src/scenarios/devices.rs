@@ -185,6 +185,8 @@ pub const NEIGHBOUR: Scenario = Scenario {
     truth: "another process reads the device too, from the middle of the run on",
     build: || {
         let mut scene = quick()?;
+        // So that iolab waits for the device and not for a CPU.
+        scene.limit = Some(Limit::new(&scene.keeper, &scene.target, 10 * LIMIT)?);
         scene.turn = Some(Turn::Noise(Neighbour::new(&scene.target)?));
         Ok(scene)
     },
