@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_lab::experiment::REFINE_MAX;
-use iolab_lab::units::parse_duration;
+use iolab_lab::units::{parse_duration, parse_share};
 use iolab_report::figure::{Center, Kind, Quantity, Reference, Spread, parse_length};
 
 const EXAMPLES: &str = "\
@@ -133,7 +133,7 @@ pub(crate) struct Changes {
     /// Longest duration of one trial (time)
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<String>,
-    /// Repeat until the median is known to this share, for example 0.05
+    /// Repeat until the median is known to this share, for example 5%
     #[arg(long, value_name = "SHARE")]
     pub(crate) precision: Option<String>,
     /// Time for all measuring
@@ -469,16 +469,7 @@ pub(crate) enum StatsFormat {
 
 /// Reads a share: `5%` or `0.05`.
 fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.strip_suffix('%') {
-        Some(number) => (number.trim_end(), 100.0),
-        None => (text, 1.0),
-    };
-    number
-        .parse::<f64>()
-        .map(|value| value / scale)
-        .ok()
-        .filter(|share| *share > 0.0 && *share < 1.0)
-        .ok_or_else(|| "write a share above 0 and below 1, such as 5% or 0.05".to_owned())
+    parse_share(text).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ use crate::command::split_list;
 use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
 use crate::precondition::Precondition;
 use crate::settings::{CellSpec, SETTINGS, Setting, ValueKind, unknown};
-use crate::units::{format_duration, parse_duration};
+use crate::units::{format_duration, parse_duration, parse_share};
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
@@ -212,7 +212,7 @@ impl Experiment {
     fn set_design(&mut self, name: &str, value: &str) -> Result<()> {
         let wrong = || {
             Error::usage(format!("'{value}' is not a value of {name}"))
-                .hint("write a whole number, a precision such as 0.05, or a budget such as 60s")
+                .hint("write a whole number, or a budget such as 60s")
         };
         match name {
             // The bound that was asked for moves the other one along.
@@ -224,7 +224,7 @@ impl Experiment {
                 self.design.trials_max = value.parse().map_err(|_| wrong())?;
                 self.design.trials_min = self.design.trials_min.min(self.design.trials_max);
             }
-            "precision" => self.design.precision = value.parse().map_err(|_| wrong())?,
+            "precision" => self.design.precision = parse_share(value)?,
             "refine" => self.design.refine = value.parse().map_err(|_| wrong())?,
             "settle" => self.design.settle = set_settle(value)?,
             "precondition" => self.design.precondition = value.parse()?,

@@ -149,6 +149,24 @@ pub fn format_duration(duration: Duration) -> String {
     format!("{ns}ns")
 }
 
+/// Reads a share above 0 and below 1: `5%` or `0.05`.
+///
+/// # Errors
+/// Of kind usage when it is none.
+pub fn parse_share(text: &str) -> Result<f64> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.parse::<f64>().map(|value| value / scale).ok();
+    share
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| {
+            Error::usage(format!("'{text}' is no share above 0 and below 1"))
+                .hint("write it as 5% or 0.05")
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +262,16 @@ mod tests {
         fn no_input_panics(text in ".*") {
             let _ = parse_size(&text);
             let _ = parse_duration(&text);
+        }
+    }
+
+    #[test]
+    fn shares_are_percent_or_fractions() {
+        assert_eq!(parse_share("5%").unwrap(), 0.05);
+        assert_eq!(parse_share("0.5 %").unwrap(), 0.005);
+        assert_eq!(parse_share("0.05").unwrap(), 0.05);
+        for wrong in ["", "%", "0", "1", "5", "100%", "-5%", "nan", "inf", "a"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -237,7 +237,7 @@ fn a_wrong_set_changes_nothing() {
         ("bs=4k,,8k", "not a size"),
         ("bs=4k,4096", "twice"),
         ("bsize=4k", "unknown"),
-        ("precision=2", "precision is 2"),
+        ("precision=2", "no share"),
         ("budget=1,2", "not a duration"),
         ("trials_max=99999", "trials_max"),
     ] {
