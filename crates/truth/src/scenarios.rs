@@ -89,6 +89,7 @@ pub const ALL: &[&Scenario] = &[
     &DELAYED,
     &SERIAL,
     &STEP,
+    &SLOWS,
     &DRIFT,
     &TWO_MODES,
     &SHORT,

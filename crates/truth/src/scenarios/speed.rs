@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Expect, Scenario};
+use crate::files::MIB;
 use crate::fuse::{Behaviour, Moment, Mounted};
 use crate::scene::Scene;
 use crate::system::Made;
@@ -51,12 +52,12 @@ pub const USER_SPACE_BUFFERED: Scenario = Scenario {
 };
 
 /// Time for which [`DELAYED`] holds each request.
-pub const DELAY: Duration = ms(4);
+pub const DELAY: Duration = ms(10);
 
 /// Every request takes the same known time.
 pub const DELAYED: Scenario = Scenario {
-    name: "FUSE, each request held for 4 ms",
-    truth: "median latency 4 ms, and the round trip to user space",
+    name: "FUSE, each request held for 10 ms",
+    truth: "median latency 10 ms, and the round trip to user space",
     build: || {
         behaves(Behaviour {
             delay: |_| DELAY,
@@ -64,7 +65,7 @@ pub const DELAYED: Scenario = Scenario {
         })
     },
     workload: Workload {
-        time_ms: 500,
+        time_ms: 1000,
         ..Workload::LATENCY
     },
     expect: Expect::UNKNOWN,
@@ -108,6 +109,32 @@ pub const STEP: Scenario = Scenario {
     },
     expect: Expect {
         says: &["look like two groups"],
+        ..Expect::UNKNOWN
+    },
+};
+
+/// Bytes after which [`SLOWS`] is slow.
+pub const SWIFT: u64 = 48 * MIB;
+
+/// Slower once so much was written, whatever the time that took.
+pub const SLOWS: Scenario = Scenario {
+    name: "FUSE, a quarter as fast after 48 MiB written",
+    truth: "each write takes 2 ms until 48 MiB are written, 8 ms then",
+    build: || {
+        let delay = |moment: Moment| ms(if moment.written < SWIFT { 2 } else { 8 });
+        behaves(Behaviour {
+            delay,
+            ..Behaviour::default()
+        })
+    },
+    workload: Workload {
+        sync: "end",
+        trials: 20,
+        time_ms: 200,
+        ..Workload::WRITE
+    },
+    expect: Expect {
+        says: &["throughput fell to"],
         ..Expect::UNKNOWN
     },
 };

@@ -1,8 +1,9 @@
 //! A file system in user space whose speed is known.
 
+use iolab_truth::files::MIB;
 use iolab_truth::scenarios::{
-    DELAYED, DRIFT, SERIAL, STALL, STALL_CLOSED, STALL_OPEN, STEP, TWO_MODES, USER_SPACE,
-    USER_SPACE_BUFFERED,
+    DELAYED, DRIFT, SERIAL, SLOWS, STALL, STALL_CLOSED, STALL_OPEN, STEP, SWIFT, TWO_MODES,
+    USER_SPACE, USER_SPACE_BUFFERED,
 };
 
 use crate::stage::{perform, perform_in_time};
@@ -57,6 +58,21 @@ fn four_threads_at_one_counter_wait_for_each_other() {
 #[test]
 fn a_step_is_noticed() {
     perform_in_time(&STEP);
+}
+
+/// The place is known to within a trial, in which 100 requests of 64 KiB are made while it is fast.
+#[test]
+fn slowing_down_is_noticed_with_the_bytes_that_were_written() {
+    let Some(done) = perform_in_time(&SLOWS) else {
+        return;
+    };
+    let told = done.seen.text.split("After ").nth(1).expect("told");
+    let mib: f64 = told
+        .split_once(" MiB written")
+        .and_then(|(number, _)| number.parse().ok())
+        .expect("told in MiB");
+    let truth = (SWIFT / MIB) as f64;
+    assert!((mib - truth).abs() < 8.0, "{mib} MiB and not {truth}");
 }
 
 #[test]
