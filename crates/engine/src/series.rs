@@ -127,6 +127,8 @@ pub(crate) struct Recorder {
     start: u64,
     /// Length of an interval, ticks.
     width: u64,
+    /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is told.
+    interval_ns: u64,
     slots: Vec<Done>,
     /// The interval under way.
     current: usize,
@@ -144,6 +146,7 @@ impl Recorder {
         Self {
             start: 0,
             width: clock.ticks(INTERVAL_NS).max(1),
+            interval_ns: INTERVAL_NS,
             slots,
             current: 0,
             counted: Done::default(),
@@ -191,6 +194,7 @@ impl Recorder {
         self.slots[half..].fill(Done::default());
         self.current /= 2;
         self.width = self.width.saturating_mul(2);
+        self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 
     /// Two workers together, with the longer of their intervals.
@@ -210,19 +214,14 @@ impl Recorder {
     }
 
     fn series(&self, clock: &Clock) -> Series {
-        let end_of =
-            |slot: usize| clock.ns_between(0, (slot as u64 + 1).saturating_mul(self.width));
-        let mut intervals: Vec<Interval> = Vec::with_capacity(self.current + 1);
-        let mut start_ns = 0;
-        for (slot, done) in self.slots[..=self.current].iter().enumerate() {
-            let end_ns = end_of(slot);
-            intervals.push(Interval {
-                start_ns,
-                length_ns: end_ns - start_ns,
+        let slots = self.slots[..=self.current].iter().zip(0..);
+        let mut intervals: Vec<Interval> = slots
+            .map(|(done, number)| Interval {
+                start_ns: self.interval_ns.saturating_mul(number),
+                length_ns: self.interval_ns,
                 done: *done,
-            });
-            start_ns = end_ns;
-        }
+            })
+            .collect();
         end_at(&mut intervals, clock.ns_between(0, self.span));
         Series { intervals }
     }
