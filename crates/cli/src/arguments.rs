@@ -17,6 +17,7 @@ Examples:
   iolab run read-random --set bs=4k,64k,1M --threads 4
                                     one question, asked your way
   iolab run read-size /dev/sdb      a block device, read only
+  iolab run read-random --peer fio  the same cells by your fio, in the same blocks, and the ratio
   iolab table iolab-results/*.iolab what was found, again
   iolab plot FILE -o figure.pdf     the figure of a run, ready for a paper
   iolab compare before.iolab after.iolab
@@ -86,6 +87,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Show what run files hold: per cell the median, its interval, where the bytes came from
     Table(Table),
+    /// Take results that fio or IOzone measured before into a run file
+    Import(Import),
     /// Draw run files as a figure for a paper or a page: SVG, PDF or PNG
     Plot(Plot),
     /// Finish a run that was interrupted
@@ -195,11 +198,11 @@ pub(crate) struct Study {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Name of a built-in experiment ('iolab list') or a TOML file
+    /// Name of a built-in experiment ('iolab list'), a TOML file, or a job file of fio (NAME.fio)
     pub(crate) experiment: String,
-    /// Directory, file or block device
-    #[arg(default_value = ".")]
-    pub(crate) target: PathBuf,
+    /// Directory, file or block device; the current directory, or what a job file names, when it
+    /// is left out
+    pub(crate) target: Option<PathBuf>,
     /// The run file; a new name in iolab-results/ by default
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -209,6 +212,16 @@ pub(crate) struct Run {
     pub(crate) refine: Option<u32>,
     #[command(flatten)]
     pub(crate) changes: Changes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// What fio wrote with --output-format=json or json+, or what iozone wrote to its standard
+    /// output
+    pub(crate) file: PathBuf,
+    /// The run file; a new name in iolab-results/ by default
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -534,4 +547,6 @@ pub(crate) enum ExportFormat {
     Benchstat,
     /// The text format of Prometheus: the medians of the cells
     Prometheus,
+    /// fio's JSON+: one job per cell, its trials put together
+    Fio,
 }

@@ -6,10 +6,13 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use iolab_lab::analysis::Analysis;
+use iolab_lab::compare::with_peers;
 use iolab_lab::crossing::crossings;
 use iolab_lab::findings::{Finding, findings};
+use iolab_lab::record::RunRecord;
 use iolab_lab::{Error, Result};
 use iolab_report::chart::{Style, chart};
+use iolab_report::compare;
 use iolab_report::crossing;
 use iolab_report::layout::{self, wrap};
 use iolab_report::plain::plain;
@@ -78,14 +81,19 @@ pub(crate) fn is_coloured() -> bool {
     io::stdout().is_terminal() && !dumb && !is_set("NO_COLOR")
 }
 
-/// Writes the question, the table, the chart and the findings of one run.
-pub(crate) fn report(analysis: &Analysis, to: &mut dyn Write) -> Outcome {
+/// Writes the question, the table, the chart, the comparison with other tools and the findings of one run.
+pub(crate) fn report(record: &RunRecord, analysis: &Analysis, to: &mut dyn Write) -> Outcome {
     let style = style();
     writeln!(to, "{}\n", plain(&analysis.question))?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for crossing in crossings(analysis) {
         writeln!(to, "{}", crossing::text(&crossing, style.width))?;
+    }
+    for comparison in with_peers(record) {
+        writeln!(to, "{}", compare::text(&comparison, style.width))?;
+        paragraphs(&compare::remarks(&comparison), style, to)?;
+        writeln!(to)?;
     }
     sentences(&findings(analysis), style, to)
 }

@@ -405,8 +405,9 @@ impl Context {
             ),
             (
                 Flag::FewTrials,
-                cell.n < self.trials_min
-                    || cell.response.is_none_or(|r| r.median_interval.is_none()),
+                (cell.n > 0 || cell.gap.is_none())
+                    && (cell.n < self.trials_min
+                        || cell.response.is_none_or(|r| r.median_interval.is_none())),
             ),
             (
                 Flag::Errors,

@@ -3,6 +3,7 @@
 mod judge;
 mod levels;
 mod matching;
+mod peers;
 mod pressure;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::fmt;
 use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 
 pub use matching::{Difference, Source};
+pub use peers::{PEER_MARGIN, with_peers};
 
 use iolab_engine::Result;
 

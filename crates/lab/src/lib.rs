@@ -14,6 +14,7 @@ pub mod environment;
 pub mod evidence;
 pub mod experiment;
 pub mod findings;
+pub mod import;
 pub mod knots;
 pub mod numbers;
 pub mod optimum;

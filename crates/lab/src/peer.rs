@@ -4,6 +4,7 @@
 //! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
 
 pub mod fio;
+pub mod iozone;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -106,7 +107,7 @@ impl Peers {
             match installed(tool, clock, stop) {
                 Ok(found) => peers.installed.push(found),
                 Err(error) if error.kind() == Kind::Interrupted => return Err(error),
-                Err(error) => peers.missing.push((tool, error.to_string())),
+                Err(error) => peers.missing.push((tool, in_a_line(&error))),
             }
         }
         Ok(peers)
@@ -168,12 +169,24 @@ impl Peers {
         };
         if outcome.ended == Ended::Done {
             let text = String::from_utf8_lossy(&ran.output);
-            match fio::take_over(&text, &mut outcome) {
+            let taken = match cell.tool {
+                Tool::Iozone => iozone::take_over(&text, spec, &mut outcome),
+                Tool::Fio | Tool::Iolab => fio::take_over(&text, &mut outcome),
+            };
+            match taken {
                 Ok(()) => settle(spec, target, &mut outcome),
                 Err(error) => fail(&mut outcome, &program, &error),
             }
         }
         Ok(outcome)
+    }
+}
+
+/// An error with its remedy, as one sentence among others.
+fn in_a_line(error: &Error) -> String {
+    match error.remedy() {
+        Some(remedy) => format!("{}: {remedy}", error.message()),
+        None => error.message().to_owned(),
     }
 }
 
@@ -215,15 +228,19 @@ fn arguments(cell: &CellSpec, target: &Target) -> std::result::Result<Vec<OsStri
     match cell.tool {
         Tool::Iolab => Err("iolab is no peer of its own".to_owned()),
         Tool::Fio => fio::arguments(&cell.trial, &path),
-        Tool::Iozone => Err("it cannot be run yet".to_owned()),
+        Tool::Iozone => iozone::arguments(&cell.trial, &path),
     }
 }
 
 fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> {
+    let (question, oldest) = match tool {
+        Tool::Iozone => ("-v", iozone::OLDEST),
+        Tool::Fio | Tool::Iolab => ("--version", fio::OLDEST),
+    };
     let path = Program::find(Path::new(&tool.to_string()))?;
     let program = Program {
         path: path.clone(),
-        arguments: vec!["--version".into()],
+        arguments: vec![question.into()],
         time_limit: Some(VERSION_TIME),
         output_max: Some(OUTPUT_MAX),
     };
@@ -232,19 +249,16 @@ fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> 
         return Err(Error::interrupted());
     }
     let text = String::from_utf8_lossy(&ran.output);
-    let version = text.lines().next().unwrap_or_default().trim().to_owned();
-    let number = version_number(&version).ok_or_else(|| {
-        Error::usage(format!("{} does not tell its version", path.display())).hint(format!(
-            "check that it is {tool}: {} --version",
-            path.display()
-        ))
+    let place = path.display();
+    let number = version_number(&text).ok_or_else(|| {
+        Error::usage(format!("{place} does not tell its version"))
+            .hint(format!("check that it is {tool}: {place} {question}"))
     })?;
-    if number < fio::OLDEST {
-        let (major, minor) = fio::OLDEST;
-        return Err(
-            Error::usage(format!("{version} at {} is too old", path.display()))
-                .hint(format!("install {tool} {major}.{minor} or newer")),
-        );
+    let version = format!("{tool}-{}.{}", number.0, number.1);
+    if number < oldest {
+        let (major, minor) = oldest;
+        return Err(Error::usage(format!("{version} at {place} is too old"))
+            .hint(format!("install {tool} {major}.{minor} or newer")));
     }
     Ok(Installed {
         tool,
@@ -253,9 +267,34 @@ fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> 
     })
 }
 
-/// The first `MAJOR.MINOR` in a line.
-fn version_number(line: &str) -> Option<(u32, u32)> {
-    let start = line.find(|c: char| c.is_ascii_digit())?;
-    let mut numbers = line[start..].split(|c: char| !c.is_ascii_digit());
+/// The first `MAJOR.MINOR` in a text.
+fn version_number(text: &str) -> Option<(u32, u32)> {
+    let start = text.find(|c: char| c.is_ascii_digit())?;
+    let mut numbers = text[start..].split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_the_tools_print() {
+        assert_eq!(version_number("fio-3.33"), Some((3, 33)));
+        assert_eq!(version_number("fio-3.42-135-gf5344384"), Some((3, 42)));
+        let iozone =
+            "       'Iozone' Filesystem Benchmark Program\n \n        Version $Revision: 3.489 $\n";
+        assert_eq!(version_number(iozone), Some((3, 489)));
+        assert_eq!(version_number("no number"), None);
+        assert_eq!(version_number("99999999999999999999.1"), None);
+    }
+
+    #[test]
+    fn names_of_tools_are_read_and_written() {
+        for name in Tool::NAMES {
+            assert_eq!(name.parse::<Tool>().expect("known").to_string(), name);
+        }
+        let error = "dd".parse::<Tool>().expect_err("unknown");
+        assert!(error.remedy().is_some_and(|hint| hint.contains("iozone")));
+    }
 }

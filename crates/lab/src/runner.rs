@@ -24,6 +24,7 @@ use iolab_engine::trial::floor_ns;
 use iolab_engine::{Error, Result};
 
 pub use execute::Executor;
+pub(crate) use fit::record as cell_record;
 pub use fit::{need, wants_direct};
 pub use programs::Programs;
 
@@ -287,7 +288,7 @@ fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Resu
     Ok(())
 }
 
-fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
+pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
     Ok(ExperimentRecord {
         name: experiment.name.clone(),
         question: experiment.question.clone(),

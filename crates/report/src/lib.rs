@@ -7,6 +7,7 @@ pub mod crossing;
 pub mod doctor;
 pub mod export;
 pub mod figure;
+pub mod fio;
 pub mod gbench;
 pub mod layout;
 mod parquet;

@@ -3,6 +3,7 @@
 mod compare;
 mod doctor;
 mod export;
+mod import;
 mod list;
 mod plot;
 mod report;
@@ -17,6 +18,7 @@ use std::path::Path;
 
 use iolab_lab::Result;
 use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::record::RunRecord;
 use iolab_lab::runfile;
 
 use crate::arguments::Command;
@@ -30,6 +32,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::List(options) => list::list(&options),
         Command::Show(options) => show::show(&options),
         Command::Table(options) => table::table(&options),
+        Command::Import(options) => import::import(&options),
         Command::Plot(options) => plot::plot(&options),
         Command::Resume(options) => resume::resume(&options),
         Command::Compare(options) => compare::compare(&options),
@@ -40,6 +43,9 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
     }
 }
 
-fn read_analysis(path: &Path) -> Result<Analysis> {
-    runfile::read(path).map(|record| analyse(&record))
+/// A run file, and what it says.
+fn read_run(path: &Path) -> Result<(RunRecord, Analysis)> {
+    let record = runfile::read(path)?;
+    let analysis = analyse(&record);
+    Ok((record, analysis))
 }

@@ -10,7 +10,7 @@ use iolab_lab::{Result, runfile, runner};
 
 use crate::arguments::Resume;
 use crate::bench::Bench;
-use crate::command::{read_analysis, run::kept};
+use crate::command::{read_run, run::kept};
 use crate::exit::Outcome;
 use crate::output::{self, note};
 
@@ -48,6 +48,7 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
         finished.inspect_err(|_| kept(Some(&options.file)))?;
     }
     let mut to = output::open(None)?;
-    output::report(&read_analysis(&options.file)?, &mut to)?;
+    let (record, analysis) = read_run(&options.file)?;
+    output::report(&record, &analysis, &mut to)?;
     Ok(to.flush()?)
 }

@@ -1,15 +1,16 @@
 //! `iolab run`: one experiment.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_lab::experiment::Experiment;
+use iolab_lab::peer::fio::job::JobFile;
 use iolab_lab::runfile::NewFile;
 use iolab_lab::{Error, Result, runner};
 
 use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
-use crate::command::read_analysis;
+use crate::command::read_run;
 use crate::exit::Outcome;
 use crate::output::{self, note};
 
@@ -19,8 +20,8 @@ const FOLDER: &str = "iolab-results";
 /// Runs the experiment and says what was found.
 pub(crate) fn run(options: &Run) -> Outcome {
     let changes = &options.changes;
-    let mut experiment = Experiment::find(&options.experiment)?;
-    if let Some(left_out) = changes.apply(&mut experiment, &options.target)? {
+    let (mut experiment, target) = asked(options)?;
+    if let Some(left_out) = changes.apply(&mut experiment, &target)? {
         note(format_args!("note: {left_out}"));
     }
     if let Some(finer) = options.refine {
@@ -28,9 +29,9 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
-    let mut bench = open(options, &mut experiment)?;
+    let mut bench = open(options, &target, &mut experiment)?;
     runner::check(&experiment, bench.target())?;
-    let place = place_of(options.output.as_deref(), &experiment)?;
+    let place = place_of(options.output.as_deref(), &experiment.name)?;
     let seed = changes.seed();
     bench.fill(seed)?;
     bench.look_around(std::slice::from_ref(&experiment));
@@ -41,27 +42,44 @@ pub(crate) fn run(options: &Run) -> Outcome {
     bench.close()?;
     let finished = finished.inspect_err(|_| kept(path.as_deref()))?;
     let mut to = output::open(None)?;
-    output::report(&read_analysis(&finished.path)?, &mut to)?;
+    let (record, analysis) = read_run(&finished.path)?;
+    output::report(&record, &analysis, &mut to)?;
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
     Ok(())
 }
 
-fn open(options: &Run, experiment: &mut Experiment) -> Result<Bench> {
+/// The experiment and its target; a job file of fio may name both.
+fn asked(options: &Run) -> Result<(Experiment, PathBuf)> {
+    let path = Path::new(&options.experiment);
+    let (experiment, named) = if JobFile::is_one(path) {
+        let file = JobFile::read(path)?;
+        for text in &file.notes {
+            note(format_args!("note: {text}"));
+        }
+        (file.experiment, file.target)
+    } else {
+        (Experiment::find(&options.experiment)?, None)
+    };
+    let target = options.target.clone().or(named);
+    Ok((experiment, target.unwrap_or_else(|| PathBuf::from("."))))
+}
+
+fn open(options: &Run, target: &Path, experiment: &mut Experiment) -> Result<Bench> {
     if experiment.runs_programs() {
-        return Bench::for_programs(&options.target, experiment);
+        return Bench::for_programs(target, experiment);
     }
     let changes = &options.changes;
     let exact = changes.has("region");
     let need = runner::need(experiment, changes.consent.consent(), exact)?;
-    let bench = Bench::open(&options.target, &need)?;
+    let bench = Bench::open(target, &need)?;
     if !changes.has("cache") {
         bench.settle_cache(std::slice::from_mut(experiment))?;
     }
     Ok(bench)
 }
 
-fn check_output(output: Option<&Path>) -> Result<()> {
+pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
     let Some(path) = output else { return Ok(()) };
     if path.symlink_metadata().is_ok() {
         return Err(output::exists(path));
@@ -76,16 +94,13 @@ fn check_output(output: Option<&Path>) -> Result<()> {
     }
 }
 
-fn place_of<'a>(output: Option<&'a Path>, experiment: &'a Experiment) -> Result<NewFile<'a>> {
+pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> Result<NewFile<'a>> {
     match output {
         Some(path) => Ok(NewFile::At(path)),
         None => {
             let folder = Path::new(FOLDER);
             make_folder(folder)?;
-            Ok(NewFile::In {
-                folder,
-                name: &experiment.name,
-            })
+            Ok(NewFile::In { folder, name })
         }
     }
 }

@@ -16,7 +16,7 @@ use iolab_lab::{Error, Result, runner};
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
 use crate::changes::name_of;
-use crate::command::{read_analysis, report, run::kept};
+use crate::command::{read_run, report, run::kept};
 use crate::exit::Outcome;
 use crate::output::{self, note};
 
@@ -154,10 +154,10 @@ fn measure(
             .inspect_err(|_| kept(display.kept_in()))?;
         // What holds for the whole study is told once.
         told.extend(display.end());
-        let analysis = read_analysis(&finished.path)?;
+        let (record, analysis) = read_run(&finished.path)?;
         let mut to = output::open(None)?;
         writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
-        output::report(&analysis, &mut to)?;
+        output::report(&record, &analysis, &mut to)?;
         writeln!(to, "\nrun file: {}\n", finished.path.display())?;
         to.flush()?;
         analyses.push(analysis);

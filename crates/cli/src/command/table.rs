@@ -5,21 +5,20 @@ use std::io::Write;
 use iolab_lab::Result;
 use iolab_lab::analysis::Analysis;
 use iolab_lab::findings::cross_findings;
+use iolab_lab::record::RunRecord;
 use iolab_report::tidy::Format;
 use iolab_report::{export, table as tables};
 
 use crate::arguments::{Table, TableFormat};
-use crate::command::read_analysis;
+use crate::command::read_run;
 use crate::exit::Outcome;
 use crate::output;
 
 /// Writes the tables to stdout.
 pub(crate) fn table(options: &Table) -> Outcome {
-    let analyses: Vec<Analysis> = options
-        .files
-        .iter()
-        .map(|path| read_analysis(path))
-        .collect::<Result<_>>()?;
+    let runs = options.files.iter().map(|path| read_run(path));
+    let (records, analyses): (Vec<RunRecord>, Vec<Analysis>) =
+        runs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let mut to = output::open(None)?;
     match options.format {
         TableFormat::Csv => export::cells(&analyses, Format::Csv, &mut to)?,
@@ -30,8 +29,8 @@ pub(crate) fn table(options: &Table) -> Outcome {
             }
         }
         TableFormat::Text => {
-            for analysis in &analyses {
-                output::report(analysis, &mut to)?;
+            for (record, analysis) in records.iter().zip(&analyses) {
+                output::report(record, analysis, &mut to)?;
                 writeln!(to)?;
             }
             output::sentences(&cross_findings(&analyses), output::style(), &mut to)?;

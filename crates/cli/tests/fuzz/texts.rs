@@ -5,7 +5,10 @@ use std::path::Path;
 use iolab_lab::cells::cells;
 use iolab_lab::command::Template;
 use iolab_lab::experiment::{BUILTIN, Experiment};
+use iolab_lab::import::Import;
 use iolab_lab::numbers;
+use iolab_lab::peer::fio::job::JobFile;
+use iolab_lab::runfile::NewFile;
 use iolab_lab::settings::{SETTINGS, Setting};
 use iolab_lab::suite::{BUILTIN_SUITES, Suite};
 use iolab_lab::units::{format_size, parse_duration, parse_size};
@@ -140,6 +143,94 @@ fn changes_from_the_command_line() {
             }
             experiment.check().expect("what is accepted is sound");
             let _ = cells(&experiment);
+        },
+    );
+}
+
+#[test]
+fn reports_of_other_tools() {
+    let latency = r#"{"max": 9000, "mean": 1500.0, "N": 10, "percentile": {"50.000000": 1}, "bins": {"1000": 9}}"#;
+    let direction = |ios| {
+        format!(
+            r#"{{"io_bytes": 40960, "total_ios": {ios}, "runtime": 10, "clat_ns": {{}}, "lat_ns": {latency}}}"#
+        )
+    };
+    let fio = format!(
+        r#"note
+{{"fio version": "fio-3.33", "timestamp": 1700000000, "global options": {{"size": "64m", "bs": "4k"}},
+"jobs": [{{"jobname": "a", "error": 0, "job options": {{"rw": "randrw", "numjobs": "2"}}, "usr_cpu": 1.5,
+"job_runtime": 20, "read": {}, "write": {}, "sync": {{"total_ios": 3}}}}]}}"#,
+        direction(10),
+        direction(0)
+    );
+    let iozone = "\tIozone: x\n\tFile size set to 4096 kB\n\tRecord Size 64 kB\n\tChildren see throughput for  2 re-readers \t= 1000.00 kB/sec\n              kB  reclen    write  rewrite\n            4096      64    66140   282852\n";
+    let words = [
+        "\n",
+        "{",
+        "}",
+        "[",
+        "\"",
+        ",",
+        ":",
+        "-",
+        "e",
+        ".",
+        "9999999999999999999999",
+        "null",
+        "kB",
+        "=",
+        "1e400",
+    ];
+    let folder = folder();
+    let mut number = 0u64;
+    drive(
+        "reports of other tools",
+        |mutator| mutator.damaged_text(&[&fio, iozone], &words),
+        |text| {
+            let Ok(import) = Import::parse(text) else {
+                return;
+            };
+            number += 1;
+            let path = folder.path().join(format!("{number}.iolab"));
+            if import
+                .write(Path::new("x.json"), NewFile::At(&path))
+                .is_ok()
+            {
+                iolab_lab::runfile::read(&path).expect("what was written can be read");
+                std::fs::remove_file(&path).expect("removed");
+            }
+        },
+    );
+}
+
+#[test]
+fn job_files() {
+    let good = [
+        "[global]\nioengine=io_uring\ndirect=1\nsize=64m\nruntime=1\ntime_based\nfilename=/x\n[a]\nrw=randread\nbs=4k\niodepth=8\n[b]\nstonewall\nrw=randread\nbs=64k\niodepth=8\n",
+    ];
+    let words = [
+        "\n",
+        "[",
+        "]",
+        "=",
+        "rw",
+        "randrw:8k",
+        "numjobs=4",
+        "fsync=1",
+        "sync=dsync",
+        "ramp_time=",
+        "99999999999t",
+        "-1",
+        "%",
+    ];
+    drive(
+        "job files",
+        |mutator| mutator.damaged_text(&good, &words),
+        |text| {
+            if let Ok(file) = JobFile::parse(text, "x") {
+                let toml = file.experiment.to_toml().expect("TOML");
+                Experiment::from_toml(&toml, "x").expect("what was made can be read");
+            }
         },
     );
 }

@@ -152,7 +152,8 @@ fn keyed<'a>(source: Source<'_>, run: &'a Analysis, factors: &[String]) -> Resul
         .cells
         .iter()
         .enumerate()
-        .filter(|(_, cell)| is_held(cell))
+        // A gap has nothing to compare.
+        .filter(|(_, cell)| is_held(cell) && (cell.n > 0 || cell.gap.is_none()))
         .filter_map(|(index, cell)| {
             let levels = factors.iter().map(|f| level(index, cell, f));
             Some(Keyed {

@@ -1,6 +1,8 @@
 //! fio: what to call it with, and what it says. Its HOWTO explains every option and every number.
 
 mod command;
+pub mod job;
+pub(crate) mod options;
 pub mod report;
 
 use iolab_engine::outcome::Outcome;

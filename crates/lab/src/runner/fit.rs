@@ -149,7 +149,7 @@ pub(super) fn factor_names(experiment: &Experiment) -> Vec<String> {
 }
 
 /// The cell as the run file keeps it.
-pub(super) fn record(id: usize, cell: &PlannedCell) -> Cell {
+pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
     let spec = &cell.spec.trial;
     Cell {
         id: id as i64,

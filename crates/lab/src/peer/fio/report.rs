@@ -213,6 +213,28 @@ impl Latency {
         histogram
     }
 
+    /// Those of several jobs. The quantiles of one are its own; of several they follow from the bins.
+    pub fn together<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        for (number, one) in all.into_iter().enumerate() {
+            if number == 0 {
+                sum = one.clone();
+                continue;
+            }
+            let both = sum.count.saturating_add(one.count);
+            let weighed = sum.mean * sum.count as f64 + one.mean * one.count as f64;
+            sum.mean = weighed / both.max(1) as f64;
+            sum.max = sum.max.max(one.max);
+            sum.count = both;
+            sum.percentile.clear();
+            for (ns, count) in &one.bins {
+                let bin = sum.bins.entry(*ns).or_default();
+                *bin = bin.saturating_add(*count);
+            }
+        }
+        sum
+    }
+
     /// The quantiles as fio says them, or as its bins do; `None` where it says none.
     pub fn summary(&self) -> Option<LatencySummary> {
         let histogram = self.histogram();

@@ -1,0 +1,27 @@
+//! `iolab import`: what fio or IOzone measured before.
+
+use std::io::Write;
+
+use crate::arguments::Import;
+use crate::command::read_run;
+use crate::command::run::{check_output, place_of};
+use crate::exit::Outcome;
+use crate::output::{self, note};
+
+/// Writes the results into a run file and says what they show.
+pub(crate) fn import(options: &Import) -> Outcome {
+    check_output(options.output.as_deref())?;
+    let import = iolab_lab::import::Import::read(&options.file)?;
+    for text in import.notes() {
+        note(format_args!("note: {text}"));
+    }
+    let name = iolab_lab::import::Import::name(&options.file);
+    let place = place_of(options.output.as_deref(), &name)?;
+    let path = import.write(&options.file, place)?;
+    let (record, analysis) = read_run(&path)?;
+    let mut to = output::open(None)?;
+    output::report(&record, &analysis, &mut to)?;
+    to.flush()?;
+    note(format_args!("\nrun file: {}", path.display()));
+    Ok(())
+}

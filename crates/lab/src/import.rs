@@ -1,0 +1,304 @@
+//! Results that fio or IOzone measured before, as a run file: table, plot and compare work on it.
+//!
+//! Nobody looked at the kernel's counters meanwhile, so every verdict is `unknown`; and one job is one sample, so there
+//! is no interval.
+
+mod fio;
+mod iozone;
+
+use std::path::Path;
+
+use iolab_engine::histogram::LatencyHistogram;
+use iolab_engine::series::Series;
+use iolab_engine::{Error, Result};
+
+use crate::analysis::Response;
+use crate::cells::{PlannedCell, cells};
+use crate::experiment::{Design, Experiment, check_name};
+use crate::peer::Tool;
+use crate::record::{
+    Counters, Direction, Event, ExperimentRecord, Region, ResourceUse, Run, RunStatus, Sample,
+    ServedBy, Verdict,
+};
+use crate::runfile::{NewFile, RunFile};
+use crate::runner::cell_record;
+use crate::settings::{CellSpec, SETTINGS, Setting};
+
+/// Largest text that is read, bytes.
+pub const TEXT_MAX: u64 = 64 << 20;
+
+/// Results of another tool, ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Import {
+    /// The tool.
+    pub tool: Tool,
+    version: String,
+    /// When it was measured, RFC 3339, UTC.
+    measured_utc: Option<String>,
+    entries: Vec<Entry>,
+    notes: Vec<String>,
+}
+
+/// One job, or one test.
+#[derive(Debug, Clone, PartialEq)]
+struct Entry {
+    cell: CellSpec,
+    /// Whether it is the first of two like it, which is left out of the summary.
+    warmup: bool,
+    reads: Direction,
+    writes: Direction,
+    elapsed_ns: u64,
+    user_ns: u64,
+    system_ns: u64,
+    syncs: u64,
+    failure: Option<String>,
+    /// What it was called with.
+    command: String,
+    histograms: Vec<(&'static str, LatencyHistogram)>,
+}
+
+impl Import {
+    /// Reads what fio wrote as JSON or JSON+, or what IOzone wrote to its standard output.
+    ///
+    /// # Errors
+    /// Of kind usage: it is neither, or what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self> {
+        let import = match text.contains("\"fio version\"") {
+            true => fio::import(text)?,
+            false if text.contains("ozone") || text.contains("Children see") => {
+                iozone::import(text)?
+            }
+            false => {
+                return Err(
+                    Error::usage("it is neither of fio nor of IOzone").hint(
+                        "give what fio wrote with --output-format=json or json+, or iozone's standard output",
+                    ),
+                );
+            }
+        };
+        match import.entries.is_empty() {
+            true => Err(Error::usage("none of its jobs transferred anything")
+                .hint("give the report of a run that did")),
+            false => Ok(import),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As [`Import::parse`]; also when it cannot be read or is larger than [`TEXT_MAX`].
+    pub fn read(path: &Path) -> Result<Self> {
+        let place = path.display().to_string();
+        let unreadable = |error: std::io::Error| {
+            Error::usage(format!("cannot read {place}: {error}")).hint("check the path")
+        };
+        let metadata = path.metadata().map_err(unreadable)?;
+        if !metadata.is_file() || metadata.len() > TEXT_MAX {
+            return Err(Error::usage(format!(
+                "{place} is no file of at most {} MiB",
+                TEXT_MAX >> 20
+            ))
+            .hint("give the text that fio or iozone wrote"));
+        }
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.within(place))
+    }
+
+    /// Writes it into a new run file, under a name made from that of its source.
+    ///
+    /// # Errors
+    /// Of kind usage: jobs that differ in so many settings that their cells would be too many; when the file cannot be
+    /// written.
+    pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
+        let experiment = self.experiment(source)?;
+        let planned = cells(&experiment)?;
+        let now = jiff::Timestamp::now().to_string();
+        let run = self.run(source, &now);
+        let environment = vec![
+            (format!("{}_version", self.tool), self.version.clone()),
+            ("imported_from".to_owned(), run.target.clone()),
+        ];
+        let record = ExperimentRecord {
+            trials_min: 1,
+            trials_max: 1,
+            ..crate::runner::experiment_record(&experiment)?
+        };
+        let rows: Vec<_> = planned
+            .iter()
+            .enumerate()
+            .map(|(id, cell)| cell_record(id, cell))
+            .collect();
+        let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
+        self.add_samples(&mut file, &experiment, &planned, &run.started_utc)?;
+        for note in &self.notes {
+            file.add_event(&event("note", None, note))?;
+        }
+        let path = file.path().to_owned();
+        file.finish(RunStatus::Done, &now)?;
+        Ok(path)
+    }
+
+    /// What iolab's user should know of it.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// A name for the run file, after that of its source.
+    pub fn name(source: &Path) -> String {
+        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+        check_name(&stem).unwrap_or_else(|_| "imported".to_owned())
+    }
+
+    fn run(&self, source: &Path, now: &str) -> Run {
+        let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
+        let ends = self.entries.iter().map(|entry| {
+            let trial = &entry.cell.trial;
+            trial.offset.saturating_add(trial.region)
+        });
+        Run {
+            status: RunStatus::Running,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_utc: self.measured_utc.clone().unwrap_or_else(|| now.to_owned()),
+            ended_utc: None,
+            target: source.display().to_string(),
+            target_kind: "imported".to_owned(),
+            target_bytes: ends.max().unwrap_or(0),
+            seed: 0,
+            clock_cost_ns: f64::NAN,
+            clock_source: format!("of {}", self.version),
+            floor_ns: f64::NAN,
+        }
+    }
+
+    /// The settings in which the jobs differ are the factors.
+    fn experiment(&self, source: &Path) -> Result<Experiment> {
+        let mut experiment = Experiment {
+            name: Self::name(source),
+            question: format!("What did {} measure?", self.tool),
+            response: Response::Throughput,
+            factors: Vec::new(),
+            settings: Vec::new(),
+            design: Design {
+                trials_min: 1,
+                trials_max: 1,
+                ..Design::default()
+            },
+            refined: None,
+        };
+        for setting in SETTINGS {
+            let levels = self.levels(setting);
+            let default = setting.get(&CellSpec::default());
+            if levels.len() > 1 || levels.first().is_some_and(|level| *level != default) {
+                experiment.sweep(setting, &levels)?;
+            }
+        }
+        experiment.check().map_err(|error| {
+            Error::usage(format!(
+                "its jobs differ in too much for one table: {}",
+                error.message()
+            ))
+            .hint("import fewer jobs at a time")
+        })?;
+        Ok(experiment)
+    }
+
+    fn levels(&self, setting: &Setting) -> Vec<String> {
+        let mut levels: Vec<String> = Vec::new();
+        for level in self.entries.iter().map(|entry| setting.get(&entry.cell)) {
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        levels
+    }
+
+    fn add_samples(
+        &self,
+        file: &mut RunFile,
+        experiment: &Experiment,
+        planned: &[PlannedCell],
+        started_utc: &str,
+    ) -> Result<()> {
+        for (id, cell) in planned.iter().enumerate() {
+            let levels = |entry: &Entry| {
+                let factors = experiment.factors.iter();
+                factors
+                    .map(|factor| factor.setting.get(&entry.cell))
+                    .collect::<Vec<_>>()
+            };
+            let mut block = 0;
+            for entry in self
+                .entries
+                .iter()
+                .filter(|entry| levels(entry) == cell.levels)
+            {
+                block += u32::from(!entry.warmup);
+                let sample = entry.sample(id as i64, block, started_utc);
+                let histograms = entry.histograms.iter();
+                let histograms: Vec<_> = histograms.map(|(name, of)| (*name, of)).collect();
+                file.add_sample(&sample, &histograms, &Series::default())?;
+            }
+            if block == 0 {
+                file.add_event(&event("gap", Some(id), "no job like it was imported"))?;
+            } else {
+                file.set_ended_by(id as i64, "trials-max")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn event(kind: &str, cell: Option<usize>, message: &str) -> Event {
+    Event {
+        at_utc: jiff::Timestamp::now().to_string(),
+        kind: kind.to_owned(),
+        cell: cell.map(|id| id as i64),
+        message: message.to_owned(),
+    }
+}
+
+impl Entry {
+    fn sample(&self, cell: i64, block: u32, started_utc: &str) -> Sample {
+        let ok = self.failure.is_none();
+        Sample {
+            id: 0,
+            cell,
+            block,
+            position: 0,
+            warmup: self.warmup,
+            ok,
+            started_utc: started_utc.to_owned(),
+            reads: self.reads.clone(),
+            writes: self.writes.clone(),
+            syncs: self.syncs,
+            errors: u64::from(!ok),
+            failure: self.failure.clone(),
+            ended: if ok { "done" } else { "failed" }.to_owned(),
+            elapsed_ns: self.elapsed_ns,
+            all_active_ns: self.elapsed_ns,
+            end_sync_ns: 0,
+            wall_ns: self.elapsed_ns,
+            clock_drift_ppm: f64::NAN,
+            seed: 0,
+            counters: Counters {
+                usage: ResourceUse {
+                    user_ns: self.user_ns,
+                    system_ns: self.system_ns,
+                    ..ResourceUse::default()
+                },
+                ..Counters::default()
+            },
+            region: Region::default(),
+            pace: None,
+            effective: self.command.clone(),
+            verdict: Verdict {
+                served_by: ServedBy::Unknown,
+                device_fraction: None,
+                reason: "imported: nobody looked at where the bytes came from".to_owned(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Reports of IOzone: its tests by name.
+
+use iolab_engine::Result;
+use iolab_engine::spec::{CacheState, Content, Pattern, SyncPolicy, TrialSpec};
+
+use super::{Entry, Import};
+use crate::peer::Tool;
+use crate::peer::iozone::report::{Report, Row, Test};
+use crate::record::Direction;
+use crate::settings::CellSpec;
+
+/// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
+pub(super) fn import(text: &str) -> Result<Import> {
+    let report = Report::parse(text)?;
+    let mut notes = vec![
+        "one test is one sample: there is no interval".to_owned(),
+        "of write and rewrite, and of read and reread, the first is a warm-up".to_owned(),
+    ];
+    if !report.direct {
+        notes.push(
+            "without -I its tests find what the one before left in the page cache: cache=hot"
+                .to_owned(),
+        );
+    }
+    if !report.left_out.is_empty() {
+        notes.push(format!("left out: {}", report.left_out.join(", ")));
+    }
+    let entries = report.rows.iter().map(|row| entry(&report, row));
+    Ok(Import {
+        tool: Tool::Iozone,
+        version: format!("iozone-{}", report.version),
+        measured_utc: None,
+        entries: entries.collect(),
+        notes,
+    })
+}
+
+fn entry(report: &Report, row: &Row) -> Entry {
+    let bytes = row
+        .file_bytes
+        .saturating_mul(u64::from(row.threads))
+        .min(1 << 60);
+    let done = Direction {
+        requests: bytes / row.record_bytes,
+        bytes,
+        ..Direction::default()
+    };
+    let (reads, writes) = match row.test.writes() {
+        true => (Direction::default(), done),
+        false => (done, Direction::default()),
+    };
+    let again = match row.test {
+        Test::Write => Some(Test::Rewrite),
+        Test::Read => Some(Test::Reread),
+        _ => None,
+    };
+    let like = |other: &&Row| {
+        let sizes = |row: &Row| (row.threads, row.file_bytes, row.record_bytes);
+        again == Some(other.test) && sizes(other) == sizes(row)
+    };
+    Entry {
+        cell: cell(report, row, bytes),
+        warmup: report.rows.iter().any(|other| like(&other)),
+        reads,
+        writes,
+        elapsed_ns: (bytes as f64 * 1e9 / row.bytes_per_s).min((1u64 << 60) as f64) as u64,
+        user_ns: 0,
+        system_ns: 0,
+        syncs: 0,
+        failure: None,
+        command: report.command.clone(),
+        histograms: Vec::new(),
+    }
+}
+
+fn cell(report: &Report, row: &Row, region: u64) -> CellSpec {
+    let sync = match (row.test.writes(), report.osync, report.end_sync) {
+        (true, true, _) => SyncPolicy::Osync,
+        (true, false, true) => SyncPolicy::End,
+        _ => SyncPolicy::None,
+    };
+    CellSpec {
+        trial: TrialSpec {
+            bs: row.record_bytes,
+            region,
+            threads: row.threads,
+            pattern: match row.test.is_random() {
+                true => Pattern::Rand,
+                false => Pattern::Seq,
+            },
+            read_percent: if row.test.writes() { 0 } else { 100 },
+            sync,
+            cache: match report.direct {
+                true => CacheState::Direct,
+                false => CacheState::Hot,
+            },
+            content: match row.test.writes() {
+                true => Content::Repeated,
+                false => Content::Unique,
+            },
+            ..TrialSpec::default()
+        },
+        batch_auto: false,
+        tool: Tool::Iozone,
+        ..CellSpec::default()
+    }
+}

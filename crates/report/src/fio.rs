@@ -1,0 +1,198 @@
+//! Run files as the JSON of fio, for the tools that read it: one job for each cell, its measured trials put together.
+//!
+//! Numbers have fio's names and units: `bw` in KiB/s, `runtime` in ms, latencies in ns. Source: fio's HOWTO, "JSON output".
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use hdrhistogram::Histogram;
+use iolab_lab::record::{Cell, Direction, RunRecord, Sample};
+use serde_json::{Map, Value, json};
+
+/// The percentiles that fio tells by default.
+const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+/// The service times of a run's measured trials by cell and direction (`read`, `write`).
+pub type CellLatencies = BTreeMap<(i64, &'static str), Histogram<u64>>;
+
+/// Writes the measured cells of runs as one report.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn runs(runs: &[(RunRecord, CellLatencies)], to: &mut dyn Write) -> io::Result<()> {
+    let mut jobs = Vec::new();
+    for (number, (record, latencies)) in runs.iter().enumerate() {
+        for cell in &record.cells {
+            jobs.extend(job(number, record, cell, latencies));
+        }
+    }
+    let version = runs
+        .first()
+        .map_or("", |(record, _)| &record.run.tool_version);
+    let started = runs.first().map(|(record, _)| &record.run.started_utc);
+    let report = json!({
+        "fio version": format!("iolab-{version}"),
+        "time": started,
+        "global options": {},
+        "jobs": jobs,
+    });
+    serde_json::to_writer_pretty(&mut *to, &report)?;
+    writeln!(to)
+}
+
+fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies) -> Option<Value> {
+    let measured = |sample: &&Sample| sample.cell == cell.id && sample.ok && !sample.warmup;
+    let samples: Vec<&Sample> = record.samples.iter().filter(measured).collect();
+    if samples.is_empty() {
+        return None;
+    }
+    let sum = |of: fn(&Sample) -> u64| samples.iter().map(|s| of(s)).fold(0, u64::saturating_add);
+    let elapsed_ns = sum(|s| s.elapsed_ns);
+    // fio counts the time of every worker.
+    let worked_ns = elapsed_ns.saturating_mul(u64::from(cell.threads)).max(1);
+    let percent = |part: u64| part as f64 * 100.0 / worked_ns as f64;
+    let latency = |direction| latencies.get(&(cell.id, direction));
+    Some(json!({
+        "jobname": name(record, cell),
+        "groupid": group as u64 * 10_000 + cell.id.unsigned_abs(),
+        "error": 0,
+        "elapsed": elapsed_ns / 1_000_000_000,
+        "job options": options(cell),
+        "read": direction(&samples, elapsed_ns, |s| &s.reads, latency("read")),
+        "write": direction(&samples, elapsed_ns, |s| &s.writes, latency("write")),
+        "sync": {"total_ios": sum(|s| s.syncs)},
+        "job_runtime": worked_ns / 1_000_000,
+        "usr_cpu": percent(sum(|s| s.counters.usage.user_ns)),
+        "sys_cpu": percent(sum(|s| s.counters.usage.system_ns)),
+        "ctx": sum(|s| s.counters.usage.voluntary_switches),
+        "majf": sum(|s| s.counters.usage.major_faults),
+        "minf": sum(|s| s.counters.usage.minor_faults),
+    }))
+}
+
+fn name(record: &RunRecord, cell: &Cell) -> String {
+    let levels = record.experiment.factors.iter().zip(&cell.levels);
+    levels.fold(record.experiment.name.clone(), |name, (factor, level)| {
+        format!("{name} {factor}={level}")
+    })
+}
+
+/// The cell in fio's words, from which it can be read again.
+fn options(cell: &Cell) -> Map<String, Value> {
+    let mut options = Map::new();
+    let mut put = |name: &str, value: String| options.insert(name.to_owned(), Value::String(value));
+    let random = !matches!(cell.pattern.as_str(), "seq" | "strided" | "reverse");
+    let direction = match cell.read_percent {
+        100 => "read",
+        0 => "write",
+        _ => "rw",
+    };
+    let order = if random { "rand" } else { "" };
+    let skip = match cell.pattern.as_str() {
+        "strided" => format!(":{}", cell.skip_bytes),
+        _ => String::new(),
+    };
+    put("rw", format!("{order}{direction}{skip}"));
+    if direction == "rw" {
+        put("rwmixread", cell.read_percent.to_string());
+    }
+    if random && cell.pattern != "rand" {
+        put("norandommap", "1".to_owned());
+    }
+    if cell.pattern.starts_with("zipf:") {
+        put("random_distribution", cell.pattern.clone());
+    }
+    put("bs", cell.bs_bytes.to_string());
+    put("ioengine", cell.backend.clone());
+    put("iodepth", cell.depth.to_string());
+    put("numjobs", cell.threads.to_string());
+    put("filename", "target".to_owned());
+    put("size", cell.region_bytes.to_string());
+    put("offset", cell.offset_bytes.to_string());
+    put("direct", u8::from(cell.cache == "direct").to_string());
+    if cell.cache == "hot" {
+        put("invalidate", "0".to_owned());
+    }
+    match cell.sync.as_str() {
+        "each" => drop(put("fsync", "1".to_owned())),
+        "end" => drop(put("end_fsync", "1".to_owned())),
+        "osync" => drop(put("sync", "sync".to_owned())),
+        "odsync" => drop(put("sync", "dsync".to_owned())),
+        _ => {}
+    }
+    match cell.content.as_str() {
+        "zero" => drop(put("zero_buffers", "1".to_owned())),
+        "repeated" => drop(put("scramble_buffers", "0".to_owned())),
+        _ => {}
+    }
+    put("group_reporting", "1".to_owned());
+    options
+}
+
+fn direction(
+    samples: &[&Sample],
+    elapsed_ns: u64,
+    of: impl Fn(&Sample) -> &Direction,
+    times: Option<&Histogram<u64>>,
+) -> Value {
+    let sum = |what: fn(&Direction) -> u64| {
+        samples
+            .iter()
+            .map(|s| what(of(s)))
+            .fold(0, u64::saturating_add)
+    };
+    let (bytes, requests) = (sum(|d| d.bytes), sum(|d| d.requests));
+    let runtime_ns = if requests > 0 { elapsed_ns } else { 0 };
+    let per_second = |count: u64| match runtime_ns {
+        0 => 0.0,
+        ns => count as f64 * 1e9 / ns as f64,
+    };
+    let latency = latency(times);
+    json!({
+        "io_bytes": bytes,
+        "io_kbytes": bytes >> 10,
+        "bw_bytes": per_second(bytes) as u64,
+        "bw": (per_second(bytes) / 1024.0) as u64,
+        "iops": per_second(requests),
+        "runtime": runtime_ns.div_ceil(1_000_000),
+        "total_ios": requests,
+        "short_ios": sum(|d| d.short_transfers),
+        "drop_ios": 0,
+        "slat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0},
+        "clat_ns": latency,
+        "lat_ns": latency,
+    })
+}
+
+/// Times as JSON+ has them. iolab's service time is both of fio's: from just before the submission to the completion.
+fn latency(times: Option<&Histogram<u64>>) -> Value {
+    let Some(times) = times.filter(|times| !times.is_empty()) else {
+        return json!({"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0});
+    };
+    let percentile: Map<String, Value> = PERCENTILES
+        .iter()
+        .map(|percent| {
+            let ns = times.value_at_quantile(percent / 100.0);
+            (format!("{percent:.6}"), ns.into())
+        })
+        .collect();
+    let bins: Map<String, Value> = times
+        .iter_recorded()
+        .map(|bin| {
+            let ns = bin.value_iterated_to().to_string();
+            (ns, bin.count_at_value().into())
+        })
+        .collect();
+    json!({
+        "min": times.min(),
+        "max": times.max(),
+        "mean": times.mean(),
+        "stddev": times.stdev(),
+        "N": times.len(),
+        "percentile": percentile,
+        "bins": bins,
+    })
+}
