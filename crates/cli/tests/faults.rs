@@ -5,7 +5,7 @@ mod support;
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use support::{Done, exported, folder, iolab, run, wait_for_samples};
 
@@ -46,9 +46,23 @@ fn broken_in_mid_run(folder: &Path, arguments: &[String], break_it: impl FnOnce(
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
+    let mut running = Running(Some(child));
     wait_for_samples(&folder.join("r.iolab"), 3);
     break_it();
+    let child = running.0.take().expect("it was started");
     child.wait_with_output().expect("it ends").into()
+}
+
+/// A run that does not outlive a test that panics.
+struct Running(Option<Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 /// What every failed run has in common.
