@@ -210,6 +210,10 @@ pub(crate) struct Run {
     /// with the budget once more; the result rests on these trials alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
     pub(crate) refine: Option<u32>,
+    /// Write blocks that bear offset, generation and checksum, and read them back after each trial,
+    /// outside its time: finds corrupted, misplaced, stale, torn and lost ones (verify=true)
+    #[arg(long)]
+    pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) changes: Changes,
 }

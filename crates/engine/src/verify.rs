@@ -175,6 +175,14 @@ pub struct FaultyData {
     pub first: FaultyBlock,
 }
 
+/// Memory that reading back takes for the table of the blocks, bytes; 0 where nothing is verified.
+pub fn table_bytes(spec: &TrialSpec) -> u64 {
+    match spec.verify {
+        true => spec.region.div_ceil(spec.bs.max(1)).saturating_mul(8),
+        false => 0,
+    }
+}
+
 /// Refuses to verify where there is nothing to verify, or no way to.
 pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
     if !spec.verify {
@@ -211,7 +219,7 @@ pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
             "every 512 bytes bear a checksum: choose a multiple of 512, or leave verify out",
         );
     }
-    let blocks = spec.region / spec.bs;
+    let blocks = table_bytes(spec) / 8;
     if blocks > BLOCKS_MAX {
         return fail(
             format!("verify of {blocks} blocks, more than {BLOCKS_MAX}"),

@@ -2,9 +2,11 @@
 
 mod circumstances;
 mod served;
+mod verified;
 
 pub use circumstances::{Circumstances, Group, Split};
 pub use served::{Served, name};
+pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -128,6 +130,8 @@ pub enum Flag {
     RateNotHeld,
     /// Too few trials for an interval, or fewer than the experiment asks for.
     FewTrials,
+    /// Data that was read back was not as it was written.
+    VerifyFailed,
     /// A trial failed.
     Errors,
     /// The kernel cut transfers short.
@@ -151,6 +155,7 @@ impl fmt::Display for Flag {
             Flag::ClockCost => "clock cost",
             Flag::RateNotHeld => "rate not held",
             Flag::FewTrials => "few trials",
+            Flag::VerifyFailed => "verify failed",
             Flag::Errors => "errors",
             Flag::ShortTransfers => "short transfers",
         })
@@ -207,6 +212,8 @@ pub struct CellAnalysis {
     pub cpu_ns_per_request: Option<f64>,
     /// Where the bytes came from; `None` without trials.
     pub served: Option<Served>,
+    /// What reading back has shown; `None` where no trial was verified.
+    pub verified: Option<CellVerified>,
     /// What went on around its trials.
     pub circumstances: Circumstances,
     /// Half-width of the median's interval over the median, of the response.
@@ -366,6 +373,7 @@ impl Context {
             pace: CellPace::of(&ok, cell.threads),
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
             served: served::served(&ok),
+            verified: CellVerified::of(trials),
             circumstances: self.circumstances(cell, &ok),
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
             gap: gap.map(str::to_owned),
@@ -408,6 +416,10 @@ impl Context {
                 (cell.n > 0 || cell.gap.is_none())
                     && (cell.n < self.trials_min
                         || cell.response.is_none_or(|r| r.median_interval.is_none())),
+            ),
+            (
+                Flag::VerifyFailed,
+                cell.verified.is_some_and(|verified| verified.failed > 0),
             ),
             (
                 Flag::Errors,

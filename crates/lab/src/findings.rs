@@ -14,6 +14,7 @@ mod shape;
 mod sync;
 mod tail;
 mod timeline;
+mod verified;
 
 pub use basis::Kind;
 pub use circumstances::{
@@ -32,6 +33,7 @@ pub use shape::{bends, best_sizes, fixed_costs};
 pub use sync::cost_of_sync;
 pub use tail::{tail, tail_unknown};
 pub use timeline::{level_over_run, level_within_trials};
+pub use verified::verified;
 
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
 use crate::cells::label;
@@ -56,6 +58,7 @@ pub struct Finding {
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let rules: &[fn(&Analysis) -> Vec<Finding>] = &[
         unfinished,
+        verified,
         gaps,
         peers,
         not_the_device,

@@ -290,6 +290,7 @@ impl Entry {
             },
             region: Region::default(),
             pace: None,
+            verified: None,
             effective: self.command.clone(),
             verdict: Verdict {
                 served_by: ServedBy::Unknown,

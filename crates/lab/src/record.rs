@@ -4,12 +4,14 @@
 mod counts;
 
 pub use counts::Count;
+pub(crate) use counts::fault_names;
 pub use iolab_engine::counters::{
     Bottom, Counters, DeviceStat, Extents, Hardware, HardwareEvents, NoHardware, Pressure,
     ProcessIo, Residency, ResourceUse,
 };
 pub use iolab_engine::outcome::{Pace, Region};
 pub use iolab_engine::series::{Done, Interval, Series};
+pub use iolab_engine::verify::{FaultKind, Faults, Verified};
 
 use std::collections::BTreeMap;
 
@@ -127,6 +129,8 @@ pub struct Cell {
     pub buffer_init: String,
     /// What is written.
     pub content: String,
+    /// Whether written data was read back after each trial.
+    pub verify: bool,
     /// Requests per second over all threads (open loop); `None` in the closed loop.
     pub rate: Option<u64>,
     /// How the intended starts of a rate are spaced; `None` in the closed loop.
@@ -244,6 +248,8 @@ pub struct Sample {
     pub region: Region,
     /// How the rate was kept up with; `None` in the closed loop.
     pub pace: Option<Pace>,
+    /// What reading back has shown; `None` where that was not done.
+    pub verified: Option<Verified>,
     /// Settings in force, where they can differ from those asked (`fixed_file,fixed_buffers,...; note`).
     pub effective: String,
     /// Where the bytes came from.
@@ -294,7 +300,7 @@ pub struct RunRecord {
 
 impl Cell {
     /// Every setting, named as run files and exports name it.
-    pub fn settings(&self) -> [(&'static str, Value); 21] {
+    pub fn settings(&self) -> [(&'static str, Value); 22] {
         [
             ("command", self.command.clone().into()),
             ("tool", self.tool.clone().into()),
@@ -315,6 +321,7 @@ impl Cell {
             ("cache", self.cache.clone().into()),
             ("buffer_init", self.buffer_init.clone().into()),
             ("content", self.content.clone().into()),
+            ("verify", self.verify.into()),
             ("rate", self.rate.into()),
             ("arrivals", self.arrivals.clone().into()),
         ]

@@ -269,6 +269,15 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| cell.trial.content.to_string(),
     },
     Setting {
+        name: "verify",
+        aliases: &[],
+        unit: "",
+        doc: "write blocks that bear offset, generation and checksum, and read them back after each trial, outside its time",
+        kind: ValueKind::Flag,
+        set: |cell, text| put_flag(&mut cell.trial.verify, text),
+        get: |cell| cell.trial.verify.to_string(),
+    },
+    Setting {
         name: "bytes",
         aliases: &[],
         unit: "bytes",
@@ -607,6 +616,7 @@ mod tests {
         ("cache", "hot", "hot"),
         ("buffer_init", "zeroed", "zeroed"),
         ("content", "repeated", "repeated"),
+        ("verify", "on", "true"),
         ("bytes", "1048576", "1MiB"),
         ("requests", "1000", "1000"),
         ("time", "0.25", "250ms"),

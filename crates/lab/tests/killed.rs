@@ -121,6 +121,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         cache: "direct".to_owned(),
         buffer_init: "random".to_owned(),
         content: "unique".to_owned(),
+        verify: false,
         rate: None,
         arrivals: None,
         ended_by: None,
@@ -156,6 +157,7 @@ fn sample(block: u32) -> Sample {
         counters: Default::default(),
         region: Default::default(),
         pace: None,
+        verified: None,
         effective: String::new(),
         verdict: Verdict {
             served_by: ServedBy::Unknown,

@@ -23,6 +23,26 @@ pub struct Moment {
     pub written: u64,
 }
 
+/// What the file system does to one write, without a word. Offsets are bytes of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    /// Stores the byte at this offset inverted, every time.
+    Change(u64),
+    /// Stores the write that begins at an offset so many bytes before it, every time.
+    Shift {
+        /// Where the write begins.
+        at: u64,
+        /// How far before that it is stored.
+        back: u64,
+    },
+    /// Never stores the write that begins here.
+    Drop(u64),
+    /// Stores the write that begins here the first time, and no other time.
+    DropLater(u64),
+    /// Stores only the first half of the write that begins here, every time.
+    Half(u64),
+}
+
 /// How the file system treats its file.
 #[derive(Debug, Clone)]
 pub struct Behaviour {
@@ -44,6 +64,8 @@ pub struct Behaviour {
     pub volatile: bool,
     /// Whether the kernel may keep it in the page cache.
     pub cached: bool,
+    /// What it does to one write.
+    pub harm: Option<Harm>,
 }
 
 impl Default for Behaviour {
@@ -59,6 +81,7 @@ impl Default for Behaviour {
             full_after: None,
             volatile: false,
             cached: false,
+            harm: None,
         }
     }
 }
@@ -118,6 +141,32 @@ struct Store {
     visible: Vec<u8>,
     /// What a crash leaves.
     durable: Option<Vec<u8>>,
+    /// Whether the write that is to be dropped was stored once.
+    was_stored: bool,
+}
+
+impl Store {
+    /// Stores what was written, as well as it is meant to be.
+    fn write(&mut self, offset: u64, data: &[u8], harm: Option<Harm>) {
+        let mut put = |offset: u64, data: &[u8]| {
+            self.visible[offset as usize..][..data.len()].copy_from_slice(data);
+        };
+        match harm {
+            Some(Harm::Drop(at)) if at == offset => {}
+            Some(Harm::DropLater(at)) if at == offset => {
+                if !std::mem::replace(&mut self.was_stored, true) {
+                    put(offset, data);
+                }
+            }
+            Some(Harm::Shift { at, back }) if at == offset => put(offset - back, data),
+            Some(Harm::Half(at)) if at == offset => put(offset, &data[..data.len() / 2]),
+            Some(Harm::Change(at)) if (offset..offset + data.len() as u64).contains(&at) => {
+                put(offset, data);
+                self.visible[at as usize] ^= 0xff;
+            }
+            _ => put(offset, data),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -158,7 +207,11 @@ impl Mounted {
         let durable = behaviour.volatile.then(|| visible.clone());
         let shared = Arc::new(Shared {
             behaviour,
-            store: RwLock::new(Store { visible, durable }),
+            store: RwLock::new(Store {
+                visible,
+                durable,
+                was_stored: false,
+            }),
             ledger: Mutex::default(),
         });
         let mut mounted = Self {

@@ -4,11 +4,13 @@ mod cache;
 mod devices;
 mod faults;
 mod speed;
+mod verify;
 
 pub use cache::*;
 pub use devices::*;
 pub use faults::*;
 pub use speed::*;
+pub use verify::*;
 
 use crate::scene::Scene;
 use crate::system::Made;
@@ -100,4 +102,11 @@ pub const ALL: &[&Scenario] = &[
     &STALL_OPEN,
     &FORGETS,
     &FORGETS_SYNCED,
+    &KEEPS,
+    &CORRUPTS,
+    &MISPLACES,
+    &DROPS,
+    &LOSES,
+    &TEARS,
+    &CORRUPTS_UNSEEN,
 ];

@@ -27,6 +27,8 @@ pub struct Workload {
     pub trials: u32,
     /// Whether zeros are written instead of incompressible data.
     pub zeros: bool,
+    /// Whether written data is read back.
+    pub verify: bool,
     /// Requests per second at intended starts; `None` for one after the other.
     pub rate: Option<u32>,
     /// What iolab is asked about: `throughput` or `latency`.
@@ -47,6 +49,7 @@ impl Workload {
         time_ms: 100,
         trials: 6,
         zeros: false,
+        verify: false,
         rate: None,
         response: "throughput",
     };
@@ -74,6 +77,7 @@ impl Workload {
             region,
             time_ms,
             trials,
+            verify,
             response,
             ..
         } = self;
@@ -89,7 +93,7 @@ impl Workload {
              [factors]\nbs = [\"{bs}\"]\n\
              [settings]\npattern = \"{pattern}\"\nread_percent = {reads}\ncache = \"{cache}\"\nsync = \"{sync}\"\n\
              content = \"{content}\"\nthreads = {threads}\nregion = \"{region}\"\nbytes = \"{bytes}\"\n\
-             time = \"{time_ms}ms\"\n{rate}\
+             time = \"{time_ms}ms\"\nverify = {verify}\n{rate}\
              [design]\ntrials_min = {trials}\ntrials_max = {trials}\nprecision = 0.5\nbudget = \"5min\"\n"
         )
     }

@@ -27,6 +27,9 @@ pub(crate) fn run(options: &Run) -> Outcome {
     if let Some(finer) = options.refine {
         experiment.apply_set(&format!("refine={finer}"))?;
     }
+    if options.verify {
+        experiment.apply_set("verify=true")?;
+    }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
     let mut bench = open(options, &target, &mut experiment)?;

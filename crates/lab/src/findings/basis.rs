@@ -151,6 +151,16 @@ const RULES: &[Rule] = &[
     ),
     ("failed-trials", Kind::Doubt, "what each trial ended with"),
     (
+        "verify-failed",
+        Kind::Doubt,
+        "every block that a trial wrote, read back after it",
+    ),
+    (
+        "verified",
+        Kind::Result,
+        "every block that a trial wrote, read back after it",
+    ),
+    (
         "unfinished",
         Kind::Limit,
         "how the run stands, and the cells without a measured trial",

@@ -1,6 +1,6 @@
 //! Everything that was counted around a trial, by the names that run files and exports use.
 
-use super::{Counters, DeviceStat, Region, Residency, Sample};
+use super::{Counters, DeviceStat, FaultKind, Region, Residency, Sample, Verified};
 
 /// A name with its unit, and a number; `None` where the system does not offer it.
 pub type Count = (&'static str, Option<u64>);
@@ -8,7 +8,7 @@ pub type Count = (&'static str, Option<u64>);
 impl Sample {
     /// Everything that was counted.
     pub fn counts(&self) -> Vec<Count> {
-        let mut counts = Vec::with_capacity(56);
+        let mut counts = Vec::with_capacity(69);
         counts.extend(process(&self.counters));
         counts.extend(named(DEVICE, self.counters.device));
         counts.extend(named(BOTTOM, self.counters.bottom.map(|b| b.stat)));
@@ -17,6 +17,7 @@ impl Sample {
         counts.extend(processor(&self.counters));
         counts.extend(machine(&self.counters));
         counts.extend(region(&self.region));
+        counts.extend(verified(self.verified.as_ref()));
         counts
     }
 }
@@ -132,4 +133,34 @@ fn region(region: &Region) -> [Count; 13] {
         ("owed_sync_ns", region.owed_sync_ns),
         ("evidence_ns", Some(region.evidence_ns)),
     ]
+}
+
+/// Names of the number of blocks with a kind of fault, and of the first byte that is wrong with any.
+pub(crate) fn fault_names(kind: FaultKind) -> (&'static str, &'static str) {
+    match kind {
+        FaultKind::Corrupted => ("corrupted_blocks", "corrupted_first_offset"),
+        FaultKind::Misplaced => ("misplaced_blocks", "misplaced_first_offset"),
+        FaultKind::Stale => ("stale_blocks", "stale_first_offset"),
+        FaultKind::Torn => ("torn_blocks", "torn_first_offset"),
+        FaultKind::Lost => ("lost_blocks", "lost_first_offset"),
+    }
+}
+
+fn verified(verified: Option<&Verified>) -> Vec<Count> {
+    let mut counts = vec![
+        ("verified_blocks", verified.map(|v| v.blocks)),
+        ("verified_bytes", verified.map(|v| v.bytes)),
+        (
+            "verified_cached_bytes",
+            verified.and_then(|v| v.cached_bytes),
+        ),
+    ];
+    for kind in FaultKind::ALL {
+        let (blocks, first) = fault_names(kind);
+        let faults = verified.map(|v| v.of(kind));
+        let offset = faults.filter(|faults| faults.blocks > 0);
+        counts.push((blocks, faults.map(|faults| faults.blocks)));
+        counts.push((first, offset.map(|faults| faults.first_offset)));
+    }
+    counts
 }

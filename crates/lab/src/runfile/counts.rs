@@ -4,14 +4,16 @@ use iolab_engine::Result;
 
 use super::read::Fields;
 use crate::record::{
-    Bottom, Counters, DeviceStat, Extents, Hardware, HardwareEvents, Pressure, ProcessIo, Region,
-    Residency, ResourceUse,
+    Bottom, Counters, DeviceStat, Extents, FaultKind, Faults, Hardware, HardwareEvents, Pressure,
+    ProcessIo, Region, Residency, ResourceUse, Verified, fault_names,
 };
 
 /// The schema that brought the disks below, the pressure and the state of the region.
 const SURROUNDINGS: i64 = 3;
 /// The schema that brought the time that requests waited at a device.
 const QUEUE: i64 = 4;
+/// The schema that brought what reading back has shown.
+const VERIFIED: i64 = 4;
 
 /// What the kernel counted over the timed span.
 pub(super) fn counters(row: &Fields<'_, '_>) -> Result<Counters> {
@@ -135,4 +137,29 @@ fn residency(row: &Fields<'_, '_>, prefix: &str) -> Result<Option<Residency>> {
         dirty_bytes: row.optional_int(&column("dirty_bytes"))?,
         writeback_bytes: row.optional_int(&column("writeback_bytes"))?,
     }))
+}
+
+/// What reading back has shown.
+pub(super) fn verified(row: &Fields<'_, '_>) -> Result<Option<Verified>> {
+    let Some(blocks) = row.added_int(VERIFIED, "verified_blocks")? else {
+        return Ok(None);
+    };
+    let mut verified = Verified {
+        blocks,
+        bytes: row.int("verified_bytes")?,
+        cached_bytes: row.optional_int("verified_cached_bytes")?,
+        ..Verified::default()
+    };
+    for kind in FaultKind::ALL {
+        let (blocks, first) = fault_names(kind);
+        let faults = Faults {
+            blocks: row.int(blocks)?,
+            first_offset: row.optional_int(first)?.unwrap_or(0),
+        };
+        if faults.blocks > verified.blocks {
+            return Err(row.wrong(blocks));
+        }
+        verified.faults[kind as usize] = faults;
+    }
+    Ok(Some(verified))
 }

@@ -376,6 +376,10 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
         cache: row.setting::<CacheState>("cache")?,
         buffer_init: row.setting::<BufferInit>("buffer_init")?,
         content: row.setting::<Content>("content")?,
+        verify: match row.added::<i64>(4, "verify")? {
+            None => false,
+            Some(_) => row.flag("verify")?,
+        },
         rate: rate(row)?,
         arrivals: match row.added::<String>(3, "arrivals")? {
             None => None,
@@ -440,6 +444,7 @@ fn sample(row: &Fields<'_, '_>) -> Result<Sample> {
         counters: counts::counters(row)?,
         region: counts::region(row)?,
         pace: pace(row)?,
+        verified: counts::verified(row)?,
         effective: row.text("effective")?,
         verdict: verdict(row)?,
     })

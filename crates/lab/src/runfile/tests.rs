@@ -9,9 +9,9 @@ use iolab_engine::histogram::new_latency_histogram;
 use proptest::prelude::*;
 
 use crate::record::{
-    Bottom, Counters, DeviceStat, Direction, Done, Extents, Hardware, HardwareEvents, Interval,
-    LatencySummary, NoHardware, Pace, Pressure, ProcessIo, Region, Residency, ResourceUse,
-    ServedBy, Verdict,
+    Bottom, Counters, DeviceStat, Direction, Done, Extents, Faults, Hardware, HardwareEvents,
+    Interval, LatencySummary, NoHardware, Pace, Pressure, ProcessIo, Region, Residency,
+    ResourceUse, ServedBy, Verdict, Verified,
 };
 
 const BEGAN: &str = "2025-11-21T10:00:00Z";
@@ -70,6 +70,7 @@ fn cell_row(id: i64) -> Cell {
         cache: "direct".to_owned(),
         buffer_init: "random".to_owned(),
         content: "unique".to_owned(),
+        verify: id == 1,
         rate: Some(5000 + id as u64),
         arrivals: Some("poisson".to_owned()),
         ended_by: None,
@@ -200,6 +201,15 @@ fn sample_row(cell: i64, block: u32) -> Sample {
             backlog_max: 7003,
             backlog_end: 7004,
         }),
+        verified: Some(Verified {
+            blocks: 11_001,
+            bytes: 11_002,
+            cached_bytes: Some(11_003),
+            faults: std::array::from_fn(|kind| Faults {
+                blocks: 10_900 + kind as u64,
+                first_offset: 11_020 + kind as u64,
+            }),
+        }),
         effective: "fixed_file; no ring".to_owned(),
         verdict: Verdict {
             served_by: ServedBy::Mixed,
@@ -219,6 +229,7 @@ fn bare_sample(cell: i64, block: u32) -> Sample {
         counters: Counters::default(),
         region: Region::default(),
         pace: None,
+        verified: None,
         verdict: Verdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
@@ -686,7 +697,26 @@ const ADDED: [(i64, &[&str]); 3] = [
             "backlog_end",
         ],
     ),
-    (4, &["device_queue_ms", "bottom_queue_ms"]),
+    (
+        4,
+        &[
+            "verified_blocks",
+            "verified_bytes",
+            "verified_cached_bytes",
+            "corrupted_blocks",
+            "corrupted_first_offset",
+            "misplaced_blocks",
+            "misplaced_first_offset",
+            "stale_blocks",
+            "stale_first_offset",
+            "torn_blocks",
+            "torn_first_offset",
+            "lost_blocks",
+            "lost_first_offset",
+            "device_queue_ms",
+            "bottom_queue_ms",
+        ],
+    ),
 ];
 
 /// Takes away what later schema versions brought.
@@ -697,7 +727,7 @@ fn make_older(path: &Path, version: i64) {
         alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
     }
     if version < 4 {
-        for column in ["tool", "layout", "descriptors", "fresh"] {
+        for column in ["tool", "layout", "descriptors", "fresh", "verify"] {
             alter(path, &format!("ALTER TABLE cell DROP COLUMN {column}"));
         }
     }
@@ -721,7 +751,7 @@ fn make_older(path: &Path, version: i64) {
 #[test]
 fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
     let bench = Bench::new();
-    for version in [1, 2, 3] {
+    for version in 1..SCHEMA_VERSION {
         let path = bench.finished(&format!("of version {version}"));
         let before = read(&path).unwrap();
         make_older(&path, version);
@@ -736,6 +766,7 @@ fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
         );
         let cell = &read_back.cells[0];
         assert_eq!(cell.tool, "iolab");
+        assert_eq!((is.verified, cell.verify), (None, false));
         if version < 3 {
             assert_eq!((is.reads.response, is.pace), (None, None));
             assert_eq!((cell.rate, &cell.arrivals), (None, &None));
@@ -748,6 +779,8 @@ fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
         assert_eq!(is.counters.device, device);
         if version < 3 {
             assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
+        } else {
+            assert_eq!((is.region, is.pace), (was.region, was.pace));
         }
         let hardware = match version {
             1 => Hardware::Missing(NoHardware::NotAsked),

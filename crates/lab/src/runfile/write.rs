@@ -176,6 +176,7 @@ pub(super) fn cell(factors: &[String], cell: &Cell) -> Row {
         .text("cache", &cell.cache)
         .text("buffer_init", &cell.buffer_init)
         .text("content", &cell.content)
+        .int("verify", u64::from(cell.verify))
         .optional_int("rate", cell.rate)
         .optional_text("arrivals", cell.arrivals.as_deref())
         .optional_text("ended_by", cell.ended_by.as_deref())

@@ -34,6 +34,7 @@ pub(super) fn choose(
         for (batch, rates) in STRATEGIES.iter().zip(&mut rates) {
             let mut probe = cell.clone();
             probe.trial.batch = *batch;
+            probe.trial.verify = false;
             probe.trial.limit = Limit {
                 time: Some(PROBE),
                 ..Limit::default()

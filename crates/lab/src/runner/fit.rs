@@ -2,7 +2,7 @@
 
 use iolab_engine::spec::{Backend, Batch, CacheState, Layout, TrialSpec};
 use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
-use iolab_engine::{Error, Result, trial};
+use iolab_engine::{Error, Result, trial, verify};
 
 use crate::cells::{PlannedCell, cells, label};
 use crate::environment::memory_available_bytes;
@@ -114,12 +114,23 @@ pub(super) fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
     check_memory(&cell.spec.trial)
 }
 
-/// Refuses buffers that would take most of the memory: the page cache and other people live there too.
+/// Refuses buffers, or a table to verify by, that would take most of the memory: the page cache and other people live
+/// there too.
 fn check_memory(spec: &TrialSpec) -> Result<()> {
     let wanted = u128::from(spec.threads) * u128::from(spec.depth) * u128::from(spec.bs);
+    let table = verify::table_bytes(spec);
     let Some(available) = memory_available_bytes() else {
         return Ok(());
     };
+    if table > available / 2 {
+        return Err(Error::usage(format!(
+            "to verify blocks of {} takes {} MiB, more than half of the {} MiB available",
+            format_size(spec.bs),
+            table >> 20,
+            available >> 20
+        ))
+        .hint("choose a larger bs or a smaller region, or leave verify out"));
+    }
     if wanted <= u128::from(available / 2) {
         return Ok(());
     }
@@ -177,6 +188,7 @@ pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
         cache: spec.cache.to_string(),
         buffer_init: spec.buffer_init.to_string(),
         content: spec.content.to_string(),
+        verify: spec.verify,
         rate: spec.rate,
         arrivals: spec.rate.map(|_| spec.arrivals.to_string()),
         ended_by: None,

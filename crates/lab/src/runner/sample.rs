@@ -73,6 +73,7 @@ pub(super) fn sample(
         counters: *counters,
         region: outcome.region,
         pace: outcome.pace,
+        verified: outcome.verified,
         effective: effective(outcome),
         verdict,
     }

@@ -69,6 +69,7 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
         cache: "direct".to_owned(),
         buffer_init: "random".to_owned(),
         content: "unique".to_owned(),
+        verify: false,
         rate: None,
         arrivals: None,
         ended_by: Some("precision".to_owned()),
@@ -181,6 +182,7 @@ pub(crate) fn add_trial(
         },
         region: Region::default(),
         pace: None,
+        verified: None,
         effective: String::new(),
         verdict: Verdict {
             served_by: ServedBy::Device,

@@ -266,7 +266,7 @@ impl Filesystem for Server {
                 .store
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
-            store.visible[offset as usize..][..data.len()].copy_from_slice(data);
+            store.write(offset, data, self.shared.behaviour.harm);
         }
         held.until(delay, moment.open, data.len());
         reply.written(data.len() as u32);

@@ -6,3 +6,4 @@ mod faults;
 mod killed;
 mod speed;
 mod stage;
+mod verify;

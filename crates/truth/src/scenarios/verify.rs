@@ -1,0 +1,132 @@
+//! A file system in user space that does not keep what it is given, and says nothing of it.
+
+use super::speed::behaves;
+use super::{Expect, Scenario};
+use crate::files::MIB;
+use crate::fuse::{Behaviour, Harm};
+use crate::workload::Workload;
+
+/// Sequential writes that are read back, one pass a trial.
+const VERIFIED: Workload = Workload {
+    verify: true,
+    once: true,
+    region: "4M",
+    time_ms: 60_000,
+    ..Workload::WRITE
+};
+
+/// A run that ends with the first trial that does not find what it wrote.
+const FOUND: Expect = Expect {
+    code: 1,
+    served_by: &[],
+    flags: &["few trials", "verify failed", "errors"],
+    says: &[],
+};
+
+/// Everything is kept.
+pub const KEEPS: Scenario = Scenario {
+    name: "FUSE, verified writes",
+    truth: "every write is kept where it belongs",
+    build: || behaves(Behaviour::default()),
+    workload: VERIFIED,
+    expect: Expect {
+        says: &["was read back and is as it was written"],
+        ..Expect::UNKNOWN
+    },
+};
+
+/// One byte is stored wrong.
+pub const CORRUPTS: Scenario = Scenario {
+    name: "FUSE that changes byte 1,048,600, verified writes",
+    truth: "one byte is not as it was written",
+    build: || harms(Harm::Change(MIB + 24)),
+    workload: VERIFIED,
+    expect: Expect {
+        says: &[
+            "1 corrupted",
+            "the first at byte 1048576",
+            "checksum is wrong",
+        ],
+        ..FOUND
+    },
+};
+
+/// One write goes over the one before it.
+pub const MISPLACES: Scenario = Scenario {
+    name: "FUSE that puts one write 64 KiB before its place, verified writes",
+    truth: "one block lies where another belongs, whose own place holds what was there before",
+    build: || {
+        harms(Harm::Shift {
+            at: MIB,
+            back: 64 << 10,
+        })
+    },
+    workload: VERIFIED,
+    expect: Expect {
+        says: &[
+            "1 misplaced",
+            "the first at byte 983040 (misplaced)",
+            "holds what was written for byte 1048576",
+        ],
+        ..FOUND
+    },
+};
+
+/// One write of the second trial is never stored.
+pub const DROPS: Scenario = Scenario {
+    name: "FUSE that drops one write, verified writes",
+    truth: "one block still holds what the trial before wrote",
+    build: || harms(Harm::DropLater(MIB)),
+    workload: VERIFIED,
+    expect: Expect {
+        says: &[
+            "1 stale",
+            "the first at byte 1048576 (stale)",
+            "holds what an earlier trial or run wrote",
+        ],
+        ..FOUND
+    },
+};
+
+/// One write of the first trial is never stored.
+pub const LOSES: Scenario = Scenario {
+    name: "FUSE that never stores one block, verified writes",
+    truth: "one block holds what was there before iolab came",
+    build: || harms(Harm::Drop(MIB)),
+    workload: VERIFIED,
+    expect: Expect {
+        says: &["1 lost", "the first at byte 1048576 (lost)"],
+        ..FOUND
+    },
+};
+
+/// One write is stored by half.
+pub const TEARS: Scenario = Scenario {
+    name: "FUSE that stores half of one write, verified writes",
+    truth: "the first half of one block is new, the second old",
+    build: || harms(Harm::Half(MIB)),
+    workload: VERIFIED,
+    expect: Expect {
+        says: &["1 torn", "the first at byte 1081344 (torn)"],
+        ..FOUND
+    },
+};
+
+/// The same as one byte stored wrong, with nobody to look.
+pub const CORRUPTS_UNSEEN: Scenario = Scenario {
+    name: "FUSE that changes byte 1,048,600, writes that are not verified",
+    truth: "one byte is not as it was written",
+    build: || harms(Harm::Change(MIB + 24)),
+    workload: Workload {
+        verify: false,
+        ..VERIFIED
+    },
+    expect: Expect::UNKNOWN,
+};
+
+fn harms(harm: Harm) -> crate::Made<crate::Scene> {
+    behaves(Behaviour {
+        harm: Some(harm),
+        ..Behaviour::default()
+    })
+}
