@@ -513,9 +513,22 @@ pub(crate) struct Report {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// The new file; report.html by default
+    /// The new file, or the folder for it; report.html, report.md or report.tex by default
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// One page that needs no other file and no network
+    Html,
+    /// Text with a figure of each experiment beside it, as SVG
+    Markdown,
+    /// An article with a figure of each experiment beside it, as PDF
+    Latex,
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@ fn a_report_is_a_new_file_that_needs_no_other() {
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("How does the throughput of sequential reads depend"));
     assert!(page.contains("iolab compare a.iolab read-size-again.iolab"));
+    let page = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
     for address in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.contains(address), "{address}");
     }
@@ -29,6 +30,34 @@ fn a_report_is_never_overwritten() {
     assert!(done.stderr.contains("never overwritten"), "{}", done.stderr);
     let kept = fs::read_to_string(folder.path().join("r.html")).unwrap();
     assert_eq!(kept, "mine");
+}
+
+#[test]
+fn text_has_its_figures_beside_it() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "a.iolab"]).expect(0);
+    let markdown = ["report", "a.iolab", "--format", "markdown", "-o", "paper"];
+    let done = run(folder.path(), &markdown).expect(0);
+    assert_eq!(done.stdout, "paper/report.md\n");
+    let latex = [
+        "report",
+        "a.iolab",
+        "--format",
+        "latex",
+        "-o",
+        "paper/lab.tex",
+    ];
+    run(folder.path(), &latex).expect(0);
+    assert_eq!(
+        entries(&folder.path().join("paper")),
+        [
+            "lab-e1-read-size.pdf",
+            "lab.tex",
+            "report-e1-read-size.svg",
+            "report.md"
+        ]
+    );
+    run(folder.path(), &markdown).expect(3);
 }
 
 #[test]

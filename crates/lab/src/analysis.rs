@@ -15,6 +15,7 @@ use iolab_stats::{Summary, median, summary};
 
 use crate::course::{Course, course};
 use crate::experiment::Experiment;
+use crate::knots::BendsFound;
 use crate::pace::CellPace;
 use crate::peer::Tool;
 use crate::quantity::{format_ns, significant};
@@ -256,6 +257,8 @@ pub struct Analysis {
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
     pub thresholds: Vec<Threshold>,
+    /// Where its curves bend, for [`crate::knots::bends`].
+    pub bends: BendsFound,
     /// All cells, in the order of the definition; sizes that the run has added stand where they belong by size.
     pub cells: Vec<CellAnalysis>,
     /// Where throughput changes its level, over the run and within trials.
@@ -310,6 +313,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         target_kind: record.run.target_kind.clone(),
         seed: record.run.seed,
         thresholds: thresholds(&record.environment),
+        bends: BendsFound::default(),
         cells,
         timeline: Timeline::of(record),
     }

@@ -104,7 +104,9 @@ pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
             findings.extend(random_against_sequential(sequential, random));
         }
     }
-    findings.extend(optimal_pattern(analyses));
+    if analyses.len() > 1 {
+        findings.extend(optimal_pattern(analyses));
+    }
     findings
 }
 

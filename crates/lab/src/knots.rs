@@ -1,5 +1,7 @@
 //! Where a curve over I/O sizes bends, and which thresholds of the machine lie there.
 
+use std::sync::OnceLock;
+
 use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
 
 use crate::analysis::{Analysis, Response};
@@ -39,9 +41,32 @@ pub fn bendable(analysis: &Analysis) -> Vec<Curve<'_>> {
     curves
 }
 
-/// The bends of a curve in ascending order: the knots of [`iolab_stats::fit_piecewise`], seeded by the run's seed, so
-/// that the same run file has the same bends always.
+/// The bends of an analysis, found when they are first asked for: that takes long, and sentences and figures ask again.
+#[derive(Debug, Clone, Default)]
+pub struct BendsFound(OnceLock<Vec<(Vec<String>, Vec<Bend>)>>);
+
+impl PartialEq for BendsFound {
+    /// They follow from the rest of the analysis, found or not.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// The bends of one of the [`bendable`] curves in ascending order: the knots of [`iolab_stats::fit_piecewise`], seeded by
+/// the run's seed, so that the same run file has the same bends always. None for any other curve.
 pub fn bends(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
+    let find_all = || {
+        let curves = bendable(analysis).into_iter();
+        curves
+            .map(|curve| (curve.held.clone(), find(analysis, &curve)))
+            .collect()
+    };
+    let all = analysis.bends.0.get_or_init(find_all);
+    let own = all.iter().find(|(held, _)| *held == curve.held);
+    own.map_or_else(Vec::new, |(_, bends)| bends.clone())
+}
+
+fn find(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
     let trials: Vec<(f64, Vec<f64>)> = curve
         .points
         .iter()

@@ -205,6 +205,11 @@ impl Figure {
         pdf::pdf(&self.svg())
     }
 
+    /// Whether the other one looks the same, whatever the ids of the two.
+    pub(crate) fn same_picture(&self, other: &Figure) -> bool {
+        self.scene == other.scene
+    }
+
     /// What it shows, in words.
     pub fn description(&self) -> &str {
         &self.model.description

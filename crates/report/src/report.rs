@@ -1,12 +1,16 @@
 //! The report of a study: what was asked, what was found and what was measured, in one document. What it says is put
 //! together once, for all formats.
 
+mod bundle;
 mod commands;
 mod data;
 mod environment;
 mod evidence;
 mod html;
+mod latex;
+mod markdown;
 mod method;
+mod picture;
 mod section;
 mod statement;
 mod summary;
@@ -19,6 +23,9 @@ use iolab_lab::findings::{Finding, Kind, OPTIMAL_PATTERN, cross_findings, findin
 use iolab_lab::record::RunRecord;
 
 use crate::plain::plain;
+
+pub use bundle::Bundle;
+
 use environment::Fact;
 use section::Section;
 use statement::{Group, Statement};
@@ -37,6 +44,7 @@ pub struct Input {
 #[derive(Debug)]
 pub struct Report<'a> {
     inputs: &'a [Input],
+    analyses: Vec<Analysis>,
     title: String,
     /// What was tested, and on what.
     summary: Vec<String>,
@@ -75,6 +83,7 @@ impl<'a> Report<'a> {
             environment: environment::facts(inputs),
             commands: commands::of_report(inputs),
             sections,
+            analyses,
         }
     }
 
@@ -84,6 +93,22 @@ impl<'a> Report<'a> {
     /// When the page cannot be put together.
     pub fn html(&self) -> Result<String> {
         html::page(self)
+    }
+
+    /// The report in Markdown, with a figure as SVG for each experiment; `prefix` begins the figures' names.
+    ///
+    /// # Errors
+    /// When a figure cannot be written.
+    pub fn markdown(&self, prefix: &str) -> Result<Bundle> {
+        markdown::bundle(self, prefix)
+    }
+
+    /// The report in LaTeX, with a figure as PDF for each experiment; `prefix` begins the figures' names.
+    ///
+    /// # Errors
+    /// When a figure cannot be written.
+    pub fn latex(&self, prefix: &str) -> Result<Bundle> {
+        latex::bundle(self, prefix)
     }
 }
 

@@ -126,3 +126,30 @@ fn runs_without_anything_have_a_page_too() {
     assert!(page(vec![empty]).contains("0 measured trials"));
     assert!(page(vec![]).contains("0 experiments"));
 }
+
+#[test]
+fn the_same_content_as_text() {
+    let inputs = inputs(vec![sizes(), cached()]);
+    let report = Report::new(&inputs);
+    let markdown = report.markdown("report").unwrap();
+    insta::assert_snapshot!("markdown", markdown.text);
+    let latex = report.latex("report").unwrap();
+    insta::assert_snapshot!("latex", latex.text);
+    for bundle in [markdown, latex] {
+        for (name, content) in bundle.figures {
+            assert!(bundle.text.contains(&name), "{name}");
+            assert!(!content.is_empty());
+        }
+    }
+}
+
+#[test]
+fn text_from_outside_commands_no_text_processor() {
+    let inputs = inputs(vec![hostile()]);
+    let markdown = Report::new(&inputs).markdown("x").unwrap().text;
+    let outside_of_code = markdown.split('`').step_by(2).collect::<String>();
+    assert!(!outside_of_code.contains('<'), "{outside_of_code}");
+    let latex = Report::new(&inputs).latex("../x").unwrap();
+    assert!(!latex.text.contains("alert(1)>"));
+    assert!(latex.figures.iter().all(|(name, _)| !name.contains('/')));
+}

@@ -1,12 +1,14 @@
 //! `iolab report`: all that run files tell, in one document.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_lab::{Kind, Result, runfile};
-use iolab_report::report::{Input, Report};
+use iolab_report::report::{Bundle, Input, Report};
 
-use crate::arguments::Report as Options;
+use crate::arguments::{Report as Options, ReportFormat};
+use crate::bench::make_folder;
 use crate::exit::Outcome;
 use crate::output;
 
@@ -15,13 +17,41 @@ const NAMES_MAX: u32 = 10_000;
 
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options) -> Outcome {
-    let page = Report::new(&read(&options.files)?).html()?;
-    let path = options.output.as_deref();
-    let path = path.unwrap_or(Path::new("report.html"));
-    write(&page, output::open(Some(path))?)?;
+    let inputs = read(&options.files)?;
+    let path = place(options)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let report = Report::new(&inputs);
+    let bundle = match options.format {
+        ReportFormat::Html => Bundle {
+            text: report.html()?,
+            figures: Vec::new(),
+        },
+        ReportFormat::Markdown => report.markdown(&stem)?,
+        ReportFormat::Latex => report.latex(&stem)?,
+    };
+    write(&bundle, &path)?;
     let mut to = output::open(None)?;
     writeln!(to, "{}", path.display())?;
     Ok(to.flush()?)
+}
+
+/// The file that was asked for: by its name, or by that of a folder.
+fn place(options: &Options) -> Result<PathBuf> {
+    let extension = match options.format {
+        ReportFormat::Html => "html",
+        ReportFormat::Markdown => "md",
+        ReportFormat::Latex => "tex",
+    };
+    let name = format!("report.{extension}");
+    match options.output.as_deref() {
+        None => Ok(name.into()),
+        Some(folder) if folder.is_dir() => Ok(folder.join(name)),
+        Some(folder) if folder.extension().is_none() && options.format != ReportFormat::Html => {
+            make_folder(folder)?;
+            Ok(folder.join(name))
+        }
+        Some(file) => Ok(file.to_owned()),
+    }
 }
 
 /// Reads run files as what a report is made of.
@@ -35,6 +65,27 @@ fn read(files: &[PathBuf]) -> Result<Vec<Input>> {
     files.iter().map(input).collect()
 }
 
+/// Writes the text and the figures beside it; nothing where one of the names is taken.
+fn write(bundle: &Bundle, path: &Path) -> Outcome {
+    let beside = |name: &String| path.with_file_name(OsStr::new(name));
+    let figures: Vec<(PathBuf, &[u8])> = bundle
+        .figures
+        .iter()
+        .map(|(name, content)| (beside(name), content.as_slice()))
+        .collect();
+    if let Some((taken, _)) = figures.iter().find(|(figure, _)| figure.exists()) {
+        return Err(output::exists(taken).into());
+    }
+    let mut to = output::open(Some(path))?;
+    for (figure, content) in figures {
+        let mut to = output::open(Some(&figure))?;
+        to.write_all(content)?;
+        to.flush()?;
+    }
+    to.write_all(bundle.text.as_bytes())?;
+    Ok(to.flush()?)
+}
+
 /// Writes the page of these run files to a folder, under the first of `report.html`, `report-2.html`, ... that is free.
 pub(crate) fn write_in(folder: &Path, files: &[PathBuf]) -> Outcome<PathBuf> {
     let page = Report::new(&read(files)?).html()?;
@@ -46,15 +97,12 @@ pub(crate) fn write_in(folder: &Path, files: &[PathBuf]) -> Outcome<PathBuf> {
         match output::open(Some(&path)) {
             Err(error) if error.kind() == Kind::Refused && number < NAMES_MAX => {}
             to => {
-                write(&page, to?)?;
+                let mut to = to?;
+                to.write_all(page.as_bytes())?;
+                to.flush()?;
                 return Ok(path);
             }
         }
     }
     Err(output::exists(folder).into())
-}
-
-fn write(page: &str, mut to: impl Write) -> Outcome {
-    to.write_all(page.as_bytes())?;
-    Ok(to.flush()?)
 }

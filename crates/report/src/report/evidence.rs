@@ -43,7 +43,6 @@ pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
     }
     columns.extend([
         column("served by", &|row| row.served()).left(),
-        column("why", &|row| row.reason()).left(),
         column("by process", &|row| row.share(by_process)),
         column("by device", &|row| row.share(by_device)),
         column("faults", &|row| row.faults()),
@@ -52,6 +51,7 @@ pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
             row.cell.cpu_ns_per_request.map_or_else(none, format_ns)
         }),
         column("CPU", &|row| row.share(cpu)),
+        column("why", &|row| row.reason()).left(),
     ]);
     Grid::of(columns)
 }

@@ -1,11 +1,15 @@
 //! The report as one page of HTML.
 
 use askama::Template;
+use iolab_lab::analysis::Analysis;
 use iolab_lab::{Error, Result};
 
-use super::Report;
 use super::data;
 use super::method::{RULES, Rule};
+use super::picture::{self, Picture};
+use super::section::Section;
+use super::{Input, Report};
+use crate::figure;
 
 /// What the template shows. The template escapes every text; what stands there unescaped is our own style and script, and
 /// JSON that was made safe.
@@ -13,16 +17,31 @@ use super::method::{RULES, Rule};
 #[template(path = "report.html")]
 struct Page<'a> {
     report: &'a Report<'a>,
+    views: Vec<View<'a>>,
     style: &'static str,
+    figure_style: String,
     script: &'static str,
     data: String,
     rules: &'static [Rule],
 }
 
+/// A section with its figure.
+struct View<'a> {
+    section: &'a Section,
+    picture: Option<Picture>,
+}
+
 /// The whole page.
-pub(super) fn page(report: &Report<'_>) -> Result<String> {
+pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
+    let runs = report.inputs.iter().zip(&report.analyses);
+    let view = |(section, (input, analysis)): (&'a Section, (&Input, &Analysis))| View {
+        section,
+        picture: picture::on_page(&section.id, input, analysis),
+    };
     let page = Page {
         report,
+        views: report.sections.iter().zip(runs).map(view).collect(),
+        figure_style: figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
         data: data::json(report.inputs),

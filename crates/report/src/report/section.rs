@@ -211,11 +211,13 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
         .collect();
     let trials = analysis.cells.iter().map(|c| c.n);
     let (least, most) = (trials.clone().min(), trials.max());
+    let trials = match (least.unwrap_or(0), most.unwrap_or(0)) {
+        (least, most) if least == most => most.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    };
     format!(
-        "Repetition ended in {}; {} to {} measured trials per cell.",
-        parts.join(", "),
-        least.unwrap_or(0),
-        most.unwrap_or(0)
+        "Repetition ended in {}; {trials} measured trials per cell.",
+        parts.join(", ")
     )
 }
 

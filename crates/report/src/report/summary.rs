@@ -35,7 +35,7 @@ fn measured(inputs: &[Input], analyses: &[Analysis]) -> String {
     let failed = samples().filter(|s| !s.ok).count();
     let warmups = samples().filter(|s| s.warmup && s.ok).count();
     format!(
-        "{}, {}, {}. Besides there are {} and {failed} that failed: they are kept in the run files and are in no number here.",
+        "{}, {}, {}. Besides, {} and {failed} that failed: they are kept in the run files and are in no number here.",
         counted(inputs.len(), "experiment"),
         counted(cells, "cell"),
         counted(trials, "measured trial"),

@@ -1,0 +1,179 @@
+//! The report in Markdown, ready to be finished by hand.
+
+use std::fmt::Write as _;
+
+use iolab_lab::Result;
+
+use super::Report;
+use super::bundle::{Bundle, Shown, draw};
+use super::method::RULES;
+use super::section::{Captioned, Section};
+use super::statement::{Group, Statement};
+
+/// The text, with its figures as SVG.
+pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
+    let figures = draw(report, prefix, "svg", |figure| {
+        Ok(figure.svg().into_bytes())
+    })?;
+    Ok(Bundle::new(text(report, &figures), figures))
+}
+
+fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
+    let mut text = format!("# {}\n\n", escaped(&report.title));
+    for sentence in &report.summary {
+        let _ = writeln!(text, "{}\n", escaped(sentence));
+    }
+    for (heading, groups) in [
+        ("What was found", &report.results),
+        ("How far to trust it", &report.doubts),
+        ("What can not be concluded", &report.limits),
+    ] {
+        if groups.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "## {heading}\n");
+        text.extend(groups.iter().map(group));
+    }
+    for (section, figure) in report.sections.iter().zip(figures) {
+        text.push_str(&experiment(section, figure.as_ref()));
+    }
+    if !report.optimal.is_empty() {
+        let _ = writeln!(text, "## The optimal pattern\n\n{}", list(&report.optimal));
+    }
+    text.push_str(&appendix(report));
+    text
+}
+
+fn group(group: &Group) -> String {
+    let about = match &group.about {
+        Some((name, _)) => escaped(name),
+        None => "All together".to_owned(),
+    };
+    format!("### {about}\n\n{}\n", list(&group.statements))
+}
+
+fn list(statements: &[Statement]) -> String {
+    let item = |s: &Statement| match s.basis.as_str() {
+        "" => format!("- {}\n", escaped(&s.text)),
+        basis => format!("- {} Rests on: {}.\n", escaped(&s.text), escaped(basis)),
+    };
+    statements.iter().map(item).collect()
+}
+
+fn experiment(section: &Section, figure: Option<&Shown>) -> String {
+    let mut text = format!(
+        "## {}\n\n{}\n\n",
+        escaped(&section.name),
+        escaped(&section.question)
+    );
+    if let Some(shown) = figure {
+        let _ = writeln!(text, "![{}]({})\n", escaped(&shown.words), shown.file);
+    }
+    text.extend(section.tables.iter().map(table));
+    let _ = writeln!(text, "### Evidence\n\n{}", table(&section.evidence));
+    let _ = writeln!(text, "### Settings\n\n{}\n", escaped(&section.ended));
+    for (name, value) in &section.settings {
+        let _ = writeln!(text, "- {}: {}", escaped(name), escaped(value));
+    }
+    let _ = writeln!(text, "\nDefinition:\n\n{}", block(&section.toml));
+    if !section.events.is_empty() {
+        text.push_str("### What happened meanwhile\n\n");
+        for event in &section.events {
+            let line = format!("{} {}: {}", event.at, event.kind, event.message);
+            let _ = writeln!(text, "- {}", escaped(&line));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn appendix(report: &Report<'_>) -> String {
+    let mut text = "## Environment\n\n| | |\n|---|---|\n".to_owned();
+    for fact in &report.environment {
+        let _ = writeln!(
+            text,
+            "| {} | {} |",
+            escaped(&fact.name),
+            escaped(&fact.values.join("; "))
+        );
+    }
+    text.push_str("\n## Method\n\n");
+    for rule in RULES {
+        let _ = write!(text, "**{}.** {}", rule.name, escaped(rule.text));
+        if !rule.formula.is_empty() {
+            let _ = write!(text, " `{}`.", rule.formula);
+        }
+        if !rule.source.is_empty() {
+            let _ = write!(text, " Source: {}.", escaped(rule.source));
+        }
+        text.push_str("\n\n");
+    }
+    let each = report.sections.iter().flat_map(|s| &s.commands);
+    let commands: Vec<&str> = each.chain(&report.commands).map(String::as_str).collect();
+    let _ = write!(
+        text,
+        "## Repeat it\n\nEach definition above goes into a file of its own.\n\n{}",
+        block(&commands.join("\n"))
+    );
+    text
+}
+
+fn table(table: &Captioned) -> String {
+    let row = |values: Vec<String>| format!("| {} |\n", values.join(" | "));
+    let grid = &table.grid;
+    let mut text = row(grid.headings.iter().map(|(h, _)| escaped(h)).collect());
+    let rule = |(_, right): &(String, bool)| if *right { "---:" } else { "---" }.to_owned();
+    text.push_str(&row(grid.headings.iter().map(rule).collect()));
+    for values in &grid.rows {
+        text.push_str(&row(values.iter().map(|v| escaped(v)).collect()));
+    }
+    format!("{text}\n{}\n\n", escaped(&table.caption))
+}
+
+/// Lines that are shown as they are, between fences longer than any within them.
+fn block(lines: &str) -> String {
+    let longest = lines
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}\n\n", lines.trim_end())
+}
+
+/// The text without anything that Markdown, or HTML within it, takes for more than text.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '#' | '|' | '!' | '~' | '$' => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_what_it_holds() {
+        assert_eq!(block("a\n"), "```\na\n```\n\n");
+        assert_eq!(block("```\nb"), "````\n```\nb\n````\n\n");
+    }
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(
+            escaped("[a](b) <img> `x` | y_z"),
+            "\\[a\\](b) &lt;img&gt; \\`x\\` \\| y\\_z"
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! The figure of one experiment: once for paper, and in the variants that a page switches between.
+
+use iolab_lab::analysis::Analysis;
+
+use super::{Input, clean};
+use crate::figure::{Center, Figure, Kind, Options, Run, default_kind, draw};
+
+/// Width and size of text on a page, points: 640 pixels, and 12 for the labels.
+const PAGE: (f64, f64) = (480.0, 9.0);
+/// The same on paper: about five inches.
+const PAPER: (f64, f64) = (370.0, 8.0);
+
+/// A figure in its variants; one of them is shown first.
+#[derive(Debug, Clone)]
+pub(super) struct Picture {
+    /// What it shows, in words.
+    pub(super) words: String,
+    pub(super) variants: Vec<Variant>,
+}
+
+/// One way to draw the same data.
+#[derive(Debug, Clone)]
+pub(super) struct Variant {
+    /// `log` or `linear`: the axis of the response. Empty where there is no choice, as below.
+    pub(super) scale: &'static str,
+    /// `median` or `mean`.
+    pub(super) center: &'static str,
+    pub(super) shown: bool,
+    pub(super) svg: String,
+}
+
+/// The figure for paper; `None` where the data makes none.
+pub(super) fn on_paper(input: &Input, analysis: &Analysis) -> Option<Figure> {
+    let (width_pt, text_pt) = PAPER;
+    let options = Options {
+        width_pt,
+        text_pt,
+        ..Options::default()
+    };
+    draw(&[run(input, analysis)], &options).ok()
+}
+
+/// The figure for a page, with ids that begin with `id`; `None` where the data makes none.
+pub(super) fn on_page(id: &str, input: &Input, analysis: &Analysis) -> Option<Picture> {
+    let runs = [run(input, analysis)];
+    let variant = |scale: &'static str, center: &'static str| {
+        let (width_pt, text_pt) = PAGE;
+        let options = Options {
+            log_y: (!scale.is_empty()).then_some(scale == "log"),
+            center: match center {
+                "mean" => Center::Mean,
+                _ => Center::Median,
+            },
+            id: format!("{id}-{scale}{center}"),
+            width_pt,
+            text_pt,
+            ..Options::default()
+        };
+        let figure = draw(&runs, &options).ok()?;
+        let variant = Variant {
+            scale,
+            center,
+            shown: false,
+            svg: figure.svg(),
+        };
+        Some((figure, variant))
+    };
+    let (first, mut only) = variant("", "")?;
+    let mut picture = Picture {
+        words: clean(first.description()),
+        variants: Vec::new(),
+    };
+    if default_kind(&runs) == Kind::Response {
+        for (scale, center) in [
+            ("log", "median"),
+            ("linear", "median"),
+            ("log", "mean"),
+            ("linear", "mean"),
+        ] {
+            if let Some((figure, mut variant)) = variant(scale, center) {
+                variant.shown = figure.same_picture(&first);
+                picture.variants.push(variant);
+            }
+        }
+    }
+    // Where none is the one that was chosen for the data, there is nothing to switch between.
+    if picture.variants.iter().filter(|v| v.shown).count() != 1 {
+        only.shown = true;
+        picture.variants = vec![only];
+    }
+    Some(picture)
+}
+
+fn run<'a>(input: &'a Input, analysis: &'a Analysis) -> Run<'a> {
+    Run {
+        name: &analysis.experiment,
+        record: &input.record,
+        analysis,
+        latencies: &[],
+    }
+}
