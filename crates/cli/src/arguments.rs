@@ -58,6 +58,7 @@ Kinds:
   ratio        two runs (two FILEs) or two levels (--by): both, and their ratio with its interval
   p-values     p of their difference, with the first 10, the first 20 and all trials
   order        every trial in the order of time
+  course       throughput inside the trials, over their time
   heat         two factors as rows and columns of colours
 
 Marks whose bytes did not all come from the device are hollow. The size is true: 241pt is a column of

@@ -30,7 +30,7 @@ use iolab_engine::{Error, Result};
 use iolab_lab::analysis::{Analysis, Response};
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::crossing::FIRST_TRIALS;
-use iolab_lab::record::RunRecord;
+use iolab_lab::record::{RunRecord, SampleSeries};
 use iolab_lab::runfile::SampleLatency;
 
 pub use options::{Center, Kind, Options, Quantity, Reference, Spread, parse_length};
@@ -56,6 +56,8 @@ pub struct Run<'a> {
     pub analysis: &'a Analysis,
     /// Its latency histograms; empty unless [`Kind::needs_latencies`].
     pub latencies: &'a [SampleLatency],
+    /// Its trials over time; empty unless [`Kind::needs_series`].
+    pub series: &'a [SampleSeries],
 }
 
 /// A figure, ready to be written.
@@ -78,6 +80,7 @@ pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
         Kind::Ecdf => kinds::latency::model(runs, View::Cumulative, options),
         Kind::Load => kinds::load::model(runs, options),
         Kind::Order => kinds::order::model(runs, options),
+        Kind::Course => kinds::course::model(runs, options),
         Kind::Heat => kinds::heat::model(runs, options),
         Kind::Ratio => kinds::compare::ratio(&compared(runs, options)?, options),
         Kind::PValues => kinds::compare::p_values(&compared(runs, options)?, options),

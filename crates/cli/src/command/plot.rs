@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iolab_lab::analysis::analyse;
+use iolab_lab::record::SampleSeries;
 use iolab_lab::runfile::{self, SampleLatency};
 use iolab_lab::{Error, Result};
 use iolab_report::figure::{Figure, Options, Run, default_kind, draw};
@@ -75,20 +76,30 @@ fn figure(options: &Plot) -> Result<Figure> {
             record,
             analysis,
             latencies: &[],
+            series: &[],
         })
         .collect();
     let wanted = wanted(options);
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
-    let latencies: Vec<Vec<SampleLatency>> = if kind.needs_latencies() {
-        let read = |path: &PathBuf| runfile::read_latency(path)?.collect();
-        options.files.iter().map(read).collect::<Result<_>>()?
-    } else {
-        Vec::new()
-    };
+    let latencies: Vec<Vec<SampleLatency>> = of_each(options, kind.needs_latencies(), |path| {
+        runfile::read_latency(path)?.collect()
+    })?;
+    let series: Vec<Vec<SampleSeries>> = of_each(options, kind.needs_series(), |path| {
+        runfile::read_series(path)?.collect()
+    })?;
     for (run, latencies) in runs.iter_mut().zip(&latencies) {
         run.latencies = latencies;
     }
+    for (run, series) in runs.iter_mut().zip(&series) {
+        run.series = series;
+    }
     draw(&runs, &wanted)
+}
+
+/// What is read of each file beside its record; nothing where the figure does not need it.
+fn of_each<T>(options: &Plot, needed: bool, read: impl Fn(&Path) -> Result<T>) -> Result<Vec<T>> {
+    let files = options.files.iter().filter(|_| needed);
+    files.map(|path| read(path)).collect()
 }
 
 /// The name of a run where several are told apart: that of its file, without what all have in common.

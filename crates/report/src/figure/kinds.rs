@@ -3,6 +3,7 @@
 mod annotate;
 mod axis;
 pub(super) mod compare;
+pub(super) mod course;
 pub(super) mod heat;
 pub(super) mod latency;
 pub(super) mod load;

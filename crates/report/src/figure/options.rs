@@ -27,13 +27,15 @@ pub enum Kind {
     PValues,
     /// Every trial in the order of time.
     Order,
+    /// Throughput inside the trials, over their time.
+    Course,
     /// Two factors as rows and columns of coloured fields.
     Heat,
 }
 
 impl Kind {
     /// Every kind, in the order in which they are explained.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Response,
         Kind::Percentiles,
         Kind::Ecdf,
@@ -41,12 +43,18 @@ impl Kind {
         Kind::Ratio,
         Kind::PValues,
         Kind::Order,
+        Kind::Course,
         Kind::Heat,
     ];
 
     /// Whether it is drawn from the latency histograms ([`super::Run::latencies`]).
     pub fn needs_latencies(self) -> bool {
         matches!(self, Kind::Percentiles | Kind::Ecdf)
+    }
+
+    /// Whether it is drawn from the trials over time ([`super::Run::series`]).
+    pub fn needs_series(self) -> bool {
+        self == Kind::Course
     }
 }
 
@@ -60,6 +68,7 @@ impl fmt::Display for Kind {
             Kind::Ratio => "ratio",
             Kind::PValues => "p-values",
             Kind::Order => "order",
+            Kind::Course => "course",
             Kind::Heat => "heat",
         })
     }

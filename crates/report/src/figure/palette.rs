@@ -20,8 +20,7 @@ pub(super) const GRID: &str = "#e4e4e4";
 /// The paper.
 pub(super) const PAPER: &str = "#ffffff";
 
-/// Dashes of the lines, in points: one for each round through the colours, so that no two of the first 28 series look
-/// alike even in grey.
+/// Dashes of the lines, in points. With the markers they tell the first twelve series apart even in grey.
 const DASHES: [&str; 4] = ["", "4 1.6", "1.2 1.6", "6 1.6 1.2 1.6"];
 
 /// Shape of a point. Each is an area, so that it can be hollow.
@@ -54,13 +53,13 @@ pub(super) fn colour(place: usize) -> usize {
 /// Dash of the line of the series at this place; empty for a solid one. Neighbours differ, so that their lines can be
 /// told apart without a colour.
 pub(super) fn dash(place: usize) -> &'static str {
-    // Two further in each round: no dash comes back with its marker, and none meets itself.
-    DASHES[(place + 2 * (place / SERIES.len())) % DASHES.len()]
+    DASHES[place % DASHES.len()]
 }
 
-/// Marker of the series at this place.
+/// Marker of the series at this place: one further in each round through the colours, so that points without a line
+/// do not look alike.
 pub(super) fn marker(place: usize) -> Marker {
-    MARKERS[place % MARKERS.len()]
+    MARKERS[(place + place / SERIES.len()) % MARKERS.len()]
 }
 
 /// Colour of a share of a scale from light to dark, for heat maps: lightness falls evenly, so that it reads in grey.

@@ -4,6 +4,7 @@
 mod synthetic;
 
 use iolab_engine::histogram::new_latency_histogram;
+use iolab_engine::series::{Done, Interval, Series};
 use iolab_lab::analysis::analyse;
 use iolab_lab::record::{RunRecord, ServedBy};
 use iolab_lab::runfile::SampleLatency;
@@ -121,11 +122,34 @@ fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
     record.samples.iter().map(of).collect()
 }
 
+/// Each trial over time: twelve intervals, faster from the eighth on.
+fn series(record: &RunRecord) -> Vec<SampleSeries> {
+    let of = |sample: &iolab_lab::record::Sample| SampleSeries {
+        sample: sample.id,
+        series: Series {
+            intervals: (0..12)
+                .map(|i| Interval {
+                    start_ns: i * 100_000_000,
+                    length_ns: 100_000_000,
+                    done: Done {
+                        read_bytes: (sample.throughput_mb_s() * 1e5) as u64
+                            * if i < 8 { 1 } else { 2 }
+                            / 2,
+                        ..Done::default()
+                    },
+                })
+                .collect(),
+        },
+    };
+    record.samples.iter().map(of).collect()
+}
+
 /// Runs with all that figures are drawn from.
 struct Made {
     records: Vec<RunRecord>,
     analyses: Vec<Analysis>,
     latencies: Vec<Vec<SampleLatency>>,
+    series: Vec<Vec<SampleSeries>>,
 }
 
 impl Made {
@@ -134,19 +158,19 @@ impl Made {
             records: records.to_vec(),
             analyses: records.iter().map(analyse).collect(),
             latencies: records.iter().map(latencies).collect(),
+            series: records.iter().map(series).collect(),
         }
     }
 
     fn runs(&self) -> Vec<Run<'_>> {
         let names = ["before", "after", "third"];
-        let parts = self.records.iter().zip(&self.analyses).zip(&self.latencies);
-        parts
-            .zip(names)
-            .map(|(((record, analysis), latencies), name)| Run {
-                name,
-                record,
-                analysis,
-                latencies,
+        (0..self.records.len())
+            .map(|i| Run {
+                name: names[i],
+                record: &self.records[i],
+                analysis: &self.analyses[i],
+                latencies: &self.latencies[i],
+                series: &self.series[i],
             })
             .collect()
     }
@@ -207,6 +231,11 @@ fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         ("linkage", vec![programs()], Options::default()),
         ("p-values", vec![programs()], kind(Kind::PValues)),
         ("order", vec![sizes()], kind(Kind::Order)),
+        (
+            "course",
+            vec![size_curve("read-size", &[("4KiB", 60.0)])],
+            kind(Kind::Course),
+        ),
         ("heat", vec![sizes_by_threads(4)], kind(Kind::Heat)),
     ]
 }

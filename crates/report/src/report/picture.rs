@@ -97,5 +97,6 @@ fn run<'a>(input: &'a Input, analysis: &'a Analysis) -> Run<'a> {
         record: &input.record,
         analysis,
         latencies: &[],
+        series: &[],
     }
 }

@@ -176,6 +176,17 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
         panels.push(sides_panel(&cells, quantity, options));
     }
     panels.push(ratios);
+    let points = || {
+        panels
+            .iter()
+            .flat_map(|p: &Panel| &p.series)
+            .flat_map(|s| &s.points)
+    };
+    let intervals = if points().any(|point| point.interval.is_some()) {
+        "; bars: 95 % interval"
+    } else {
+        ", too few trials for an interval"
+    };
     let margins = if is_programs(comparison) {
         String::new()
     } else {
@@ -189,7 +200,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
         panels,
         arrangement: Arrangement::Stack,
         hollow: String::new(),
-        note: format!("Medians; bars: 95 % interval{margins}."),
+        note: format!("Medians{intervals}{margins}."),
     })
 }
 

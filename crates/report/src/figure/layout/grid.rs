@@ -222,11 +222,12 @@ impl<'a> Grid<'a> {
         let right = self.frames.iter().map(|f| f.right).fold(0.0, f64::max);
         let last = self.frames.iter().map(|f| f.bottom).fold(0.0, f64::max);
         let baseline = last + self.below - sizes.label * 0.3;
-        let room = canvas.width - 2.0 * MARGIN;
-        let label = text::fitted(&panel.x.label, sizes.label, room);
+        // The label of the vertical axis may reach down beside it.
+        let (least, most) = (MARGIN + sizes.label * 1.4, canvas.width - MARGIN);
+        let label = text::fitted(&panel.x.label, sizes.label, most - least);
         let half = text::width(&label, sizes.label) / 2.0;
         let centre = f64::midpoint(first.left, right);
-        let centre = centre.min(canvas.width - MARGIN - half).max(MARGIN + half);
+        let centre = centre.min(most - half).max(least + half);
         canvas.text(
             centre,
             baseline,

@@ -1,0 +1,136 @@
+//! Throughput inside the trials, over their time: a cache that fills, a device that throttles.
+
+use iolab_engine::{Error, Result};
+use iolab_lab::record::SampleSeries;
+
+use super::super::Run;
+use super::super::data::{Data, Parts, Row, measured};
+use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
+use super::super::options::{Options, Quantity};
+use super::super::scale::Scale;
+use super::super::words;
+use super::axis;
+
+/// Most points of a figure, over all trials.
+const POINTS_MAX: usize = 12_000;
+/// Most intervals of one trial: a line tells no more than it has room for.
+const INTERVALS_MAX: usize = 400;
+/// Fewest of them: with fewer there is no course.
+const INTERVALS_MIN: usize = 2;
+
+/// Makes the model: a line for each trial, in the colour of its cell.
+///
+/// # Errors
+/// Of kind usage when no trial was long enough to have a course.
+pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+    let data = Data::new(runs, Quantity::Throughput)?;
+    let parts = Parts::without_x(&data, options)?;
+    let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
+    let trials: usize = runs.iter().map(|run| run.series.len()).sum();
+    let most = (POINTS_MAX / trials.max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
+    let mut panels = Vec::new();
+    for key in parts.panels(&data) {
+        let mut panel = Panel::new(time_axis(1.0), time_axis(1.0));
+        panel.title = super::panel_title(&data, &parts.facets, &key);
+        for row in data.rows.iter().filter(|row| parts.panel(row) == key) {
+            let level = parts.series.map_or("", |i| row.levels[i]);
+            let place = names.iter().position(|name| *name == level).unwrap_or(0);
+            let name = parts
+                .series
+                .map_or_else(String::new, |i| words::level(data.factors[i], level));
+            for trial in of_cell(&runs[row.run], row) {
+                let points = points(trial, row, most);
+                if points.len() >= INTERVALS_MIN {
+                    panel.series.push(line(name.clone(), place, points));
+                }
+            }
+        }
+        panels.push(panel);
+    }
+    let points = || {
+        panels
+            .iter()
+            .flat_map(|p: &Panel| &p.series)
+            .flat_map(|s| &s.points)
+    };
+    if points().next().is_none() {
+        return Err(
+            Error::usage("no trial is long enough to show a course over its time")
+                .hint("measure with a longer --time, or see the order of the trials: --kind order"),
+        );
+    }
+    let x = time_axis(points().map(|point| point.x).fold(0.0, f64::max));
+    let values: Vec<f64> = points().map(|point| point.y).collect();
+    let mut y = axis::of_quantity(Quantity::Throughput, &values, true, options);
+    if values.contains(&0.0) && options.log_y.is_none() {
+        // A stall is what such a figure is made to show, and zero has no place on a log axis.
+        y.scale = Scale::linear(values.iter().copied(), true);
+    }
+    for panel in &mut panels {
+        (panel.x, panel.y) = (x.clone(), y.clone());
+    }
+    Ok(Model {
+        title: String::new(),
+        description: format!(
+            "{} inside the trials",
+            super::subject(runs, Quantity::Throughput)
+        ),
+        legend: parts
+            .series
+            .map_or_else(String::new, |i| super::legend(&data, i)),
+        unit: super::unit(Quantity::Throughput).to_owned(),
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: String::new(),
+        note: "A line for each measured trial.".to_owned(),
+    })
+}
+
+/// Time since the start of a trial, given in ns.
+fn time_axis(most: f64) -> Axis {
+    let (factor, unit) = words::time_unit(most);
+    Axis {
+        label: format!("Time in the trial ({unit})"),
+        scale: Scale::linear([0.0, most].into_iter(), true),
+        ticks: Ticks::TimeIn { factor },
+    }
+}
+
+/// The measured trials of a cell that have a course.
+fn of_cell<'a>(run: &Run<'a>, row: &Row<'_>) -> impl Iterator<Item = &'a SampleSeries> {
+    let id = row.cell.cell.id;
+    let trials: Vec<i64> = measured(run)
+        .filter(|s| s.cell == id)
+        .map(|s| s.id)
+        .collect();
+    let all: &'a [SampleSeries] = run.series;
+    all.iter()
+        .filter(move |series| trials.contains(&series.sample))
+}
+
+/// Throughput of each interval, in its middle.
+fn points(trial: &SampleSeries, row: &Row<'_>, most: usize) -> Vec<Point> {
+    let folded = trial.series.clone().folded(most);
+    let intervals = folded.intervals.iter();
+    intervals
+        .map(|interval| Point {
+            x: interval.start_ns as f64 + interval.length_ns as f64 / 2.0,
+            y: interval.throughput_mb_s(),
+            interval: None,
+            hollow: !row.cell.is_device(),
+            origin: Origin::default(),
+        })
+        .collect()
+}
+
+fn line(name: String, place: usize, points: Vec<Point>) -> Series {
+    Series {
+        name,
+        place,
+        look: Look::Curve,
+        points,
+        band: Vec::new(),
+        trials: Vec::new(),
+        bends: Vec::new(),
+    }
+}
