@@ -207,6 +207,10 @@ pub(crate) struct Run {
     /// The run file; a new name in iolab-results/ by default
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Ceilings to hold the results against: read=510MB/s,write=485MB/s,iops=95000 states them,
+    /// measure finds them by short probes before the run
+    #[arg(long, value_name = "LIST")]
+    pub(crate) peak: Option<String>,
     /// Then add N finer sizes around each bend and each best size, and measure all sizes together,
     /// with the budget once more; the result rests on these trials alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
@@ -262,6 +266,8 @@ pub(crate) enum TableFormat {
     Json,
     /// A Markdown table
     Markdown,
+    /// A LaTeX tabular
+    Latex,
 }
 
 #[derive(Debug, Args)]

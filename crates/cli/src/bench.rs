@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_engine::clock::Clock;
 use iolab_engine::target::{Need, Target, TargetKind};
+use iolab_lab::ceiling::{self, Peaks, Source};
 use iolab_lab::doctor::Preflight;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::runner::{Programs, Setup, wants_direct};
@@ -28,6 +29,7 @@ pub(crate) struct Bench {
     clock: Clock,
     stop: Arc<AtomicBool>,
     preflight: Option<Preflight>,
+    peaks: Vec<(String, String)>,
 }
 
 impl Bench {
@@ -63,6 +65,7 @@ impl Bench {
             clock: Clock::calibrate(),
             stop,
             preflight: None,
+            peaks: Vec::new(),
         };
         for remark in bench.target().notes() {
             note(format_args!("note: {remark}"));
@@ -141,6 +144,31 @@ impl Bench {
         ));
     }
 
+    /// Takes ceilings over that the user states, or finds them by short probes (`measure`). To be called once the target is
+    /// filled.
+    ///
+    /// # Errors
+    /// Of kind usage: what is no ceiling; else what a probe meets.
+    pub(crate) fn find_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
+        let Place::Target(target) = &self.place else {
+            return Err(Error::usage("--peak has no meaning for programs").hint("leave it out"));
+        };
+        if asked != "measure" {
+            self.peaks = Peaks::parse(asked)?.environment(Source::Stated);
+            return Ok(());
+        }
+        note(format_args!(
+            "note: measuring the ceilings of {}",
+            self.named.display()
+        ));
+        let peaks = ceiling::measure(target, &self.clock, &self.stop, writes)?;
+        self.peaks = peaks.environment(Source::Measured);
+        for (name, value) in &self.peaks {
+            note(format_args!("note: {name} is {value}"));
+        }
+        Ok(())
+    }
+
     /// Shows the progress of a run here, without what was told about the target already.
     pub(crate) fn display(&self, name: &str) -> Display {
         Display::new(name).without(self.target().notes())
@@ -158,6 +186,7 @@ impl Bench {
             clock: &self.clock,
             stop: &self.stop,
             preflight: self.preflight.as_ref(),
+            peaks: &self.peaks,
         }
     }
 

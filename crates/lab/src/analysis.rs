@@ -1,10 +1,12 @@
 //! What a run file says, per cell: a pure function of the record.
 
 mod circumstances;
+mod concurrency;
 mod served;
 mod verified;
 
 pub use circumstances::{Circumstances, Group, Split};
+pub use concurrency::{Basis, Concurrency};
 pub use served::{Served, name};
 pub use verified::CellVerified;
 
@@ -13,6 +15,7 @@ use std::fmt;
 
 use iolab_stats::{Summary, median, summary};
 
+use crate::ceiling::{Ceilings, Efficiency, number};
 use crate::course::{Course, course};
 use crate::experiment::Experiment;
 use crate::knots::BendsFound;
@@ -129,6 +132,10 @@ pub enum Flag {
     ClockCost,
     /// Fewer requests were made than the rate asks for.
     RateNotHeld,
+    /// Fewer than half of the requests asked for at once were in service at once.
+    Serialised,
+    /// Above a ceiling, without a reason for it.
+    ExceedsCeiling,
     /// Too few trials for an interval, or fewer than the experiment asks for.
     FewTrials,
     /// Data that was read back was not as it was written.
@@ -155,6 +162,8 @@ impl fmt::Display for Flag {
             Flag::ToolBound => "tool-bound",
             Flag::ClockCost => "clock cost",
             Flag::RateNotHeld => "rate not held",
+            Flag::Serialised => "serialised",
+            Flag::ExceedsCeiling => "exceeds ceiling",
             Flag::FewTrials => "few trials",
             Flag::VerifyFailed => "verify failed",
             Flag::Errors => "errors",
@@ -209,6 +218,10 @@ pub struct CellAnalysis {
     pub tail: Option<Summary>,
     /// How the rate was kept up with; `None` in the closed loop.
     pub pace: Option<CellPace>,
+    /// Requests at once, asked for and achieved; `None` where it cannot be told from outside or has no meaning.
+    pub concurrency: Option<Concurrency>,
+    /// How near it comes to a ceiling; `None` where none is known for it.
+    pub efficiency: Option<Efficiency>,
     /// Median over the trials of CPU time per request, user and kernel, ns.
     pub cpu_ns_per_request: Option<f64>,
     /// Where the bytes came from; `None` without trials.
@@ -228,6 +241,21 @@ pub struct CellAnalysis {
 }
 
 impl CellAnalysis {
+    /// Raises the flags that take the other cells or the ceilings of the run to see.
+    fn flag_late(&mut self) {
+        let serialised = self.concurrency.is_some_and(|c| c.serialised);
+        let exceeds = self.efficiency.is_some_and(|e| e.exceeds());
+        let late = [
+            (Flag::Serialised, serialised),
+            (Flag::ExceedsCeiling, exceeds),
+        ];
+        let raised = late
+            .into_iter()
+            .filter_map(|(flag, raised)| raised.then_some(flag));
+        self.flags.extend(raised);
+        self.flags.sort_unstable();
+    }
+
     /// Whether every measured trial was served by the device.
     pub fn is_device(&self) -> bool {
         self.served.as_ref().is_some_and(Served::is_device)
@@ -259,6 +287,8 @@ pub struct Analysis {
     pub thresholds: Vec<Threshold>,
     /// Where its curves bend, for [`crate::knots::bends`].
     pub bends: BendsFound,
+    /// Requests that the queue of the device takes (`nr_requests`), where that is known.
+    pub requests_max: Option<f64>,
     /// All cells, in the order of the definition; sizes that the run has added stand where they belong by size.
     pub cells: Vec<CellAnalysis>,
     /// Where throughput changes its level, over the run and within trials.
@@ -302,6 +332,12 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     if definition.is_ok_and(|experiment| experiment.refined.is_some()) {
         order_by_size(&mut cells, &record.experiment.factors);
     }
+    concurrency::judge(&mut cells, &record.experiment.factors);
+    let ceilings = Ceilings::of(&record.environment);
+    for cell in &mut cells {
+        cell.efficiency = ceilings.efficiency(cell);
+        cell.flag_late();
+    }
     Analysis {
         experiment: record.experiment.name.clone(),
         question: record.experiment.question.clone(),
@@ -314,6 +350,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         seed: record.run.seed,
         thresholds: thresholds(&record.environment),
         bends: BendsFound::default(),
+        requests_max: number(&record.environment, "device_requests_max"),
         cells,
         timeline: Timeline::of(record),
     }
@@ -375,6 +412,8 @@ impl Context {
             latency: quantiles(&ok, |s| s.main_direction().waited()),
             tail: summarise(&ok, tail),
             pace: CellPace::of(&ok, cell.threads),
+            concurrency: Concurrency::of(cell, &ok),
+            efficiency: None,
             cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
             served: served::served(&ok),
             verified: CellVerified::of(trials),

@@ -309,6 +309,8 @@ fn stack(list: &mut List, number: (u32, u32)) {
     if let Some(link) = &device.link {
         list.put("device_link", Some(link.now.clone()));
         list.put("device_link_best", Some(link.best.clone()));
+        let ceiling = link.ceiling_mb_s.map(|mb_s| format!("{mb_s:.1}"));
+        list.put("device_link_mb_s", ceiling);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod basis;
 mod circumstances;
+mod concurrency;
 mod course;
 mod limits;
 mod optimal;
@@ -21,6 +22,7 @@ pub use circumstances::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,
 };
+pub use concurrency::{exceeds_ceiling, serialised};
 pub use course::{dependence, drift, steady, two_groups};
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use optimal::{OPTIMAL_PATTERN, optimal_pattern};
@@ -71,6 +73,8 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         write_back_owed,
         not_durable,
         rate_not_held,
+        serialised,
+        exceeds_ceiling,
         load,
         best_size,
         best_sizes,

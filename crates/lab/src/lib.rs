@@ -1,6 +1,7 @@
 //! iolab-lab: experiment, plan, runner, evidence, environment, run file, analysis.
 
 pub mod analysis;
+pub mod ceiling;
 pub mod cells;
 pub mod command;
 pub mod compare;

@@ -87,6 +87,8 @@ pub struct Setup<'a> {
     pub stop: &'a AtomicBool,
     /// What was seen of target and machine right before; `None` where nobody looked.
     pub preflight: Option<&'a Preflight>,
+    /// Ceilings that were stated or measured, as the environment keeps them ([`crate::ceiling::Peaks::environment`]).
+    pub peaks: &'a [(String, String)],
 }
 
 impl Setup<'_> {
@@ -110,6 +112,7 @@ impl Setup<'_> {
             environment::add(&mut environment, programs.environment());
         }
         environment::add(&mut environment, peers.environment());
+        environment::add(&mut environment, self.peaks.to_vec());
         environment
     }
 

@@ -137,8 +137,15 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
     format!("{}\n", cut(&text, usize::from(style.width)))
 }
 
-/// The factor along the lines: the one with the most levels, the last of equals.
+/// The factor along the lines: in a grid of workloads the one that says how much goes on at once; else the one with the most
+/// levels, the last of equals.
 fn axis(analysis: &Analysis) -> Option<usize> {
+    let place = |name: &str| analysis.factors.iter().position(|factor| factor == name);
+    if place("workload").is_some()
+        && let Some(at_once) = place("threads").or(place("depth"))
+    {
+        return Some(at_once);
+    }
     let levels = |i: usize| {
         let mut seen: Vec<Option<&String>> = analysis
             .cells

@@ -152,6 +152,28 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row.extend(summary_fields("latency_p50_ns", cell.latency_p50.as_ref()));
     row.extend(summary_fields("elapsed_ns", cell.elapsed.as_ref()));
     row.extend(circumstance_fields(&cell.circumstances));
+    let at_once = cell.concurrency;
+    let efficiency = cell.efficiency;
+    row.extend([
+        field("concurrency_asked", at_once.map(|c| c.asked)),
+        field(
+            "concurrency_outstanding_median",
+            at_once.and_then(|c| c.outstanding),
+        ),
+        field("device_in_flight_median", at_once.and_then(|c| c.in_flight)),
+        field(
+            "concurrency_achieved",
+            at_once.and_then(|c| c.achieved).map(|(n, _)| n),
+        ),
+        field("ceiling", efficiency.map(|e| e.ceiling)),
+        field(
+            "ceiling_unit",
+            efficiency.map(|e| if e.is_iops { "IOPS" } else { "MB/s" }),
+        ),
+        field("ceiling_source", efficiency.map(|e| e.source.to_string())),
+        field("efficiency", efficiency.map(|e| e.share)),
+        field("efficiency_cause", efficiency.and_then(|e| e.cause)),
+    ]);
     let flags: Vec<String> = cell.flags.iter().map(ToString::to_string).collect();
     let served = cell.served.as_ref();
     let pace = cell.pace.as_ref();

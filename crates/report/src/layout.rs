@@ -102,6 +102,42 @@ pub(crate) fn markdown(mut columns: Vec<Column>) -> String {
     format!("{table}\n")
 }
 
+/// Every column, as a LaTeX `tabular`.
+pub(crate) fn latex(columns: Vec<Column>) -> String {
+    let grid = Grid::of(columns);
+    let row = |cells: &mut dyn Iterator<Item = &String>| {
+        let cells: Vec<String> = cells.map(|text| latex_text(text)).collect();
+        format!("{} \\\\\n", cells.join(" & "))
+    };
+    let sides: String = grid
+        .headings
+        .iter()
+        .map(|(_, right)| if *right { 'r' } else { 'l' })
+        .collect();
+    let head = row(&mut grid.headings.iter().map(|(heading, _)| heading));
+    let rows: String = grid
+        .rows
+        .iter()
+        .map(|cells| row(&mut cells.iter()))
+        .collect();
+    format!(
+        "\\begin{{tabular}}{{{sides}}}\n\\hline\n{head}\\hline\n{rows}\\hline\n\\end{{tabular}}\n"
+    )
+}
+
+/// Text in which nothing is a command of LaTeX.
+fn latex_text(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
+            '\\' => "\\textbackslash{}".to_owned(),
+            '~' => "\\textasciitilde{}".to_owned(),
+            '^' => "\\textasciicircum{}".to_owned(),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
 fn filled(columns: &[Column]) -> Table {
     let mut table = Table::new();
     table.set_header(columns.iter().map(|c| c.heading.as_str()));
@@ -135,6 +171,18 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_in_a_table_is_a_command_of_latex() {
+        let columns = vec![
+            Column::new("95 %", 0, ["a_b".to_owned(), "\\x{y}".to_owned()]).left(),
+            Column::new("n", 0, ["1".to_owned(), "2 & 3".to_owned()]),
+        ];
+        assert_eq!(
+            latex(columns),
+            "\\begin{tabular}{lr}\n\\hline\n95 \\% & n \\\\\n\\hline\na\\_b & 1 \\\\\n\\textbackslash{}x\\{y\\} & 2 \\& 3 \\\\\n\\hline\n\\end{tabular}\n"
+        );
+    }
 
     #[test]
     fn text_is_wrapped_between_words() {

@@ -1,7 +1,7 @@
 //! One row per cell, as text that fits a terminal or as Markdown.
 
 use iolab_lab::analysis::{Analysis, CellAnalysis, Response};
-use iolab_lab::quantity::{format_ns, format_percent, significant};
+use iolab_lab::quantity::{digits, format_ns, format_percent, significant};
 use iolab_lab::record::RunStatus;
 use iolab_stats::Interval;
 
@@ -21,6 +21,15 @@ pub fn markdown(analysis: &Analysis) -> String {
         caption(analysis),
         layout::markdown(columns(analysis))
     )
+}
+
+/// The table as a LaTeX `tabular` with every column; it takes no package.
+pub fn latex(analysis: &Analysis) -> String {
+    let caption: String = caption(analysis)
+        .lines()
+        .map(|line| format!("% {line}\n"))
+        .collect();
+    caption + &layout::latex(columns(analysis))
 }
 
 pub(crate) fn caption(analysis: &Analysis) -> String {
@@ -126,6 +135,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         };
         columns.push(column("service p50", 4, &service));
     }
+    columns.extend(grid_columns(analysis));
     columns.extend([
         column("served by", 0, &|c| {
             c.served.as_ref().map_or_else(none, ToString::to_string)
@@ -145,6 +155,46 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         columns.push(column("flags", 3, &flags).left());
     }
     columns
+}
+
+/// What a grid over concurrency is read for, and ceilings where there are any.
+fn grid_columns(analysis: &Analysis) -> Vec<Column> {
+    let column = |heading: &str, dispensable, value: &dyn Fn(&CellAnalysis) -> String| {
+        Column::new(heading, dispensable, analysis.cells.iter().map(value))
+    };
+    let mut columns = Vec::new();
+    let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
+    if ["threads", "depth"].iter().any(varies) {
+        let latency = |of: fn(&iolab_lab::analysis::Latency) -> f64| {
+            move |c: &CellAnalysis| c.latency.map_or_else(none, |l| format_ns(of(&l)))
+        };
+        columns.push(column("p99.9", 6, &latency(|l| l.p999_ns)));
+        columns.push(column("max", 6, &latency(|l| l.max_ns)));
+        if analysis.response == Response::Throughput {
+            let iops = |c: &CellAnalysis| c.iops.map_or_else(none, |i| significant(i.median));
+            columns.push(column("IOPS", 4, &iops));
+        }
+        columns.push(column("at once", 4, &at_once));
+    }
+    if analysis.cells.iter().any(|c| c.efficiency.is_some()) {
+        columns.push(column("ceiling", 4, &|c| {
+            c.efficiency.map_or_else(none, |e| e.ceiling_text())
+        }));
+        columns.push(column("efficiency", 2, &|c| {
+            c.efficiency.map_or_else(none, |e| e.share_text())
+        }));
+    }
+    columns
+}
+
+/// Requests in service at once, of those that were asked for: `3.9 of 8`.
+fn at_once(cell: &CellAnalysis) -> String {
+    let known = cell
+        .concurrency
+        .and_then(|c| Some((c.achieved?.0, c.asked)));
+    known.map_or_else(none, |(achieved, asked)| {
+        format!("{} of {asked}", digits(achieved, 2))
+    })
 }
 
 pub(crate) fn none() -> String {

@@ -17,6 +17,8 @@ pub struct Workload {
     pub sync: &'static str,
     /// Workers.
     pub threads: u32,
+    /// Whether iolab measures a single worker too, in a cell of its own behind the first.
+    pub alone_too: bool,
     /// Bytes of the target in use.
     pub region: &'static str,
     /// Whether a trial ends after one pass over the region.
@@ -44,6 +46,7 @@ impl Workload {
         cache: "direct",
         sync: "none",
         threads: 1,
+        alone_too: false,
         region: "32M",
         once: false,
         time_ms: 100,
@@ -83,6 +86,14 @@ impl Workload {
         } = self;
         let reads = if self.writes { 0 } else { 100 };
         let pattern = if self.random { "rand" } else { "seq" };
+        let threads_too = match self.alone_too {
+            true => format!("threads = [{threads}, 1]\n"),
+            false => String::new(),
+        };
+        let threads = match self.alone_too {
+            true => String::new(),
+            false => format!("threads = {threads}\n"),
+        };
         let content = if self.zeros { "zero" } else { "unique" };
         let bytes = if self.once { region } else { &"none" };
         let rate = self
@@ -90,9 +101,9 @@ impl Workload {
             .map_or(String::new(), |rate| format!("rate = {rate}\n"));
         format!(
             "name = \"truth\"\nquestion = \"What is true of this target?\"\nresponse = \"{response}\"\n\
-             [factors]\nbs = [\"{bs}\"]\n\
+             [factors]\nbs = [\"{bs}\"]\n{threads_too}\
              [settings]\npattern = \"{pattern}\"\nread_percent = {reads}\ncache = \"{cache}\"\nsync = \"{sync}\"\n\
-             content = \"{content}\"\nthreads = {threads}\nregion = \"{region}\"\nbytes = \"{bytes}\"\n\
+             content = \"{content}\"\n{threads}region = \"{region}\"\nbytes = \"{bytes}\"\n\
              time = \"{time_ms}ms\"\nverify = {verify}\n{rate}\
              [design]\ntrials_min = {trials}\ntrials_max = {trials}\nprecision = 0.5\nbudget = \"5min\"\n"
         )

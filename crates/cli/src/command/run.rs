@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use iolab_lab::ceiling::Peaks;
+use iolab_lab::cells::cells;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::peer::fio::job::JobFile;
 use iolab_lab::runfile::NewFile;
@@ -32,11 +34,17 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
+    if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
+        Peaks::parse(peak)?;
+    }
     let mut bench = open(options, &target, &mut experiment)?;
     runner::check(&experiment, bench.target())?;
     let place = place_of(options.output.as_deref(), &experiment.name)?;
     let seed = changes.seed();
     bench.fill(seed)?;
+    if let Some(peak) = &options.peak {
+        bench.find_peaks(peak, writes(&experiment)?)?;
+    }
     bench.look_around(std::slice::from_ref(&experiment));
     let mut display = bench.display(&experiment.name);
     let finished = runner::run(&experiment, seed, place, bench.setup(), &mut display);
@@ -66,6 +74,12 @@ fn asked(options: &Run) -> Result<(Experiment, PathBuf)> {
     };
     let target = options.target.clone().or(named);
     Ok((experiment, target.unwrap_or_else(|| PathBuf::from("."))))
+}
+
+/// Whether any cell writes, so that a probe may too.
+fn writes(experiment: &Experiment) -> Result<bool> {
+    let cells = cells(experiment)?;
+    Ok(cells.iter().any(|cell| cell.spec.trial.writes()))
 }
 
 fn open(options: &Run, target: &Path, experiment: &mut Experiment) -> Result<Bench> {

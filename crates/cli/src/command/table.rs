@@ -23,6 +23,11 @@ pub(crate) fn table(options: &Table) -> Outcome {
     match options.format {
         TableFormat::Csv => export::cells(&analyses, Format::Csv, &mut to)?,
         TableFormat::Json => export::cells(&analyses, Format::Json, &mut to)?,
+        TableFormat::Latex => {
+            for analysis in &analyses {
+                writeln!(to, "{}", tables::latex(analysis))?;
+            }
+        }
         TableFormat::Markdown => {
             for analysis in &analyses {
                 writeln!(to, "{}", tables::markdown(analysis))?;

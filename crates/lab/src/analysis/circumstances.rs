@@ -246,7 +246,7 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 
 /// Device I/Os per request; `None` where others' traffic, the page cache or a journal may count for much among them, or
 /// where the requests did not reach the device, so that all that is counted is somebody's else.
-fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
+pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
     let journals = sample.writes.requests > 0 && !["none", "end"].contains(&cell.sync.as_str());
     let undisturbed =

@@ -83,6 +83,7 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
             "threads" => cell.threads = value.parse().expect("a number"),
             "read_percent" => cell.read_percent = value.parse().expect("a number"),
             "backend" => cell.backend = value.to_owned(),
+            "layout" => cell.layout = value.to_owned(),
             _ => {}
         }
         if record.experiment.factors.iter().any(|f| f == factor) {

@@ -73,7 +73,7 @@ pub const DELAYED: Scenario = Scenario {
 
 /// Four workers, but one request at a time.
 pub const SERIAL: Scenario = Scenario {
-    name: "FUSE, one request at a time, 4 threads",
+    name: "FUSE, one request at a time, 1 and 4 threads",
     truth: "1 ms each, one after the other: 4 threads wait 4 ms, 1 is being served",
     build: || {
         behaves(Behaviour {
@@ -85,10 +85,15 @@ pub const SERIAL: Scenario = Scenario {
     workload: Workload {
         random: true,
         threads: 4,
+        alone_too: true,
         time_ms: 300,
         ..Workload::LATENCY
     },
-    expect: Expect::UNKNOWN,
+    expect: Expect {
+        flags: &["serialised"],
+        says: &["serialised what was asked to go on at once"],
+        ..Expect::UNKNOWN
+    },
 };
 
 /// Slower from the middle of the run on.
