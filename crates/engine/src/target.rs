@@ -31,7 +31,7 @@ use lookup::Found;
 pub use mode::OpenMode;
 pub use mounts::FileSystem;
 use scratch::Scratch;
-pub use stack::Stack;
+pub use stack::{Stack, device_under};
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

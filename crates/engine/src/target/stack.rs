@@ -89,16 +89,38 @@ impl Walk<'_> {
 
     /// Goes on with the device that a file lies on; a file in memory lies on none.
     fn file(&mut self, path: &Path) -> Option<()> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-        if rustix::fs::fstatfs(&file).is_ok_and(|stat| mounts::is_memory_fs(&stat)) {
+        let file = named(path)?;
+        if is_in_memory(&file) {
             return Some(());
         }
-        let block = rustix::fs::fstat(&file)
-            .ok()
-            .and_then(|stat| super::device::number_of(&stat));
-        self.down(block.or_else(|| mounts::device_below(&file))?)
+        self.down(device_of(&file)?)
     }
+}
+
+/// MAJOR and MINOR of the block device that a file lies on, or is; `None` for one that lies in memory or with another
+/// machine, and where it cannot be told.
+pub fn device_under(path: &Path) -> Option<(u32, u32)> {
+    named(path)
+        .filter(|file| !is_in_memory(file))
+        .and_then(|file| device_of(&file))
+}
+
+fn named(path: &Path) -> Option<File> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .ok()
+        .map(File::from)
+}
+
+fn is_in_memory(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|stat| mounts::is_memory_fs(&stat))
+}
+
+fn device_of(file: &File) -> Option<Number> {
+    let block = rustix::fs::fstat(file)
+        .ok()
+        .and_then(|stat| super::device::number_of(&stat));
+    block.or_else(|| mounts::device_below(file))
 }
 
 /// Numbers of the devices that a folder has links to; none where there is no such folder.

@@ -5,6 +5,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iolab_engine::target::device_under;
+
 use super::link::{self, Link};
 use super::{chosen, text_of};
 
@@ -147,8 +149,7 @@ pub struct Device {
 impl Device {
     /// Reads what `sys` (`/sys`) says of a device; `None` where it does not know it.
     pub fn read(sys: &Path, (major, minor): (u32, u32)) -> Option<Self> {
-        let folder = fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
-        Some(read(&folder, DEPTH_MAX))
+        Some(read(sys, &folder_of(sys, (major, minor))?, DEPTH_MAX))
     }
 
     /// The device and all below it, from the top.
@@ -162,8 +163,9 @@ impl Device {
 
     /// `dm-0 (crypt) on nvme0n1p2`, as deep as it goes.
     pub fn chain(&self) -> String {
-        let own = match &self.layer {
-            Some(layer) => format!("{} ({layer})", self.name),
+        let kind = self.backing.as_ref().map(|_| "a file");
+        let own = match self.layer.as_deref().or(kind) {
+            Some(kind) => format!("{} ({kind})", self.name),
             None => self.name.clone(),
         };
         let below: Vec<String> = self.below.iter().map(Device::chain).collect();
@@ -175,7 +177,11 @@ impl Device {
     }
 }
 
-fn read(folder: &Path, depth: u32) -> Device {
+fn folder_of(sys: &Path, (major, minor): (u32, u32)) -> Option<PathBuf> {
+    fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()
+}
+
+fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
     let disk = if folder.join("partition").exists() {
         folder.parent().unwrap_or(folder)
     } else {
@@ -186,6 +192,7 @@ fn read(folder: &Path, depth: u32) -> Device {
     let kib = |file: &str| number(file)?.checked_mul(1024);
     let disk_name = name_of(disk);
     let transport = transport(disk, &disk_name);
+    let backing = backing(disk);
     Device {
         name: name_of(folder),
         number: text_of(disk.join("dev")).and_then(|text| {
@@ -211,8 +218,14 @@ fn read(folder: &Path, depth: u32) -> Device {
         link: link::read(disk, transport),
         temperature: temperature(disk),
         layer: layer(disk),
-        backing: backing(disk),
-        below: below(folder, disk, depth),
+        below: match depth {
+            0 => Vec::new(),
+            _ => below(sys, folder, disk, backing.as_ref())
+                .iter()
+                .map(|folder| read(sys, folder, depth - 1))
+                .collect(),
+        },
+        backing,
         disk: disk_name,
     }
 }
@@ -311,9 +324,14 @@ fn temperature(disk: &Path) -> Option<(f64, f64)> {
     Some((degrees("temp1_input")?, degrees("temp1_max")?))
 }
 
-fn below(folder: &Path, disk: &Path, depth: u32) -> Vec<Device> {
-    if depth == 0 {
-        return Vec::new();
+/// What sysfs has of the devices right below: the members of a layer, or the device that a loop device's file lies on.
+fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> Vec<PathBuf> {
+    if let Some(backing) = backing {
+        let number = device_under(Path::new(&backing.file));
+        return number
+            .and_then(|number| folder_of(sys, number))
+            .into_iter()
+            .collect();
     }
     // A partition has no slaves of its own: it is part of its disk, which may have some.
     let lists = [folder.join("slaves"), disk.join("slaves")];
@@ -326,9 +344,6 @@ fn below(folder: &Path, disk: &Path, depth: u32) -> Vec<Device> {
         .collect();
     folders.sort();
     folders
-        .iter()
-        .map(|folder| read(folder, depth - 1))
-        .collect()
 }
 
 #[cfg(test)]
@@ -426,10 +441,11 @@ mod tests {
     fn a_circle_ends() {
         let tree = machine();
         tree.link(
-            "devices/virtual/block/loop7/slaves/x",
-            "devices/virtual/block/loop7",
+            "devices/virtual/block/md9/slaves/x",
+            "devices/virtual/block/md9",
         );
-        let device = Device::read(tree.path(), (7, 7)).expect("there");
+        tree.link("dev/block/9:9", "devices/virtual/block/md9");
+        let device = Device::read(tree.path(), (9, 9)).expect("there");
         assert_eq!(device.stack().len(), DEPTH_MAX as usize + 1);
     }
 
@@ -437,12 +453,32 @@ mod tests {
     fn loop_devices_name_their_file() {
         let tree = machine();
         let device = Device::read(tree.path(), (7, 7)).expect("there");
-        let backing = device.backing.expect("told");
+        let backing = device.backing.as_ref().expect("told");
         assert_eq!(
             (&*backing.file, backing.direct),
             ("/images/a.img", Some(false))
         );
+        assert!(device.below.is_empty(), "no such file");
         assert_eq!(Device::read(tree.path(), (1, 1)), None);
+    }
+
+    #[test]
+    fn a_loop_device_lies_on_the_device_of_its_file() {
+        let tree = machine();
+        let file = tree.path().join("a.img");
+        fs::write(&file, "x").expect("written");
+        let Some((major, minor)) = device_under(&file) else {
+            return eprintln!("skipped: {} lies on no block device", file.display());
+        };
+        tree.files(
+            "devices/virtual/block/loop8",
+            &[("loop/backing_file", &file.display().to_string())],
+        );
+        tree.link("dev/block/7:8", "devices/virtual/block/loop8");
+        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
+        tree.link(&format!("dev/block/{major}:{minor}"), nvme);
+        let device = Device::read(tree.path(), (7, 8)).expect("there");
+        assert_eq!(device.chain(), "loop8 (a file) on nvme0n1");
     }
 
     #[test]

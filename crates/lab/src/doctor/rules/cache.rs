@@ -4,6 +4,7 @@ use iolab_engine::target::TargetKind;
 
 use super::super::facts::Direct;
 use super::{Facts, Finding, Topic, one};
+use crate::environment::device::Device;
 use crate::quantity::format_bytes;
 
 /// Caches of common disks and drives are no larger than this, bytes; those of RAID adapters are.
@@ -19,6 +20,12 @@ fn region(facts: &Facts) -> u64 {
         .place
         .bytes
         .map_or(facts.region_bytes, |bytes| facts.region_bytes.min(bytes))
+}
+
+/// The first of the disks that everything lies on.
+fn bottom(facts: &Facts) -> Option<&Device> {
+    let disks = facts.device.as_ref()?.stack();
+    disks.into_iter().find(|device| device.below.is_empty())
 }
 
 /// The page cache.
@@ -66,11 +73,12 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
 /// The cache of the device itself.
 pub(super) fn of_device(facts: &Facts) -> Vec<Finding> {
     let region = region(facts);
-    let is_real = facts
-        .device
-        .as_ref()
-        .is_some_and(|device| !device.transport.is_virtual());
-    if !is_real || !is_storage(facts) || region == 0 || region > DEVICE_CACHE {
+    let is_real = |disk: &Device| disk.backing.is_none() && !disk.transport.is_virtual();
+    if !bottom(facts).is_some_and(is_real)
+        || !is_storage(facts)
+        || region == 0
+        || region > DEVICE_CACHE
+    {
         return Vec::new();
     }
     one(Finding::worth_knowing(
@@ -89,14 +97,9 @@ pub(super) fn of_host(facts: &Facts) -> Vec<Finding> {
     if facts.is_virtual != Some(true) || !is_storage(facts) {
         return Vec::new();
     }
-    let Some(device) = &facts.device else {
+    let Some(disk) = bottom(facts) else {
         return Vec::new();
     };
-    let disk = device
-        .stack()
-        .into_iter()
-        .find(|d| d.below.is_empty())
-        .unwrap_or(device);
     if disk.transport.is_memory() || disk.backing.is_some() {
         return Vec::new();
     }
@@ -119,7 +122,7 @@ mod tests {
     use super::super::super::Severity::WorthKnowing;
     use super::super::testing::{is_silent, only};
     use super::*;
-    use crate::environment::device::{Device, Transport};
+    use crate::environment::device::Transport;
 
     const GIB: u64 = 1 << 30;
 
@@ -168,6 +171,15 @@ mod tests {
             what.starts_with("sda belongs to a virtual machine (Some Cloud)"),
             "{what}"
         );
+        // A loop device lies on what its file lies on.
+        let mut looped = facts.clone();
+        looped.device = Some(Device {
+            disk: "loop3".to_owned(),
+            transport: Transport::Loop,
+            below: facts.device.clone().into_iter().collect(),
+            ..Device::default()
+        });
+        assert_eq!(of_host(&looped), of_host(&facts));
         facts.place.is_memory = true;
         assert!(is_silent(of_host, &facts));
     }

@@ -14,8 +14,10 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
         let chain = Finding::fine(Topic::Device, "stack", device.chain());
         findings.push(chain);
     }
-    let bottom = device.stack().into_iter().filter(|d| d.below.is_empty());
-    findings.extend(bottom.map(|disk| Finding::fine(Topic::Device, "what", description(disk))));
+    // Layers have the sizes of what they lie on; a loop device has its own.
+    let ends = device.stack().into_iter();
+    let ends = ends.filter(|d| d.below.is_empty() || d.backing.is_some());
+    findings.extend(ends.map(|disk| Finding::fine(Topic::Device, "what", description(disk))));
     findings
 }
 
