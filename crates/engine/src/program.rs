@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -100,8 +101,8 @@ impl Program {
     }
 }
 
-/// Runs a program once that reads or writes the region of `spec` in `file`, whose page cache is brought into the state
-/// that `spec` asks for before. Without a file nothing is prepared or looked at.
+/// Runs a program once that reads or writes ranges of `files`, whose page cache is brought into the state that `spec` asks
+/// for before. Without a file nothing is prepared or looked at.
 ///
 /// The outcome tells as reads what the program's own I/O account counted: every read call, those of the loader
 /// included. A program that fails, or is killed for taking too long, is no error of this function: the outcome then
@@ -111,18 +112,19 @@ impl Program {
 /// When the program cannot be started, or the cache cannot be prepared.
 pub fn run(
     program: &Program,
-    file: Option<&Target>,
+    files: &[(&Target, Range<u64>)],
     spec: &TrialSpec,
     clock: &Clock,
     stop: &AtomicBool,
 ) -> Result<Ran> {
-    let range = spec.offset..spec.offset + spec.region;
-    if let Some(file) = file {
-        prepare_cache(spec, file, range, stop)?;
+    for (file, range) in files {
+        prepare_cache(spec, file, range.clone(), stop)?;
     }
     let (mut command, last_words, output) = prepare(program)?;
-    let watched = file.map(|file| (file, spec.offset, spec.region));
-    let mut witness = Witness::new(watched.into_iter());
+    let watched = files
+        .iter()
+        .map(|(file, range)| (*file, range.start, range.end - range.start));
+    let mut witness = Witness::new(watched);
     let before = witness.before();
     let anchor = clock.anchor();
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);

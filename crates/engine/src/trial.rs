@@ -37,6 +37,7 @@ use crate::witness::{Region, Witness};
 use crate::worker::open::Open;
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 use files::Files;
+pub use files::lent;
 
 /// Size of one request that fills the page cache before a `hot` trial.
 const WARM_REQUEST: usize = 1 << 20;
@@ -116,10 +117,9 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
 
 /// Writes out what a trial has left in the page cache, where nobody asked for that, and notes how long it took. The next
 /// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
-pub fn pay_what_is_owed(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
+pub fn pay_what_is_owed(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
     if owes_sync(spec, outcome) {
-        let range = spec.offset..spec.offset + spec.region;
-        pay_sync(std::iter::once((target, range)), outcome);
+        pay_sync(files.iter().cloned(), outcome);
     }
 }
 

@@ -414,7 +414,11 @@ impl Context {
             pace: CellPace::of(&ok, cell.threads),
             concurrency: Concurrency::of(cell, &ok),
             efficiency: None,
-            cpu_ns_per_request: median_of(&ok, |s| per_request(s.cpu_ns() as f64, s)),
+            cpu_ns_per_request: median_of(&ok, |s| {
+                // What took no CPU time at all was not counted, as in some trials of other tools.
+                let cpu = s.cpu_ns();
+                per_request(cpu as f64, s).filter(|_| cpu > 0)
+            }),
             served: served::served(&ok),
             verified: CellVerified::of(trials),
             circumstances: self.circumstances(cell, &ok),

@@ -9,6 +9,7 @@ pub mod iozone;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
@@ -83,6 +84,9 @@ struct Installed {
     version: String,
 }
 
+/// What a trial reads or writes: files, each with its range.
+type Files<'a> = [(&'a Target, Range<u64>)];
+
 /// The peers that the cells of a run ask for.
 #[derive(Debug, Default)]
 pub struct Peers {
@@ -133,7 +137,9 @@ impl Peers {
         if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
             return Some(why.clone());
         }
-        let why = arguments(cell, target).err()?;
+        let files = trial::lent(&cell.trial, target);
+        let files = files.map_err(|error| in_a_line(&error));
+        let why = files.and_then(|files| arguments(cell, &files)).err()?;
         Some(format!("not possible with {}: {why}", cell.tool))
     }
 
@@ -153,13 +159,14 @@ impl Peers {
         let peer = self.installed.iter().find(|peer| peer.tool == cell.tool);
         let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
         let time = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + GRACE);
+        let files = trial::lent(spec, target)?;
         let program = Program {
             path: peer.path.clone(),
-            arguments: arguments(cell, target).map_err(unprepared)?,
+            arguments: arguments(cell, &files).map_err(unprepared)?,
             time_limit: Some(time),
             output_max: Some(OUTPUT_MAX),
         };
-        let ran = program::run(&program, Some(target), spec, clock, stop)?;
+        let ran = program::run(&program, &files, spec, clock, stop)?;
         let mut outcome = ran.outcome;
         outcome.effective.note = format!("{}: {}", peer.version, program.line());
         // The kernel counted from the start of the program to its end, which is longer than what it timed.
@@ -174,7 +181,7 @@ impl Peers {
                 Tool::Fio | Tool::Iolab => fio::take_over(&text, &mut outcome),
             };
             match taken {
-                Ok(()) => settle(spec, target, &mut outcome),
+                Ok(()) => settle(spec, &files, &mut outcome),
                 Err(error) => fail(&mut outcome, &program, &error),
             }
         }
@@ -191,13 +198,13 @@ fn in_a_line(error: &Error) -> String {
 }
 
 /// What follows once the numbers of a trial are known.
-fn settle(spec: &TrialSpec, target: &Target, outcome: &mut Outcome) {
+fn settle(spec: &TrialSpec, files: &Files<'_>, outcome: &mut Outcome) {
     let asked = spec.requests_bound();
     if asked.is_none_or(|asked| outcome.requests() < asked) {
         outcome.ended = Ended::Time;
     }
     outcome.all_active_ns = outcome.elapsed_ns;
-    trial::pay_what_is_owed(spec, target, outcome);
+    trial::pay_what_is_owed(spec, files, outcome);
 }
 
 /// Makes a trial a failed one whose numbers cannot be read.
@@ -215,20 +222,22 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
 ///
 /// # Errors
 /// Why there is none that means the same.
-fn arguments(cell: &CellSpec, target: &Target) -> std::result::Result<Vec<OsString>, String> {
+fn arguments(cell: &CellSpec, files: &Files<'_>) -> std::result::Result<Vec<OsString>, String> {
     let spec = &cell.trial;
-    let shares = spec.layout == Layout::Shared && spec.descriptors == Descriptors::Private;
+    let shares = spec.layout != Layout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
         return Err(
-            "it is given one file, that is there already, and opens it for each thread: set layout=shared, descriptors=private and fresh=false".to_owned(),
+            "it is given files that are there already, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),
         );
     }
     // From the root on, so that no name can be taken for an option.
-    let path = std::path::absolute(target.path()).unwrap_or_else(|_| target.path().to_owned());
+    let path =
+        |file: &Target| std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
+    let paths: Vec<PathBuf> = files.iter().map(|(file, _)| path(file)).collect();
     match cell.tool {
         Tool::Iolab => Err("iolab is no peer of its own".to_owned()),
-        Tool::Fio => fio::arguments(&cell.trial, &path),
-        Tool::Iozone => iozone::arguments(&cell.trial, &path),
+        Tool::Fio => fio::arguments(spec, &paths),
+        Tool::Iozone => iozone::arguments(spec, &paths),
     }
 }
 
@@ -237,14 +246,16 @@ fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> 
         Tool::Iozone => ("-v", iozone::OLDEST),
         Tool::Fio | Tool::Iolab => ("--version", fio::OLDEST),
     };
-    let path = Program::find(Path::new(&tool.to_string()))?;
+    let name = tool.to_string();
+    let path = Program::find(Path::new(&name))
+        .map_err(|error| error.hint(format!("install {name}, or add its folder to PATH")))?;
     let program = Program {
         path: path.clone(),
         arguments: vec![question.into()],
         time_limit: Some(VERSION_TIME),
         output_max: Some(OUTPUT_MAX),
     };
-    let ran = program::run(&program, None, &TrialSpec::default(), clock, stop)?;
+    let ran = program::run(&program, &[], &TrialSpec::default(), clock, stop)?;
     if ran.outcome.ended == Ended::Interrupted {
         return Err(Error::interrupted());
     }

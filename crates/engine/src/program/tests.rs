@@ -45,7 +45,13 @@ fn hot(target: &Target) -> TrialSpec {
 fn ran(program: &Program, target: &Target) -> Result<Ran> {
     let stop = AtomicBool::new(false);
     let clock = Clock::calibrate();
-    run(program, Some(target), &hot(target), &clock, &stop)
+    run(
+        program,
+        &[(target, 0..target.size())],
+        &hot(target),
+        &clock,
+        &stop,
+    )
 }
 
 fn run_once(program: &Program, target: &Target) -> Result<Outcome> {
@@ -164,7 +170,14 @@ fn the_stop_flag_ends_it_with_its_children() {
     };
     let clock = Clock::calibrate();
     let spec = hot(&target);
-    let ran = run(&shell(&script), Some(&target), &spec, &clock, &stop).expect("runs");
+    let ran = run(
+        &shell(&script),
+        &[(&target, 0..target.size())],
+        &spec,
+        &clock,
+        &stop,
+    )
+    .expect("runs");
     let outcome = ran.outcome;
     raiser.join().expect("it ended");
     assert_eq!(outcome.ended, Ended::Interrupted);

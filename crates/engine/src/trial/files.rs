@@ -52,29 +52,20 @@ impl<'a> Files<'a> {
     /// # Errors
     /// When the target does not have them, or they cannot be made or opened.
     pub(crate) fn new(spec: &TrialSpec, target: &'a Target) -> Result<Self> {
-        let parts = match spec.layout {
-            Layout::Private => (0..spec.threads)
-                .map(|worker| {
-                    let length = spec.private_bytes(worker);
-                    let target = match spec.starts_fresh() {
-                        true => fresh(target, length)?,
-                        false => Held::Lent(target.private_file(worker, length)?),
-                    };
-                    Ok(Part {
-                        target,
-                        offset: 0,
-                        length,
-                    })
-                })
+        let part = |target: Held<'a>, range: Range<u64>| Part {
+            target,
+            offset: range.start,
+            length: range.end - range.start,
+        };
+        let parts = match spec.starts_fresh() {
+            true => ranges(spec)
+                .into_iter()
+                .map(|range| Ok(part(fresh(target, range.end)?, range)))
                 .collect::<Result<_>>()?,
-            Layout::Shared | Layout::Interleaved => vec![Part {
-                target: match spec.starts_fresh() {
-                    true => fresh(target, spec.offset + spec.region)?,
-                    false => Held::Lent(target),
-                },
-                offset: spec.offset,
-                length: spec.region,
-            }],
+            false => lent(spec, target)?
+                .into_iter()
+                .map(|(file, range)| part(Held::Lent(file), range))
+                .collect(),
         };
         let mut files = Self {
             parts,
@@ -112,6 +103,33 @@ impl<'a> Files<'a> {
             }),
         }
     }
+}
+
+/// The range of each file: one file per worker, or a single one for all.
+fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
+    let region = spec.offset..spec.offset + spec.region;
+    match spec.layout {
+        Layout::Private => (0..spec.threads)
+            .map(|worker| 0..spec.private_bytes(worker))
+            .collect(),
+        Layout::Shared | Layout::Interleaved => vec![region],
+    }
+}
+
+/// The files of the target that a trial without fresh ones uses, each with its range: one per worker in their order, or a
+/// single one for all.
+///
+/// # Errors
+/// When the target does not have them.
+pub fn lent<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Target, Range<u64>)>> {
+    let file = |(worker, range): (u32, Range<u64>)| {
+        let file = match spec.layout {
+            Layout::Private => target.private_file(worker, range.end)?,
+            Layout::Shared | Layout::Interleaved => target,
+        };
+        Ok((file, range))
+    };
+    (0..).zip(ranges(spec)).map(file).collect()
 }
 
 /// A new file of this size. Its space is not allocated: that is part of writing it.

@@ -27,7 +27,8 @@ pub(super) fn import(text: &str) -> Result<Import> {
         options.extend(job.options.clone());
         let clones = groups.iter_mut().find(|(known, jobs)| {
             let first = jobs[0];
-            let alike = (first.groupid, &first.jobname) == (job.groupid, &job.jobname);
+            let of = |job: &Job| (job.groupid, job.hostname.clone(), job.jobname.clone());
+            let alike = of(first) == of(job);
             alike && *known == options && options.contains_key("numjobs")
         });
         match clones {
@@ -44,12 +45,22 @@ pub(super) fn import(text: &str) -> Result<Import> {
                 .to_owned(),
         );
     }
-    let entries = groups.iter().map(|(options, jobs)| entry(options, jobs));
+    let mut entries = Vec::new();
+    for (options, jobs) in &groups {
+        match entry(options, jobs) {
+            Ok(entry) => entries.push(entry),
+            // One job that iolab has no words for is no reason to lose the others.
+            Err(error) if groups.len() > 1 => {
+                notes.push(format!("{}: it is left out", error.message()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
     Ok(Import {
         tool: Tool::Fio,
         version: report.version.clone(),
         measured_utc: report.timestamp.and_then(utc),
-        entries: entries.collect::<Result<_>>()?,
+        entries,
         notes,
     })
 }

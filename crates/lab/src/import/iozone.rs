@@ -1,7 +1,7 @@
 //! Reports of IOzone: its tests by name.
 
 use iolab_engine::Result;
-use iolab_engine::spec::{CacheState, Content, Pattern, SyncPolicy, TrialSpec};
+use iolab_engine::spec::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec};
 
 use super::{Entry, Import};
 use crate::peer::Tool;
@@ -74,10 +74,11 @@ fn entry(report: &Report, row: &Row) -> Entry {
 }
 
 fn cell(report: &Report, row: &Row, region: u64) -> CellSpec {
-    let sync = match (row.test.writes(), report.osync, report.end_sync) {
-        (true, true, _) => SyncPolicy::Osync,
-        (true, false, true) => SyncPolicy::End,
-        _ => SyncPolicy::None,
+    // Its options are those of all tests, so that what tells its cells apart is what they did.
+    let sync = match (report.osync, report.end_sync) {
+        (true, _) => SyncPolicy::Osync,
+        (false, true) => SyncPolicy::End,
+        (false, false) => SyncPolicy::None,
     };
     CellSpec {
         trial: TrialSpec {
@@ -94,9 +95,10 @@ fn cell(report: &Report, row: &Row, region: u64) -> CellSpec {
                 true => CacheState::Direct,
                 false => CacheState::Hot,
             },
-            content: match row.test.writes() {
-                true => Content::Repeated,
-                false => Content::Unique,
+            content: Content::Repeated,
+            layout: match report.rows.iter().any(|row| row.threads > 1) {
+                true => Layout::Private,
+                false => Layout::Shared,
             },
             ..TrialSpec::default()
         },

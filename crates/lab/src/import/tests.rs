@@ -52,6 +52,30 @@ fn jobs_of_fio_become_cells_and_clones_one_sample() {
 }
 
 #[test]
+fn a_job_without_words_leaves_the_others() {
+    let jobs = [job("a", 0, "4k"), job("b", 1, "4k,8k"), job("c", 2, "64k")];
+    let import = Import::parse(&report(&jobs)).expect("a report");
+    assert_eq!(import.entries.len(), 2);
+    let told = import.notes().join(" ");
+    assert!(told.contains("'b'") && told.contains("left out"), "{told}");
+    Import::parse(&report(&jobs[1..2])).expect_err("nothing is left");
+}
+
+#[test]
+fn what_servers_ran_is_taken_and_their_sum_is_not() {
+    let of = |name: &str, host: &str| {
+        job(name, 0, "4k").replacen('{', &format!("{{\"hostname\": \"{host}\", "), 1)
+    };
+    let options = r#", "job options": {"rw": "randread", "bs": "4k", "numjobs": "2"}"#;
+    let sum = of("All clients", "").replace(options, "");
+    assert!(!sum.contains("options"));
+    let jobs = [of("a", "one"), of("a", "two"), sum];
+    let text = report(&jobs).replace("\"jobs\"", "\"client_stats\"");
+    let import = Import::parse(&text).expect("a report");
+    assert_eq!(import.entries.len(), 2);
+}
+
+#[test]
 fn tests_of_iozone_become_cells_and_first_passes_warm_ups() {
     let text = "\tIozone: Performance Test of File I/O\n\tVersion $Revision: 3.489 $\n\tFile size set to 4096 kB\n\tRecord Size 64 kB\n\
         \tChildren see throughput for  2 readers \t= 1000.00 kB/sec\n\tChildren see throughput for 2 re-readers \t= 2000.00 kB/sec\n\

@@ -3,28 +3,29 @@
 mod command;
 pub mod report;
 
+use iolab_engine::counters::Counters;
 use iolab_engine::outcome::{Outcome, Tally};
-use iolab_engine::spec::TrialSpec;
+use iolab_engine::spec::{Pattern, TrialSpec};
 use iolab_engine::{Error, Result};
 
 pub(super) use command::arguments;
-use report::Report;
+use report::{Report, Row, Test};
 
 /// The first version that reads files which are not its own (`-+E`) and leaves the length of existing ones alone (`-+N`).
 pub(super) const OLDEST: (u32, u32) = (3, 432);
 
-/// Takes over what IOzone says of its one test.
+/// Takes over what IOzone says of the test that the cell is about.
 ///
 /// # Errors
 /// Of kind usage: what of its report is of no use.
 pub(super) fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
     let report = Report::parse(text)?;
-    let [row] = report.rows.as_slice() else {
-        return Err(Error::usage(format!(
-            "it tells of {} tests, where one was started",
-            report.rows.len()
-        )));
-    };
+    let row = result(&report, spec)?;
+    if report.rows.len() > 1 {
+        forget_counts(&mut outcome.counters);
+        let note = &mut outcome.effective.note;
+        note.push_str(" (what was counted is of all its tests together, and is left out)");
+    }
     let done = Tally {
         requests: spec.region / spec.bs,
         bytes: spec.region,
@@ -41,4 +42,87 @@ pub(super) fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> 
     };
     outcome.elapsed_ns = (spec.region as f64 * 1e9 / row.bytes_per_s) as u64;
     Ok(())
+}
+
+/// The one result that is the cell's.
+fn result(report: &Report, spec: &TrialSpec) -> Result<Row> {
+    let test = wanted(spec);
+    let mut rows = report.rows.iter().filter(|row| row.test == test);
+    let (Some(row), None) = (rows.next(), rows.next()) else {
+        return Err(Error::usage(format!(
+            "of its {} results not exactly one is of the test that was started",
+            report.rows.len()
+        )));
+    };
+    let told = (row.threads, row.record_bytes, row.file_bytes);
+    if told != (spec.threads, spec.bs, spec.private_bytes(0)) {
+        return Err(Error::usage(
+            "it tells of other threads, records or files than were asked for",
+        ));
+    }
+    Ok(*row)
+}
+
+/// The test whose result is that of a cell.
+fn wanted(spec: &TrialSpec) -> Test {
+    match (spec.writes(), spec.pattern == Pattern::Seq) {
+        (true, true) => Test::Write,
+        (true, false) => Test::RandomWrite,
+        (false, true) => Test::Read,
+        (false, false) => Test::RandomRead,
+    }
+}
+
+/// What was counted over several tests says nothing of one.
+fn forget_counts(counters: &mut Counters) {
+    *counters = Counters {
+        pressure: counters.pressure,
+        ..Counters::default()
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\tFile size set to 1024 kB\n\tRecord Size 4 kB\n\tChildren see throughput for  4 initial writers \t=  100000.00 kB/sec\n\tChildren see throughput for 4 random readers \t=   50000.00 kB/sec\n\tChildren see throughput for 4 random writers \t=   40960.00 kB/sec\n";
+
+    fn asked() -> TrialSpec {
+        TrialSpec {
+            read_percent: 0,
+            pattern: Pattern::Rand,
+            threads: 4,
+            region: 4 << 20,
+            ..TrialSpec::default()
+        }
+    }
+
+    #[test]
+    fn of_several_tests_the_one_that_was_asked_for_counts() {
+        let report = Report::parse(OUTPUT).expect("a report");
+        let row = result(&report, &asked()).expect("a result");
+        assert_eq!(
+            (row.test, row.bytes_per_s),
+            (Test::RandomWrite, 40960.0 * 1024.0)
+        );
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_of_no_use() {
+        let report = Report::parse(OUTPUT).expect("a report");
+        let threads = TrialSpec {
+            threads: 2,
+            ..asked()
+        };
+        let read = TrialSpec {
+            read_percent: 100,
+            pattern: Pattern::Seq,
+            ..asked()
+        };
+        for spec in [threads, read] {
+            result(&report, &spec).expect_err("of no use");
+        }
+        let twice = Report::parse(&OUTPUT.repeat(2)).expect("a report");
+        result(&twice, &asked()).expect_err("twice");
+    }
 }

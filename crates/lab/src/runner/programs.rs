@@ -121,7 +121,8 @@ impl Programs {
             cache: spec.cache,
             ..TrialSpec::default()
         };
-        program::run(&program, Some(file), &whole, clock, stop).map(|ran| ran.outcome)
+        let files = [(file, 0..whole.region)];
+        program::run(&program, &files, &whole, clock, stop).map(|ran| ran.outcome)
     }
 
     fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {

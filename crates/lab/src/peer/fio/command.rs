@@ -2,22 +2,25 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_engine::pattern::share;
 use iolab_engine::spec::{
-    Backend, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialSpec,
+    Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
 };
 
 /// Blocks of the random map above which fio needs more memory than it takes by itself: 16 MiB of bits are its pool.
 const MAP_BLOCKS_MAX: u64 = 1 << 25;
 
-/// The arguments of a run of fio on `file`. Every worker is a job of its own, so that the parts of the region and the
+/// The arguments of a run of fio on one file, or on a file for each worker. Every worker is a job of its own, so that the parts of the region and the
 /// requests fall to them as to iolab's workers.
 ///
 /// # Errors
 /// What fio has no words for.
-pub(in crate::peer) fn arguments(spec: &TrialSpec, file: &Path) -> Result<Vec<OsString>, String> {
+pub(in crate::peer) fn arguments(
+    spec: &TrialSpec,
+    files: &[PathBuf],
+) -> Result<Vec<OsString>, String> {
     check(spec)?;
     let mut words: Vec<OsString> = Vec::new();
     if !spec.writes() {
@@ -30,9 +33,16 @@ pub(in crate::peer) fn arguments(spec: &TrialSpec, file: &Path) -> Result<Vec<Os
     words.push("--output-format=json+".into());
     words.push("--eta=never".into());
     words.push("--name=global".into());
-    words.push(file_option(file)?);
+    let names = files.iter().map(|file| file_option(file));
+    let mut names = names.collect::<Result<Vec<OsString>, String>>()?;
+    if spec.layout != Layout::Private {
+        words.append(&mut names);
+    }
     words.extend(common(spec).into_iter().map(OsString::from));
+    let mut names = names.into_iter();
     for worker in 0..spec.threads {
+        words.push(format!("--name=worker{worker}").into());
+        words.extend(names.next());
         words.extend(own(spec, worker)?.into_iter().map(OsString::from));
     }
     Ok(words)
@@ -188,12 +198,12 @@ fn order(spec: &TrialSpec) -> String {
 /// The job of one worker: its part of the region, and its requests.
 fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
     let blocks = spec.region / spec.bs;
-    let (first, count) = match spec.pattern.shares_region() {
-        true => (0, blocks),
-        false => share(blocks, worker, spec.threads),
+    let (first, count) = match spec.layout {
+        Layout::Private => (0, spec.private_bytes(worker) / spec.bs),
+        _ if spec.pattern.shares_region() => (0, blocks),
+        _ => share(blocks, worker, spec.threads),
     };
     let mut words = vec![
-        format!("--name=worker{worker}"),
         format!("--offset={}", spec.offset + first * spec.bs),
         format!("--size={}", count * spec.bs),
     ];
@@ -219,7 +229,7 @@ mod tests {
     use super::*;
 
     fn line(spec: &TrialSpec) -> String {
-        let words = arguments(spec, Path::new("/data/a:b")).expect("possible");
+        let words = arguments(spec, &["/data/a:b".into()]).expect("possible");
         let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
         format!("{} ", words.join(" "))
     }
@@ -333,10 +343,10 @@ mod tests {
             ..timed()
         };
         for spec in [strided.clone(), bounded(6), reverse, open, huge] {
-            arguments(&spec, Path::new("/x")).expect_err("a gap");
+            arguments(&spec, &["/x".into()]).expect_err("a gap");
         }
         for name in ["/a\\b", "/a\nb", "/$x", "/x ", "/50%"] {
-            arguments(&timed(), Path::new(name)).expect_err(name);
+            arguments(&timed(), &[name.into()]).expect_err(name);
         }
     }
 }

@@ -25,7 +25,8 @@ pub struct Report {
     /// What the jobs have in common.
     #[serde(rename = "global options", default)]
     pub global_options: BTreeMap<String, String>,
-    /// The jobs; with `group_reporting` one for each group.
+    /// The jobs; with `group_reporting` one for each group. A client of fio's servers calls them `client_stats`.
+    #[serde(alias = "client_stats")]
     pub jobs: Vec<Job>,
 }
 
@@ -34,6 +35,9 @@ pub struct Report {
 pub struct Job {
     /// Its name.
     pub jobname: String,
+    /// The server that ran it, where a client tells.
+    #[serde(default)]
+    pub hostname: String,
     /// Number of its group.
     #[serde(default)]
     pub groupid: u64,
@@ -118,12 +122,14 @@ impl Report {
             })?,
         };
         let mut reader = serde_json::Deserializer::from_str(&text[start..]);
-        let report = Report::deserialize(&mut reader).map_err(|error| {
+        let mut report = Report::deserialize(&mut reader).map_err(|error| {
             Error::usage(format!("it is no report of fio 3: {error}")).hint(
                 "it must be what fio 3 wrote with --output-format=json or json+, from its start to its end",
             )
         })?;
         report.check()?;
+        // What a client adds up over its servers is there already.
+        report.jobs.retain(|job| !job.is_sum_of_clients());
         Ok(report)
     }
 
@@ -158,6 +164,11 @@ impl Job {
             && time <= COUNT_MAX / 1_000_000
             && self.read.is_credible()
             && self.write.is_credible()
+    }
+
+    /// Whether it is no job but the sum of all that a client had run.
+    fn is_sum_of_clients(&self) -> bool {
+        self.jobname == "All clients" && self.options.is_empty()
     }
 
     /// From the first start to the last end of both directions, ns.

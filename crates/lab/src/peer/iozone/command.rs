@@ -1,21 +1,57 @@
 //! The IOzone command line that means the same as a cell, or why there is none.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_engine::spec::{
-    Backend, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialSpec,
+    Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
 };
 
 /// Longest name of a file: IOzone copies it into buffers of a fixed size.
 const NAME_MAX: usize = 200;
+/// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
+const THREADS_MAX: u32 = 256;
 
-/// The arguments of a run of IOzone on `file`: one pass over it by one thread.
+/// The arguments of a run of IOzone: one pass by each thread over a file of its own.
 ///
 /// # Errors
 /// What IOzone cannot do, or would do otherwise.
-pub(in crate::peer) fn arguments(spec: &TrialSpec, file: &Path) -> Result<Vec<OsString>, String> {
+pub(in crate::peer) fn arguments(
+    spec: &TrialSpec,
+    files: &[PathBuf],
+) -> Result<Vec<OsString>, String> {
     check(spec)?;
+    for file in files {
+        check_file(file)?;
+    }
+    let sequential = spec.pattern == Pattern::Seq;
+    let given = [
+        (spec.cache == CacheState::Direct, "-I"),
+        (spec.writes() && spec.sync == SyncPolicy::End, "-e"),
+        (spec.writes() && spec.sync == SyncPolicy::Osync, "-o"),
+        (spec.writes() && spec.sync == SyncPolicy::Odsync, "-+D"),
+        // Reads of files that are not its own, and nothing else; writes that leave their lengths alone.
+        (!spec.writes(), "-+E"),
+        (spec.writes(), "-+N"),
+        (spec.writes(), "-i0"),
+        (!spec.writes() && sequential, "-i1"),
+        // Its random writes come after random reads, which expect what its first writes have written.
+        (!sequential, "-i2"),
+        // Each thread goes over all of its file: without this they all stop with the first.
+        (spec.threads > 1, "-x"),
+    ];
+    let mut words: Vec<OsString> = ["-T", "-w", "-+n"].map(OsString::from).into();
+    let given = given.into_iter().filter(|(given, _)| *given);
+    words.extend(given.map(|(_, word)| word.into()));
+    words.push(format!("-t{}", spec.threads).into());
+    words.push(format!("-r{}k", spec.bs >> 10).into());
+    words.push(format!("-s{}k", spec.private_bytes(0) >> 10).into());
+    words.push("-F".into());
+    words.extend(files.iter().map(OsString::from));
+    Ok(words)
+}
+
+fn check_file(file: &Path) -> Result<(), String> {
     if !file.is_file() {
         return Err("it takes files only".to_owned());
     }
@@ -24,27 +60,7 @@ pub(in crate::peer) fn arguments(spec: &TrialSpec, file: &Path) -> Result<Vec<Os
             "the name of the file is longer than {NAME_MAX} bytes"
         ));
     }
-    let sequential = spec.pattern == Pattern::Seq;
-    let given = [
-        (spec.cache == CacheState::Direct, "-I"),
-        (spec.writes() && spec.sync == SyncPolicy::End, "-e"),
-        (spec.writes() && spec.sync == SyncPolicy::Osync, "-o"),
-        (spec.writes() && spec.sync == SyncPolicy::Odsync, "-+D"),
-        // Reads of a file that is not its own, and nothing else; writes that leave its length alone.
-        (!spec.writes(), "-+E"),
-        (spec.writes(), "-+N"),
-        (spec.writes(), "-i0"),
-        (!spec.writes() && sequential, "-i1"),
-        (!spec.writes() && !sequential, "-i2"),
-    ];
-    let mut words: Vec<OsString> = ["-T", "-t1", "-w", "-+n"].map(OsString::from).into();
-    let given = given.into_iter().filter(|(given, _)| *given);
-    words.extend(given.map(|(_, word)| word.into()));
-    words.push(format!("-r{}k", spec.bs >> 10).into());
-    words.push(format!("-s{}k", spec.region >> 10).into());
-    words.push("-F".into());
-    words.push(file.into());
-    Ok(words)
+    Ok(())
 }
 
 fn check(spec: &TrialSpec) -> Result<(), String> {
@@ -55,8 +71,13 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
     let direct = spec.cache == CacheState::Direct;
     let refused = [
         (
-            spec.threads > 1,
-            "each of its threads takes a file of its own",
+            spec.threads > 1 && spec.layout != Layout::Private,
+            "each of its threads takes a file of its own: set layout=private",
+        ),
+        (spec.threads > THREADS_MAX, "it has at most 256 threads"),
+        (
+            !(spec.region / spec.bs).is_multiple_of(u64::from(spec.threads)),
+            "all its files have the same size: choose a --size that threads times bs divides",
         ),
         (
             !calls.contains(&spec.backend) || spec.depth > 1,
@@ -76,8 +97,8 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
             "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
         ),
         (
-            spec.writes() && (spec.reads() || spec.pattern == Pattern::Rand),
-            "it writes in random order only after other tests, and mixes nothing with it",
+            spec.writes() && spec.reads(),
+            "it mixes no reads with writes",
         ),
         (
             spec.writes() && spec.content == Content::Unique,
@@ -122,7 +143,7 @@ mod tests {
 
     fn line(spec: &TrialSpec) -> Result<String, String> {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let words = arguments(spec, file.path())?;
+        let words = arguments(spec, &[file.path().to_owned()])?;
         let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
         Ok(words.join(" "))
     }
@@ -131,7 +152,7 @@ mod tests {
     fn a_pass_is_said_in_iozones_words() {
         let reads = line(&pass()).expect("possible");
         assert!(
-            reads.starts_with("-T -t1 -w -+n -I -+E -i1 -r64k -s4096k -F /"),
+            reads.starts_with("-T -w -+n -I -+E -i1 -t1 -r64k -s4096k -F /"),
             "{reads}"
         );
         let random = TrialSpec {
@@ -140,7 +161,7 @@ mod tests {
             ..pass()
         };
         let random = line(&random).expect("possible");
-        assert!(random.starts_with("-T -t1 -w -+n -+E -i2 "), "{random}");
+        assert!(random.starts_with("-T -w -+n -+E -i2 "), "{random}");
         let writes = TrialSpec {
             read_percent: 0,
             content: Content::Repeated,
@@ -149,8 +170,21 @@ mod tests {
         };
         let writes = line(&writes).expect("possible");
         assert!(
-            writes.starts_with("-T -t1 -w -+n -I -o -+N -i0 "),
+            writes.starts_with("-T -w -+n -I -o -+N -i0 -t1 "),
             "{writes}"
+        );
+        let many = TrialSpec {
+            read_percent: 0,
+            pattern: Pattern::Rand,
+            content: Content::Repeated,
+            threads: 4,
+            layout: Layout::Private,
+            ..pass()
+        };
+        let many = line(&many).expect("possible");
+        assert!(
+            many.starts_with("-T -w -+n -I -+N -i0 -i2 -x -t4 -r64k -s1024k "),
+            "{many}"
         );
     }
 
@@ -172,9 +206,14 @@ mod tests {
             ..pass()
         };
         let small = TrialSpec { bs: 512, ..pass() };
-        for spec in [timed, threads, unique, small] {
+        let uneven = TrialSpec {
+            threads: 3,
+            layout: Layout::Private,
+            ..pass()
+        };
+        for spec in [timed, threads, unique, small, uneven] {
             line(&spec).expect_err("a gap");
         }
-        arguments(&pass(), Path::new("/dev/null")).expect_err("no file");
+        arguments(&pass(), &["/dev/null".into()]).expect_err("no file");
     }
 }
