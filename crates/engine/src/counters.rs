@@ -21,6 +21,7 @@ pub use process::{ProcessIo, ResourceUse};
 
 pub(crate) use extents::extents;
 pub(crate) use memory::residency;
+pub(crate) use pieces::Part;
 pub(crate) use process::{process_io_of, resource_use};
 
 use crate::target::Stack;
@@ -72,7 +73,7 @@ impl Counters {
             device,
             bottom,
             hardware: self.hardware,
-            pressure: Pressure::read(),
+            pressure: Pressure::read().with_frequency(),
         };
         now.since(self)
     }

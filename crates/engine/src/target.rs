@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{FileType, OFlags};
@@ -119,6 +120,8 @@ pub struct Target {
     file: File,
     writable: bool,
     notes: Vec<String>,
+    // What lies below does not change while it is open, and is asked for around every trial.
+    stack: OnceLock<Stack>,
 }
 
 impl Target {
@@ -193,6 +196,7 @@ impl Target {
             file,
             writable: true,
             notes,
+            stack: OnceLock::new(),
         }
     }
 
@@ -234,6 +238,7 @@ impl Target {
             file: existing.file,
             writable: need.write,
             notes,
+            stack: OnceLock::new(),
         };
         Ok(target.with_memory_note())
     }
@@ -265,6 +270,7 @@ impl Target {
             file,
             writable: false,
             notes,
+            stack: OnceLock::new(),
         })
     }
 
@@ -315,7 +321,8 @@ impl Target {
 
     /// The block devices below it, down to the disks.
     pub fn stack(&self) -> Stack {
-        Stack::below(self.device())
+        let stack = self.stack.get_or_init(|| Stack::below(self.device()));
+        stack.clone()
     }
 
     /// The file system it lies on; `None` for devices.

@@ -1,10 +1,9 @@
 //! What is looked at around the timed span of a trial, by the thread that coordinates it: kernel counters, and the
 //! state that the page cache and the file are in. Nothing of it happens within the span.
 
-use std::fs::File;
 use std::time::{Duration, Instant};
 
-use crate::counters::{Counters, Extents, Residency, extents, residency};
+use crate::counters::{Counters, Extents, Part, Residency, extents, residency};
 use crate::target::{Stack, Target, TargetKind};
 
 /// What was seen of the region that a trial may touch, and what looking cost.
@@ -26,15 +25,9 @@ pub struct Region {
 /// Looks at what a trial uses, before and after it.
 pub(crate) struct Witness<'a> {
     stack: Stack,
-    watched: Vec<Watched<'a>>,
+    watched: Vec<Part<'a>>,
     region: Region,
     spent: Duration,
-}
-
-struct Watched<'a> {
-    file: &'a File,
-    offset: u64,
-    length: u64,
 }
 
 impl<'a> Witness<'a> {
@@ -46,8 +39,8 @@ impl<'a> Witness<'a> {
         let stored = ranges
             .iter()
             .filter(|(target, ..)| target.kind() != TargetKind::CharDevice);
-        let watched: Vec<Watched<'a>> = stored
-            .map(|(target, offset, length)| Watched {
+        let watched: Vec<Part<'a>> = stored
+            .map(|(target, offset, length)| Part {
                 file: target.file(),
                 offset: *offset,
                 length: *length,
@@ -56,9 +49,8 @@ impl<'a> Witness<'a> {
         let regular = ranges
             .first()
             .is_some_and(|(target, ..)| target.kind() != TargetKind::BlockDevice);
-        let seen = |w: &Watched<'_>| extents(w.file, w.offset, w.length);
         let region = Region {
-            extents: sum(watched.iter().filter(|_| regular).map(seen), Extents::plus),
+            extents: regular.then(|| extents(&watched)).flatten(),
             ..Region::default()
         };
         Self {
@@ -74,7 +66,7 @@ impl<'a> Witness<'a> {
     /// The last look before the start: everything is ready.
     pub(crate) fn before(&mut self) -> Counters {
         let began = Instant::now();
-        self.region.before = self.look();
+        self.region.before = residency(&self.watched);
         let counters = Counters::snapshot(&self.stack);
         self.spent += began.elapsed();
         counters
@@ -84,7 +76,7 @@ impl<'a> Witness<'a> {
     pub(crate) fn after(mut self, before: &Counters) -> (Counters, Region) {
         let began = Instant::now();
         let counters = before.until_now(&self.stack);
-        self.region.after = self.look();
+        self.region.after = residency(&self.watched);
         let spent = self.spent + began.elapsed();
         let region = Region {
             evidence_ns: spent.as_nanos() as u64,
@@ -92,15 +84,4 @@ impl<'a> Witness<'a> {
         };
         (counters, region)
     }
-
-    fn look(&self) -> Option<Residency> {
-        let seen = |w: &Watched<'_>| residency(w.file, w.offset, w.length);
-        sum(self.watched.iter().map(seen), Residency::plus)
-    }
-}
-
-/// All parts together; `None` without any, and where one is not known.
-fn sum<T>(parts: impl Iterator<Item = Option<T>>, plus: impl Fn(T, T) -> T) -> Option<T> {
-    let parts: Option<Vec<T>> = parts.collect();
-    parts?.into_iter().reduce(plus)
 }

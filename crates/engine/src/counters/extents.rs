@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 use rustix::fs::{SeekFrom, seek};
 
 use super::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
-use super::pieces::{pieces, scaled};
+use super::pieces::{Counts, Part, over, pieces, scaled};
 
 /// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies
 /// behind the extents that one call tells of is not looked at.
 const PIECES: u64 = 16;
-/// Time that one look may take; what it has not come to by then is estimated from what it has.
-const TIME_MAX: Duration = Duration::from_micros(150);
 
 /// What of a range was never written, and reads as zeros without any storage behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,9 +30,10 @@ impl Extents {
         self.hole_bytes
             .saturating_add(self.unwritten_bytes.unwrap_or(0))
     }
+}
 
-    /// Of two ranges together.
-    pub(crate) fn plus(self, other: Self) -> Self {
+impl Counts for Extents {
+    fn plus(self, other: Self) -> Self {
         let unwritten = self.unwritten_bytes.zip(other.unwritten_bytes);
         Self {
             looked_bytes: self.looked_bytes + other.looked_bytes,
@@ -42,19 +41,32 @@ impl Extents {
             unwritten_bytes: unwritten.map(|(a, b)| a + b),
         }
     }
+
+    fn scaled(self, looked: u64, whole: u64) -> Self {
+        let all = |bytes| scaled(bytes, looked, whole);
+        Self {
+            hole_bytes: all(self.hole_bytes),
+            unwritten_bytes: self.unwritten_bytes.map(all),
+            ..self
+        }
+    }
 }
 
-/// Looks at a range of a regular file; `None` where the file system does not tell.
-pub(crate) fn extents(file: &File, offset: u64, length: u64) -> Option<Extents> {
+/// Looks at ranges of regular files; `None` where the file system does not tell.
+pub(crate) fn extents(parts: &[Part<'_>]) -> Option<Extents> {
+    over(parts, of_part)
+}
+
+fn of_part(part: &Part<'_>, time: Duration) -> Option<Extents> {
     let whole = |seen: Seen| Extents {
         looked_bytes: seen.looked,
-        hole_bytes: scaled(seen.hole, seen.looked, length),
-        unwritten_bytes: Some(scaled(seen.unwritten, seen.looked, length)),
+        hole_bytes: scaled(seen.hole, seen.looked, part.length),
+        unwritten_bytes: Some(scaled(seen.unwritten, seen.looked, part.length)),
     };
-    if let Some(seen) = look(offset, length, |piece| by_fiemap(file, piece)) {
+    if let Some(seen) = look(part, time, |piece| by_fiemap(part.file, piece)) {
         return Some(whole(seen));
     }
-    let seen = look(offset, length, |piece| by_seeking(file, piece))?;
+    let seen = look(part, time, |piece| by_seeking(part.file, piece))?;
     Some(Extents {
         unwritten_bytes: None,
         ..whole(seen)
@@ -69,15 +81,19 @@ struct Seen {
     unwritten: u64,
 }
 
-fn look(offset: u64, length: u64, mut ask: impl FnMut(Range<u64>) -> Option<Seen>) -> Option<Seen> {
+fn look(
+    part: &Part<'_>,
+    time: Duration,
+    mut ask: impl FnMut(Range<u64>) -> Option<Seen>,
+) -> Option<Seen> {
     let began = Instant::now();
     let mut sum = Seen::default();
-    for piece in pieces(offset, length, length.div_ceil(PIECES)) {
+    for piece in pieces(part.offset, part.length, part.length.div_ceil(PIECES)) {
         let seen = ask(piece)?;
         sum.looked += seen.looked;
         sum.hole += seen.hole;
         sum.unwritten += seen.unwritten;
-        if began.elapsed() >= TIME_MAX {
+        if began.elapsed() >= time {
             break;
         }
     }
@@ -191,32 +207,37 @@ mod tests {
         (file, allocated)
     }
 
-    /// A look ends with its time, and a busy machine can take that all away: the first one that was whole.
-    fn whole<T>(look: impl Fn() -> Option<T>, is_whole: impl Fn(&T) -> bool) -> Option<T> {
-        (0..1000).find_map(|_| look().filter(&is_whole))
+    fn part(file: &File, offset: u64, length: u64) -> Part<'_> {
+        Part {
+            file,
+            offset,
+            length,
+        }
     }
+
+    /// Time that is never over.
+    const AMPLE: Duration = Duration::from_secs(60);
 
     #[test]
     fn holes_and_unwritten_space_are_told_apart() {
         let (file, allocated) = patchy();
-        if extents(&file, 0, 8 * MIB).is_none_or(|seen| seen.unwritten_bytes.is_none()) {
+        let seen = of_part(&part(&file, 0, 8 * MIB), AMPLE);
+        let Some(seen) = seen.filter(|seen| seen.unwritten_bytes.is_some()) else {
             eprintln!("skipped: this file system knows no FIEMAP");
             return;
-        }
-        let all = |seen: &Extents| seen.looked_bytes == 8 * MIB;
-        let seen = whole(|| extents(&file, 0, 8 * MIB), all).expect("a whole look");
+        };
         let unwritten = if allocated { 3 * MIB } else { 0 };
         assert_eq!(seen.unwritten_bytes, Some(unwritten));
         assert_eq!(seen.empty_bytes(), 6 * MIB);
-        let inside = extents(&file, MIB, MIB).expect("it worked before");
+        let inside = extents(&[part(&file, MIB, MIB)]).expect("it worked before");
         assert_eq!(inside.empty_bytes(), 0);
     }
 
     #[test]
     fn seeking_sees_the_same_empty_bytes() {
         let (file, _) = patchy();
-        let by_seeking = || look(0, 8 * MIB, |piece| by_seeking(&file, piece));
-        let seen = whole(by_seeking, |seen| seen.looked == 8 * MIB).expect("a whole look");
+        let by_seeking = |piece| by_seeking(&file, piece);
+        let seen = look(&part(&file, 0, 8 * MIB), AMPLE, by_seeking).expect("a look");
         if seen.hole == 0 {
             eprintln!("skipped: this file system does not tell of holes");
             return;

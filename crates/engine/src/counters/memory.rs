@@ -7,12 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::pieces::{pieces, scaled};
+use super::pieces::{Counts, Part, over, pieces, scaled};
 
 /// Bytes asked about in one call.
 const PIECE: u64 = 16 << 20;
-/// Time that one look may take; what it has not come to by then is estimated from what it has.
-const TIME_MAX: Duration = Duration::from_micros(150);
 
 /// What the page cache holds of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,9 +30,10 @@ impl Residency {
     pub fn owed_bytes(&self) -> Option<u64> {
         Some(self.dirty_bytes?.saturating_add(self.writeback_bytes?))
     }
+}
 
-    /// Of two ranges together.
-    pub(crate) fn plus(self, other: Self) -> Self {
+impl Counts for Residency {
+    fn plus(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         Self {
             looked_bytes: self.looked_bytes + other.looked_bytes,
@@ -43,11 +42,23 @@ impl Residency {
             writeback_bytes: both(self.writeback_bytes, other.writeback_bytes),
         }
     }
+
+    fn scaled(self, looked: u64, whole: u64) -> Self {
+        let all = |bytes| scaled(bytes, looked, whole);
+        Self {
+            looked_bytes: self.looked_bytes,
+            resident_bytes: all(self.resident_bytes),
+            dirty_bytes: self.dirty_bytes.map(all),
+            writeback_bytes: self.writeback_bytes.map(all),
+        }
+    }
 }
 
-/// Looks at a range; `None` where the system does not tell.
-pub(crate) fn residency(file: &File, offset: u64, length: u64) -> Option<Residency> {
-    by_cachestat(file, offset, length).or_else(|| by_mincore(file, offset, length))
+/// Looks at ranges; `None` where the system does not tell.
+pub(crate) fn residency(parts: &[Part<'_>]) -> Option<Residency> {
+    over(parts, |part, time| {
+        by_cachestat(part, time).or_else(|| by_mincore(part, time))
+    })
 }
 
 /// Pages counted in a part of a range.
@@ -60,14 +71,14 @@ struct Pages {
 
 /// Asks about one piece after the other until all are seen or the time is over; `None` when a question fails.
 fn look(
-    offset: u64,
-    length: u64,
+    part: &Part<'_>,
+    time: Duration,
     mut ask: impl FnMut(Range<u64>) -> Option<Pages>,
 ) -> Option<Residency> {
     let page = rustix::param::page_size() as u64;
     let began = Instant::now();
     let (mut seen, mut sum) = (0, Pages::default());
-    for piece in pieces(offset, length, PIECE) {
+    for piece in pieces(part.offset, part.length, PIECE) {
         let bytes = piece.end - piece.start;
         let pages = ask(piece)?;
         seen += bytes;
@@ -75,11 +86,11 @@ fn look(
         sum.cached += (pages.cached * page).min(bytes);
         sum.dirty += (pages.dirty * page).min(bytes);
         sum.writeback += (pages.writeback * page).min(bytes);
-        if began.elapsed() >= TIME_MAX {
+        if began.elapsed() >= time {
             break;
         }
     }
-    let whole = |part| scaled(part, seen, length);
+    let whole = |bytes| scaled(bytes, seen, part.length);
     Some(Residency {
         looked_bytes: seen,
         resident_bytes: whole(sum.cached),
@@ -120,9 +131,9 @@ const CACHESTAT: Option<libc::c_long> = if cfg!(any(
     None
 };
 
-fn by_cachestat(file: &File, offset: u64, length: u64) -> Option<Residency> {
+fn by_cachestat(part: &Part<'_>, time: Duration) -> Option<Residency> {
     let number = CACHESTAT?;
-    look(offset, length, |piece| {
+    look(part, time, |piece| {
         let range = CachestatRange {
             off: piece.start,
             len: piece.end - piece.start,
@@ -133,7 +144,7 @@ fn by_cachestat(file: &File, offset: u64, length: u64) -> Option<Residency> {
         let result = unsafe {
             libc::syscall(
                 number,
-                file.as_raw_fd(),
+                part.file.as_raw_fd(),
                 &raw const range,
                 &raw mut counts,
                 0u32,
@@ -207,15 +218,15 @@ impl Drop for Mapping {
     }
 }
 
-fn by_mincore(file: &File, offset: u64, length: u64) -> Option<Residency> {
+fn by_mincore(part: &Part<'_>, time: Duration) -> Option<Residency> {
     // Of a file that is neither ours nor writable the kernel calls every page resident.
-    if length == 0 || !is_told_the_truth(file) {
+    if part.length == 0 || !is_told_the_truth(part.file) {
         return None;
     }
     let page = rustix::param::page_size() as u64;
-    let mapping = Mapping::new(file, offset, length)?;
+    let mapping = Mapping::new(part.file, part.offset, part.length)?;
     let mut vector = vec![0u8; (PIECE / page) as usize + 2];
-    let seen = look(offset, length, |piece| {
+    let seen = look(part, time, |piece| {
         let count = mapping.pages(&piece, page, &mut vector)?;
         Some(Pages {
             cached: vector[..count].iter().filter(|v| **v & 1 == 1).count() as u64,
@@ -245,6 +256,16 @@ mod tests {
     use super::*;
 
     const SIZE: u64 = 33 << 20;
+    /// Time that is never over.
+    const AMPLE: Duration = Duration::from_secs(60);
+
+    fn part(file: &File, offset: u64, length: u64) -> Part<'_> {
+        Part {
+            file,
+            offset,
+            length,
+        }
+    }
 
     /// A file in the page cache, written and synced.
     fn hot() -> File {
@@ -259,8 +280,9 @@ mod tests {
         let file = hot();
         let is_tmpfs = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type == 0x0102_1994);
         let drop_all = || fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
-        type Way = fn(&File, u64, u64) -> Option<Residency>;
-        let resident = |look: Way| look(&file, 0, SIZE).map(|seen| seen.resident_bytes);
+        type Way = fn(&Part<'_>, Duration) -> Option<Residency>;
+        let resident =
+            |look: Way| look(&part(&file, 0, SIZE), AMPLE).map(|seen| seen.resident_bytes);
         let ways: [(&str, Way); 2] = [("cachestat", by_cachestat), ("mincore", by_mincore)];
         for (name, way) in ways {
             if resident(way).is_none() {
@@ -271,9 +293,9 @@ mod tests {
             rustix::io::pread(&file, &mut buffer, 0).expect("read");
             assert_eq!(resident(way), Some(SIZE), "{name}");
             // Not on page borders: no more than was asked about.
-            let part = way(&file, 4097, 5000).expect("it works");
+            let some = way(&part(&file, 4097, 5000), AMPLE).expect("it works");
             assert_eq!(
-                (part.looked_bytes, part.resident_bytes),
+                (some.looked_bytes, some.resident_bytes),
                 (5000, 5000),
                 "{name}"
             );
@@ -289,7 +311,9 @@ mod tests {
     #[test]
     fn what_is_written_is_owed_until_it_is_synced() {
         let mut file = hot();
-        let owed = |file: &File| by_cachestat(file, 0, 2 * SIZE).and_then(|seen| seen.owed_bytes());
+        let owed = |file: &File| {
+            by_cachestat(&part(file, 0, 2 * SIZE), AMPLE).and_then(|seen| seen.owed_bytes())
+        };
         match owed(&file) {
             None => eprintln!("skipped: no cachestat here"),
             Some(before) => {
@@ -308,8 +332,8 @@ mod tests {
     #[test]
     fn an_empty_range_has_nothing() {
         let file = hot();
-        assert_eq!(by_mincore(&file, 0, 0), None);
-        let nothing = residency(&file, 0, 0).map_or(0, |seen| seen.resident_bytes);
+        assert_eq!(by_mincore(&part(&file, 0, 0), AMPLE), None);
+        let nothing = residency(&[part(&file, 0, 0)]).map_or(0, |seen| seen.resident_bytes);
         assert_eq!(nothing, 0);
     }
 }

@@ -1,7 +1,55 @@
 //! Pieces of a range in an order in which every beginning is spread evenly: looking can end at any time, and what was
 //! seen then stands for the whole.
 
+use std::fs::File;
 use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Time that one look at all files of a trial may take; what it has not come to by then is estimated from what it has.
+const TIME_MAX: Duration = Duration::from_micros(100);
+
+/// A range of a file, or of a device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) file: &'a File,
+    /// Its first byte.
+    pub(crate) offset: u64,
+    /// Bytes.
+    pub(crate) length: u64,
+}
+
+/// Counts of bytes in a range.
+pub(super) trait Counts: Sized {
+    /// Of two ranges together.
+    fn plus(self, other: Self) -> Self;
+    /// As those of `whole` bytes, of which `looked` were looked at; how many that were stays as it is.
+    fn scaled(self, looked: u64, whole: u64) -> Self;
+}
+
+/// Asks about one part after the other, each for an equal share of the time, until the time is over. `None` without
+/// any part, and where a question fails.
+pub(super) fn over<T: Counts>(
+    parts: &[Part<'_>],
+    mut ask: impl FnMut(&Part<'_>, Duration) -> Option<T>,
+) -> Option<T> {
+    let began = Instant::now();
+    let share = TIME_MAX / u32::try_from(parts.len()).ok()?.max(1);
+    let (mut sum, mut looked) = (None, 0);
+    for number in pieces(0, parts.len() as u64, 1) {
+        let part = &parts[number.start as usize];
+        let seen = ask(part, share)?;
+        sum = Some(match sum {
+            None => seen,
+            Some(sum) => T::plus(sum, seen),
+        });
+        looked += part.length;
+        if began.elapsed() >= TIME_MAX {
+            break;
+        }
+    }
+    let whole = parts.iter().map(|part| part.length).sum();
+    sum.map(|sum| sum.scaled(looked, whole))
+}
 
 /// The pieces of `offset..offset + length`, each `size` bytes but the last.
 ///
@@ -52,6 +100,40 @@ mod tests {
         assert_eq!(scaled(3, 10, 100), 30);
         assert_eq!(scaled(0, 0, 100), 0);
         assert_eq!(scaled(1 << 40, 1 << 40, 1 << 60), 1 << 60);
+    }
+
+    impl Counts for (u64, u64) {
+        fn plus(self, other: Self) -> Self {
+            (self.0 + other.0, self.1 + other.1)
+        }
+
+        fn scaled(self, looked: u64, whole: u64) -> Self {
+            (self.0, scaled(self.1, looked, whole))
+        }
+    }
+
+    #[test]
+    fn many_files_take_no_longer_than_one() {
+        let file = tempfile::tempfile().expect("a file");
+        let part = Part {
+            file: &file,
+            offset: 0,
+            length: 10,
+        };
+        let all = over(&[part; 4], |part, _| Some((part.length, 3))).expect("looked");
+        assert_eq!(all.1, 12, "as if all were looked at");
+        let slow = |part: &Part<'_>, time: Duration| {
+            assert_eq!(time, TIME_MAX / 100);
+            std::thread::sleep(TIME_MAX);
+            Some((part.length, 3))
+        };
+        assert_eq!(
+            over(&[part; 100], slow),
+            Some((10, 300)),
+            "one was looked at"
+        );
+        assert_eq!(over(&[part; 2], |_, _| None::<(u64, u64)>), None);
+        assert_eq!(over(&[], |_, _| Some((1, 1))), None);
     }
 
     proptest! {

@@ -26,7 +26,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Reads everything now.
+    /// Reads everything now but the frequency, which takes longest where there are many CPUs.
     pub(super) fn read() -> Self {
         let stall =
             |what: &str| parse_stall(&read_to_string(format!("/proc/pressure/{what}")).ok()?);
@@ -38,7 +38,15 @@ impl Pressure {
                 .ok()
                 .and_then(|text| parse_steal(&text, rustix::param::clock_ticks_per_second())),
             suspended_ns: Some(suspended_ns()),
+            cpu_khz: None,
+        }
+    }
+
+    /// The same with the frequency of now.
+    pub(super) fn with_frequency(self) -> Self {
+        Self {
             cpu_khz: frequency_khz(),
+            ..self
         }
     }
 

@@ -12,7 +12,7 @@ use super::signer::Signed;
 use super::table::{Table, replay};
 use super::{FaultKind, FaultyBlock, Found, Verified, Write};
 use crate::buffer::Buffers;
-use crate::counters::residency;
+use crate::counters::{Part, residency};
 use crate::error::{Error, Result};
 use crate::outcome::FailedRequest;
 use crate::spec::{BufferInit, CacheState, TrialSpec};
@@ -52,7 +52,11 @@ pub(crate) fn read_back(
         return Ok(Reading::Failed(failed));
     }
     drop_pages(target, region);
-    let cached = residency(target.file(), spec.offset, spec.region);
+    let cached = residency(&[Part {
+        file: target.file(),
+        offset: spec.offset,
+        length: spec.region,
+    }]);
     let mode = OpenMode {
         direct: spec.cache == CacheState::Direct,
         ..OpenMode::default()
