@@ -91,6 +91,10 @@ impl Default for Behaviour {
 pub struct Ledger {
     /// Time from the arrival of each read or write to its answer.
     pub held: Vec<Duration>,
+    /// Requests that were held for longer than they should have been, by more than a twentieth and 50 us: others had the CPU.
+    pub late: u64,
+    /// Time for which all of them together should have been held.
+    pub meant: Duration,
     /// Most requests that were held at once.
     pub most_at_once: u32,
     /// Requests of `fsync`.
@@ -117,6 +121,17 @@ impl Ledger {
             number: sum.number + open.number,
             bytes: sum.bytes + open.bytes,
         })
+    }
+
+    /// Share of the requests that were held for too long.
+    pub fn share_late(&self) -> f64 {
+        self.late as f64 / self.held.len().max(1) as f64
+    }
+
+    /// By how much longer than it should have been a request was held on average, a share.
+    pub fn excess(&self) -> f64 {
+        let held: Duration = self.held.iter().sum();
+        held.as_secs_f64() / self.meant.as_secs_f64().max(1e-9) - 1.0
     }
 
     /// Mean time that a request was held, ns.

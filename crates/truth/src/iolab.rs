@@ -34,10 +34,22 @@ impl Seen {
         self.cell(name).as_f64().unwrap_or(f64::NAN)
     }
 
-    /// Flags of the only cell.
+    /// Flags of the only cell, or the first one.
     pub fn flags(&self) -> Vec<&str> {
-        let text = self.cell("flags").as_str().unwrap_or_default();
-        text.split(", ").filter(|flag| !flag.is_empty()).collect()
+        self.cells.first().map_or(Vec::new(), flags)
+    }
+
+    /// Flags of all cells behind the first one.
+    pub fn flags_of_others(&self) -> Vec<&str> {
+        self.cells.iter().skip(1).flat_map(flags).collect()
+    }
+
+    /// The number that stands between two texts in what the run printed, as far as it is one.
+    pub fn told(&self, before: &str, after: &str) -> Option<f64> {
+        let plain: Vec<&str> = self.text.split_whitespace().collect();
+        let plain = plain.join(" ");
+        let (_, rest) = plain.split_once(before)?;
+        rest.split_once(after)?.0.trim().parse().ok()
     }
 
     /// Where the bytes of the only cell came from.
@@ -65,6 +77,11 @@ impl Seen {
             .filter_map(|sample| sample[name].as_u64())
             .sum()
     }
+}
+
+fn flags(cell: &Value) -> Vec<&str> {
+    let text = cell["flags"].as_str().unwrap_or_default();
+    text.split(", ").filter(|flag| !flag.is_empty()).collect()
 }
 
 /// Runs a workload on the target of a scene.

@@ -49,14 +49,6 @@ pub fn needs_root() -> Made<()> {
     }
 }
 
-/// Percent of the last ten seconds in which some task of the machine waited for a CPU, where the kernel tells.
-pub fn cpu_waited_for() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
-    let line = text.lines().find(|line| line.starts_with("some "))?;
-    let mut words = line.split_whitespace();
-    words.find_map(|word| word.strip_prefix("avg10=")?.parse().ok())
-}
-
 /// Tells the tester, past the test harness, which would keep it to itself.
 pub fn warn(text: &str) {
     // Where nobody can be told, nobody is.

@@ -19,6 +19,8 @@ const FOREVER: Duration = Duration::from_secs(3600);
 const DATA: INodeNo = INodeNo(2);
 /// Sleeping is not precise to less than this; the rest of a delay is waited for awake.
 const AWAKE: Duration = Duration::from_micros(200);
+/// By how much a request may be held for too long before it counts as late, beside a twentieth.
+const LATE: Duration = Duration::from_micros(50);
 
 /// What is known of an open file.
 #[derive(Debug, Default)]
@@ -67,7 +69,10 @@ impl<'a> Held<'a> {
         }
         let mut ledger = self.shared.ledger();
         ledger.at_once -= 1;
-        ledger.held.push(self.arrived.elapsed());
+        let held = self.arrived.elapsed();
+        ledger.late += u64::from(held > delay + delay / 20 + LATE);
+        ledger.meant += delay;
+        ledger.held.push(held);
         if let Some(answers) = ledger.opens.get_mut(open as usize) {
             answers.number += 1;
             answers.bytes += bytes as u64;

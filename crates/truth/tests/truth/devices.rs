@@ -64,7 +64,30 @@ fn a_neighbour_is_noticed() {
     let Some(Turn::Noise(neighbour)) = &done.scene.turn else {
         panic!("there is a neighbour");
     };
-    assert!(neighbour.read_bytes() > 0, "the truth");
+    // No more than the neighbour has read by now, and nothing before it came: nobody else knows this device.
+    let count = |sample: &serde_json::Value, name: &str| sample[name].as_u64().expect("counted");
+    let others: Vec<u64> = done
+        .seen
+        .measured()
+        .map(|s| count(s, "device_read_bytes") - count(s, "process_read_bytes"))
+        .collect();
+    let truth = neighbour.read_bytes();
+    let seen: u64 = others.iter().sum();
+    assert_eq!(others[0], 0, "{others:?}");
+    assert!(
+        (truth / 5..=truth).contains(&seen),
+        "{seen} bytes of others', and {truth} were read"
+    );
+    let share = seen as f64
+        / done
+            .seen
+            .measured()
+            .map(|s| count(s, "read_bytes"))
+            .sum::<u64>() as f64;
+    assert!(
+        within(done.seen.number("other_traffic"), share, 0.01),
+        "{share}"
+    );
 }
 
 #[test]

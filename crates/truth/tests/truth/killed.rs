@@ -43,7 +43,8 @@ fn holds_a_scene() {
         Err(why) => warn(&format!("skipped: {why}")),
         Ok((_scene, made)) => {
             made.iter().for_each(|made| warn(&format!("{MADE}{made}")));
-            std::thread::sleep(Duration::from_secs(60));
+            // Until whoever started it says so, or is gone.
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         }
     }
 }
@@ -54,6 +55,7 @@ fn a_kill_leaves_nothing_behind() {
     let program = std::env::current_exe().expect("own path");
     let mut child = Command::new(program)
         .args(["--exact", "--ignored", "killed::holds_a_scene"])
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

@@ -6,7 +6,7 @@ use iolab_truth::scenarios::{
     USER_SPACE, USER_SPACE_BUFFERED,
 };
 
-use crate::stage::{perform, perform_in_time};
+use crate::stage::{Performance, perform, perform_in_time, within};
 
 #[test]
 fn what_lies_in_user_space_is_unknown() {
@@ -55,9 +55,21 @@ fn four_threads_at_one_counter_wait_for_each_other() {
     }
 }
 
+/// Both groups are told with their latency: 2 ms and 8 ms, and the way there and back.
+#[track_caller]
+fn tells_two_and_eight_ms(done: &Performance) {
+    let low = done.seen.told("of them around ", " ms,").expect("told");
+    let high = done.seen.told("the others around ", " ms.").expect("told");
+    assert!((2.0..2.5).contains(&low), "{low} ms");
+    assert!((8.0..9.0).contains(&high), "{high} ms");
+}
+
 #[test]
 fn a_step_is_noticed() {
-    perform_in_time(&STEP);
+    let Some(done) = perform_in_time(&STEP) else {
+        return;
+    };
+    tells_two_and_eight_ms(&done);
 }
 
 /// The place is known to within a trial, in which 100 requests of 64 KiB are made while it is fast.
@@ -66,23 +78,28 @@ fn slowing_down_is_noticed_with_the_bytes_that_were_written() {
     let Some(done) = perform_in_time(&SLOWS) else {
         return;
     };
-    let told = done.seen.text.split("After ").nth(1).expect("told");
-    let mib: f64 = told
-        .split_once(" MiB written")
-        .and_then(|(number, _)| number.parse().ok())
-        .expect("told in MiB");
+    let mib = done.seen.told("After ", " MiB written").expect("told");
     let truth = (SWIFT / MIB) as f64;
     assert!((mib - truth).abs() < 8.0, "{mib} MiB and not {truth}");
 }
 
+/// 80 us a trial, told as a share of the median.
 #[test]
 fn a_drift_is_noticed() {
-    perform_in_time(&DRIFT);
+    let Some(done) = perform_in_time(&DRIFT) else {
+        return;
+    };
+    let percent = done.seen.told(" by +", " % a trial").expect("told");
+    let slope_ns = percent / 100.0 * done.seen.number("latency_p50_ns_median");
+    assert!(within(slope_ns, 80_000.0, 0.2), "{slope_ns} ns a trial");
 }
 
 #[test]
 fn two_modes_are_noticed() {
-    perform_in_time(&TWO_MODES);
+    let Some(done) = perform_in_time(&TWO_MODES) else {
+        return;
+    };
+    tells_two_and_eight_ms(&done);
 }
 
 #[test]
