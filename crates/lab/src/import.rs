@@ -111,7 +111,12 @@ impl Import {
     /// written.
     pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
         let experiment = self.experiment(source)?;
-        let planned = cells(&experiment)?;
+        let mut planned = cells(&experiment)?;
+        // Jobs are seldom a full grid: what none of them did is no gap in what was asked for.
+        planned.retain(|cell| {
+            let mut entries = self.entries.iter();
+            entries.any(|entry| levels_of(&experiment, entry) == cell.levels)
+        });
         let now = jiff::Timestamp::now().to_string();
         let run = self.run(source, &now);
         let environment = vec![
@@ -131,7 +136,7 @@ impl Import {
         let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
         self.add_samples(&mut file, &experiment, &planned, &run.started_utc)?;
         for note in &self.notes {
-            file.add_event(&event("note", None, note))?;
+            file.add_event(&remark(note))?;
         }
         let path = file.path().to_owned();
         file.finish(RunStatus::Done, &now)?;
@@ -220,17 +225,11 @@ impl Import {
         started_utc: &str,
     ) -> Result<()> {
         for (id, cell) in planned.iter().enumerate() {
-            let levels = |entry: &Entry| {
-                let factors = experiment.factors.iter();
-                factors
-                    .map(|factor| factor.setting.get(&entry.cell))
-                    .collect::<Vec<_>>()
-            };
             let mut block = 0;
             for entry in self
                 .entries
                 .iter()
-                .filter(|entry| levels(entry) == cell.levels)
+                .filter(|entry| levels_of(experiment, entry) == cell.levels)
             {
                 block += u32::from(!entry.warmup);
                 let sample = entry.sample(id as i64, block, started_utc);
@@ -238,21 +237,25 @@ impl Import {
                 let histograms: Vec<_> = histograms.map(|(name, of)| (*name, of)).collect();
                 file.add_sample(&sample, &histograms, &Series::default())?;
             }
-            if block == 0 {
-                file.add_event(&event("gap", Some(id), "no job like it was imported"))?;
-            } else {
-                file.set_ended_by(id as i64, "trials-max")?;
-            }
+            file.set_ended_by(id as i64, "trials-max")?;
         }
         Ok(())
     }
 }
 
-fn event(kind: &str, cell: Option<usize>, message: &str) -> Event {
+/// The levels that an entry has of the factors.
+fn levels_of(experiment: &Experiment, entry: &Entry) -> Vec<String> {
+    let factors = experiment.factors.iter();
+    factors
+        .map(|factor| factor.setting.get(&entry.cell))
+        .collect()
+}
+
+fn remark(message: &str) -> Event {
     Event {
         at_utc: jiff::Timestamp::now().to_string(),
-        kind: kind.to_owned(),
-        cell: cell.map(|id| id as i64),
+        kind: "note".to_owned(),
+        cell: None,
         message: message.to_owned(),
     }
 }

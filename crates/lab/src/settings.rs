@@ -446,7 +446,7 @@ pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
 }
 
 /// Known names that a slip of the keyboard could have turned into `name`, nearest first, at most three.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     // A name from a stranger's file may be of any length; only short ones can be near.
     if name.is_empty() || name.len() > 64 {
         return Vec::new();

@@ -101,7 +101,7 @@ fn growth_is_told_with_its_end() {
         "{found}"
     );
     assert!(
-        found.contains("Beyond, no gain is shown: 8 over 4 it is 1.00"),
+        found.contains("Beyond, no gain is shown: with 8 it is 1.00"),
         "{found}"
     );
 }
@@ -115,9 +115,7 @@ fn growth_may_go_on_or_never_begin() {
     );
     let never = text(&scaling(&analyse(&threads(&[(1, 100.0), (2, 100.0)]))));
     assert!(
-        never.starts_with(
-            "Throughput is not shown to grow with threads: 2 threads over 1 it is 1.00"
-        ),
+        never.starts_with("Throughput is not shown to grow with threads: with 2 it is 1.00"),
         "{never}"
     );
     let worse = text(&scaling(&analyse(&threads(&[
@@ -126,7 +124,7 @@ fn growth_may_go_on_or_never_begin() {
         (4, 90.0),
     ]))));
     assert!(
-        worse.contains("Beyond, it falls: 4 over 2 it is 0.450"),
+        worse.contains("Beyond, it falls: with 4 it is 0.450"),
         "{worse}"
     );
     let falls = text(&scaling(&analyse(&threads(&[(1, 100.0), (2, 90.0)]))));

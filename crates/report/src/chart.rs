@@ -137,13 +137,16 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
     format!("{}\n", cut(&text, usize::from(style.width)))
 }
 
-/// The factor along the lines: in a grid of workloads the one that says how much goes on at once; else the one with the most
-/// levels, the last of equals.
+/// In a grid of workloads the factor that says how much goes on at once: every workload is looked at along it.
+pub(crate) fn axis_of_workloads<T: AsRef<str>>(factors: &[T]) -> Option<usize> {
+    let place = |name: &str| factors.iter().position(|factor| factor.as_ref() == name);
+    place("workload")?;
+    place("threads").or(place("depth"))
+}
+
+/// The factor along the lines: that of a grid of workloads; else the one with the most levels, the last of equals.
 fn axis(analysis: &Analysis) -> Option<usize> {
-    let place = |name: &str| analysis.factors.iter().position(|factor| factor == name);
-    if place("workload").is_some()
-        && let Some(at_once) = place("threads").or(place("depth"))
-    {
+    if let Some(at_once) = axis_of_workloads(&analysis.factors) {
         return Some(at_once);
     }
     let levels = |i: usize| {

@@ -55,6 +55,7 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
     let worked_ns = elapsed_ns.saturating_mul(u64::from(cell.threads)).max(1);
     let percent = |part: u64| part as f64 * 100.0 / worked_ns as f64;
     let latency = |direction| latencies.get(&(cell.id, direction));
+    let times: Vec<&Histogram<u64>> = ["read", "write"].into_iter().filter_map(latency).collect();
     Some(json!({
         "jobname": name(record, cell),
         "groupid": group as u64 * 10_000 + cell.id.unsigned_abs(),
@@ -63,13 +64,17 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
         "job options": options(cell),
         "read": direction(&samples, elapsed_ns, |s| &s.reads, latency("read")),
         "write": direction(&samples, elapsed_ns, |s| &s.writes, latency("write")),
-        "sync": {"total_ios": sum(|s| s.syncs)},
+        "trim": direction(&[], 0, |s| &s.reads, None),
+        "sync": {"total_ios": sum(|s| s.syncs), "lat_ns": latency_of(None)},
         "job_runtime": worked_ns / 1_000_000,
         "usr_cpu": percent(sum(|s| s.counters.usage.user_ns)),
         "sys_cpu": percent(sum(|s| s.counters.usage.system_ns)),
         "ctx": sum(|s| s.counters.usage.voluntary_switches),
         "majf": sum(|s| s.counters.usage.major_faults),
         "minf": sum(|s| s.counters.usage.minor_faults),
+        "latency_ns": spread(&times, 1, &BELOW_1000),
+        "latency_us": spread(&times, 1000, &BELOW_1000),
+        "latency_ms": spread(&times, 1_000_000, &BELOW_2000),
     }))
 }
 
@@ -150,7 +155,17 @@ fn direction(
         0 => 0.0,
         ns => count as f64 * 1e9 / ns as f64,
     };
-    let latency = latency(times);
+    let latency = latency_of(times);
+    let rates = samples.iter().filter(|_| requests > 0);
+    let iops: Vec<f64> = rates
+        .map(|s| of(s).requests as f64 * 1e9 / s.elapsed_ns.max(1) as f64)
+        .collect();
+    let kib: Vec<f64> = samples
+        .iter()
+        .filter(|_| requests > 0)
+        .map(|s| of(s).bytes as f64 * 1e9 / 1024.0 / s.elapsed_ns.max(1) as f64)
+        .collect();
+    let (bw, rate) = (Spread::of(&kib), Spread::of(&iops));
     json!({
         "io_bytes": bytes,
         "io_kbytes": bytes >> 10,
@@ -164,11 +179,72 @@ fn direction(
         "slat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0},
         "clat_ns": latency,
         "lat_ns": latency,
+        "bw_min": bw.min as u64,
+        "bw_max": bw.max as u64,
+        "bw_agg": if requests > 0 { 100.0 } else { 0.0 },
+        "bw_mean": bw.mean,
+        "bw_dev": bw.sd,
+        "bw_samples": kib.len(),
+        "iops_min": rate.min as u64,
+        "iops_max": rate.max as u64,
+        "iops_mean": rate.mean,
+        "iops_stddev": rate.sd,
+        "iops_samples": iops.len(),
     })
 }
 
+/// How a rate is spread over the trials, which stand for fio's samples of each half second.
+#[derive(Default)]
+struct Spread {
+    min: f64,
+    max: f64,
+    mean: f64,
+    sd: f64,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Self {
+        let Some(summary) = iolab_stats::summary(values) else {
+            return Self::default();
+        };
+        Self {
+            min: summary.min,
+            max: summary.max,
+            mean: summary.mean.unwrap_or(summary.median),
+            sd: summary.sd.unwrap_or(0.0),
+        }
+    }
+}
+
+/// Upper ends of fio's classes of latency.
+const BELOW_1000: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+const BELOW_2000: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
+
+/// Percent of all requests whose time lies in each class of one unit; what is shorter belongs to the unit below.
+fn spread(times: &[&Histogram<u64>], unit_ns: u64, ends: &[u64]) -> Map<String, Value> {
+    let total: u64 = times.iter().map(|times| times.len()).sum();
+    let within = |from: u64, to: u64| {
+        let bins = times.iter().flat_map(|times| times.iter_recorded());
+        let inside = bins.filter(|bin| (from..to).contains(&bin.value_iterated_to()));
+        let count: u64 = inside.map(|bin| bin.count_at_value()).sum();
+        count as f64 * 100.0 / total.max(1) as f64
+    };
+    let last = ends.last().copied().unwrap_or(0);
+    let mut from = if unit_ns == 1 { 0 } else { unit_ns };
+    let mut classes = Map::new();
+    for end in ends {
+        let to = end * unit_ns;
+        classes.insert(end.to_string(), within(from, to).into());
+        from = to;
+    }
+    if last == 2000 {
+        classes.insert(">=2000".to_owned(), within(from, u64::MAX).into());
+    }
+    classes
+}
+
 /// Times as JSON+ has them. iolab's service time is both of fio's: from just before the submission to the completion.
-fn latency(times: Option<&Histogram<u64>>) -> Value {
+fn latency_of(times: Option<&Histogram<u64>>) -> Value {
     let Some(times) = times.filter(|times| !times.is_empty()) else {
         return json!({"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0});
     };
@@ -195,4 +271,27 @@ fn latency(times: Option<&Histogram<u64>>) -> Value {
         "percentile": percentile,
         "bins": bins,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_lies_in_one_class() {
+        let mut times = Histogram::<u64>::new(3).expect("valid");
+        for ns in [1, 999, 1000, 1500, 999_999, 1_000_000, 5_000_000_000] {
+            times.record(ns).expect("in bounds");
+        }
+        let units = [
+            spread(&[&times], 1, &BELOW_1000),
+            spread(&[&times], 1000, &BELOW_1000),
+            spread(&[&times], 1_000_000, &BELOW_2000),
+        ];
+        let all = units.iter().flat_map(|classes| classes.values());
+        let sum: f64 = all.filter_map(Value::as_f64).sum();
+        assert!((sum - 100.0).abs() < 1e-9, "{units:?}");
+        let above = units[2][">=2000"].as_f64();
+        assert!(above.is_some_and(|share| share > 14.0), "{units:?}");
+    }
 }

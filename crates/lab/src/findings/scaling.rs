@@ -29,14 +29,14 @@ fn growth(response: Response, curve: &Curve<'_>) -> Option<String> {
     let (factor, place) = (curve.factor, curve.place());
     let name = capitalised(&response.to_string());
     if first.size == end.size {
-        let ratio = format_ratio(&first.ratio_of(last)?, "");
+        let ratio = format_ratio(&first.ratio_of(last)?, " times");
         let verdict = if is_faster(last, first) {
             "falls with more"
         } else {
             "is not shown to grow with"
         };
         return Some(format!(
-            "{name} {verdict} {factor}{place}: {} {factor} over {} it is {ratio}.",
+            "{name} {verdict} {factor}{place}: with {} it is {ratio} that with {}.",
             last.size, first.size
         ));
     }
@@ -54,9 +54,9 @@ fn growth(response: Response, curve: &Curve<'_>) -> Option<String> {
         text.push_str(" It had not ended at the largest count measured.");
         return Some(text);
     }
-    let beyond = format_ratio(&end.ratio_of(last)?, "");
+    let beyond = format_ratio(&end.ratio_of(last)?, " times");
     text.push_str(&format!(
-        " Beyond, {}: {} over {} it is {beyond}.",
+        " Beyond, {}: with {} it is {beyond} that with {}.",
         if is_faster(last, end) {
             "it falls"
         } else {

@@ -79,6 +79,13 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
     let mut cell =
         cell_of(options, size_else).map_err(|error| error.within(format!("job '{name}'")))?;
     cell.tool = Tool::Fio;
+    // What a job without a bound of its own did is told by its size.
+    if !["io_size", "io_limit"]
+        .iter()
+        .any(|name| options.contains_key(*name))
+    {
+        cell.trial.limit.bytes = None;
+    }
     let mut histograms: Vec<(&'static str, LatencyHistogram)> = Vec::new();
     let reads = direction(jobs, |job| &job.read);
     let writes = direction(jobs, |job| &job.write);

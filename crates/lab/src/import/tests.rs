@@ -88,11 +88,9 @@ fn tests_of_iozone_become_cells_and_first_passes_warm_ups() {
         .iter()
         .filter_map(|cell| Some(cell.throughput?.median))
         .collect();
-    assert_eq!(medians.len(), 2);
+    // Sequential writes and random reads were not among the tests, and are no cells.
+    assert_eq!((medians.len(), analysis.cells.len()), (2, 2));
     assert!((medians[0] - 2.048).abs() < 1e-6, "{medians:?}");
-    // Sequential writes and random reads were not among the tests.
-    let gaps = analysis.cells.iter().filter(|cell| cell.gap.is_some());
-    assert!(gaps.count() > 0);
 }
 
 #[test]

@@ -5,6 +5,8 @@ use iolab_lab::analysis::{CellAnalysis, name};
 use iolab_lab::record::Sample;
 use iolab_stats::{Summary, summary};
 
+use crate::chart;
+
 use super::options::{Options, Quantity};
 use super::words::{self, Measure};
 use super::{RUN, Run};
@@ -180,7 +182,8 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Shares out the factors: as asked, else along x the numbers with the most levels, then the factor with the most
-    /// levels as series, and panels for what remains.
+    /// levels as series, and panels for what remains. Tools are series whatever else varies, and workloads panels where
+    /// there is another factor for the series.
     ///
     /// # Errors
     /// Of kind usage when a factor that was asked for is not there, or has too many levels.
@@ -210,7 +213,10 @@ impl Parts {
             .filter(|i| ![x, series, facet].contains(&Some(*i)))
             .collect();
         let x = x.or_else(|| {
-            let best = left.iter().copied().max_by_key(|i| x_worth(data, *i));
+            let free = |i: &usize| left.contains(i);
+            let best = chart::axis_of_workloads(&data.factors)
+                .filter(free)
+                .or_else(|| left.iter().copied().max_by_key(|i| x_worth(data, *i)));
             let best = best.filter(|_| with_x)?;
             left.retain(|i| *i != best);
             Some(best)
@@ -219,7 +225,7 @@ impl Parts {
             let fits = |i: &usize| !no_series && data.levels(*i).len() <= SERIES_MAX;
             let candidates = left.iter().copied().filter(fits);
             // Of equals the first: max_by_key alone would give the last.
-            let best = candidates.rev().max_by_key(|i| data.levels(*i).len())?;
+            let best = candidates.rev().max_by_key(|i| series_worth(data, *i))?;
             left.retain(|i| *i != best);
             Some(best)
         });
@@ -264,6 +270,17 @@ impl Parts {
     pub(super) fn panel<'a>(&self, row: &Row<'a>) -> Vec<&'a str> {
         self.facets.iter().map(|i| row.levels[*i]).collect()
     }
+}
+
+/// How well a factor serves as series: tools are there to be seen side by side, workloads to be seen one by one; else
+/// more levels come before fewer.
+fn series_worth(data: &Data<'_>, factor: usize) -> (bool, bool, usize) {
+    let name = data.factors[factor];
+    (
+        name == "tool",
+        name != "workload",
+        data.levels(factor).len(),
+    )
 }
 
 /// How well a factor serves as x axis: numbers before names, more levels before fewer, the first of equals.

@@ -298,6 +298,32 @@ fn no_text_is_clipped_or_meets_another() {
 }
 
 #[test]
+fn a_grid_of_workloads_shows_each_along_its_threads() {
+    let grid = |tools: &[&str]| {
+        let mut record = record("disk-grid", &["workload", "bs", "threads", "tool"]);
+        for workload in ["workload=WS", "workload=RS", "workload=WR"] {
+            for bs in ["bs=4KiB", "bs=1MiB"] {
+                for threads in ["threads=1", "threads=8"] {
+                    for tool in tools {
+                        let levels = [workload, bs, threads, *tool];
+                        add_cell(&mut record, &levels, &around(100.0));
+                    }
+                }
+            }
+        }
+        let figure = figure_of(&[record], &Options::default()).expect("drawn");
+        figure.svg()
+    };
+    let alone = grid(&["tool=iolab"]);
+    for part in [">Threads<", ">4 KiB<", ">WS<", ">RS<"] {
+        assert!(alone.contains(part), "{part}");
+    }
+    assert_eq!(alone.matches("class=\"series").count(), 6);
+    let beside = grid(&["tool=iolab", "tool=fio"]);
+    assert!(beside.contains(">iolab<") && beside.contains(">WS, 4 KiB<"));
+}
+
+#[test]
 fn one_to_twelve_series_have_room() {
     for lines in 1..=12 {
         let made = Made::new(&[sizes_by_threads(lines)]);

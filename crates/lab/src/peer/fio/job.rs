@@ -7,7 +7,7 @@ use iolab_engine::{Error, Result};
 use super::options::{Options, cell_of, duration, is_set};
 use crate::analysis::Response;
 use crate::experiment::{Design, Experiment, check_name, read_text};
-use crate::settings::{CellSpec, SETTINGS, Setting, unknown};
+use crate::settings::{CellSpec, SETTINGS, Setting, nearest, unknown};
 
 /// Options that are understood.
 const KNOWN: [&str; 22] = [
@@ -153,9 +153,22 @@ fn option(line: &str) -> Result<(String, String)> {
     let (name, value) = line.split_once('=').unwrap_or((line, "1"));
     let name = name.trim();
     if !KNOWN.contains(&name) {
-        return Err(unknown("option", name, &KNOWN));
+        if !nearest(name, &KNOWN).is_empty() {
+            return Err(unknown("option", name, &KNOWN));
+        }
+        return Err(
+            Error::usage(format!("iolab does not carry out the option '{}'", shortened(name))).hint(format!(
+                "take it out, or run the job with fio and bring its JSON in with 'iolab import'; understood are: {}",
+                KNOWN.join(", ")
+            )),
+        );
     }
     Ok((name.to_owned(), value.trim().to_owned()))
+}
+
+/// As much of a name as a message has room for.
+fn shortened(name: &str) -> String {
+    name.chars().take(60).collect()
 }
 
 /// One setting in which the jobs differ becomes a factor.
