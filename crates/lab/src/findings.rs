@@ -201,7 +201,7 @@ pub fn best_size(analysis: &Analysis) -> Vec<Finding> {
             )
         };
         let text = format!(
-            "{word} {response}{}: {} at {} of {}{}.{tail}",
+            "{word} {response}{}: {} at {}={}{}.{tail}",
             curve.place(),
             best.with_interval(response),
             curve.factor,

@@ -12,6 +12,13 @@ use iolab_lab::record::{RunRecord, ServedBy};
 use synthetic::{add_cell, around, pace, record, serve, size_curve};
 
 fn text(findings: &[Finding]) -> String {
+    for finding in findings {
+        assert!(
+            !finding.basis().is_empty(),
+            "{} rests on nothing",
+            finding.rule
+        );
+    }
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
     texts.join("\n")
 }
@@ -131,6 +138,27 @@ fn growth_may_go_on_or_never_begin() {
     assert!(
         falls.starts_with("Throughput falls with more threads"),
         "{falls}"
+    );
+}
+
+#[test]
+fn curves_without_intervals_share_one_sentence() {
+    let mut record = record("grid", &["bs", "threads"]);
+    for (bs, threads, mb_s) in [
+        ("4KiB", 1, 100.0),
+        ("4KiB", 4, 300.0),
+        ("1MiB", 1, 500.0),
+        ("1MiB", 4, 450.0),
+    ] {
+        let levels = [format!("bs={bs}"), format!("threads={threads}")];
+        let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+        add_cell(&mut record, &levels, &[mb_s; 3]);
+    }
+    let found = scaling(&analyse(&record));
+    assert_eq!(
+        text(&found),
+        "Too few trials to tell whether throughput grows with threads on any of 2 curves: the ratios of their medians \
+         range from 0.900 with bs=1MiB (4 over 1) to 3.00 with bs=4KiB (4 over 1), without an interval."
     );
 }
 

@@ -24,6 +24,13 @@ fn bent() -> RunRecord {
 }
 
 fn text(findings: &[Finding]) -> String {
+    for finding in findings {
+        assert!(
+            !finding.basis().is_empty(),
+            "{} rests on nothing",
+            finding.rule
+        );
+    }
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
     texts.join("\n")
 }
@@ -33,7 +40,7 @@ fn the_best_size_and_its_equals() {
     let found = text(&best_size(&analyse(&bent())));
     assert_eq!(
         found,
-        "Highest throughput: 502 MB/s (95 % interval 497 to 507) at bs of 4MiB. \
+        "Highest throughput: 502 MB/s (95 % interval 497 to 507) at bs=4MiB. \
          Not distinguishable from it (overlapping median intervals): 1MiB."
     );
 }

@@ -19,7 +19,9 @@ use std::path::PathBuf;
 
 use iolab_lab::Result;
 use iolab_lab::analysis::{Analysis, analyse};
-use iolab_lab::findings::{Finding, Kind, OPTIMAL_PATTERN, cross_findings, findings, limits};
+use iolab_lab::findings::{
+    Finding, Kind, OPTIMAL_PATTERN, cross_findings, findings, limits, optimal_pattern,
+};
 use iolab_lab::record::RunRecord;
 
 use crate::plain::plain;
@@ -66,9 +68,10 @@ impl<'a> Report<'a> {
     pub fn new(inputs: &'a [Input]) -> Self {
         let analyses: Vec<Analysis> = inputs.iter().map(|i| analyse(&i.record)).collect();
         let sections = section::all(inputs, &analyses);
-        let (optimal, mut together): (Vec<Finding>, Vec<Finding>) = cross_findings(&analyses)
-            .into_iter()
-            .partition(|finding| finding.rule == OPTIMAL_PATTERN);
+        let optimal = optimal_pattern(&analyses);
+        let mut together = cross_findings(&analyses);
+        // It ends the report, of a single run too.
+        together.retain(|finding| finding.rule != OPTIMAL_PATTERN);
         together.extend(limits(&analyses));
         let each: Vec<Vec<Finding>> = analyses.iter().map(findings).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
@@ -79,7 +82,7 @@ impl<'a> Report<'a> {
             results: of(Kind::Result),
             doubts: of(Kind::Doubt),
             limits: of(Kind::Limit),
-            optimal: statement::statements(Kind::Result, &optimal, ""),
+            optimal: statement::statements(Kind::Result, &optimal),
             environment: environment::facts(inputs),
             commands: commands::of_report(inputs),
             sections,

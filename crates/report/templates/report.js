@@ -110,7 +110,7 @@
 
   const offerSeries = (figure, controls, hideTip) => {
     const all = [...figure.querySelectorAll("[data-series]")];
-    const names = [...new Set(all.filter((e) => e.classList.contains("series")).map((e) => e.dataset.series))];
+    const names = [...new Set(all.filter((e) => e.classList.contains("series")).map((e) => e.dataset.series))].filter((name) => name !== "");
     if (names.length < 2) return;
     for (const name of names) {
       controls.append(

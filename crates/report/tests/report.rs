@@ -84,7 +84,7 @@ fn a_page_says_what_was_found_and_what_was_not() {
     let page = page(vec![sizes(), cached()]);
     for part in [
         "2 experiments on /data",
-        "Highest throughput: 502 MB/s (95 % interval 496 to 507)",
+        "Highest throughput: 502 MB/s (95\u{a0}% interval 496 to 507)",
         "32 trials in 4 cells, all served by the device",
         "from the page cache, not the device",
         "8 trials in 1 cell, none served by the device alone",
@@ -152,4 +152,16 @@ fn text_from_outside_commands_no_text_processor() {
     let latex = Report::new(&inputs).latex("../x").unwrap();
     assert!(!latex.text.contains("alert(1)>"));
     assert!(latex.figures.iter().all(|(name, _)| !name.contains('/')));
+}
+
+#[test]
+fn what_several_runs_tell_in_the_same_words_is_told_once() {
+    let mut again = cached();
+    again.experiment.name = "read-random-again".to_owned();
+    let one = "from the page cache, not the device";
+    let page = page(vec![sizes(), cached(), again]);
+    assert_eq!(page.matches(one).count(), 1);
+    assert!(
+        page.contains("<a href=\"#e2\">read-random</a>, <a href=\"#e3\">read-random-again</a>")
+    );
 }

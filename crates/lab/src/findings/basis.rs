@@ -47,6 +47,22 @@ const RULES: &[Rule] = &[
         Kind::Result,
         "medians of all cells served by the device, and the ratio of two of them",
     ),
+    (
+        "serialised",
+        Kind::Result,
+        "how many requests were in service at once, by Little's law from the sum of their times",
+    ),
+    (
+        "exceeds-ceiling",
+        Kind::Doubt,
+        "the median of each cell over the ceiling of its kind",
+    ),
+    ("peers", Kind::Result, "the command line of each trial"),
+    (
+        "gaps",
+        Kind::Limit,
+        "what each tool can be asked for, by its options",
+    ),
     ("tail-unknown", Kind::Limit, "the requests of each trial"),
     ("one-place", Kind::Limit, "the targets of the runs"),
     ("untouched", Kind::Limit, "the region of each cell"),

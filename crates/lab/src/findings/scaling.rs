@@ -3,7 +3,7 @@
 use super::{Finding, capitalised, origin};
 use crate::analysis::{Analysis, Response};
 use crate::curve::{Curve, Point, by_size};
-use crate::quantity::{format_percent, format_ratio};
+use crate::quantity::{format_percent, format_ratio, significant};
 
 /// For each curve over threads and over depth: what the growth from the least count is, and the count from which no
 /// larger one is shown to be faster.
@@ -13,13 +13,59 @@ pub fn scaling(analysis: &Analysis) -> Vec<Finding> {
     }
     ["threads", "depth"]
         .into_iter()
-        .flat_map(|factor| by_size(analysis, factor))
-        .filter_map(|curve| growth(analysis.response, &curve))
+        .flat_map(|factor| of_factor(analysis, factor))
         .map(|text| Finding {
             rule: "scaling",
             text,
         })
         .collect()
+}
+
+/// What each curve over a factor tells. Curves without any interval tell nothing, and share one sentence.
+fn of_factor(analysis: &Analysis, factor: &'static str) -> Vec<String> {
+    let response = analysis.response;
+    let curves = by_size(analysis, factor);
+    let (told, untold): (Vec<&Curve<'_>>, Vec<&Curve<'_>>) =
+        curves.iter().partition(|curve| has_interval(curve));
+    let mut texts: Vec<String> = told.iter().filter_map(|c| growth(response, c)).collect();
+    texts.extend(match untold.as_slice() {
+        [only] => growth(response, only),
+        many => unknown(response, many),
+    });
+    texts
+}
+
+/// Whether any count can be held against the least one.
+fn has_interval(curve: &Curve<'_>) -> bool {
+    let Some((first, rest)) = curve.points.split_first() else {
+        return false;
+    };
+    let interval = |p: &Point<'_>| first.ratio_of(p)?.interval;
+    rest.iter().any(|p| interval(p).is_some())
+}
+
+/// The least and the greatest ratio of the largest count over the least one, for curves that have no intervals.
+fn unknown(response: Response, curves: &[&Curve<'_>]) -> Option<String> {
+    let ratio = |curve: &&Curve<'_>| {
+        let (first, last) = (curve.points.first()?, curve.points.last()?);
+        let ratio = first.ratio_of(last)?.ratio;
+        let text = format!(
+            "{}{} ({} over {})",
+            significant(ratio),
+            curve.place(),
+            last.size,
+            first.size
+        );
+        Some((ratio, text))
+    };
+    let mut ratios: Vec<(f64, String)> = curves.iter().filter_map(ratio).collect();
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ((_, least), (_, greatest)) = (ratios.first()?, ratios.last()?);
+    Some(format!(
+        "Too few trials to tell whether {response} grows with {} on any of {} curves: the ratios of their medians range from {least} to {greatest}, without an interval.",
+        curves.first()?.factor,
+        ratios.len(),
+    ))
 }
 
 fn growth(response: Response, curve: &Curve<'_>) -> Option<String> {

@@ -99,9 +99,18 @@ impl Row<'_> {
     fn two(&self, first: fn(&Sample) -> u64, second: fn(&Sample) -> u64) -> String {
         let of = |count: fn(&Sample) -> u64| self.median(|s| Some(count(s) as f64));
         match of(first).zip(of(second)) {
-            Some((first, second)) => format!("{}, {}", significant(first), significant(second)),
+            Some((first, second)) => format!("{}, {}", times(first), times(second)),
             None => none(),
         }
+    }
+}
+
+/// How many times something happened: the median of an even number of trials can lie between two counts.
+fn times(count: f64) -> String {
+    if count.fract() == 0.0 {
+        format!("{count:.0}")
+    } else {
+        significant(count)
     }
 }
 

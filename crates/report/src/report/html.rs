@@ -8,6 +8,7 @@ use super::data;
 use super::method::{RULES, Rule};
 use super::picture::{self, Picture};
 use super::section::Section;
+use super::statement::About;
 use super::{Input, Report};
 use crate::figure;
 

@@ -23,6 +23,7 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
     for sentence in &report.summary {
         let _ = writeln!(text, "{}\n", escaped(sentence));
     }
+    text.push_str(&questions(report));
     for (heading, groups) in [
         ("What was found", &report.results),
         ("How far to trust it", &report.doubts),
@@ -44,12 +45,22 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
     text
 }
 
+/// What was asked, where there is more than one question.
+fn questions(report: &Report<'_>) -> String {
+    let line = |s: &Section| format!("- {}: {}\n", escaped(&s.name), escaped(&s.question));
+    match report.sections.as_slice() {
+        [] | [_] => String::new(),
+        sections => sections.iter().map(line).collect::<String>() + "\n",
+    }
+}
+
 fn group(group: &Group) -> String {
-    let about = match &group.about {
-        Some((name, _)) => escaped(name),
-        None => "All together".to_owned(),
+    let about = escaped(&group.about.words());
+    let trials = match group.about.trials() {
+        "" => String::new(),
+        trials => format!("From {}.\n\n", escaped(trials)),
     };
-    format!("### {about}\n\n{}\n", list(&group.statements))
+    format!("### {about}\n\n{trials}{}\n", list(&group.statements))
 }
 
 fn list(statements: &[Statement]) -> String {

@@ -9,7 +9,7 @@ use iolab_lab::quantity::format_percent;
 use iolab_lab::record::{Cell, RunRecord};
 use iolab_lab::units::format_duration;
 
-use super::summary::{counted, readable};
+use super::summary::{counted, moment, readable};
 use super::{Input, clean, commands, evidence};
 use crate::layout::Grid;
 use crate::{crossing, table};
@@ -231,7 +231,7 @@ fn events(record: &RunRecord) -> Vec<Event> {
         .events
         .iter()
         .map(|event| Event {
-            at: clean(&event.at_utc),
+            at: moment(&event.at_utc),
             kind: clean(&event.kind),
             message: event.cell.and_then(place).unwrap_or_default() + &clean(&event.message),
         })

@@ -6,7 +6,7 @@ use super::clean;
 use super::section::Section;
 
 /// A finding with what is behind it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Statement {
     /// The finding, in words.
     pub(super) text: String,
@@ -17,41 +17,115 @@ pub(super) struct Statement {
 /// The statements about one experiment, or about all of them.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// Name of the experiment, and the id of its section; `None` for what several experiments tell together.
-    pub(super) about: Option<(String, String)>,
+    /// What they are about.
+    pub(super) about: About,
     pub(super) statements: Vec<Statement>,
 }
 
-/// The findings of one kind; groups without any are left out.
+impl Statement {
+    /// The text, with each share on one line with its sign.
+    pub(super) fn bound(&self) -> String {
+        self.text.replace(" %", "\u{a0}%")
+    }
+}
+
+/// What the statements of a group are about.
+#[derive(Debug, Clone)]
+pub(super) enum About {
+    /// What several experiments tell together.
+    Together,
+    /// What each of several experiments tells in the same words: the name of each, and the id of its section.
+    Several(Vec<(String, String)>),
+    /// One experiment: its name, the id of its section, and the trials that its findings rest on.
+    One {
+        name: String,
+        id: String,
+        trials: String,
+    },
+}
+
+impl About {
+    /// In words, for formats without links.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Together => "All together".to_owned(),
+            Self::One { name, .. } => name.clone(),
+            Self::Several(names) => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+                names.join(", ")
+            }
+        }
+    }
+
+    /// The trials that the statements rest on; empty where they are told with each experiment.
+    pub(super) fn trials(&self) -> &str {
+        match self {
+            Self::One { trials, .. } => trials,
+            _ => "",
+        }
+    }
+}
+
+/// The findings of one kind; groups without any are left out. What several experiments tell word for word is told once,
+/// ahead of what each tells alone.
 pub(super) fn groups(
     kind: Kind,
     together: &[Finding],
     each: &[Vec<Finding>],
     sections: &[Section],
 ) -> Vec<Group> {
-    let of_all = Group {
-        about: None,
-        statements: statements(kind, together, ""),
-    };
-    let of_each = each.iter().zip(sections).map(|(findings, section)| Group {
-        about: Some((section.name.clone(), section.id.clone())),
-        statements: statements(kind, findings, &section.trials),
-    });
-    let all = std::iter::once(of_all).chain(of_each);
-    all.filter(|group| !group.statements.is_empty()).collect()
+    let place = |section: &Section| (section.name.clone(), section.id.clone());
+    let mut groups = vec![Group {
+        about: About::Together,
+        statements: statements(kind, together),
+    }];
+    let mut alone: Vec<Group> = Vec::new();
+    let all: Vec<Vec<Statement>> = each.iter().map(|f| statements(kind, f)).collect();
+    for (i, (own, section)) in all.iter().zip(sections).enumerate() {
+        let mut group = Group {
+            about: About::One {
+                name: section.name.clone(),
+                id: section.id.clone(),
+                trials: section.trials.clone(),
+            },
+            statements: Vec::new(),
+        };
+        for statement in own {
+            let sharers = all.iter().zip(sections);
+            let sharers = sharers.filter(|(theirs, _)| theirs.contains(statement));
+            let names: Vec<(String, String)> = sharers.map(|(_, s)| place(s)).collect();
+            if names.len() < 2 {
+                group.statements.push(statement.clone());
+            } else if !all[..i].iter().any(|before| before.contains(statement)) {
+                tell_once(&mut groups, names, statement);
+            }
+        }
+        alone.push(group);
+    }
+    groups.extend(alone);
+    groups.retain(|group| !group.statements.is_empty());
+    groups
 }
 
-/// The findings of one kind, with what they and these trials give them to rest on.
-pub(super) fn statements(kind: Kind, findings: &[Finding], trials: &str) -> Vec<Statement> {
+/// Adds a statement to the group of the experiments that make it.
+fn tell_once(groups: &mut Vec<Group>, names: Vec<(String, String)>, statement: &Statement) {
+    let theirs = |group: &&mut Group| matches!(&group.about, About::Several(n) if *n == names);
+    match groups.iter_mut().find(theirs) {
+        Some(group) => group.statements.push(statement.clone()),
+        None => groups.push(Group {
+            about: About::Several(names),
+            statements: vec![statement.clone()],
+        }),
+    }
+}
+
+/// The findings of one kind, with what they rest on.
+pub(super) fn statements(kind: Kind, findings: &[Finding]) -> Vec<Statement> {
     let of_kind = findings.iter().filter(|finding| finding.kind() == kind);
     of_kind
-        .map(|finding| {
-            let parts = [finding.basis(), trials];
-            let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
-            Statement {
-                text: clean(&finding.text),
-                basis: parts.join("; "),
-            }
+        .map(|finding| Statement {
+            text: clean(&finding.text),
+            basis: finding.basis().to_owned(),
         })
         .collect()
 }

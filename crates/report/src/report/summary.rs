@@ -34,13 +34,26 @@ fn measured(inputs: &[Input], analyses: &[Analysis]) -> String {
     let samples = || inputs.iter().flat_map(|i| &i.record.samples);
     let failed = samples().filter(|s| !s.ok).count();
     let warmups = samples().filter(|s| s.warmup && s.ok).count();
-    format!(
-        "{}, {}, {}. Besides, {} and {failed} that failed: they are kept in the run files and are in no number here.",
-        counted(inputs.len(), "experiment"),
-        counted(cells, "cell"),
+    let mut text = format!(
+        "{} in {} of {}.",
         counted(trials, "measured trial"),
-        counted(warmups, "warm-up trial"),
-    )
+        counted(cells, "cell"),
+        counted(inputs.len(), "experiment"),
+    );
+    let mut besides = Vec::new();
+    if warmups > 0 {
+        besides.push(counted(warmups, "warm-up trial"));
+    }
+    if failed > 0 {
+        besides.push(counted(failed, "failed trial"));
+    }
+    if !besides.is_empty() {
+        text.push_str(&format!(
+            " In the run files, but in no number here: {}.",
+            besides.join(" and ")
+        ));
+    }
+    text
 }
 
 fn place(inputs: &[Input]) -> String {
@@ -90,10 +103,24 @@ fn time(inputs: &[Input]) -> Option<String> {
     let versions: Vec<String> = versions.into_iter().map(clean).collect();
     Some(format!(
         "Measured from {} to {} by iolab {}.",
-        clean(start),
-        end.map_or_else(|| "an unknown time".to_owned(), clean),
+        moment(start),
+        end.map_or_else(|| "an unknown time".to_owned(), moment),
         versions.join(", ")
     ))
+}
+
+/// `2026-01-02 03:04:05 UTC` for a time as run files keep it; any other text as it is.
+pub(super) fn moment(utc: &str) -> String {
+    let text = clean(utc);
+    let parts = text.split_once('T').and_then(|(day, rest)| {
+        let time = rest.strip_suffix('Z')?.split('.').next()?;
+        let digits = |text: &str, mark: char| {
+            let mut parts = text.split(mark);
+            parts.all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))
+        };
+        (digits(day, '-') && digits(time, ':')).then(|| format!("{day} {time} UTC"))
+    });
+    parts.unwrap_or(text)
 }
 
 /// The targets in the order of the runs, each once.
@@ -129,5 +156,23 @@ pub(super) fn readable(name: &str, value: &str) -> String {
     match value.parse::<u64>() {
         Ok(bytes) if name.ends_with("_bytes") => format_size(bytes),
         _ => clean(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_by_people() {
+        for (utc, read) in [
+            ("2026-01-02T03:04:05.123456789Z", "2026-01-02 03:04:05 UTC"),
+            ("2026-01-02T03:04:05Z", "2026-01-02 03:04:05 UTC"),
+            ("yesterdayTnoonZ", "yesterdayTnoonZ"),
+            ("T.Z", "T.Z"),
+            ("", ""),
+        ] {
+            assert_eq!(moment(utc), read);
+        }
     }
 }

@@ -18,7 +18,7 @@ use super::{line_across, unit};
 const ALPHA: f64 = 0.05;
 /// A p value below this stands on the edge: how much smaller it is tells nothing more.
 const P_MIN: f64 = 1e-4;
-/// A ratio beyond this, either way, makes the axis logarithmic.
+/// A ratio, or an end of its interval, beyond this, either way, makes the axis logarithmic.
 const RATIO_LINEAR_MAX: f64 = 3.0;
 /// Longest label of a ratio that names its sides, characters.
 const RATIO_LABEL_MAX: usize = 20;
@@ -304,7 +304,9 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
         [low, high, p.y]
     });
     let values: Vec<f64> = ends.chain(held).collect();
-    let far = points().any(|p| p.y > RATIO_LINEAR_MAX || p.y < 1.0 / RATIO_LINEAR_MAX);
+    let far = values
+        .iter()
+        .any(|v| *v > RATIO_LINEAR_MAX || *v < 1.0 / RATIO_LINEAR_MAX);
     let y = Axis {
         label: ratio_label(comparison),
         scale: if options.log_y.unwrap_or(far) {
