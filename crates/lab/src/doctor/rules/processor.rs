@@ -45,7 +45,10 @@ pub(super) fn count(facts: &Facts) -> Vec<Finding> {
             format!("{usable} of {present} CPUs may be used (affinity or cpuset): more threads than that share them"),
         )
         .remedy("taskset -pc $$"),
-        _ => Finding::fine(Topic::Processor, "count", format!("{usable} CPUs may be used")),
+        _ => {
+            let noun = if usable == 1 { "CPU" } else { "CPUs" };
+            Finding::fine(Topic::Processor, "count", format!("{usable} {noun} may be used"))
+        }
     })
 }
 
