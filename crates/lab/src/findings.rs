@@ -123,9 +123,14 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
         RunStatus::Interrupted => "The run was interrupted",
         RunStatus::Failed => "The run ended by a failure",
     };
+    let rest = if without == analysis.cells.len() {
+        "Nothing can be said of any cell."
+    } else {
+        "What follows rests on the trials made so far."
+    };
     let text = format!(
-        "{text}: {} {} no measured trial. What follows rests on the trials made so far.",
-        cells_of(without, analysis),
+        "{text}: {} {} no measured trial. {rest}",
+        within(without, analysis),
         has(without),
     );
     one("unfinished", text)

@@ -57,7 +57,7 @@ const RULES: &[Rule] = &[
         Kind::Doubt,
         "the median of each cell over the ceiling of its kind",
     ),
-    ("peers", Kind::Result, "the command line of each trial"),
+    ("peers", Kind::Doubt, "the command line of each trial"),
     (
         "gaps",
         Kind::Limit,

@@ -324,6 +324,26 @@ fn a_grid_of_workloads_shows_each_along_its_threads() {
 }
 
 #[test]
+fn the_ceilings_of_a_run_are_lines() {
+    let mut record = sizes_by_threads(2);
+    let drawn = |record: &RunRecord| {
+        let figure = figure_of(std::slice::from_ref(record), &Options::default()).expect("drawn");
+        assert_tidy(&figure, "ceilings");
+        figure.svg()
+    };
+    assert!(!drawn(&record).contains("ceiling"));
+    for (name, value) in [
+        ("peak_stated_read_mb_s", "950"),
+        ("peak_stated_write_mb_s", "485"),
+    ] {
+        record.environment.push((name.to_owned(), value.to_owned()));
+    }
+    let svg = drawn(&record);
+    assert!(svg.contains("ceiling, reads"), "{svg}");
+    assert!(!svg.contains("ceiling, writes"), "nothing was written");
+}
+
+#[test]
 fn one_to_twelve_series_have_room() {
     for lines in 1..=12 {
         let made = Made::new(&[sizes_by_threads(lines)]);

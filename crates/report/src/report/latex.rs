@@ -18,6 +18,7 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \usepackage[margin=22mm]{geometry}
 \usepackage{graphicx}
 \usepackage{longtable}
+\usepackage{array}
 \setlength{\tabcolsep}{3pt}
 \setlength{\parindent}{0pt}
 \setlength{\parskip}{4pt}
@@ -26,6 +27,10 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 ";
 /// A column with longer text than this is broken into lines.
 const COLUMN_MAX: usize = 24;
+/// Space between columns, in characters.
+const GAP: usize = 2;
+/// A table with more characters across than this is set in the smallest size.
+const SMALL_MAX: usize = 125;
 
 /// The text, with its figures as PDF.
 pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
@@ -186,12 +191,25 @@ fn table(table: &Captioned) -> String {
         let values = grid.rows.iter().filter_map(|row| row.get(column));
         values.map(|v| v.chars().count()).max().unwrap_or(0)
     };
+    let across: usize = (0..grid.headings.len())
+        .map(|i| {
+            width(i)
+                .max(grid.headings[i].0.chars().count())
+                .min(COLUMN_MAX)
+                + GAP
+        })
+        .sum();
+    let size = if across > SMALL_MAX {
+        "tiny"
+    } else {
+        "scriptsize"
+    };
     let columns: String = grid
         .headings
         .iter()
         .enumerate()
         .map(|(i, (_, right))| match (width(i), *right) {
-            (long, _) if long > COLUMN_MAX => r"p{0.2\linewidth}",
+            (long, _) if long > COLUMN_MAX => r">{\raggedright\arraybackslash}p{0.15\linewidth}",
             (_, true) => "r",
             (_, false) => "l",
         })
@@ -203,7 +221,7 @@ fn table(table: &Captioned) -> String {
         .map(|row| line(row.iter().map(|v| escaped(v)).collect()))
         .collect();
     format!(
-        "{{\\scriptsize\n\\begin{{longtable}}{{{columns}}}\n\\hline\n{heading}\\hline\n\\endhead\n{rows}\\hline\n\\end{{longtable}}\n}}\n{{\\footnotesize {}}}\n\n",
+        "{{\\{size}\n\\begin{{longtable}}{{{columns}}}\n\\hline\n{heading}\\hline\n\\endhead\n{rows}\\hline\n\\end{{longtable}}\n}}\n{{\\footnotesize {}}}\n\n",
         escaped(&table.caption)
     )
 }

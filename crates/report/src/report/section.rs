@@ -201,7 +201,7 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
             Some("trials-max"),
             format!("the most trials allowed ({})", design.trials_max),
         ),
-        (None, "nothing: they are open".to_owned()),
+        (None, "the end of the run, before any of these".to_owned()),
     ];
     let parts: Vec<String> = reasons
         .into_iter()

@@ -1,4 +1,5 @@
-//! Sizes at which the machine changes its behaviour, and sizes at which a curve does, in a figure over I/O sizes.
+//! What a response is held against: the ceilings of its cells and, over I/O sizes, the sizes at which the machine or a
+//! curve changes its behaviour.
 
 use iolab_lab::analysis::Analysis;
 use iolab_lab::knots::{bendable, bends};
@@ -6,12 +7,42 @@ use iolab_lab::quantity::format_bytes;
 use iolab_lab::thresholds::Threshold;
 
 use super::super::Run;
-use super::super::data::{Data, Parts};
+use super::super::data::{Data, Parts, Row};
 use super::super::model::{Along, Bend, Line, Model, Series};
 use super::super::options::Quantity;
 
 /// Most curves whose bends are looked for: each takes time, and more would hide the figure.
 const CURVES_MAX: usize = 3;
+
+/// A line for each ceiling that binds one of these cells in this quantity.
+pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Quantity) -> Vec<Line> {
+    let is_iops = match quantity {
+        Quantity::Throughput => false,
+        Quantity::Iops => true,
+        _ => return Vec::new(),
+    };
+    let mut lines: Vec<Line> = Vec::new();
+    for row in rows {
+        let Some(efficiency) = row.cell.efficiency.filter(|e| e.is_iops == is_iops) else {
+            continue;
+        };
+        let what = match row.cell.cell.read_percent {
+            100 => "reads",
+            0 => "writes",
+            _ => "mixed",
+        };
+        match lines.iter_mut().find(|line| line.at == efficiency.ceiling) {
+            // One ceiling for more than one direction is everybody's.
+            Some(line) if !line.label.ends_with(what) => line.label = "ceiling".to_owned(),
+            Some(_) => {}
+            None => lines.push(super::line_across(
+                efficiency.ceiling,
+                &format!("ceiling, {what}"),
+            )),
+        }
+    }
+    lines
+}
 
 /// Adds the bends of the curves of one run, and the thresholds: all of them where memory and not a device was read, else
 /// those that a bend coincides with.

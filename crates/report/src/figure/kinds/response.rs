@@ -29,6 +29,11 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         .iter()
         .flat_map(|row| shown(row, along.is_names, options))
         .chain(options.references.iter().map(|reference| reference.value))
+        .chain(
+            annotate::ceilings(&data.rows.iter().collect::<Vec<_>>(), quantity)
+                .iter()
+                .map(|line| line.at),
+        )
         .collect();
     let y = axis::of_quantity(quantity, &values, true, options);
     let is_log = y.scale.is_log();
@@ -43,6 +48,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         let mut panel = Panel::new(along.axis.clone(), y.clone());
         panel.title = super::panel_title(&data, &parts.facets, &key);
         panel.lines = references(options);
+        panel.lines.extend(annotate::ceilings(&rows, quantity));
         for (place, level) in names.iter().enumerate() {
             let of_series = |row: &&&Row<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
             let own: Vec<&Row<'_>> = rows.iter().filter(of_series).copied().collect();
