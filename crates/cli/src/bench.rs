@@ -163,9 +163,7 @@ impl Bench {
         ));
         let peaks = ceiling::measure(target, &self.clock, &self.stop, writes)?;
         self.peaks = peaks.environment(Source::Measured);
-        for (name, value) in &self.peaks {
-            note(format_args!("note: {name} is {value}"));
-        }
+        note(format_args!("note: the ceilings are {}", peaks.words()));
         Ok(())
     }
 

@@ -15,8 +15,10 @@ use crate::record::ServedBy;
 
 /// Length of one probe.
 const PROBE: Duration = Duration::from_millis(300);
-/// Another step of concurrency is tried while the last one has gained this factor.
+/// A step of concurrency has gained when it gave this factor.
 const GAIN: f64 = 1.05;
+/// Steps in a row without a gain after which no other is tried: one alone may be a neighbour's doing.
+const STEPS_WITHOUT_GAIN: u32 = 2;
 /// Most requests at once that are tried.
 const AT_ONCE_MAX: u32 = 128;
 /// How far a cell may lie above a ceiling that was itself measured, by chance.
@@ -98,6 +100,17 @@ impl Peaks {
         ]
     }
 
+    /// Those that are known, for people.
+    pub fn words(&self) -> String {
+        let known = self.named().into_iter();
+        let words = known.filter_map(|(name, value)| {
+            let (direction, unit) = name.split_once('_')?;
+            let unit = if unit == "iops" { "IOPS" } else { "MB/s" };
+            Some(format!("{direction} {} {unit}", significant(value?)))
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
     /// What the environment of a run file keeps of them.
     pub fn environment(&self, source: Source) -> Vec<(String, String)> {
         let known = self.named().into_iter();
@@ -151,15 +164,19 @@ fn per_second(text: &str) -> Option<f64> {
 }
 
 /// Finds the ceilings of a target by short probes: large sequential and small random requests, with twice as many threads
-/// as long as that gains. Writes only where `writes` says that the run will write too.
+/// until that has twice gained nothing. Writes only where `writes` says that the run will write too.
 ///
 /// # Errors
 /// When a probe cannot be made, or `stop` is raised meanwhile.
 pub fn measure(target: &Target, clock: &Clock, stop: &AtomicBool, writes: bool) -> Result<Peaks> {
     let best = |read_percent: u8, pattern: Pattern, bs: u64| -> Result<Option<f64>> {
-        let mut best = 0.0;
+        let mut best: f64 = 0.0;
         let mut threads = 1;
-        while threads <= AT_ONCE_MAX && u64::from(threads) * bs <= target.size() {
+        let mut without_gain = 0;
+        while without_gain < STEPS_WITHOUT_GAIN
+            && threads <= AT_ONCE_MAX
+            && u64::from(threads) * bs <= target.size()
+        {
             let spec = TrialSpec {
                 pattern,
                 bs,
@@ -181,11 +198,11 @@ pub fn measure(target: &Target, clock: &Clock, stop: &AtomicBool, writes: bool) 
                 return Err(Error::interrupted());
             }
             let rate = outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
-            if rate < best * GAIN {
-                best = rate.max(best);
-                break;
-            }
-            best = rate;
+            without_gain = match rate < best * GAIN {
+                true => without_gain + 1,
+                false => 0,
+            };
+            best = rate.max(best);
             threads *= 2;
         }
         Ok((best > 0.0).then_some(best))
@@ -337,6 +354,10 @@ mod tests {
         assert_eq!(
             (peaks.read_iops, peaks.write_iops),
             (Some(95_000.0), Some(95_000.0))
+        );
+        assert_eq!(
+            peaks.words(),
+            "read 510 MB/s, write 485 MB/s, read 95000 IOPS, write 95000 IOPS"
         );
         let kept = peaks.environment(Source::Stated);
         assert_eq!(
