@@ -4,6 +4,7 @@ mod basis;
 mod circumstances;
 mod concurrency;
 mod course;
+mod direction;
 mod limits;
 mod optimal;
 mod pace;
@@ -24,6 +25,7 @@ pub use circumstances::{
 };
 pub use concurrency::{exceeds_ceiling, serialised};
 pub use course::{dependence, drift, steady, two_groups};
+pub use direction::writes_against_reads;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use optimal::{OPTIMAL_PATTERN, optimal_pattern};
 pub use pace::{load, rate_not_held};
@@ -83,6 +85,7 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         fixed_costs,
         cost_of_skipping,
         cost_of_sync,
+        writes_against_reads,
         scaling,
         tail,
         programs,

@@ -7,6 +7,7 @@ use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::findings::{
     Finding, below_precision, best_size, cost_of_skipping, cross_findings, dependence, drift,
     failed_trials, findings, not_the_device, plateau, steady, two_groups, unfinished,
+    writes_against_reads,
 };
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
 use synthetic::{add_cell, add_trial, around, record, serve, size_curve};
@@ -509,4 +510,27 @@ fn the_steady_state_of_writes_is_reported_either_way() {
     );
     assert_eq!(of(&[&level, &falling], 100), "", "reads are not judged");
     assert_eq!(of(&[&level[..4]], 0), "", "four trials are no window");
+}
+
+#[test]
+fn random_writes_are_held_against_reads() {
+    let mut record = record("write-vs-read", &["workload", "depth"]);
+    for (levels, mb_s) in [
+        (["workload=RR", "depth=1"], 40.0),
+        (["workload=RR", "depth=32"], 400.0),
+        (["workload=WR", "depth=1"], 80.0),
+        (["workload=WR", "depth=32"], 400.0),
+    ] {
+        add_cell(&mut record, &levels, &around(mb_s));
+    }
+    let found = text(&writes_against_reads(&analyse(&record)));
+    assert!(
+        found.starts_with("Throughput of random writes over that of random reads: 2.00 times"),
+        "{found}"
+    );
+    assert!(
+        found.ends_with("The writes are faster in 1 of the 2 settings compared, slower in 0, and in 1 no difference is shown."),
+        "{found}"
+    );
+    assert!(writes_against_reads(&analyse(&bent())).is_empty());
 }

@@ -36,6 +36,7 @@ const RULES: &[Rule] = &[
     ),
     ("cost-of-skipping", Kind::Result, RATIOS),
     ("cost-of-sync", Kind::Result, RATIOS),
+    ("writes-against-reads", Kind::Result, RATIOS),
     ("scaling", Kind::Result, RATIOS),
     (
         "latency-tail",
