@@ -1,0 +1,115 @@
+use super::*;
+
+/// A value for each setting as users write it, and its canonical form.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    ("backend", "io_uring", "io_uring"),
+    ("pattern", "zipf:1.20", "zipf:1.2"),
+    ("bs", "4k", "4KiB"),
+    ("skip", "1024k", "1MiB"),
+    ("offset", "0", "0"),
+    ("region", "1G", "1GiB"),
+    ("threads", " 8 ", "8"),
+    ("depth", "32", "32"),
+    ("batch", "auto", "auto"),
+    ("read_percent", "70%", "70"),
+    // Pattern and direction are those of the default: no other setting changes with it.
+    ("workload", "rs", "RS"),
+    ("layout", "private", "private"),
+    ("descriptors", "shared", "shared"),
+    ("fresh", "yes", "true"),
+    ("sync", "each", "each"),
+    ("cache", "hot", "hot"),
+    ("buffer_init", "zeroed", "zeroed"),
+    ("content", "repeated", "repeated"),
+    ("verify", "on", "true"),
+    ("bytes", "1048576", "1MiB"),
+    ("requests", "1000", "1000"),
+    ("time", "0.25", "250ms"),
+    ("rate", "5000", "5000"),
+    ("arrivals", "poisson", "poisson"),
+    ("latency", "off", "false"),
+    ("hardware_counters", "yes", "true"),
+    ("registered", "0", "false"),
+    ("sqpoll", "true", "true"),
+    ("iopoll", "yes", "true"),
+    ("linkage", "static", "static"),
+    ("command", " cat  {file} ", "cat  {file}"),
+    ("tool", "fio", "fio"),
+];
+
+#[test]
+fn every_setting_sets_what_it_says() {
+    for ((name, text, canonical), setting) in EXAMPLES.iter().zip(SETTINGS) {
+        assert_eq!(setting.name, *name);
+        let mut cell = CellSpec::default();
+        setting.set(&mut cell, text).unwrap();
+        assert_eq!(setting.get(&cell), *canonical, "{name}");
+        assert_eq!(setting.canonical(canonical).unwrap(), *canonical, "{name}");
+        for other in SETTINGS.iter().filter(|other| other.name != *name) {
+            let untouched = other.get(&CellSpec::default());
+            assert_eq!(other.get(&cell), untouched, "{name} changed {}", other.name);
+        }
+    }
+}
+
+#[test]
+fn defaults_can_be_written_and_read() {
+    for setting in SETTINGS {
+        let default = setting.get(&CellSpec::default());
+        assert_eq!(setting.canonical(&default).unwrap(), default);
+    }
+}
+
+#[test]
+fn fio_names_are_known() {
+    for (alias, name) in [
+        ("numjobs", "threads"),
+        ("iodepth", "depth"),
+        ("rwmixread", "read_percent"),
+        ("ioengine", "backend"),
+        ("size", "region"),
+        ("rate_iops", "rate"),
+    ] {
+        assert_eq!(Setting::find(alias).unwrap().name, name);
+    }
+}
+
+#[test]
+fn wrong_values_name_the_setting() {
+    for (name, text) in [
+        ("bs", "4kB"),
+        ("threads", "-1"),
+        ("threads", "99999999999"),
+        ("read_percent", "101"),
+        ("batch", "0%"),
+        ("time", "0"),
+        ("bytes", "0"),
+        ("sqpoll", "maybe"),
+        ("backend", "aio"),
+        ("pattern", "zipf:x"),
+        ("rate", "0"),
+        ("rate", "-5"),
+        ("rate", "1e3"),
+        ("rate", "1000000001"),
+        ("arrivals", "burst"),
+        ("linkage", "both"),
+        ("command", "cat {path}"),
+        ("tool", "bonnie"),
+        ("workload", "RW"),
+        ("layout", "own"),
+        ("descriptors", "both"),
+    ] {
+        let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
+        assert!(error.message().starts_with(name), "{error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn a_bound_can_be_lifted() {
+    let mut cell = CellSpec::default();
+    let bytes = Setting::find("bytes").unwrap();
+    bytes.set(&mut cell, "1G").unwrap();
+    bytes.set(&mut cell, "none").unwrap();
+    assert_eq!(cell.trial.limit.bytes, None);
+}
