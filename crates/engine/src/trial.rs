@@ -1,6 +1,7 @@
 //! One trial: prepares cache and workers, starts them together, merges what they did.
 
 mod files;
+mod merge;
 
 use std::fs::File;
 use std::ops::Range;
@@ -22,22 +23,22 @@ use crate::backend::synchronous::{
 };
 use crate::buffer::Buffers;
 use crate::clock::Clock;
-use crate::counters::{Counters, Hardware, NoHardware};
+use crate::counters::{Hardware, NoHardware};
 use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::headroom;
-use crate::histogram::{LatencyHistogram, new_latency_histogram};
-use crate::outcome::{Ended, FailedRequest, Failure, Outcome, Tally, Waits};
+use crate::outcome::{Ended, FailedRequest, Failure, Outcome};
 use crate::perf::Group;
-use crate::series::Series;
 use crate::spec::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
 use crate::target::{Target, TargetKind};
 use crate::verify::{self, FaultyData, Reading, Signed, Signer};
-use crate::witness::{Region, Witness};
+use crate::witness::Witness;
 use crate::worker::open::Open;
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 use files::Files;
 pub use files::lent;
+pub(crate) use merge::empty_tally;
+use merge::merge;
 
 /// Size of one request that fills the page cache before a `hot` trial.
 const WARM_REQUEST: usize = 1 << 20;
@@ -488,100 +489,4 @@ fn take_hardware(
         }
         note.push_str("hardware events of user mode only (perf_event_paranoid)");
     }
-}
-
-fn merge(
-    outcomes: Vec<WorkerOutcome>,
-    clock: &Clock,
-    (counters, region): (Counters, Region),
-    clock_drift_ppm: f64,
-) -> Outcome {
-    let mut merged = Outcome {
-        reads: empty_tally(),
-        writes: empty_tally(),
-        syncs: 0,
-        errors: 0,
-        failure: None,
-        ended: Ended::Done,
-        elapsed_ns: 0,
-        all_active_ns: 0,
-        end_sync_ns: 0,
-        clock_drift_ppm,
-        counters,
-        region,
-        effective: Default::default(),
-        pace: None,
-        series: Series::default(),
-        verified: None,
-    };
-    let mut series = Vec::new();
-    let (mut first_start, mut last_start) = (u64::MAX, 0);
-    let (mut first_end, mut last_end) = (u64::MAX, 0);
-    let mut hardware: Option<Hardware> = None;
-    for worker in outcomes {
-        hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
-        add(&mut merged.reads, worker.reads);
-        add(&mut merged.writes, worker.writes);
-        merged.syncs += worker.syncs;
-        merged.errors += worker.errors;
-        merged.failure = merged.failure.or(worker.failure.map(Failure::Request));
-        merged.ended = graver(merged.ended, worker.ended);
-        merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
-        merged.effective = worker.effective;
-        series.push(worker.series);
-        merged.pace = match (merged.pace, worker.pace) {
-            (Some(sum), Some(part)) => Some(sum.plus(part)),
-            (sum, part) => sum.or(part),
-        };
-        first_start = first_start.min(worker.start);
-        last_start = last_start.max(worker.start);
-        first_end = first_end.min(worker.end);
-        last_end = last_end.max(worker.end);
-    }
-    merged.counters.hardware = hardware.unwrap_or_default();
-    merged.series = Series::merged(series.into_iter(), clock);
-    merged.elapsed_ns = clock.ns_between(first_start, last_end);
-    merged.all_active_ns = clock.ns_between(last_start, first_end);
-    merged
-}
-
-pub(crate) fn empty_tally() -> Tally {
-    Tally {
-        requests: 0,
-        bytes: 0,
-        short_transfers: 0,
-        latency: new_latency_histogram(),
-        waits: None,
-    }
-}
-
-fn add(sum: &mut Tally, part: Tally) {
-    sum.requests += part.requests;
-    sum.bytes += part.bytes;
-    sum.short_transfers += part.short_transfers;
-    add_histogram(&mut sum.latency, &part.latency);
-    match (&mut sum.waits, part.waits) {
-        (Some(Waits { response, lateness }), Some(part)) => {
-            add_histogram(response, &part.response);
-            add_histogram(lateness, &part.lateness);
-        }
-        (waits @ None, part) => *waits = part,
-        (Some(_), None) => {}
-    }
-}
-
-fn add_histogram(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
-    if !part.is_empty() {
-        sum.add(part).expect("the sum has the widest bounds in use");
-    }
-}
-
-fn graver(a: Ended, b: Ended) -> Ended {
-    let rank = |ended| match ended {
-        Ended::Done => 0,
-        Ended::Time => 1,
-        Ended::Interrupted => 2,
-        Ended::Failed => 3,
-    };
-    if rank(a) >= rank(b) { a } else { b }
 }

@@ -2,16 +2,19 @@
 
 mod circumstances;
 mod concurrency;
+mod flag;
+mod response;
 mod served;
 mod verified;
 
 pub use circumstances::{Circumstances, Group, Split};
 pub use concurrency::{Basis, Concurrency};
+pub use flag::Flag;
+pub use response::Response;
 pub use served::{Served, name};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use iolab_stats::{Summary, median, summary};
 
@@ -21,156 +24,9 @@ use crate::experiment::Experiment;
 use crate::knots::BendsFound;
 use crate::pace::CellPace;
 use crate::peer::Tool;
-use crate::quantity::{format_ns, significant};
 use crate::record::{Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
-
-/// The measured quantity that an experiment asks about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Response {
-    /// Bytes per second, in MB/s.
-    Throughput,
-    /// Requests per second.
-    Iops,
-    /// Median response time where a rate is set, else median service time, in ns.
-    Latency,
-    /// Time of a whole trial, in ns.
-    Elapsed,
-}
-
-impl Response {
-    /// The response named in a run file; throughput for a name this build does not know.
-    pub fn of(name: &str) -> Self {
-        match name {
-            "iops" => Response::Iops,
-            "latency" => Response::Latency,
-            "elapsed" => Response::Elapsed,
-            _ => Response::Throughput,
-        }
-    }
-
-    /// Whether its values are times, in ns.
-    pub fn is_time(self) -> bool {
-        matches!(self, Response::Latency | Response::Elapsed)
-    }
-
-    /// Its value in one trial; `None` where the trial has none.
-    pub fn value(self, sample: &Sample) -> Option<f64> {
-        match self {
-            Response::Throughput => Some(sample.throughput_mb_s()),
-            Response::Iops => Some(sample.iops()),
-            Response::Latency => sample.latency_p50_ns().map(|ns| ns as f64),
-            Response::Elapsed => Some(sample.elapsed_ns as f64),
-        }
-    }
-
-    fn more_is_better(self) -> bool {
-        !self.is_time()
-    }
-
-    /// The value turned so that the better of two is the greater.
-    pub fn worth(self, value: f64) -> f64 {
-        if self.more_is_better() { value } else { -value }
-    }
-
-    /// Unit of the values, as a heading says it.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Response::Throughput => "MB/s",
-            Response::Iops => "IOPS",
-            Response::Latency | Response::Elapsed => "ns",
-        }
-    }
-
-    /// Writes a value with its unit.
-    pub fn format(self, value: f64) -> String {
-        match self {
-            Response::Latency | Response::Elapsed => format_ns(value),
-            _ => format!("{} {}", significant(value), self.unit()),
-        }
-    }
-}
-
-impl fmt::Display for Response {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Response::Throughput => "throughput",
-            Response::Iops => "IOPS",
-            Response::Latency => "median latency",
-            Response::Elapsed => "elapsed time",
-        })
-    }
-}
-
-/// Something about a cell that its reader must know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flag {
-    /// The page cache served some or all of it.
-    PageCache,
-    /// Its tool cannot carry it out, or has failed to.
-    Gap,
-    /// It read what was never written.
-    Hole,
-    /// No storage was involved.
-    NotStorage,
-    /// The device carried more than 5 % beyond what was iolab's own.
-    OtherTraffic,
-    /// The kernel fetched more than 5 % beyond what was read.
-    ReadAhead,
-    /// Its trials fall into groups by how many pieces a request reached the device in, and their responses with them.
-    RequestsSplit,
-    /// Writing out what was left in the page cache took more than 5 % of the timed span.
-    WriteBackOwed,
-    /// Others took CPU time: the hypervisor, or programs beside iolab.
-    CpuContended,
-    /// The machine slept during a trial.
-    Suspended,
-    /// iolab or the CPU, not the storage, may have set the number.
-    ToolBound,
-    /// A time stamp costs more than 1 % of the median request.
-    ClockCost,
-    /// Fewer requests were made than the rate asks for.
-    RateNotHeld,
-    /// Fewer than half of the requests asked for at once were in service at once.
-    Serialised,
-    /// Above a ceiling, without a reason for it.
-    ExceedsCeiling,
-    /// Too few trials for an interval, or fewer than the experiment asks for.
-    FewTrials,
-    /// Data that was read back was not as it was written.
-    VerifyFailed,
-    /// A trial failed.
-    Errors,
-    /// The kernel cut transfers short.
-    ShortTransfers,
-}
-
-impl fmt::Display for Flag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Flag::PageCache => "page cache",
-            Flag::Gap => "gap",
-            Flag::Hole => "hole",
-            Flag::NotStorage => "not storage",
-            Flag::OtherTraffic => "other traffic",
-            Flag::ReadAhead => "read-ahead",
-            Flag::RequestsSplit => "requests split",
-            Flag::WriteBackOwed => "write-back owed",
-            Flag::CpuContended => "cpu contended",
-            Flag::Suspended => "suspended",
-            Flag::ToolBound => "tool-bound",
-            Flag::ClockCost => "clock cost",
-            Flag::RateNotHeld => "rate not held",
-            Flag::Serialised => "serialised",
-            Flag::ExceedsCeiling => "exceeds ceiling",
-            Flag::FewTrials => "few trials",
-            Flag::VerifyFailed => "verify failed",
-            Flag::Errors => "errors",
-            Flag::ShortTransfers => "short transfers",
-        })
-    }
-}
 
 /// Fewest requests of a trial whose 99th percentile is told: with fewer its 95 % interval has no upper end (see
 /// [`iolab_stats::quantile_ranks`]).

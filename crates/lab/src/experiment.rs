@@ -1,37 +1,32 @@
 //! A named question: its factors and levels, its fixed settings, its response, its design.
 
 mod builtin;
+mod design;
 mod overlap;
 mod programs;
 mod refined;
+mod written;
 
 use std::path::Path;
-use std::time::Duration;
 
 use iolab_engine::{Error, Result};
 use serde::Deserialize;
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use toml::{Spanned, Value};
+use toml::Spanned;
 
 pub use builtin::BUILTIN;
+pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
+pub(crate) use design::{set_budget, set_settle};
 pub use refined::{REFINE_MAX, Refined};
 
 use crate::analysis::Response;
 use crate::cells::cells;
 use crate::command::split_list;
 use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
-use crate::precondition::Precondition;
-use crate::settings::{CellSpec, SETTINGS, Setting, ValueKind, unknown};
-use crate::units::{format_duration, parse_duration, parse_share};
+use crate::settings::{CellSpec, SETTINGS, Setting, unknown};
+use crate::units::parse_share;
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
-/// Most trials of a cell.
-pub const TRIALS_MAX: u32 = 10_000;
-/// Longest budget of a run.
-pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
-/// Longest pause between blocks.
-const SETTLE_MAX: Duration = Duration::from_secs(3600);
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names of the responses.
@@ -54,40 +49,6 @@ pub struct Factor {
     pub setting: &'static Setting,
     /// Its levels in canonical form (`4KiB`), at least two.
     pub levels: Vec<String>,
-}
-
-/// Repetition and its end.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Design {
-    /// Fewest measured trials per cell.
-    pub trials_min: u32,
-    /// Most measured trials per cell.
-    pub trials_max: u32,
-    /// Goal: half-width of the median's 95 % interval over the median.
-    pub precision: f64,
-    /// Time for the whole run; as much again for finer sizes.
-    pub budget: Duration,
-    /// Finer sizes around each bend and each best size of the grid, with which it is measured once more; 0 for none.
-    pub refine: u32,
-    /// Pause before each block but the first; not part of the budget.
-    pub settle: Duration,
-    /// What is written to the target before the first trial; not part of the budget.
-    pub precondition: Precondition,
-}
-
-impl Default for Design {
-    fn default() -> Self {
-        Self {
-            // The fewest that have an exact 95 % interval of the median.
-            trials_min: 6,
-            trials_max: 30,
-            precision: 0.05,
-            budget: Duration::from_secs(60),
-            refine: 0,
-            settle: Duration::ZERO,
-            precondition: Precondition::None,
-        }
-    }
 }
 
 /// A question and how it is put to the storage.
@@ -394,50 +355,6 @@ impl Experiment {
     }
 }
 
-impl Design {
-    /// Refuses what is absurd.
-    fn check(&self) -> Result<()> {
-        if self.trials_min == 0 || self.trials_min > self.trials_max {
-            return Err(Error::usage(format!(
-                "trials_min is {} and trials_max {}",
-                self.trials_min, self.trials_max
-            ))
-            .hint("trials_min is at least 1 and at most trials_max"));
-        }
-        if self.trials_max > TRIALS_MAX {
-            return Err(Error::usage(format!("trials_max is {}", self.trials_max))
-                .hint(format!("choose at most {TRIALS_MAX}")));
-        }
-        if !(self.precision > 0.0 && self.precision < 1.0) {
-            return Err(Error::usage(format!("precision is {}", self.precision))
-                .hint("choose a share above 0 and below 1, for example 0.05 for 5 %"));
-        }
-        if self.settle > SETTLE_MAX {
-            return Err(
-                Error::usage(format!("settle is {}", format_duration(self.settle)))
-                    .hint("choose a pause of at most an hour"),
-            );
-        }
-        if self.budget.is_zero() || self.budget > BUDGET_MAX {
-            return Err(
-                Error::usage(format!("the budget is {}", format_duration(self.budget)))
-                    .hint("choose a time above zero and at most 30 days"),
-            );
-        }
-        Ok(())
-    }
-}
-
-/// Reads a pause.
-pub(crate) fn set_settle(text: &str) -> Result<Duration> {
-    parse_duration(text).map_err(|error| error.within("settle"))
-}
-
-/// Reads a budget.
-pub(crate) fn set_budget(text: &str) -> Result<Duration> {
-    parse_duration(text).map_err(|error| error.within("budget"))
-}
-
 /// Reads a small text file that a user named.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let place = path.display();
@@ -492,79 +409,6 @@ fn parse_response(text: &str) -> Result<Response> {
         return Err(unknown("response", text, &RESPONSES));
     }
     Ok(Response::of(text))
-}
-
-impl Serialize for Experiment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &self.name)?;
-        map.serialize_entry("question", &self.question)?;
-        map.serialize_entry("response", self.response_name())?;
-        map.serialize_entry("factors", &Factors(&self.factors))?;
-        map.serialize_entry("settings", &Settings(&self.settings))?;
-        map.serialize_entry("design", &self.design)?;
-        if let Some(refined) = &self.refined {
-            map.serialize_entry("refined", refined)?;
-        }
-        map.end()
-    }
-}
-
-impl Serialize for Design {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("trials_min", &self.trials_min)?;
-        map.serialize_entry("trials_max", &self.trials_max)?;
-        map.serialize_entry("precision", &self.precision)?;
-        map.serialize_entry("budget", &format_duration(self.budget))?;
-        if self.refine > 0 {
-            map.serialize_entry("refine", &self.refine)?;
-        }
-        if !self.settle.is_zero() {
-            map.serialize_entry("settle", &format_duration(self.settle))?;
-        }
-        if self.precondition.writes() {
-            map.serialize_entry("precondition", &self.precondition.to_string())?;
-        }
-        map.end()
-    }
-}
-
-struct Factors<'a>(&'a [Factor]);
-
-impl Serialize for Factors<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|factor| {
-            let levels: Vec<Value> = factor
-                .levels
-                .iter()
-                .map(|level| toml_value(factor.setting.kind, level))
-                .collect();
-            (factor.setting.name, levels)
-        }))
-    }
-}
-
-struct Settings<'a>(&'a [(&'static Setting, String)]);
-
-impl Serialize for Settings<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(
-            self.0
-                .iter()
-                .map(|(setting, value)| (setting.name, toml_value(setting.kind, value))),
-        )
-    }
-}
-
-/// A canonical value as people would write it in TOML: numbers and flags without quotes.
-fn toml_value(kind: ValueKind, text: &str) -> Value {
-    match kind {
-        ValueKind::Count => text.parse().map(Value::Integer).ok(),
-        ValueKind::Flag => text.parse().map(Value::Boolean).ok(),
-        _ => None,
-    }
-    .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 #[cfg(test)]

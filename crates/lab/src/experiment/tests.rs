@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use iolab_engine::Kind;
 use iolab_engine::spec::{Backend, BufferInit, CacheState};
