@@ -132,6 +132,8 @@ fn common(spec: &TrialSpec) -> Vec<String> {
         // iolab has brought the page cache into its state, and gives no advice.
         "--invalidate=0".to_owned(),
         "--fadvise_hint=0".to_owned(),
+        // Without this fio takes the same offsets in every trial, whatever the seed (fixed after 3.33).
+        "--randrepeat=0".to_owned(),
         format!("--randseed={}", spec.seed),
     ];
     words.extend(choices(spec).into_iter().map(str::to_owned));
@@ -255,6 +257,7 @@ mod tests {
             "--bs=4096 ",
             "--ioengine=psync ",
             "--direct=1 ",
+            "--randrepeat=0 --randseed=",
             "--runtime=250000us --time_based ",
             "--name=worker0 --offset=0 --size=40960 ",
         ] {
