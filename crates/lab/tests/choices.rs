@@ -114,6 +114,17 @@ fn growth_is_told_with_its_end() {
 }
 
 #[test]
+fn growth_ends_where_it_is_shown() {
+    let mut record = threads(&[(1, 100.0)]);
+    // Not shown to be faster than one thread, nor slower than four.
+    let unsure = [90.0, 95.0, 98.0, 103.0, 105.0, 110.0, 118.0, 125.0];
+    add_cell(&mut record, &["threads=2"], &unsure);
+    add_cell(&mut record, &["threads=4"], &around(106.0));
+    let found = text(&scaling(&analyse(&record)));
+    assert!(found.contains("from 1 to 4"), "{found}");
+}
+
+#[test]
 fn growth_may_go_on_or_never_begin() {
     let on = text(&scaling(&analyse(&threads(&[(1, 100.0), (2, 190.0)]))));
     assert!(

@@ -70,7 +70,7 @@ fn unknown(response: Response, curves: &[&Curve<'_>]) -> Option<String> {
 
 fn growth(response: Response, curve: &Curve<'_>) -> Option<String> {
     let first = curve.points.first()?;
-    let end = curve.points.iter().find(|p| is_end(p, curve))?;
+    let end = end(curve, first)?;
     let last = curve.points.last()?;
     let (factor, place) = (curve.factor, curve.place());
     let name = capitalised(&response.to_string());
@@ -116,6 +116,16 @@ fn growth(response: Response, curve: &Curve<'_>) -> Option<String> {
 
 fn with_origin(point: &Point<'_>, response: Response) -> String {
     point.with_interval(response) + &origin(point.cell)
+}
+
+/// Where the growth ends: the least count that is the first or shown to be faster than it, and than which no larger one is
+/// shown to be faster.
+fn end<'c, 'a>(curve: &'c Curve<'a>, first: &Point<'a>) -> Option<&'c Point<'a>> {
+    let counts = |p: &&Point<'_>| p.size == first.size || is_faster(first, p);
+    let candidates = || curve.points.iter().filter(counts);
+    candidates()
+        .find(|p| is_end(p, curve))
+        .or_else(|| candidates().next_back())
 }
 
 /// Whether no larger count is shown to be faster.
