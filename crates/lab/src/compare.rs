@@ -255,6 +255,18 @@ impl CellComparison {
     }
 }
 
+/// All cells of two sides that went through the same blocks, put together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Overall {
+    /// New over base: in each block the geometric mean over the cells; over the blocks that of
+    /// [`CellComparison::ratio_within_blocks`].
+    pub ratio: Ratio,
+    /// Blocks in which all cells were measured on both sides.
+    pub blocks: usize,
+    /// p of the two one-sided tests of that ratio against the margin, allowing for blocks that depend on each other.
+    pub tost_p: f64,
+}
+
 /// Two sides, compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
@@ -278,6 +290,8 @@ pub struct Comparison {
     pub pairs: Vec<Pair>,
     /// What they say, in the same order.
     pub cells: Vec<CellComparison>,
+    /// All of them together, where there are several and both sides went through the same blocks.
+    pub overall: Option<Overall>,
 }
 
 impl Comparison {
@@ -306,6 +320,10 @@ impl Comparison {
             only_new: matched.only_new,
             differences: matched.differences,
             cells: judge::compare(&matched.pairs, &terms),
+            overall: match matched.pairs.len() {
+                1 => None,
+                _ => judge::overall(&matched.together, terms.margin),
+            },
             pairs: matched.pairs,
             terms,
         })
@@ -328,6 +346,7 @@ impl Comparison {
             only_new: Vec::new(),
             differences: Vec::new(),
             cells: judge::compare(&pairs, &terms),
+            overall: None,
             pairs,
             terms,
         }

@@ -1,5 +1,6 @@
 //! What was found, in plain sentences: one rule, one function, from the analysis alone.
 
+mod agreement;
 mod basis;
 mod circumstances;
 mod concurrency;
@@ -18,6 +19,7 @@ mod tail;
 mod timeline;
 mod verified;
 
+pub use agreement::{agreement, overall, tally};
 pub use basis::Kind;
 pub use circumstances::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,

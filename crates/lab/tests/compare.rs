@@ -228,3 +228,31 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
     assert_eq!(comparison.cells[0].verdict, Verdict::Drifting);
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
 }
+
+#[test]
+fn all_cells_together_are_told_from_the_blocks_that_they_share() {
+    // Both sides see the same ups and downs; what one cell loses the other gains.
+    let course = |mb_s: f64, blocks: u32| -> Vec<f64> {
+        (0..blocks)
+            .map(|i| mb_s * (1.0 + f64::from(i * 7 % 5) / 10.0))
+            .collect()
+    };
+    let mut run = record("write-size", &["sync", "bs"]);
+    for (sync, bs, mb_s, blocks) in [
+        ("none", "4KiB", 100.0, 20),
+        ("none", "1MiB", 500.0, 20),
+        ("osync", "4KiB", 108.0, 20),
+        ("osync", "1MiB", 500.0 / 1.08, 15),
+    ] {
+        let levels = [format!("sync={sync}"), format!("bs={bs}")];
+        let levels = levels.each_ref().map(String::as_str);
+        let cell = add_cell(&mut run, &levels, &course(mb_s, blocks));
+        run.cells[cell].sync = sync.to_owned();
+    }
+    let comparison = of(&run, &run, Some(("sync", ["none", "osync"]))).unwrap();
+    let overall = comparison.overall.unwrap();
+    assert!((overall.ratio.ratio - 1.0).abs() < 1e-6, "{overall:?}");
+    assert_eq!(overall.blocks, 15);
+    assert!(overall.tost_p < 0.001, "{overall:?}");
+    assert!(of(&run, &run.clone(), None).unwrap().overall.is_none());
+}

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use iolab_lab::analysis::Response;
-use iolab_lab::compare::{CellComparison, Comparison, Further, POWER, Side, Verdict};
+use iolab_lab::compare::{CellComparison, Comparison, Further, POWER, Side};
+use iolab_lab::findings::{overall, tally};
 use iolab_lab::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use serde_json::{Map, Value, json};
@@ -53,6 +54,12 @@ fn heading(comparison: &Comparison) -> String {
             lines.push(format!("\nOnly {side} has: {}{more}", plain(first)));
         }
     }
+    lines.push(format!("\n{}\n", caption(comparison)));
+    lines.join("\n")
+}
+
+/// What the table shows.
+pub(crate) fn caption(comparison: &Comparison) -> String {
     let what = comparison
         .response
         .map_or_else(|| "values".to_owned(), |r| r.to_string());
@@ -60,14 +67,13 @@ fn heading(comparison: &Comparison) -> String {
         true => " within blocks",
         false => "",
     };
-    lines.push(format!(
-        "\n{what}: medians, ratio new/base{within} with its 95 % interval, margin {}\n",
+    format!(
+        "{what}: medians, ratio new/base{within} with its 95 % interval, margin {}",
         format_percent(comparison.terms.margin)
-    ));
-    lines.join("\n")
+    )
 }
 
-fn columns(comparison: &Comparison) -> Vec<Column> {
+pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     let response = comparison.response;
     let column = |heading: &str, dispensable, value: &dyn Fn(&CellComparison) -> String| {
         Column::new(heading, dispensable, comparison.cells.iter().map(value))
@@ -169,6 +175,7 @@ fn value(response: Option<Response>, value: f64) -> String {
 /// What follows from the table, in sentences.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = vec![tally(comparison)];
+    remarks.extend(overall(comparison));
     remarks.extend(advice(comparison));
     let served = comparison.cells.iter();
     let served = served.filter(|c| c.is_served_differently()).count();
@@ -191,29 +198,6 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
         ));
     }
     remarks
-}
-
-fn tally(comparison: &Comparison) -> String {
-    let margin = format_percent(comparison.terms.margin);
-    let counted: Vec<String> = [
-        (Verdict::Slower, "slower".to_owned()),
-        (Verdict::Faster, "faster".to_owned()),
-        (Verdict::Higher, "higher".to_owned()),
-        (Verdict::Lower, "lower".to_owned()),
-        (Verdict::Equivalent, format!("equivalent within {margin}")),
-        (Verdict::CannotTell, Verdict::CannotTell.to_string()),
-        (Verdict::Drifting, Verdict::Drifting.to_string()),
-    ]
-    .into_iter()
-    .map(|(verdict, words)| (comparison.count(verdict), words))
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, words)| format!("{n} {words}"))
-    .collect();
-    format!(
-        "Of {}: {}.",
-        cells(comparison.cells.len()),
-        counted.join(", ")
-    )
 }
 
 /// How many trials would settle what cannot be told.
@@ -301,11 +285,22 @@ pub fn json(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
         "differences": differences,
         "only_base": comparison.only_base,
         "only_new": comparison.only_new,
+        "overall": overall_object(comparison),
         "remarks": remarks(comparison),
         "cells": cells,
     });
     serde_json::to_writer_pretty(&mut *to, &whole)?;
     writeln!(to)
+}
+
+fn overall_object(comparison: &Comparison) -> Option<Value> {
+    let overall = comparison.overall?;
+    let mut object: Map<String, Value> = ratio_fields("ratio", Some(overall.ratio))
+        .into_iter()
+        .collect();
+    object.insert("blocks".to_owned(), json!(overall.blocks));
+    object.insert("tost_p".to_owned(), json!(overall.tost_p));
+    Some(Value::Object(object))
 }
 
 /// One cell with every figure.

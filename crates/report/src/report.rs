@@ -19,8 +19,9 @@ use std::path::PathBuf;
 
 use iolab_lab::Result;
 use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::compare::with_peers;
 use iolab_lab::findings::{
-    Finding, Kind, OPTIMAL_PATTERN, cross_findings, findings, limits, optimal_pattern,
+    Finding, Kind, OPTIMAL_PATTERN, agreement, cross_findings, findings, limits, optimal_pattern,
 };
 use iolab_lab::record::RunRecord;
 
@@ -73,7 +74,12 @@ impl<'a> Report<'a> {
         // It ends the report, of a single run too.
         together.retain(|finding| finding.rule != OPTIMAL_PATTERN);
         together.extend(limits(&analyses));
-        let each: Vec<Vec<Finding>> = analyses.iter().map(findings).collect();
+        let of_run = |(input, analysis): (&Input, &Analysis)| {
+            let mut all = findings(analysis);
+            all.extend(agreement(&with_peers(&input.record)));
+            all
+        };
+        let each: Vec<Vec<Finding>> = inputs.iter().zip(&analyses).map(of_run).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
         Self {
             inputs,
@@ -112,6 +118,13 @@ impl<'a> Report<'a> {
     /// When a figure cannot be written.
     pub fn latex(&self, prefix: &str) -> Result<Bundle> {
         latex::bundle(self, prefix)
+    }
+
+    /// The commands that repeat all of it, a line each.
+    fn all_commands(&self) -> String {
+        let each = self.sections.iter().flat_map(|s| &s.commands);
+        let commands: Vec<&str> = each.chain(&self.commands).map(String::as_str).collect();
+        commands.join("\n")
     }
 }
 

@@ -98,6 +98,30 @@ fn a_page_says_what_was_found_and_what_was_not() {
 }
 
 #[test]
+fn a_page_holds_other_tools_against_iolab() {
+    let mut beside = record("disk-grid", &["bs", "tool"]);
+    for (bs, tool, mb_s) in [
+        ("4KiB", "iolab", 100.0),
+        ("4KiB", "fio", 101.0),
+        ("1MiB", "iolab", 900.0),
+        ("1MiB", "fio", 890.0),
+    ] {
+        let levels = [format!("bs={bs}"), format!("tool={tool}")];
+        let levels = levels.each_ref().map(String::as_str);
+        let cell = add_cell(&mut beside, &levels, &around(mb_s));
+        beside.cells[cell].tool = tool.to_owned();
+    }
+    let page = page(vec![beside]);
+    for part in [
+        "Throughput of iolab over that of fio, in the same blocks: of 2 cells: 2 equivalent within 10\u{a0}%.",
+        "All of them together, in 8 blocks: ratio 1.00 (95\u{a0}% interval 1.00 to 1.00); equivalent within 10\u{a0}%",
+        "margin 10 %; base: fio, new: iolab",
+    ] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
 fn text_from_outside_stays_text() {
     let calm = page(vec![sizes()]);
     let wild = page(vec![hostile()]);

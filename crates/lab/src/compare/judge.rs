@@ -1,14 +1,15 @@
 //! From the trials of both sides to the verdict on each cell.
 
 use iolab_stats::{
-    Interval, Ratio, a12, holm, mann_kendall, mann_whitney, ratio_of_means, ratio_of_medians,
-    student, summary, tost_log, tost_log_dependent, trials_for_difference, trials_for_equivalence,
-    trimmed_test_dependent, trimmed_within_dependent, welch, welch_dependent,
+    Interval, Ratio, TTest, a12, holm, mann_kendall, mann_whitney, ratio_of_means,
+    ratio_of_medians, student, summary, tost_log, tost_log_dependent, trials_for_difference,
+    trials_for_equivalence, trimmed_test_dependent, trimmed_within_dependent, welch,
+    welch_dependent,
 };
 
 use super::{
-    ALPHA, Better, CONFIDENCE, CellComparison, Further, POWER, Pair, Repeats, Side, Terms, Test,
-    Verdict,
+    ALPHA, Better, CONFIDENCE, CellComparison, Further, Overall, POWER, Pair, Repeats, Side, Terms,
+    Test, Verdict,
 };
 
 /// More trials than this are no advice.
@@ -24,6 +25,29 @@ pub(super) fn compare(pairs: &[Pair], terms: &Terms) -> Vec<CellComparison> {
         }
     }
     cells
+}
+
+/// All cells put together, from the mean of their logarithms in each block.
+pub(super) fn overall(together: &[f64], margin: f64) -> Option<Overall> {
+    let test = trimmed_test_dependent(together, CONFIDENCE)?;
+    let p = trimmed_within_dependent(together, margin.ln_1p())?;
+    Some(Overall {
+        ratio: ratio_of(test),
+        blocks: together.len(),
+        tost_p: p,
+    })
+}
+
+/// A test on logarithms as the ratio that they are of.
+fn ratio_of(test: TTest) -> Ratio {
+    Ratio {
+        ratio: test.difference.exp(),
+        interval: Some(Interval {
+            low: test.interval.low.exp(),
+            high: test.interval.high.exp(),
+            ..test.interval
+        }),
+    }
 }
 
 /// Everything but the number of further trials.
@@ -64,14 +88,7 @@ fn measure(
         base: side(base),
         new: side(new),
         served: served.clone(),
-        ratio_within_blocks: blocks.map(|test| Ratio {
-            ratio: test.difference.exp(),
-            interval: Some(Interval {
-                low: test.interval.low.exp(),
-                high: test.interval.high.exp(),
-                ..test.interval
-            }),
-        }),
+        ratio_within_blocks: blocks.map(ratio_of),
         ratio_of_medians: ratio_of_medians(base, new, CONFIDENCE),
         ratio_of_means: ratio_of_means(base, new, CONFIDENCE),
         welch: welch(base, new, CONFIDENCE),

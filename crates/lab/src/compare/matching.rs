@@ -37,6 +37,9 @@ pub(super) struct Matched {
     pub(super) response: Response,
     pub(super) factors: Vec<String>,
     pub(super) pairs: Vec<Pair>,
+    /// The mean over the cells of the logarithm of new over base, in each block in which all of them were measured on both
+    /// sides; empty where the sides share none.
+    pub(super) together: Vec<f64>,
     pub(super) only_base: Vec<String>,
     pub(super) only_new: Vec<String>,
     pub(super) differences: Vec<Difference>,
@@ -79,15 +82,22 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
     if both.is_empty() {
         return Err(no_common_cell(&factors, &base_cells, &new_cells));
     }
+    let within = |a: &CellAnalysis, b: &CellAnalysis| {
+        std::ptr::eq(base.record, new.record)
+            .then(|| within_blocks(base.record, &a.cell, &b.cell, base_run.response))
+    };
+    let within: Vec<Option<BTreeMap<u32, f64>>> =
+        both.iter().map(|(a, b)| within(a.cell, b.cell)).collect();
+    let together = together(&within.iter().flatten().collect::<Vec<_>>());
     let pairs = both
         .iter()
-        .map(|(a, b)| Pair {
+        .zip(within)
+        .map(|((a, b), within)| Pair {
             levels: a.levels.clone(),
             base: a.cell.values.clone(),
             new: b.cell.values.clone(),
             served: served(a.cell).zip(served(b.cell)),
-            within_blocks: std::ptr::eq(base.record, new.record)
-                .then(|| within_blocks(base.record, &a.cell.cell, &b.cell.cell, base_run.response)),
+            within_blocks: within.map(|blocks| blocks.into_values().collect()),
         })
         .collect();
     let mut differences = run_differences(base.record, new.record);
@@ -104,6 +114,7 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
     Ok(Matched {
         response: base_run.response,
         pairs,
+        together,
         only_base: alone(&base_cells, &new_cells),
         only_new: alone(&new_cells, &base_cells),
         factors,
@@ -178,7 +189,12 @@ fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> 
 }
 
 /// The logarithm of new over base in each block in which both have a measured trial.
-fn within_blocks(record: &RunRecord, base: &Cell, new: &Cell, response: Response) -> Vec<f64> {
+fn within_blocks(
+    record: &RunRecord,
+    base: &Cell,
+    new: &Cell,
+    response: Response,
+) -> BTreeMap<u32, f64> {
     let of = |cell: &Cell| -> BTreeMap<u32, f64> {
         record
             .samples
@@ -189,8 +205,21 @@ fn within_blocks(record: &RunRecord, base: &Cell, new: &Cell, response: Response
     };
     let (base, new) = (of(base), of(new));
     base.iter()
-        .filter_map(|(block, value)| Some((new.get(block)? / value).ln()))
+        .filter_map(|(block, value)| Some((*block, (new.get(block)? / value).ln())))
         .collect()
+}
+
+/// The mean over all cells in each block that all of them have.
+fn together(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
+    let Some((first, rest)) = cells.split_first() else {
+        return Vec::new();
+    };
+    let mean = |(block, value): (&u32, &f64)| {
+        let others = rest.iter().map(|cell| cell.get(block).copied());
+        let sum = others.sum::<Option<f64>>()? + value;
+        Some(sum / cells.len() as f64)
+    };
+    first.iter().filter_map(mean).collect()
 }
 
 fn served(cell: &CellAnalysis) -> Option<String> {

@@ -37,6 +37,11 @@ const RULES: &[Rule] = &[
     ("cost-of-skipping", Kind::Result, RATIOS),
     ("cost-of-sync", Kind::Result, RATIOS),
     ("writes-against-reads", Kind::Result, RATIOS),
+    (
+        "agreement",
+        Kind::Result,
+        "ratios within blocks; tests of difference and of equivalence, over the blocks",
+    ),
     ("scaling", Kind::Result, RATIOS),
     (
         "latency-tail",

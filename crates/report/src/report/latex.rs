@@ -146,10 +146,12 @@ fn experiment(section: &Section, figure: Option<&Shown>) -> String {
     let _ = writeln!(text, "{}.\n\n{}", settings.join(", "), block(&section.toml));
     if !section.events.is_empty() {
         text.push_str("\\subsection*{What happened meanwhile}\n");
-        text.push_str(&items(section.events.iter().map(|event| {
-            let line = format!("{} {}: {}", event.at, event.kind, event.message);
-            format!("\\item {}\n", escaped(&line))
-        })));
+        text.push_str(&items(
+            section
+                .events
+                .iter()
+                .map(|event| format!("\\item {}\n", escaped(&event.line()))),
+        ));
     }
     text
 }
@@ -175,12 +177,10 @@ fn appendix(report: &Report<'_>) -> String {
         }
         text.push('\n');
     }
-    let each = report.sections.iter().flat_map(|s| &s.commands);
-    let commands: Vec<&str> = each.chain(&report.commands).map(String::as_str).collect();
     let _ = writeln!(
         text,
         "\\section{{Repeat it}}\nEach definition above goes into a file of its own.\n\n{}",
-        block(&commands.join("\n"))
+        block(&report.all_commands())
     );
     text
 }

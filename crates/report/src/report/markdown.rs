@@ -90,8 +90,7 @@ fn experiment(section: &Section, figure: Option<&Shown>) -> String {
     if !section.events.is_empty() {
         text.push_str("### What happened meanwhile\n\n");
         for event in &section.events {
-            let line = format!("{} {}: {}", event.at, event.kind, event.message);
-            let _ = writeln!(text, "- {}", escaped(&line));
+            let _ = writeln!(text, "- {}", escaped(&event.line()));
         }
         text.push('\n');
     }
@@ -119,12 +118,10 @@ fn appendix(report: &Report<'_>) -> String {
         }
         text.push_str("\n\n");
     }
-    let each = report.sections.iter().flat_map(|s| &s.commands);
-    let commands: Vec<&str> = each.chain(&report.commands).map(String::as_str).collect();
     let _ = write!(
         text,
         "## Repeat it\n\nEach definition above goes into a file of its own.\n\n{}",
-        block(&commands.join("\n"))
+        block(&report.all_commands())
     );
     text
 }

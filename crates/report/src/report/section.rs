@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use iolab_lab::analysis::Analysis;
 use iolab_lab::cells::label;
+use iolab_lab::compare::with_peers;
 use iolab_lab::crossing::crossings;
 use iolab_lab::quantity::format_percent;
 use iolab_lab::record::{Cell, RunRecord};
@@ -12,7 +13,7 @@ use iolab_lab::units::format_duration;
 use super::summary::{counted, moment, readable};
 use super::{Input, clean, commands, evidence};
 use crate::layout::Grid;
-use crate::{crossing, table};
+use crate::{compare, crossing, table};
 
 /// What a report says of one run.
 #[derive(Debug, Clone)]
@@ -53,6 +54,12 @@ pub(super) struct Event {
     pub(super) message: String,
 }
 
+impl Event {
+    pub(super) fn line(&self) -> String {
+        format!("{} {}: {}", self.at, self.kind, self.message)
+    }
+}
+
 /// The sections of all run files, in their order.
 pub(super) fn all(inputs: &[Input], analyses: &[Analysis]) -> Vec<Section> {
     let experiments = || inputs.iter().map(|i| &i.record.experiment.name);
@@ -80,7 +87,7 @@ impl Section {
             question: clean(&record.experiment.question),
             file: clean(&input.path.to_string_lossy()),
             trials: trials(analysis),
-            tables: tables(analysis),
+            tables: tables(record, analysis),
             evidence: Captioned {
                 caption: evidence::caption(),
                 grid: evidence::grid(record, analysis),
@@ -135,7 +142,7 @@ fn trials(analysis: &Analysis) -> String {
     )
 }
 
-fn tables(analysis: &Analysis) -> Vec<Captioned> {
+fn tables(record: &RunRecord, analysis: &Analysis) -> Vec<Captioned> {
     let mut tables = vec![Captioned {
         caption: one_line(&table::caption(analysis)),
         grid: Grid::of(table::columns(analysis)),
@@ -143,6 +150,15 @@ fn tables(analysis: &Analysis) -> Vec<Captioned> {
     tables.extend(crossings(analysis).iter().map(|sides| Captioned {
         caption: one_line(&crossing::caption(sides)),
         grid: Grid::of(crossing::columns(sides)),
+    }));
+    tables.extend(with_peers(record).iter().map(|comparison| Captioned {
+        caption: format!(
+            "{}; base: {}, new: {}",
+            compare::caption(comparison),
+            comparison.base,
+            comparison.new
+        ),
+        grid: Grid::of(compare::columns(comparison)),
     }));
     tables
 }
