@@ -7,6 +7,7 @@
 mod counts;
 mod create;
 mod fault;
+mod fields;
 mod guard;
 mod latency;
 mod names;

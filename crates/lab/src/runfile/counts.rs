@@ -2,7 +2,7 @@
 
 use iolab_engine::Result;
 
-use super::read::Fields;
+use super::fields::Fields;
 use crate::record::{
     Bottom, Counters, DeviceStat, Extents, FaultKind, Faults, Hardware, HardwareEvents, Pressure,
     ProcessIo, Region, Residency, ResourceUse, Verified, fault_names,

@@ -1,19 +1,18 @@
 //! From rows to plain values. The file may be a stranger's: every value is checked.
 
-use std::fmt::Display;
 use std::path::Path;
-use std::str::FromStr;
 
+use iolab_engine::Result;
 use iolab_engine::schedule::Arrivals;
 use iolab_engine::spec::{
     Backend, Batch, BufferInit, CacheState, Content, Descriptors, Layout, Pattern, SyncPolicy,
 };
-use iolab_engine::{Error, Result};
-use rusqlite::types::{FromSql, ValueRef};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::counts;
 use super::fault::{damaged, fault, too_large};
+use super::fields::{Columns, Fields};
 use super::names;
 use super::schema::DIRECTIONS;
 use super::series;
@@ -25,14 +24,15 @@ use crate::record::{
 
 /// Most rows of a table that are read; a million samples take above 1 GB of memory.
 pub(super) const ROWS_MAX: usize = 1_000_000;
-/// Greatest number of bytes, requests or nanoseconds that one trial can have had: 1 EiB, 36 years. The sum of a few
-/// numbers of a sample stays within its type then.
-const COUNT_MAX: i64 = 1 << 60;
 /// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
 const TEXT_MAX: u64 = 256 << 20;
 
 /// Reads all tables but the latencies, of a file with this schema version.
 pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Result<RunRecord> {
+    // All tables at one moment, while the run may be going on; and one lock for all queries.
+    let _snapshot = connection
+        .unchecked_transaction()
+        .map_err(|error| fault(path, &error))?;
     let tables = Tables {
         connection,
         path,
@@ -119,6 +119,7 @@ impl Tables<'_> {
         let wrong = |error| fault(self.path, &error);
         let sql = format!("SELECT * FROM {table} ORDER BY {order}");
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
+        let columns = Columns::default();
         let mut rows = statement.query([]).map_err(wrong)?;
         let mut values = Vec::new();
         while let Some(row) = rows.next().map_err(wrong)? {
@@ -127,7 +128,13 @@ impl Tables<'_> {
                 let what = format!("table {table} has more than {ROWS_MAX} rows");
                 return Err(too_large(self.path, what));
             }
-            values.push(read(&Fields::new(row, table, self.path, self.version))?);
+            values.push(read(&Fields::new(
+                row,
+                &columns,
+                table,
+                self.path,
+                self.version,
+            ))?);
         }
         Ok(values)
     }
@@ -160,151 +167,6 @@ impl Tables<'_> {
                 format!("table {table} has not exactly one row"),
             )),
         }
-    }
-}
-
-/// One row, by the names of its columns.
-pub(super) struct Fields<'a, 'r> {
-    row: &'a Row<'r>,
-    table: &'static str,
-    path: &'a Path,
-    version: i64,
-}
-
-impl<'a, 'r> Fields<'a, 'r> {
-    /// A row of a table in the file at `path`, which has this schema version.
-    pub(super) fn new(row: &'a Row<'r>, table: &'static str, path: &'a Path, version: i64) -> Self {
-        Self {
-            row,
-            table,
-            path,
-            version,
-        }
-    }
-}
-
-impl Fields<'_, '_> {
-    fn get<T: FromSql>(&self, column: &str) -> Result<T> {
-        self.row.get(column).map_err(|error| match error {
-            rusqlite::Error::SqliteFailure(..) => fault(self.path, &error),
-            _ => self.wrong(column),
-        })
-    }
-
-    /// The value in a column cannot be.
-    pub(super) fn wrong(&self, column: &str) -> Error {
-        let value = match self.row.get_ref(column) {
-            Ok(ValueRef::Null) => "missing".to_owned(),
-            Ok(ValueRef::Integer(number)) => number.to_string(),
-            Ok(ValueRef::Real(number)) => number.to_string(),
-            Ok(ValueRef::Text(text)) => {
-                let text: String = String::from_utf8_lossy(text).chars().take(60).collect();
-                format!("{text:?}")
-            }
-            Ok(ValueRef::Blob(bytes)) => format!("{} bytes", bytes.len()),
-            Err(_) => "no column of this schema".to_owned(),
-        };
-        damaged(
-            self.path,
-            format!("{} in table {} is {value}", column, self.table),
-        )
-    }
-
-    /// A column that came with schema version `since`; older files have no value for it.
-    pub(super) fn added<T: FromSql>(&self, since: i64, column: &str) -> Result<Option<T>> {
-        if self.version < since {
-            return Ok(None);
-        }
-        self.get(column)
-    }
-
-    fn text(&self, column: &str) -> Result<String> {
-        self.get(column)
-    }
-
-    pub(super) fn int<T: TryFrom<i64>>(&self, column: &str) -> Result<T> {
-        let value: i64 = self.get(column)?;
-        self.check_count(column, value)?;
-        T::try_from(value).map_err(|_| self.wrong(column))
-    }
-
-    /// Numbers of a sample and its series are counts, all but its seed.
-    fn check_count(&self, column: &str, value: i64) -> Result<()> {
-        let counts = self.table == "sample" && column != "seed" || self.table == "series";
-        if counts && value > COUNT_MAX {
-            return Err(self.wrong(column));
-        }
-        Ok(())
-    }
-
-    pub(super) fn positive<T: TryFrom<i64> + PartialEq + Default>(
-        &self,
-        column: &str,
-    ) -> Result<T> {
-        let value: T = self.int(column)?;
-        if value == T::default() {
-            return Err(self.wrong(column));
-        }
-        Ok(value)
-    }
-
-    pub(super) fn optional_int(&self, column: &str) -> Result<Option<u64>> {
-        self.added_int(0, column)
-    }
-
-    /// A number in a column that came with schema version `since`.
-    pub(super) fn added_int(&self, since: i64, column: &str) -> Result<Option<u64>> {
-        let value: Option<i64> = self.added(since, column)?;
-        self.check_count(column, value.unwrap_or(0))?;
-        value
-            .map(u64::try_from)
-            .transpose()
-            .map_err(|_| self.wrong(column))
-    }
-
-    /// A number that is not known is NULL in the file and NaN here.
-    fn real_or_nan(&self, column: &str) -> Result<f64> {
-        let value: Option<f64> = self.get(column)?;
-        Ok(value.unwrap_or(f64::NAN))
-    }
-
-    pub(super) fn flag(&self, column: &str) -> Result<bool> {
-        match self.get(column)? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(self.wrong(column)),
-        }
-    }
-
-    /// A text that `known` recognises.
-    fn named<T>(&self, column: &str, known: impl Fn(&str) -> Option<T>) -> Result<T> {
-        known(&self.text(column)?).ok_or_else(|| self.wrong(column))
-    }
-
-    fn one_of(&self, column: &str, names: &[&str]) -> Result<String> {
-        self.named(column, |text| {
-            names.contains(&text).then(|| text.to_owned())
-        })
-    }
-
-    /// As [`Fields::setting`], in a column that came with schema version `since`; what it was `before`.
-    fn setting_since<T: FromStr + Display>(
-        &self,
-        since: i64,
-        column: &str,
-        before: T,
-    ) -> Result<String> {
-        if self.version < since {
-            return Ok(before.to_string());
-        }
-        self.setting::<T>(column)
-    }
-
-    /// A text that is the name of a value of the engine.
-    fn setting<T: FromStr + Display>(&self, column: &str) -> Result<String> {
-        self.named(column, |text| {
-            text.parse::<T>().ok().map(|value| value.to_string())
-        })
     }
 }
 
@@ -371,7 +233,7 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
         read_percent,
         layout: row.setting_since(4, "layout", Layout::Shared)?,
         descriptors: row.setting_since(4, "descriptors", Descriptors::Private)?,
-        fresh: row.version >= 4 && row.flag("fresh")?,
+        fresh: row.version() >= 4 && row.flag("fresh")?,
         sync: row.setting::<SyncPolicy>("sync")?,
         cache: row.setting::<CacheState>("cache")?,
         buffer_init: row.setting::<BufferInit>("buffer_init")?,
@@ -395,7 +257,7 @@ fn cell(row: &Fields<'_, '_>, factors: &[String]) -> Result<Cell> {
 /// What carried a cell out; before there was a choice, iolab.
 fn tool(row: &Fields<'_, '_>) -> Result<String> {
     match row.added::<String>(4, "tool")? {
-        None if row.version < 4 => Ok(Tool::Iolab.to_string()),
+        None if row.version() < 4 => Ok(Tool::Iolab.to_string()),
         _ => row.setting::<Tool>("tool"),
     }
 }

@@ -7,7 +7,8 @@ use iolab_engine::series::{Done, INTERVALS_MAX, Interval, Series};
 use rusqlite::Connection;
 
 use super::fault::{damaged, fault, too_large};
-use super::read::{Fields, ROWS_MAX};
+use super::fields::{Columns, Fields};
+use super::read::ROWS_MAX;
 use crate::record::{Sample, SampleSeries};
 
 /// The schema that brought the table.
@@ -70,10 +71,11 @@ pub(super) fn of_sample(
     let wrong = |error| fault(path, &error);
     let sql = "SELECT * FROM series WHERE sample_id = ? ORDER BY start_ns";
     let mut statement = connection.prepare_cached(sql).map_err(wrong)?;
+    let columns = Columns::default();
     let mut rows = statement.query([sample]).map_err(wrong)?;
     let mut intervals: Vec<Interval> = Vec::new();
     while let Some(row) = rows.next().map_err(wrong)? {
-        let interval = interval(&Fields::new(row, "series", path, version))?;
+        let interval = interval(&Fields::new(row, &columns, "series", path, version))?;
         let expected = intervals.last().map_or(0, Interval::end_ns);
         if interval.start_ns != expected || intervals.len() == INTERVALS_MAX {
             let what = format!("the intervals of sample {sample} do not follow each other");
