@@ -75,8 +75,8 @@ impl<'a> Report<'a> {
         together.retain(|finding| finding.rule != OPTIMAL_PATTERN);
         together.extend(limits(&analyses));
         let of_run = |(input, analysis): (&Input, &Analysis)| {
-            let mut all = findings(analysis);
-            all.extend(agreement(&with_peers(&input.record)));
+            let mut all = agreement(&with_peers(&input.record));
+            all.extend(findings(analysis));
             all
         };
         let each: Vec<Vec<Finding>> = inputs.iter().zip(&analyses).map(of_run).collect();
