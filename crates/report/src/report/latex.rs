@@ -31,6 +31,8 @@ const COLUMN_MAX: usize = 24;
 const GAP: usize = 2;
 /// A table with more characters across than this is set in the smallest size.
 const SMALL_MAX: usize = 125;
+/// A table with more characters across than this has its columns close to each other besides.
+const TINY_MAX: usize = 150;
 
 /// The text, with its figures as PDF.
 pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
@@ -199,10 +201,10 @@ fn table(table: &Captioned) -> String {
                 + GAP
         })
         .sum();
-    let size = if across > SMALL_MAX {
-        "tiny"
-    } else {
-        "scriptsize"
+    let size = match across {
+        wide if wide > TINY_MAX => "tiny\\setlength{\\tabcolsep}{0.8pt}",
+        wide if wide > SMALL_MAX => "tiny",
+        _ => "scriptsize",
     };
     let columns: String = grid
         .headings
