@@ -14,6 +14,10 @@ use crate::settings::{SETTINGS, Setting, ValueKind, unknown};
 /// Most levels of one factor; more could not be told apart in a table or a figure.
 const LEVELS_MAX: usize = 1000;
 
+/// Most brackets that are open at once. The parser has a limit of its own, which brackets that close what was never opened
+/// undo: it would overflow its stack.
+const DEPTH_MAX: usize = 100;
+
 /// The text of a document and what to call it in messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
@@ -26,10 +30,16 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     /// Reads the document into a type; the message keeps the line and column.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T> {
-        toml::from_str(self.text).map_err(|error| {
-            Error::usage(format!("{}: {}", self.name, error.to_string().trim_end()))
+        let wrong = |what: &str| {
+            Error::usage(format!("{}: {}", self.name, what.trim_end()))
                 .hint("'iolab show read-size' prints a complete experiment to compare with")
-        })
+        };
+        if depth(self.text) > DEPTH_MAX {
+            return Err(wrong(&format!(
+                "more than {DEPTH_MAX} brackets are open at once"
+            )));
+        }
+        toml::from_str(self.text).map_err(|error| wrong(&error.to_string()))
     }
 
     /// Says where in the document an error lies.
@@ -43,6 +53,20 @@ impl Source<'_> {
             + 1;
         error.within(format!("{}, line {line}, column {column}", self.name))
     }
+}
+
+/// The most brackets that are open at once, those in texts and comments among them.
+fn depth(text: &str) -> usize {
+    let (mut open, mut most) = (0usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// A table whose entries keep their order and their place.

@@ -374,3 +374,16 @@ fn added_levels_are_kept_and_checked() {
         assert_eq!(wrong.unwrap_err().kind(), Kind::Usage, "{bad}");
     }
 }
+
+#[test]
+fn brackets_without_end_are_refused() {
+    for opening in ["{a=", "{a={b=", "["] {
+        let text = format!(
+            "x = {}\ny = {}",
+            "]".repeat(100_000),
+            opening.repeat(100_000)
+        );
+        let error = read(&text).unwrap_err();
+        assert!(error.to_string().contains("brackets are open"), "{error}");
+    }
+}
