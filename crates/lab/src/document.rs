@@ -14,8 +14,8 @@ use crate::settings::{SETTINGS, Setting, ValueKind, unknown};
 /// Most levels of one factor; more could not be told apart in a table or a figure.
 const LEVELS_MAX: usize = 1000;
 
-/// Most brackets that are open at once. The parser has a limit of its own, which brackets that close what was never opened
-/// undo: it would overflow its stack.
+/// Most brackets that are open at once. The parser has a limit of its own, but takes inline tables without a key for closed
+/// twice, and overflows its stack after many of them.
 const DEPTH_MAX: usize = 100;
 
 /// The text of a document and what to call it in messages.
