@@ -290,8 +290,12 @@ mod tests {
                 continue;
             }
             let mut buffer = vec![0; SIZE as usize];
-            rustix::io::pread(&file, &mut buffer, 0).expect("read");
-            assert_eq!(resident(way), Some(SIZE), "{name}");
+            // The kernel may take pages back at any moment.
+            let filled = (0..5).any(|_| {
+                rustix::io::pread(&file, &mut buffer, 0).expect("read");
+                resident(way) == Some(SIZE)
+            });
+            assert!(filled, "{name}: {:?}", resident(way));
             // Not on page borders: no more than was asked about.
             let some = way(&part(&file, 4097, 5000), AMPLE).expect("it works");
             assert_eq!(
