@@ -59,7 +59,12 @@ const visible = () => [...svg().querySelectorAll('.mark')].filter((m) => m.getCl
 seen.all = visible();
 press(svg().querySelector('.series').dataset.series);
 seen.some = visible();
-let saved = '';
+// As where the font of the figures is missing and a wider one stands in for it: each text keeps its length.
+shown().forEach((v) => { v.querySelector('svg').style.fontFamily = 'monospace'; });
+const texts = [...svg().querySelectorAll('text')];
+const off = (text) => Math.abs(text.getBBox().width - text.getAttribute('textLength')) > 0.5;
+seen.texts = texts.length;
+seen.longer = texts.filter(off).map((text) => text.textContent);
 URL.createObjectURL = (blob) => { window.blob = blob; return '#'; };
 document.getElementById('csv').click();
 seen.rows = 0;
@@ -199,6 +204,8 @@ fn figures_answer_and_nothing_is_fetched() {
         (&6.into(), &3.into()),
         "{seen}"
     );
+    assert!(seen["texts"].as_u64().unwrap() > 10, "{seen}");
+    assert_eq!(seen["longer"], serde_json::json!([]), "{seen}");
     // A heading, and nine trials of each of eight cells.
     assert_eq!(seen["rows"], 73, "{seen}");
     assert!(

@@ -71,9 +71,14 @@ impl Frame {
 }
 
 impl Text {
+    /// How long it is in points, by the metrics of the font.
+    pub(super) fn length(&self) -> f64 {
+        text::width(&self.text, self.size)
+    }
+
     /// The rectangle that it covers, by the metrics of the font.
     pub(super) fn frame(&self) -> Frame {
-        let length = text::width(&self.text, self.size);
+        let length = self.length();
         let before = match self.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => length / 2.0,

@@ -237,11 +237,14 @@ fn text_to(out: &mut String, text: &Text) {
     } else {
         String::new()
     };
+    // A viewer without the first family may have a wider one: the length holds the text in the room it was given.
     let _ = writeln!(
         out,
-        "<text{} x=\"{x}\" y=\"{y}\" font-size=\"{}\"{anchor}{turn} fill=\"{colour}\">{}</text>",
+        "<text{} x=\"{x}\" y=\"{y}\" font-size=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"{anchor}{turn} \
+         fill=\"{colour}\">{}</text>",
         classes(&[name]),
         number(text.size),
+        number(text.length()),
         escaped(&text.text)
     );
 }

@@ -6,8 +6,8 @@ use ttf_parser::Face;
 
 /// The font that comes with iolab, Noto Sans: what layout measures with, and what PNG and PDF embed.
 pub(super) const FONT: &[u8] = ttf_noto_sans::REGULAR;
-/// The families that an SVG asks for, in this order. All behind the first are as wide or narrower, so that nothing
-/// overlaps where it is missing.
+/// The families that an SVG asks for, in this order. Where the first is missing, each text keeps the length that it
+/// has in it.
 pub(super) const FAMILIES: &str = "Noto Sans, Open Sans, Arial, Helvetica, sans-serif";
 
 static FACE: LazyLock<Face<'static>> =
