@@ -1,5 +1,6 @@
 //! Trials over time, as they are kept.
 
+use super::damage::make_older;
 use super::*;
 
 #[test]
