@@ -35,6 +35,8 @@ const GRID: [&str; 16] = [
     "-o",
 ];
 
+const IOLAB: &str = env!("CARGO_BIN_EXE_iolab");
+
 /// Workload, number of threads, tool.
 type Place = (String, u64, String);
 
@@ -60,8 +62,12 @@ fn main() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let folder = tempfile::tempdir_in(directory).expect("a folder for the scratch files");
     let file = folder.path().join("grid.iolab");
-    iolab(&mut |command| command.args(GRID).arg(&file).arg(folder.path()));
-    let samples = iolab(&mut |command| command.args(["export", "--format=json"]).arg(&file));
+    iolab(Command::new(IOLAB).args(GRID).arg(&file).arg(folder.path()));
+    let samples = iolab(
+        Command::new(IOLAB)
+            .args(["export", "--format=json"])
+            .arg(&file),
+    );
     let samples: Vec<Value> = serde_json::from_slice(&samples).expect("an array of samples");
     let cells = used(&samples);
     let missed = compare(&cells);
@@ -73,9 +79,8 @@ fn main() {
 }
 
 /// What iolab prints when it is called like this.
-fn iolab(arguments: &mut dyn FnMut(&mut Command) -> &mut Command) -> Vec<u8> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_iolab"));
-    let ran = arguments(&mut command).output().expect("iolab starts");
+fn iolab(command: &mut Command) -> Vec<u8> {
+    let ran = command.output().expect("iolab starts");
     let words = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{words}");
     ran.stdout

@@ -198,9 +198,10 @@ pub fn measure(target: &Target, clock: &Clock, stop: &AtomicBool, writes: bool) 
                 return Err(Error::interrupted());
             }
             let rate = outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
-            without_gain = match rate < best * GAIN {
-                true => without_gain + 1,
-                false => 0,
+            without_gain = if rate < best * GAIN {
+                without_gain + 1
+            } else {
+                0
             };
             best = rate.max(best);
             threads *= 2;

@@ -352,6 +352,12 @@ impl Comparison {
         }
     }
 
+    /// What both measured, for people.
+    pub fn measured(&self) -> String {
+        self.response
+            .map_or_else(|| "values".to_owned(), |response| response.to_string())
+    }
+
     /// How many cells have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.cells

@@ -29,7 +29,7 @@ pub use concurrency::{exceeds_ceiling, serialised};
 pub use course::{dependence, drift, steady, two_groups};
 pub use direction::writes_against_reads;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
-pub use optimal::{OPTIMAL_PATTERN, optimal_pattern};
+pub use optimal::optimal_pattern;
 pub use pace::{load, rate_not_held};
 pub use peers::{gaps, peers};
 pub use programs::programs;
@@ -104,19 +104,22 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     rules.iter().flat_map(|rule| rule(analysis)).collect()
 }
 
-/// What several runs tell together: what random costs against sequential for each pair of runs that differ in the pattern
-/// only, and the optimal pattern.
+/// What several runs tell together: the costs of random, and the optimal pattern.
 pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for sequential in analyses {
-        for random in analyses {
-            findings.extend(random_against_sequential(sequential, random));
-        }
-    }
+    let mut findings = costs_of_random(analyses);
     if analyses.len() > 1 {
         findings.extend(optimal_pattern(analyses));
     }
     findings
+}
+
+/// What random costs against sequential, for each pair of runs that differ in the pattern only.
+pub fn costs_of_random(analyses: &[Analysis]) -> Vec<Finding> {
+    let against = |sequential| {
+        let cost = move |random| random_against_sequential(sequential, random);
+        analyses.iter().filter_map(cost)
+    };
+    analyses.iter().flat_map(against).collect()
 }
 
 /// The plan was not carried out.

@@ -34,7 +34,7 @@ fn how_far_tools_agree_is_told() {
     let alike = &told(1.01)[0].text;
     assert!(
         alike.starts_with(
-            "Throughput of iolab over that of fio, in the same blocks: of 2 cells: 2 equivalent within 10 %. All of them together, in 8 blocks: ratio 0.990"
+            "Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All of them together, in 8 blocks: ratio 0.990"
         ),
         "{alike}"
     );

@@ -60,15 +60,14 @@ fn heading(comparison: &Comparison) -> String {
 
 /// What the table shows.
 pub(crate) fn caption(comparison: &Comparison) -> String {
-    let what = comparison
-        .response
-        .map_or_else(|| "values".to_owned(), |r| r.to_string());
-    let within = match comparison.cells.iter().any(|cell| cell.shares_blocks) {
-        true => " within blocks",
-        false => "",
+    let within = if comparison.cells.iter().any(|cell| cell.shares_blocks) {
+        " within blocks"
+    } else {
+        ""
     };
     format!(
-        "{what}: medians, ratio new/base{within} with its 95 % interval, margin {}",
+        "{}: medians, ratio new/base{within} with its 95 % interval, margin {}",
+        comparison.measured(),
         format_percent(comparison.terms.margin)
     )
 }

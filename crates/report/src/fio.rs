@@ -72,9 +72,9 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
         "ctx": sum(|s| s.counters.usage.voluntary_switches),
         "majf": sum(|s| s.counters.usage.major_faults),
         "minf": sum(|s| s.counters.usage.minor_faults),
-        "latency_ns": spread(&times, 1, &BELOW_1000),
-        "latency_us": spread(&times, 1000, &BELOW_1000),
-        "latency_ms": spread(&times, 1_000_000, &BELOW_2000),
+        "latency_ns": classes(&times, 1, &BELOW_1000, None),
+        "latency_us": classes(&times, 1000, &BELOW_1000, None),
+        "latency_ms": classes(&times, 1_000_000, &BELOW_2000, Some(">=2000")),
     }))
 }
 
@@ -156,15 +156,16 @@ fn direction(
         ns => count as f64 * 1e9 / ns as f64,
     };
     let latency = latency_of(times);
-    let rates = samples.iter().filter(|_| requests > 0);
-    let iops: Vec<f64> = rates
-        .map(|s| of(s).requests as f64 * 1e9 / s.elapsed_ns.max(1) as f64)
-        .collect();
-    let kib: Vec<f64> = samples
-        .iter()
-        .filter(|_| requests > 0)
-        .map(|s| of(s).bytes as f64 * 1e9 / 1024.0 / s.elapsed_ns.max(1) as f64)
-        .collect();
+    // A direction that nothing was asked of has no rates, as in fio.
+    let rated = if requests > 0 { samples } else { &[] };
+    let rates = |what: fn(&Direction) -> f64| -> Vec<f64> {
+        let rate = |s: &&Sample| what(of(s)) * 1e9 / s.elapsed_ns.max(1) as f64;
+        rated.iter().map(rate).collect()
+    };
+    let (iops, kib) = (
+        rates(|d| d.requests as f64),
+        rates(|d| d.bytes as f64 / 1024.0),
+    );
     let (bw, rate) = (Spread::of(&kib), Spread::of(&iops));
     json!({
         "io_bytes": bytes,
@@ -220,8 +221,14 @@ impl Spread {
 const BELOW_1000: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const BELOW_2000: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
-/// Percent of all requests whose time lies in each class of one unit; what is shorter belongs to the unit below.
-fn spread(times: &[&Histogram<u64>], unit_ns: u64, ends: &[u64]) -> Map<String, Value> {
+/// Percent of all requests whose time lies in each class of one unit, and in that named `rest` behind the last; what is
+/// shorter belongs to the unit below.
+fn classes(
+    times: &[&Histogram<u64>],
+    unit_ns: u64,
+    ends: &[u64],
+    rest: Option<&str>,
+) -> Map<String, Value> {
     let total: u64 = times.iter().map(|times| times.len()).sum();
     let within = |from: u64, to: u64| {
         let bins = times.iter().flat_map(|times| times.iter_recorded());
@@ -229,7 +236,6 @@ fn spread(times: &[&Histogram<u64>], unit_ns: u64, ends: &[u64]) -> Map<String, 
         let count: u64 = inside.map(|bin| bin.count_at_value()).sum();
         count as f64 * 100.0 / total.max(1) as f64
     };
-    let last = ends.last().copied().unwrap_or(0);
     let mut from = if unit_ns == 1 { 0 } else { unit_ns };
     let mut classes = Map::new();
     for end in ends {
@@ -237,8 +243,8 @@ fn spread(times: &[&Histogram<u64>], unit_ns: u64, ends: &[u64]) -> Map<String, 
         classes.insert(end.to_string(), within(from, to).into());
         from = to;
     }
-    if last == 2000 {
-        classes.insert(">=2000".to_owned(), within(from, u64::MAX).into());
+    if let Some(rest) = rest {
+        classes.insert(rest.to_owned(), within(from, u64::MAX).into());
     }
     classes
 }
@@ -284,9 +290,9 @@ mod tests {
             times.record(ns).expect("in bounds");
         }
         let units = [
-            spread(&[&times], 1, &BELOW_1000),
-            spread(&[&times], 1000, &BELOW_1000),
-            spread(&[&times], 1_000_000, &BELOW_2000),
+            classes(&[&times], 1, &BELOW_1000, None),
+            classes(&[&times], 1000, &BELOW_1000, None),
+            classes(&[&times], 1_000_000, &BELOW_2000, Some(">=2000")),
         ];
         let all = units.iter().flat_map(|classes| classes.values());
         let sum: f64 = all.filter_map(Value::as_f64).sum();

@@ -19,9 +19,9 @@ use std::path::PathBuf;
 
 use iolab_lab::Result;
 use iolab_lab::analysis::{Analysis, analyse};
-use iolab_lab::compare::with_peers;
+use iolab_lab::compare::{Comparison, with_peers};
 use iolab_lab::findings::{
-    Finding, Kind, OPTIMAL_PATTERN, agreement, cross_findings, findings, limits, optimal_pattern,
+    Finding, Kind, agreement, costs_of_random, findings, limits, optimal_pattern,
 };
 use iolab_lab::record::RunRecord;
 
@@ -68,18 +68,17 @@ impl<'a> Report<'a> {
     /// Puts together what run files tell. The same files give the same report, always.
     pub fn new(inputs: &'a [Input]) -> Self {
         let analyses: Vec<Analysis> = inputs.iter().map(|i| analyse(&i.record)).collect();
-        let sections = section::all(inputs, &analyses);
+        let peers: Vec<Vec<Comparison>> = inputs.iter().map(|i| with_peers(&i.record)).collect();
+        let sections = section::all(inputs, &analyses, &peers);
         let optimal = optimal_pattern(&analyses);
-        let mut together = cross_findings(&analyses);
-        // It ends the report, of a single run too.
-        together.retain(|finding| finding.rule != OPTIMAL_PATTERN);
+        let mut together = costs_of_random(&analyses);
         together.extend(limits(&analyses));
-        let of_run = |(input, analysis): (&Input, &Analysis)| {
-            let mut all = agreement(&with_peers(&input.record));
+        let of_run = |(peers, analysis): (&Vec<Comparison>, &Analysis)| {
+            let mut all = agreement(peers);
             all.extend(findings(analysis));
             all
         };
-        let each: Vec<Vec<Finding>> = inputs.iter().zip(&analyses).map(of_run).collect();
+        let each: Vec<Vec<Finding>> = peers.iter().zip(&analyses).map(of_run).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
         Self {
             inputs,

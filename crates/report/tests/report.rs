@@ -113,7 +113,7 @@ fn a_page_holds_other_tools_against_iolab() {
     }
     let page = page(vec![beside]);
     for part in [
-        "Throughput of iolab over that of fio, in the same blocks: of 2 cells: 2 equivalent within 10\u{a0}%.",
+        "Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10\u{a0}%.",
         "All of them together, in 8 blocks: ratio 1.00 (95\u{a0}% interval 1.00 to 1.00); equivalent within 10\u{a0}%",
         "margin 10 %; base: fio, new: iolab",
     ] {

@@ -8,15 +8,12 @@ use crate::quantity::{format_p, format_percent, format_ratio};
 pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
     let sentences = |comparison: &Comparison| {
         let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
-        let what = comparison
-            .response
-            .map_or_else(|| "values".to_owned(), |r| r.to_string());
         let text = format!(
-            "{} of {} over that of {}, in the same blocks: {}{together}",
-            capitalised(&what),
+            "{} of {} over that of {}, in the same blocks of {}{together}",
+            capitalised(&comparison.measured()),
             comparison.new,
             comparison.base,
-            tally(comparison).replacen("Of", "of", 1),
+            verdicts(comparison),
         );
         one("agreement", text)
     };
@@ -25,6 +22,11 @@ pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
 
 /// How many cells have which verdict.
 pub fn tally(comparison: &Comparison) -> String {
+    format!("Of {}", verdicts(comparison))
+}
+
+/// The cells, and how many of them have which verdict.
+fn verdicts(comparison: &Comparison) -> String {
     let margin = format_percent(comparison.terms.margin);
     let counted: Vec<String> = [
         (Verdict::Slower, "slower".to_owned()),
@@ -44,16 +46,17 @@ pub fn tally(comparison: &Comparison) -> String {
         1 => "1 cell".to_owned(),
         n => format!("{n} cells"),
     };
-    format!("Of {cells}: {}.", counted.join(", "))
+    format!("{cells}: {}.", counted.join(", "))
 }
 
 /// The ratio over all cells, where both sides went through the same blocks.
 pub fn overall(comparison: &Comparison) -> Option<String> {
     let overall = comparison.overall?;
     let margin = format_percent(comparison.terms.margin);
-    let equivalent = match overall.tost_p <= ALPHA {
-        true => "equivalent",
-        false => "not shown to be equivalent",
+    let equivalent = if overall.tost_p <= ALPHA {
+        "equivalent"
+    } else {
+        "not shown to be equivalent"
     };
     Some(format!(
         "All of them together, in {} blocks: ratio {}; {equivalent} within {margin} (p {}).",

@@ -1,6 +1,7 @@
 //! What a finding is worth: what its rule rests on, and whether it tells a result, a doubt, or a limit.
 
-use super::{Finding, OPTIMAL_PATTERN};
+use super::Finding;
+use super::optimal::OPTIMAL_PATTERN;
 
 /// What a sentence is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,8 +28,8 @@ pub fn writes_against_reads(analysis: &Analysis) -> Vec<Finding> {
     let is_time = analysis.response.is_time();
     // Whether the whole interval lies on one side.
     let beyond = |pair: &&Pair, above: bool| {
-        let beyond = |i: Interval| if above { i.low > 1.0 } else { i.high < 1.0 };
-        pair.ratio.interval.is_some_and(beyond)
+        let whole = |i: Interval| if above { i.low > 1.0 } else { i.high < 1.0 };
+        pair.ratio.interval.is_some_and(whole)
     };
     let faster = pairs.iter().filter(|p| beyond(p, !is_time)).count();
     let slower = pairs.iter().filter(|p| beyond(p, is_time)).count();

@@ -8,7 +8,7 @@ use crate::quantity::{format_percent, format_ratio};
 use crate::units::format_size;
 
 /// Name of the rule.
-pub const OPTIMAL_PATTERN: &str = "optimal-pattern";
+pub(super) const OPTIMAL_PATTERN: &str = "optimal-pattern";
 
 /// How much of the best a simpler setting must reach to be offered in its place.
 const NEAR: f64 = 0.95;

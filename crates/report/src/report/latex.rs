@@ -7,7 +7,7 @@ use iolab_lab::Result;
 use super::Report;
 use super::bundle::{Bundle, Shown, draw};
 use super::method::RULES;
-use super::section::{Captioned, Section};
+use super::section::{Captioned, Event, Section};
 use super::statement::{Group, Statement};
 
 const PREAMBLE: &str = r"\pdfminorversion=7
@@ -148,12 +148,8 @@ fn experiment(section: &Section, figure: Option<&Shown>) -> String {
     let _ = writeln!(text, "{}.\n\n{}", settings.join(", "), block(&section.toml));
     if !section.events.is_empty() {
         text.push_str("\\subsection*{What happened meanwhile}\n");
-        text.push_str(&items(
-            section
-                .events
-                .iter()
-                .map(|event| format!("\\item {}\n", escaped(&event.line()))),
-        ));
+        let item = |event: &Event| format!("\\item {}\n", escaped(&event.line()));
+        text.push_str(&items(section.events.iter().map(item)));
     }
     text
 }
@@ -201,10 +197,12 @@ fn table(table: &Captioned) -> String {
                 + GAP
         })
         .sum();
-    let size = match across {
-        wide if wide > TINY_MAX => "tiny\\setlength{\\tabcolsep}{0.8pt}",
-        wide if wide > SMALL_MAX => "tiny",
-        _ => "scriptsize",
+    let size = if across > TINY_MAX {
+        "tiny\\setlength{\\tabcolsep}{0.8pt}"
+    } else if across > SMALL_MAX {
+        "tiny"
+    } else {
+        "scriptsize"
     };
     let columns: String = grid
         .headings

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_lab::analysis::Analysis;
 use iolab_lab::cells::label;
-use iolab_lab::compare::with_peers;
+use iolab_lab::compare::Comparison;
 use iolab_lab::crossing::crossings;
 use iolab_lab::quantity::format_percent;
 use iolab_lab::record::{Cell, RunRecord};
@@ -60,11 +60,15 @@ impl Event {
     }
 }
 
-/// The sections of all run files, in their order.
-pub(super) fn all(inputs: &[Input], analyses: &[Analysis]) -> Vec<Section> {
+/// The sections of all run files, in their order; `peers` has what each was compared with.
+pub(super) fn all(
+    inputs: &[Input],
+    analyses: &[Analysis],
+    peers: &[Vec<Comparison>],
+) -> Vec<Section> {
     let experiments = || inputs.iter().map(|i| &i.record.experiment.name);
-    let runs = inputs.iter().zip(analyses).enumerate();
-    runs.map(|(i, (input, analysis))| {
+    let runs = inputs.iter().zip(analyses).zip(peers).enumerate();
+    runs.map(|(i, ((input, analysis), peers))| {
         let name = &input.record.experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
         // Two runs of one experiment are told apart by their files.
@@ -72,13 +76,19 @@ pub(super) fn all(inputs: &[Input], analyses: &[Analysis]) -> Vec<Section> {
             1 => name.clone(),
             _ => format!("{name} ({})", stem.to_string_lossy()),
         };
-        Section::new(format!("e{}", i + 1), clean(&name), input, analysis)
+        Section::new(format!("e{}", i + 1), clean(&name), input, analysis, peers)
     })
     .collect()
 }
 
 impl Section {
-    fn new(id: String, name: String, input: &Input, analysis: &Analysis) -> Self {
+    fn new(
+        id: String,
+        name: String,
+        input: &Input,
+        analysis: &Analysis,
+        peers: &[Comparison],
+    ) -> Self {
         let record = &input.record;
         let toml_name = format!("{}.toml", file_name(&record.experiment.name));
         Self {
@@ -87,7 +97,7 @@ impl Section {
             question: clean(&record.experiment.question),
             file: clean(&input.path.to_string_lossy()),
             trials: trials(analysis),
-            tables: tables(record, analysis),
+            tables: tables(analysis, peers),
             evidence: Captioned {
                 caption: evidence::caption(),
                 grid: evidence::grid(record, analysis),
@@ -142,7 +152,7 @@ fn trials(analysis: &Analysis) -> String {
     )
 }
 
-fn tables(record: &RunRecord, analysis: &Analysis) -> Vec<Captioned> {
+fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
     let mut tables = vec![Captioned {
         caption: one_line(&table::caption(analysis)),
         grid: Grid::of(table::columns(analysis)),
@@ -151,7 +161,7 @@ fn tables(record: &RunRecord, analysis: &Analysis) -> Vec<Captioned> {
         caption: one_line(&crossing::caption(sides)),
         grid: Grid::of(crossing::columns(sides)),
     }));
-    tables.extend(with_peers(record).iter().map(|comparison| Captioned {
+    tables.extend(peers.iter().map(|comparison| Captioned {
         caption: format!(
             "{}; base: {}, new: {}",
             compare::caption(comparison),

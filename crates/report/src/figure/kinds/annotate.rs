@@ -16,14 +16,9 @@ const CURVES_MAX: usize = 3;
 
 /// A line for each ceiling that binds one of these cells in this quantity.
 pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Quantity) -> Vec<Line> {
-    let is_iops = match quantity {
-        Quantity::Throughput => false,
-        Quantity::Iops => true,
-        _ => return Vec::new(),
-    };
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
-        let Some(efficiency) = row.cell.efficiency.filter(|e| e.is_iops == is_iops) else {
+        let Some(at) = ceiling(row, quantity) else {
             continue;
         };
         let what = match row.cell.cell.read_percent {
@@ -31,17 +26,25 @@ pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Quantity) -> Vec<Line> {
             0 => "writes",
             _ => "mixed",
         };
-        match lines.iter_mut().find(|line| line.at == efficiency.ceiling) {
+        match lines.iter_mut().find(|line| line.at == at) {
             // One ceiling for more than one direction is everybody's.
             Some(line) if !line.label.ends_with(what) => line.label = "ceiling".to_owned(),
             Some(_) => {}
-            None => lines.push(super::line_across(
-                efficiency.ceiling,
-                &format!("ceiling, {what}"),
-            )),
+            None => lines.push(super::line_across(at, &format!("ceiling, {what}"))),
         }
     }
     lines
+}
+
+/// The ceiling of a cell, where it is one of the quantity drawn.
+pub(super) fn ceiling(row: &Row<'_>, quantity: Quantity) -> Option<f64> {
+    let is_iops = match quantity {
+        Quantity::Throughput => false,
+        Quantity::Iops => true,
+        _ => return None,
+    };
+    let efficiency = row.cell.efficiency.filter(|e| e.is_iops == is_iops)?;
+    Some(efficiency.ceiling)
 }
 
 /// Adds the bends of the curves of one run, and the thresholds: all of them where memory and not a device was read, else

@@ -30,9 +30,9 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         .flat_map(|row| shown(row, along.is_names, options))
         .chain(options.references.iter().map(|reference| reference.value))
         .chain(
-            annotate::ceilings(&data.rows.iter().collect::<Vec<_>>(), quantity)
+            data.rows
                 .iter()
-                .map(|line| line.at),
+                .filter_map(|row| annotate::ceiling(row, quantity)),
         )
         .collect();
     let y = axis::of_quantity(quantity, &values, true, options);
