@@ -1,10 +1,12 @@
-//! CPU time per request in the disk grid: iolab's beside that of the installed fio and IOzone, cell by cell, in one run.
+//! CPU time per request in the disk grid: iolab's beside that of the installed fio and IOzone, cell by cell, in one
+//! run.
 //!
-//! `cargo bench -p iolab` prints a line per cell and fails when iolab needs more than a peer in user mode, which is a tool's own. The
-//! kernel's share is told beside it: it is the same for all tools, and differs by chance by more than what a tool adds. Each
-//! trial is a whole pass, so that every thread runs for many ticks: the kernel splits the time of a thread by the ticks it has
-//! seen, and calls all of it user time where it has seen none. A peer that is not installed is told, and skipped. fio's CPU is
-//! that of its workers; IOzone tells none, so that of the whole program counts, its start and the filling of its buffers among it.
+//! `cargo bench -p iolab` prints a line per cell and fails when iolab needs more than a peer in user mode, which is a
+//! tool's own. The kernel's share is told beside it: it is the same for all tools, and differs by chance by more than
+//! what a tool adds. Each trial is a whole pass, so that every thread runs for many ticks: the kernel splits the time
+//! of a thread by the ticks it has seen, and calls all of it user time where it has seen none. A peer that is not
+//! installed is told, and skipped. fio's CPU is that of its workers; IOzone tells none, so that of the whole program
+//! counts, its start and the filling of its buffers among it.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 

@@ -12,8 +12,8 @@ use iolab_engine::spec::{
 /// Blocks of the random map above which fio needs more memory than it takes by itself: 16 MiB of bits are its pool.
 const MAP_BLOCKS_MAX: u64 = 1 << 25;
 
-/// The arguments of a run of fio on one file, or on a file for each worker. Every worker is a job of its own, so that the parts of the region and the
-/// requests fall to them as to iolab's workers.
+/// The arguments of a run of fio on one file, or on a file for each worker. Every worker is a job of its own, so that the
+/// parts of the region and the requests fall to them as to iolab's workers.
 ///
 /// # Errors
 /// What fio has no words for.
