@@ -80,6 +80,18 @@ impl RunFile {
     /// # Errors
     /// As [`read`]; of kind refused when another process is writing it, and when an older iolab wrote it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
+        let (opened, version) = Self::open_to_write(path)?;
+        if version < SCHEMA_VERSION {
+            return Err(older(path));
+        }
+        guard::check_ours(&opened.connection, path)?;
+        let record = read::record(&opened.connection, path, version)?;
+        opened.enter_wal()?;
+        Ok((opened, record))
+    }
+
+    /// Opens the file, and gives the version of its schema.
+    fn open_to_write(path: &Path) -> Result<(Self, i64)> {
         check_regular(path)?;
         let file = OpenOptions::new()
             .read(true)
@@ -88,13 +100,7 @@ impl RunFile {
             .map_err(|error| file_fault(path, "write", &error))?;
         let opened = Self::locked(path, file)?;
         let version = check_identity(&opened.connection, path)?;
-        if version < SCHEMA_VERSION {
-            return Err(older(path));
-        }
-        guard::check_ours(&opened.connection, path)?;
-        let record = read::record(&opened.connection, path, version)?;
-        opened.enter_wal()?;
-        Ok((opened, record))
+        Ok((opened, version))
     }
 
     fn locked(path: &Path, file: File) -> Result<Self> {
@@ -274,6 +280,21 @@ impl Drop for RunFile {
         let _ = self.execute("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE);");
         let _ = self.execute("PRAGMA journal_mode = DELETE;");
     }
+}
+
+/// Brings what a process that was killed has left beside a run file into the one file; does nothing where nothing is left.
+///
+/// # Errors
+/// As [`read`]; also when it cannot be written, or is being written.
+pub fn settle(path: &Path) -> Result<()> {
+    if ["-wal", "-shm"]
+        .iter()
+        .any(|suffix| beside(path, suffix).exists())
+    {
+        // Dropping it does the rest.
+        drop(RunFile::open_to_write(path)?);
+    }
+    Ok(())
 }
 
 /// Reads a run file, latencies left out. The file is not changed; it may be in the middle of

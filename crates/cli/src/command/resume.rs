@@ -32,6 +32,7 @@ fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
 pub(crate) fn resume(options: &Resume) -> Outcome {
     let record = runfile::read(&options.file)?;
     if record.run.status == RunStatus::Done {
+        runfile::settle(&options.file)?;
         note(format_args!(
             "note: the plan of {} is carried out already",
             options.file.display()

@@ -42,6 +42,15 @@ impl Bench {
         .unwrap()
     }
 
+    /// What would be on disk if the process that writes this file were killed now: the files as they are.
+    fn killed(&self, name: &str) -> PathBuf {
+        let (from, to) = (self.path(name), self.path("killed.iolab"));
+        for suffix in ["", "-wal"] {
+            std::fs::copy(beside(&from, suffix), beside(&to, suffix)).unwrap();
+        }
+        to
+    }
+
     /// A finished file with one sample per cell.
     fn finished(&self, name: &str) -> PathBuf {
         let mut file = self.create(name);
@@ -298,12 +307,7 @@ fn a_killed_process_loses_nothing_that_was_added() {
     for block in 0..3 {
         add(&mut file, &sample_row(0, block));
     }
-    // What a kill would leave on disk: the files as they are now.
-    for suffix in ["", "-wal"] {
-        let (from, to) = (bench.path("a.iolab"), bench.path("killed.iolab"));
-        std::fs::copy(beside(&from, suffix), beside(&to, suffix)).unwrap();
-    }
-    let path = bench.path("killed.iolab");
+    let path = bench.killed("a.iolab");
     let before = std::fs::read(&path).unwrap();
     assert_eq!(read(&path).unwrap().samples.len(), 3);
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -315,6 +319,28 @@ fn a_killed_process_loses_nothing_that_was_added() {
     resumed.finish(RunStatus::Done, ENDED).unwrap();
     assert!(!beside(&path, "-wal").exists());
     assert_eq!(read(&path).unwrap().samples.len(), 4);
+}
+
+#[test]
+fn what_is_left_of_a_run_that_was_killed_when_it_was_done_is_taken_in() {
+    let bench = Bench::new();
+    let mut file = bench.create("a.iolab");
+    add(&mut file, &sample_row(0, 0));
+    file.execute("UPDATE run SET status = 'done'").unwrap();
+    let path = bench.killed("a.iolab");
+    let told = read(&path).unwrap();
+    assert_eq!(told.run.status, RunStatus::Done);
+    settle(&path).unwrap();
+    for suffix in ["-wal", "-shm", "-journal"] {
+        assert!(!beside(&path, suffix).exists(), "{suffix}");
+    }
+    assert_eq!(read(&path).unwrap(), told);
+    // Where nothing is left, nothing is touched; and what is still being written is left to who writes it.
+    let before = std::fs::read(&path).unwrap();
+    settle(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let error = settle(&bench.path("a.iolab")).unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused);
 }
 
 #[test]
