@@ -23,7 +23,7 @@ fn only_untouched_buffers_fault_in_the_timed_span() {
     let sets = ["--set", "bs=4k,1M,2M", "--budget", "2s", "--seed", "3"];
     let arguments = [&["run", "buffer-size", "-o", "b.iolab"], &sets[..]].concat();
     let done = run(folder.path(), &arguments).expect(0);
-    assert!(done.stderr.contains("left out 4 of 18"), "{}", done.stderr);
+    assert!(done.stderr.contains("left out 2 of 18"), "{}", done.stderr);
     let rows = exported(folder.path(), "b.iolab");
     let faults = |init: &str, bs: u64| -> Vec<u64> {
         let found: Vec<u64> = measured(&rows, init, bs)
@@ -39,15 +39,15 @@ fn only_untouched_buffers_fault_in_the_timed_span() {
     } else {
         eprintln!("skipped the count for untouched: pages are not 4 KiB here");
     }
-    for init in ["zeroed", "touched", "populated"] {
+    for init in ["zeroed", "touched", "populated", "huge"] {
         let prepared = faults(init, 1 << 20);
         assert!(prepared.iter().all(|n| *n < 50), "{init}: {prepared:?}");
     }
     for init in ["huge", "nohuge"] {
         let prepared = faults(init, 2 << 20);
         assert!(prepared.iter().all(|n| *n < 50), "{init}: {prepared:?}");
-        assert_eq!(measured(&rows, init, 1 << 20).count(), 0);
     }
+    assert_eq!(measured(&rows, "nohuge", 1 << 20).count(), 0);
     for row in &rows {
         assert_eq!(int(row, "read_bytes"), 16 << 20, "the total is constant");
         assert!(row["read_latency_p50_ns"].is_null());
@@ -116,7 +116,7 @@ fn finer_sizes_need_sizes() {
                 "--set",
                 "bs=4k",
                 "--set",
-                "buffer_init=huge",
+                "buffer_init=nohuge",
             ],
             "2MiB",
         ),

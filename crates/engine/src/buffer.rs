@@ -14,7 +14,7 @@ use crate::spec::{BufferInit, Content, HUGE_PAGE_BYTES, TrialSpec};
 const STAMP_EVERY: usize = 4096;
 /// Bytes of one stamp: offset and generation.
 const STAMP_LEN: usize = 16;
-/// Buffers start on huge-page boundaries when they are at least this large, so that `huge` can apply.
+/// Buffers start on huge-page boundaries when they are at least this large, or are to lie in huge pages.
 const HUGE_PAGE: usize = HUGE_PAGE_BYTES as usize;
 
 /// One worker's buffers, one per slot of its depth, in one anonymous mapping.
@@ -35,9 +35,16 @@ impl Buffers {
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Result<Self> {
         let page = rustix::param::page_size();
         let stride = (spec.bs as usize).next_multiple_of(page);
-        let align = if stride >= HUGE_PAGE { HUGE_PAGE } else { page };
+        let huge = spec.buffer_init == BufferInit::Huge;
+        let align = if huge || stride >= HUGE_PAGE {
+            HUGE_PAGE
+        } else {
+            page
+        };
+        let whole = if huge { HUGE_PAGE } else { page };
         let map_len = stride
             .checked_mul(spec.depth as usize)
+            .and_then(|len| len.checked_next_multiple_of(whole))
             .and_then(|len| len.checked_add(align))
             .ok_or_else(|| no_memory(spec))?;
         let prot = ProtFlags::READ | ProtFlags::WRITE;
@@ -81,11 +88,18 @@ impl Buffers {
     }
 
     fn prepare(&self, spec: &TrialSpec, worker: u32) -> Result<()> {
+        let used = self.stride * self.count as usize;
         match spec.buffer_init {
-            BufferInit::Huge => self.advise(Advice::LinuxHugepage, "MADV_HUGEPAGE")?,
-            BufferInit::NoHuge => self.advise(Advice::LinuxNoHugepage, "MADV_NOHUGEPAGE")?,
+            BufferInit::Huge => {
+                // Whole pages: part of one cannot be huge.
+                let pages = used.next_multiple_of(HUGE_PAGE);
+                self.advise(pages, Advice::LinuxHugepage, "MADV_HUGEPAGE")?;
+            }
+            BufferInit::NoHuge => {
+                self.advise(used, Advice::LinuxNoHugepage, "MADV_NOHUGEPAGE")?;
+            }
             BufferInit::Populated => {
-                self.advise(Advice::LinuxPopulateWrite, "MADV_POPULATE_WRITE")?
+                self.advise(used, Advice::LinuxPopulateWrite, "MADV_POPULATE_WRITE")?;
             }
             _ => {}
         }
@@ -118,8 +132,8 @@ impl Buffers {
         Ok(())
     }
 
-    fn advise(&self, advice: Advice, name: &str) -> Result<()> {
-        let len = self.stride * self.count as usize;
+    /// Advises the kernel on the first `len` bytes, which the mapping has.
+    fn advise(&self, len: usize, advice: Advice, name: &str) -> Result<()> {
         // SAFETY: the range is our own anonymous mapping, and none of the advices used discards data.
         unsafe { madvise(self.first.as_ptr().cast(), len, advice) }.map_err(|errno| {
             Error::usage(format!("the kernel refuses {name}: {errno}"))
@@ -198,6 +212,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_buffers_lie_in_one_huge_page_where_that_is_asked() {
+        let spec = TrialSpec {
+            buffer_init: BufferInit::Huge,
+            bs: 4096,
+            depth: 3,
+            ..TrialSpec::default()
+        };
+        let buffers = match Buffers::new(&spec, 0) {
+            Ok(buffers) => buffers,
+            Err(error) => {
+                assert!(error.message().contains("MADV"), "{error}");
+                eprintln!("skipped: {error}");
+                return;
+            }
+        };
+        let first = buffers.slot(0).addr().get();
+        assert_eq!(first % HUGE_PAGE, 0);
+        assert!(first + HUGE_PAGE <= buffers.map.addr().get() + buffers.map_len);
+        assert_eq!(buffers.slot(2).addr().get(), first + 2 * 4096);
     }
 
     #[test]

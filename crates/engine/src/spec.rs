@@ -85,7 +85,8 @@ pub enum BufferInit {
     Touched,
     /// `MADV_POPULATE_WRITE`.
     Populated,
-    /// `MADV_HUGEPAGE` and then touched.
+    /// `MADV_HUGEPAGE` and then touched: the buffers of a worker lie in huge pages, so that each is one piece of physical
+    /// memory, or few, as far as the kernel has any.
     Huge,
     /// `MADV_NOHUGEPAGE` and then touched.
     NoHuge,
@@ -242,15 +243,14 @@ pub const BLOCKS_MAX: u64 = 1 << 48;
 /// Largest single request: what one `read` or `write` transfers at most, `MAX_RW_COUNT` of Linux.
 pub const BS_MAX: u64 = 0x7fff_f000;
 
-/// Size of a huge page, bytes: that of x86-64, and of ARM64 with pages of 4 KiB. A smaller buffer cannot have one.
+/// Size of a huge page, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
 pub const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 impl TrialSpec {
-    /// Whether the preparation of the buffers has a meaning at this I/O size: `huge` and `nohuge` have none below
+    /// Whether the preparation of the buffers has a meaning at this I/O size: `nohuge` has none below
     /// [`HUGE_PAGE_BYTES`], where the kernel uses small pages anyway.
     pub fn buffer_init_applies(&self) -> bool {
-        !matches!(self.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
-            || self.bs >= HUGE_PAGE_BYTES
+        self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_BYTES
     }
 
     /// Whether any request of this trial writes.

@@ -259,7 +259,7 @@ pub static SETTINGS: &[Setting] = &[
         name: "buffer_init",
         aliases: &[],
         unit: "",
-        doc: "buffer preparation: untouched, zeroed, touched, populated, huge, nohuge or random",
+        doc: "buffer preparation: untouched, zeroed, touched, populated, huge (pages: in one piece of memory), nohuge or random",
         kind: ValueKind::Word,
         set: |cell, text| put(&mut cell.trial.buffer_init, text),
         get: |cell| cell.trial.buffer_init.to_string(),
