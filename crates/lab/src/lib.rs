@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod findings;
 pub mod import;
 pub mod knots;
+pub mod latencies;
 pub mod numbers;
 pub mod optimum;
 pub mod pace;

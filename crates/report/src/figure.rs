@@ -30,8 +30,8 @@ use iolab_engine::{Error, Result};
 use iolab_lab::analysis::{Analysis, Response};
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::crossing::FIRST_TRIALS;
+use iolab_lab::latencies::CellLatencies;
 use iolab_lab::record::{RunRecord, SampleSeries};
-use iolab_lab::runfile::SampleLatency;
 
 pub use options::{Center, Kind, Options, Quantity, Reference, Spread, parse_length};
 pub use svg::style;
@@ -54,10 +54,23 @@ pub struct Run<'a> {
     pub record: &'a RunRecord,
     /// Its analysis.
     pub analysis: &'a Analysis,
-    /// Its latency histograms; empty unless [`Kind::needs_latencies`].
-    pub latencies: &'a [SampleLatency],
+    /// The latencies of its cells; empty unless [`Kind::needs_latencies`].
+    pub latencies: &'a CellLatencies,
     /// Its trials over time; empty unless [`Kind::needs_series`].
     pub series: &'a [SampleSeries],
+}
+
+impl<'a> Run<'a> {
+    /// A run without its latencies and without its trials over time.
+    pub fn new(name: &'a str, record: &'a RunRecord, analysis: &'a Analysis) -> Self {
+        Self {
+            name,
+            record,
+            analysis,
+            latencies: const { &CellLatencies::new() },
+            series: &[],
+        }
+    }
 }
 
 /// A figure, ready to be written.

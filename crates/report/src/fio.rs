@@ -2,10 +2,10 @@
 //!
 //! Numbers have fio's names and units: `bw` in KiB/s, `runtime` in ms, latencies in ns. Source: fio's HOWTO, "JSON output".
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hdrhistogram::Histogram;
+use iolab_lab::latencies::CellLatencies;
 use iolab_lab::record::{Cell, Direction, RunRecord, Sample};
 use serde_json::{Map, Value, json};
 
@@ -14,9 +14,6 @@ const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
-
-/// The service times of a run's measured trials by cell and direction (`read`, `write`).
-pub type CellLatencies = BTreeMap<(i64, &'static str), Histogram<u64>>;
 
 /// Writes the measured cells of runs as one report.
 ///

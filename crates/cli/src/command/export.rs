@@ -1,15 +1,14 @@
 //! `iolab export`: samples, their intervals and latency buckets for other programs, and what other tools read.
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
-use iolab_engine::histogram::new_latency_histogram;
 use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::latencies::{self, CellLatencies};
 use iolab_lab::record::RunRecord;
 use iolab_lab::runfile::{self, SampleLatency};
 use iolab_lab::{Error, Result};
 use iolab_report::export::{self, LatencyRow, SeriesRow};
-use iolab_report::fio::{self, CellLatencies};
+use iolab_report::fio;
 use iolab_report::tidy::Format;
 use iolab_report::{benchstat, gbench, prometheus};
 
@@ -86,30 +85,14 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
     }
 }
 
-/// Every run with the service times of its cells, those of all measured trials together.
+/// Every run with the latencies of its cells.
 fn with_latencies(
     records: Vec<RunRecord>,
     options: &Export,
 ) -> Result<Vec<(RunRecord, CellLatencies)>> {
     let runs = records.into_iter().zip(&options.files);
     runs.map(|(record, path)| {
-        let measured = record.samples.iter().filter(|s| s.ok && !s.warmup);
-        let cells: BTreeMap<i64, i64> = measured.map(|s| (s.id, s.cell)).collect();
-        let mut together = CellLatencies::new();
-        for latency in runfile::read_latency(path)? {
-            let latency = latency?;
-            let Some(cell) = cells.get(&latency.sample) else {
-                continue;
-            };
-            if !matches!(latency.direction, "read" | "write") {
-                continue;
-            }
-            let sum = together.entry((*cell, latency.direction));
-            let sum = sum.or_insert_with(new_latency_histogram);
-            for bin in latency.histogram.iter_recorded() {
-                sum.saturating_record_n(bin.value_iterated_to(), bin.count_at_value());
-            }
-        }
+        let together = latencies::of_cells(&record, runfile::read_latency(path)?)?;
         Ok((record, together))
     })
     .collect()

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use iolab_lab::analysis::analyse;
+use iolab_lab::latencies::{CellLatencies, of_cells};
 use iolab_lab::record::SampleSeries;
-use iolab_lab::runfile::{self, SampleLatency};
+use iolab_lab::runfile;
 use iolab_lab::{Error, Result};
 use iolab_report::figure::{Figure, Options, Run, default_kind, draw};
 
@@ -71,35 +72,27 @@ fn figure(options: &Plot) -> Result<Figure> {
     }
     let mut runs: Vec<Run<'_>> = records
         .iter()
-        .map(|(name, analysis, record)| Run {
-            name,
-            record,
-            analysis,
-            latencies: &[],
-            series: &[],
-        })
+        .map(|(name, analysis, record)| Run::new(name, record, analysis))
         .collect();
     let wanted = wanted(options);
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
-    let latencies: Vec<Vec<SampleLatency>> = of_each(options, kind.needs_latencies(), |path| {
-        runfile::read_latency(path)?.collect()
-    })?;
-    let series: Vec<Vec<SampleSeries>> = of_each(options, kind.needs_series(), |path| {
-        runfile::read_series(path)?.collect()
-    })?;
-    for (run, latencies) in runs.iter_mut().zip(&latencies) {
+    let mut all_latencies: Vec<CellLatencies> = Vec::new();
+    let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
+    for (path, (_, _, record)) in options.files.iter().zip(&records) {
+        if kind.needs_latencies() {
+            all_latencies.push(of_cells(record, runfile::read_latency(path)?)?);
+        }
+        if kind.needs_series() {
+            all_series.push(runfile::read_series(path)?.collect::<Result<_>>()?);
+        }
+    }
+    for (run, latencies) in runs.iter_mut().zip(&all_latencies) {
         run.latencies = latencies;
     }
-    for (run, series) in runs.iter_mut().zip(&series) {
+    for (run, series) in runs.iter_mut().zip(&all_series) {
         run.series = series;
     }
     draw(&runs, &wanted)
-}
-
-/// What is read of each file beside its record; nothing where the figure does not need it.
-fn of_each<T>(options: &Plot, needed: bool, read: impl Fn(&Path) -> Result<T>) -> Result<Vec<T>> {
-    let files = options.files.iter().filter(|_| needed);
-    files.map(|path| read(path)).collect()
 }
 
 /// The name of a run where several are told apart: that of its file, without what all have in common.

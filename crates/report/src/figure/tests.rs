@@ -6,6 +6,7 @@ mod synthetic;
 use iolab_engine::histogram::new_latency_histogram;
 use iolab_engine::series::{Done, Interval, Series};
 use iolab_lab::analysis::analyse;
+use iolab_lab::latencies::{CellLatencies, of_cells};
 use iolab_lab::record::{RunRecord, ServedBy};
 use iolab_lab::runfile::SampleLatency;
 use resvg::usvg;
@@ -104,7 +105,7 @@ fn programs() -> RunRecord {
 }
 
 /// Latencies of each trial: a thousand requests with a tail.
-fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
+fn latencies(record: &RunRecord) -> CellLatencies {
     let of = |sample: &iolab_lab::record::Sample| {
         let mut histogram = new_latency_histogram();
         let median = sample.reads.latency.map_or(1, |latency| latency.p50_ns);
@@ -113,13 +114,13 @@ fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
                 median / 2 + median * i / 1000 + median * i.saturating_sub(980) / 2,
             );
         }
-        SampleLatency {
+        Ok(SampleLatency {
             sample: sample.id,
             direction: "read",
             histogram,
-        }
+        })
     };
-    record.samples.iter().map(of).collect()
+    of_cells(record, record.samples.iter().map(of)).unwrap()
 }
 
 /// Each trial over time: twelve intervals, faster from the eighth on.
@@ -148,7 +149,7 @@ fn series(record: &RunRecord) -> Vec<SampleSeries> {
 struct Made {
     records: Vec<RunRecord>,
     analyses: Vec<Analysis>,
-    latencies: Vec<Vec<SampleLatency>>,
+    latencies: Vec<CellLatencies>,
     series: Vec<Vec<SampleSeries>>,
 }
 

@@ -92,11 +92,5 @@ pub(super) fn on_page(id: &str, input: &Input, analysis: &Analysis) -> Option<Pi
 }
 
 fn run<'a>(input: &'a Input, analysis: &'a Analysis) -> Run<'a> {
-    Run {
-        name: &analysis.experiment,
-        record: &input.record,
-        analysis,
-        latencies: &[],
-        series: &[],
-    }
+    Run::new(&analysis.experiment, &input.record, analysis)
 }

@@ -5,7 +5,7 @@ use iolab_engine::{Error, Result};
 use iolab_lab::quantity::format_ns;
 
 use super::super::Run;
-use super::super::data::{Data, Parts, Row, measured, verdict};
+use super::super::data::{Data, Parts, Row, verdict};
 use super::super::model::{
     Arrangement, Axis, Look, Model, Note, Origin, Panel, Point, Series, Ticks,
 };
@@ -37,7 +37,7 @@ pub(in super::super) enum View {
 /// All requests of a cell, in ns.
 struct Distribution<'a> {
     row: &'a Row<'a>,
-    histogram: Histogram<u64>,
+    histogram: &'a Histogram<u64>,
 }
 
 /// Makes the model.
@@ -49,7 +49,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
     let parts = Parts::without_x(&data, options)?;
     let mut cells = Vec::new();
     for row in &data.rows {
-        if let Some(histogram) = merged(&runs[row.run], row)? {
+        if let Some(histogram) = all(&runs[row.run], row) {
             cells.push(Distribution { row, histogram });
         }
     }
@@ -111,33 +111,16 @@ fn what(runs: &[Run<'_>]) -> &'static str {
 
 /// The requests of a cell's trials together: response times where there are any, else service times, of the direction
 /// with more of them. `None` where nothing was recorded.
-fn merged(run: &Run<'_>, row: &Row<'_>) -> Result<Option<Histogram<u64>>> {
-    let id = row.cell.cell.id;
-    let trials: Vec<i64> = measured(run)
-        .filter(|s| s.cell == id)
-        .map(|s| s.id)
-        .collect();
-    let of = |direction: &str| -> Result<Option<Histogram<u64>>> {
-        let mut all: Option<Histogram<u64>> = None;
-        let wanted = run.latencies.iter().filter(|l| l.direction == direction);
-        for latency in wanted.filter(|l| trials.binary_search(&l.sample).is_ok()) {
-            match &mut all {
-                None => all = Some(latency.histogram.clone()),
-                Some(all) => all.add(&latency.histogram).map_err(|error| {
-                    Error::failed(format!("latencies cannot be put together: {error}"))
-                })?,
-            }
-        }
-        Ok(all)
-    };
-    for [reads, writes] in [["read-response", "write-response"], ["read", "write"]] {
-        let sides = [of(reads)?, of(writes)?];
-        let most = sides.into_iter().flatten().rev().max_by_key(Histogram::len);
-        if most.as_ref().is_some_and(|histogram| !histogram.is_empty()) {
-            return Ok(most);
-        }
-    }
-    Ok(None)
+fn all<'a>(run: &Run<'a>, row: &Row<'_>) -> Option<&'a Histogram<u64>> {
+    let cell = row.cell.cell.id;
+    let of = |direction: &'static str| run.latencies.get(&(cell, direction));
+    [["read-response", "write-response"], ["read", "write"]]
+        .into_iter()
+        .find_map(|[reads, writes]| {
+            let sides = [of(writes), of(reads)].into_iter().flatten();
+            let most = sides.max_by_key(|histogram| histogram.len());
+            most.filter(|histogram| !histogram.is_empty())
+        })
 }
 
 fn axes(cells: &[Distribution<'_>], view: View, options: &Options) -> (Axis, Axis) {
