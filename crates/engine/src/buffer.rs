@@ -35,13 +35,15 @@ impl Buffers {
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Result<Self> {
         let page = rustix::param::page_size();
         let stride = (spec.bs as usize).next_multiple_of(page);
-        let huge = spec.buffer_init == BufferInit::Huge;
-        let align = if huge || stride >= HUGE_PAGE {
+        let whole = match spec.buffer_init {
+            BufferInit::Huge => HUGE_PAGE,
+            _ => page,
+        };
+        let align = if stride >= HUGE_PAGE {
             HUGE_PAGE
         } else {
-            page
+            whole
         };
-        let whole = if huge { HUGE_PAGE } else { page };
         let map_len = stride
             .checked_mul(spec.depth as usize)
             .and_then(|len| len.checked_next_multiple_of(whole))
