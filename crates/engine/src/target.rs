@@ -20,6 +20,7 @@ mod folder;
 mod lookup;
 mod mode;
 mod mounts;
+mod overlay;
 mod scratch;
 mod signature;
 mod size;
@@ -31,6 +32,7 @@ pub use folder::Folder;
 use lookup::Found;
 pub use mode::OpenMode;
 pub use mounts::FileSystem;
+pub use overlay::{Layering, Layers};
 use scratch::Scratch;
 pub use stack::{Stack, device_under};
 
@@ -310,7 +312,8 @@ impl Target {
     }
 
     /// The block device it lies on (MAJOR, MINOR), when it is exactly one. A file system over
-    /// several devices (btrfs) counts as lying on the one it was mounted by.
+    /// several devices (btrfs) counts as lying on the one it was mounted by; a file of an overlay, on
+    /// the one of the layer with its bytes, where that is within reach.
     pub fn device(&self) -> Option<(u32, u32)> {
         match self.kind {
             TargetKind::CharDevice => None,
@@ -333,6 +336,14 @@ impl Target {
         }
     }
 
+    /// How it lies in an overlay; `None` where it lies in none.
+    pub fn layering(&self) -> Option<Layering> {
+        match self.kind {
+            TargetKind::CharDevice | TargetKind::BlockDevice => None,
+            TargetKind::Scratch | TargetKind::File => overlay::layering(&self.file),
+        }
+    }
+
     /// Whether it is beyond doubt no storage: a character device, or a file in tmpfs, ramfs or
     /// hugetlbfs. A RAM disk is a block device and counts as storage here.
     pub fn is_memory(&self) -> bool {
@@ -340,7 +351,7 @@ impl Target {
             TargetKind::CharDevice => true,
             TargetKind::BlockDevice => false,
             TargetKind::Scratch | TargetKind::File => {
-                rustix::fs::fstatfs(&self.file).is_ok_and(|stat| mounts::is_memory_fs(&stat))
+                overlay::statfs(&self.file).is_some_and(|stat| mounts::is_memory_fs(&stat))
             }
         }
     }
@@ -349,7 +360,7 @@ impl Target {
     pub fn medium(&self) -> Medium {
         let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
         let is_served =
-            || rustix::fs::fstatfs(&self.file).is_ok_and(|stat| mounts::is_served_fs(&stat));
+            || overlay::statfs(&self.file).is_some_and(|stat| mounts::is_served_fs(&stat));
         if self.is_memory() {
             Medium::Memory
         } else if is_file && is_served() {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::{FileType, StatFs, major, minor};
 
+use super::overlay::{self, Ground, Layers};
+
 /// The file system a target lies on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
@@ -25,6 +27,10 @@ pub struct FileSystem {
 pub(super) struct Mount {
     id: u64,
     device: (u32, u32),
+    /// What of the file system is mounted.
+    pub(super) root: PathBuf,
+    /// What an overlay is made of; `None` for other file systems.
+    pub(super) layers: Option<Layers>,
     pub(super) fs: FileSystem,
 }
 
@@ -33,6 +39,11 @@ impl Mount {
     /// file system has an anonymous number (btrfs).
     pub(super) fn is_of(&self, device: (u32, u32)) -> bool {
         self.device == device || (self.device.0 == 0 && self.source_device() == Some(device))
+    }
+
+    /// Whether both show the same file system.
+    pub(super) fn is_same_file_system(&self, other: &Self) -> bool {
+        self.device == other.device
     }
 
     fn source_device(&self) -> Option<(u32, u32)> {
@@ -70,6 +81,10 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let (major, minor) = text(2)?
         .split_once(':')
         .map(|(a, b)| (a.parse().ok(), b.parse().ok()))?;
+    let path = |index: usize| {
+        let bytes = unescape(fields.get(index)?);
+        Some(PathBuf::from(OsString::from_vec(bytes)))
+    };
     let (own, shared) = (text(5)?, text(dash + 3).unwrap_or_default());
     let mut options: Vec<&str> = own.split(',').collect();
     for option in shared.split(',') {
@@ -77,12 +92,16 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
             options.push(option);
         }
     }
+    let kind = text(dash + 1)?;
     Some(Mount {
         id: text(0)?.parse().ok()?,
         device: (major?, minor?),
+        root: path(3)?,
+        layers: (kind == "overlay")
+            .then(|| Layers::of_options(fields.get(dash + 3).copied().unwrap_or_default())),
         fs: FileSystem {
-            kind: text(dash + 1)?,
-            mount_point: PathBuf::from(OsString::from_vec(unescape(fields.get(4)?))),
+            kind,
+            mount_point: path(4)?,
             mount_options: options.join(","),
             source: text(dash + 2)?,
         },
@@ -125,14 +144,24 @@ pub(super) fn mount_of(file: impl AsFd) -> Option<Mount> {
         .find(|mount| mount.device == device)
 }
 
-/// The block device that an open regular file lies on, when there is one.
+/// The block device that an open regular file lies on, when there is one; of an overlay's file, the one that the layer
+/// with its bytes lies on.
 pub(super) fn device_below(file: impl AsFd) -> Option<(u32, u32)> {
-    let stat = rustix::fs::fstat(&file).ok()?;
+    device_by_number(&file).or_else(|| match overlay::ground(&file) {
+        Ground::Itself => mount_of(&file)?.source_device(),
+        Ground::Layer(layer) => {
+            device_by_number(&layer).or_else(|| mount_of(&layer)?.source_device())
+        }
+        Ground::OutOfReach => None,
+    })
+}
+
+/// The device that the number of a file's file system names.
+fn device_by_number(file: impl AsFd) -> Option<(u32, u32)> {
+    let stat = rustix::fs::fstat(file).ok()?;
     let device = (major(stat.st_dev), minor(stat.st_dev));
-    if Path::new(&format!("/sys/dev/block/{}:{}", device.0, device.1)).exists() {
-        return Some(device);
-    }
-    mount_of(file)?.source_device()
+    let folder = format!("/sys/dev/block/{}:{}", device.0, device.1);
+    Path::new(&folder).exists().then_some(device)
 }
 
 /// Whether a file system lives in memory: tmpfs, ramfs, hugetlbfs (magic numbers of linux/magic.h).
@@ -223,6 +252,8 @@ garbage
         assert!(mounts[1].is_of((98, 0)) && !mounts[1].is_of((98, 1)));
         // The source is there, but it is no block device.
         assert_eq!(mounts[2].source_device(), None);
+        assert_eq!(mounts[2].root, Path::new("/"));
+        assert_eq!(mounts[2].layers, None);
     }
 
     #[test]
