@@ -26,6 +26,8 @@ mod signature;
 mod size;
 mod space;
 mod stack;
+mod tool;
+mod users;
 
 pub use beside::{Beside, PrivateFiles};
 pub use folder::Folder;
@@ -158,6 +160,7 @@ impl Target {
 
     fn open_scratch(found: Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
         check_stores(&found)?;
+        users::check_directory(&found)?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
         notes.extend(scratch::remove_leftovers(&found.handle, &dir));
@@ -230,7 +233,7 @@ impl Target {
             check_stores(found)?;
         }
         let existing = existing::open(found, need)?;
-        notes.extend(existing.note);
+        notes.extend(existing.notes);
         let target = Self {
             private: Vec::new(),
             path: found.path.clone(),

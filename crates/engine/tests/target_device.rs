@@ -163,7 +163,11 @@ fn a_blank_device_is_written_with_consent_and_claimed_meanwhile() {
     drop(target);
     Target::open(path, &destroying(MIB)).unwrap();
     // And its backing file is not to be written behind its back.
-    refused(&device.backing(), &destroying(MIB), "backing file of loop");
+    refused(
+        &device.backing(),
+        &destroying(MIB),
+        "backing file of /dev/loop",
+    );
 
     let error = Target::open(path, &need(65 * MIB, false, Consent::No)).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage, "{error}");
@@ -256,8 +260,8 @@ fn partitions_guard_their_disk() {
         Consent::DestroySignature("mbr,ext4,swap".to_owned()),
     );
     let result = std::panic::catch_unwind(|| {
-        refused(&device.device, &all, "p1 is mounted at");
-        refused(&part, &all, "p1 is mounted at");
+        refused(&device.device, &all, "mounted at");
+        refused(&part, &all, "mounted at");
     });
     run("umount", &[point.to_str().unwrap()]).unwrap();
     result.unwrap();

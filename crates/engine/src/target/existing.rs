@@ -7,17 +7,18 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 
-use super::device::{Kernel, number_of};
+use super::device::{Number, number_of};
 use super::lookup::Found;
 use super::size::check_process_limit;
-use super::{Consent, Need, TargetKind, errno, signature};
+use super::users::Users;
+use super::{Consent, Need, TargetKind, errno};
 
 /// An existing file or device, opened as `need` allows.
 pub(super) struct Existing {
     pub(super) file: File,
     pub(super) kind: TargetKind,
     pub(super) size: u64,
-    pub(super) note: Option<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// Opens an existing regular file or block device, read-only unless it is to be written.
@@ -30,25 +31,33 @@ pub(super) fn open(found: &Found, need: &Need) -> Result<Existing> {
         Some(_) => TargetKind::BlockDevice,
         None => TargetKind::File,
     };
-    let file = match need.write {
-        false => found
-            .open(OFlags::RDONLY)
-            .map_err(|errno| errno::on_path("open", &found.path, errno))?,
-        true => open_for_writing(found, &need.consent, number)?,
+    let (file, users) = match need.write {
+        false => {
+            let opened = found.open(OFlags::RDONLY);
+            let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
+            (file, None)
+        }
+        true => {
+            let (file, users) = open_for_writing(found, &need.consent, number)?;
+            (file, Some(users))
+        }
     };
     let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
     let (size, note) = need.size.of_existing(length, &found.path)?;
-    if need.write {
+    let mut notes = Vec::from_iter(note);
+    if let Some(users) = users {
         if number.is_none() {
             check_process_limit(size)?;
         }
-        check_signatures(&file, length, found, &need.consent, number)?;
+        let signatures = users.signatures(found, &file, length, number)?;
+        signatures.check(found, &need.consent)?;
+        notes.extend(users.into_notes());
     }
     Ok(Existing {
         file,
         kind,
         size,
-        note,
+        notes,
     })
 }
 
@@ -65,7 +74,11 @@ fn refused(found: &Found, why: &str) -> Error {
     ))
 }
 
-fn open_for_writing(found: &Found, consent: &Consent, number: Option<(u32, u32)>) -> Result<File> {
+fn open_for_writing(
+    found: &Found,
+    consent: &Consent,
+    number: Option<Number>,
+) -> Result<(File, Users)> {
     if let Some(link) = &found.link {
         return Err(Error::refused(format!(
             "refusing to write through the symlink {}",
@@ -82,36 +95,35 @@ fn open_for_writing(found: &Found, consent: &Consent, number: Option<(u32, u32)>
              or add --destroy-data if nothing on this target is needed any more",
         ));
     }
+    let mut users = Users::read()?;
     let file = match number {
-        Some(number) => open_device(found, number)?,
-        None => open_file(found)?,
+        Some(number) => open_device(found, number, &mut users)?,
+        None => open_file(found, &mut users)?,
     };
     check_locks(&file, found)?;
-    Ok(file)
+    Ok((file, users))
 }
 
-fn open_device(found: &Found, number: (u32, u32)) -> Result<File> {
-    let kernel = Kernel::read()?;
-    if kernel.is_read_only(number) {
+fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<File> {
+    if users.is_read_only(number) {
         return Err(
             Error::usage(format!("{} is set read-only", found.path.display()))
                 .hint("choose another target, or a workload that only reads"),
         );
     }
-    const HINT: &str = "see `lsblk`; stop what uses it first, or choose another target";
-    if let Some(why) = kernel.device_use(number)? {
-        return Err(refused(found, &why).hint(HINT));
-    }
+    users.check_device(found, number)?;
     // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
     match found.open(OFlags::RDWR | OFlags::EXCL) {
-        Err(Errno::BUSY) => {
-            Err(refused(found, "the kernel says that it is in use (O_EXCL: EBUSY)").hint(HINT))
-        }
+        Err(Errno::BUSY) => Err(refused(
+            found,
+            "it is in use: the kernel holds a claim on it (O_EXCL: EBUSY)",
+        )
+        .hint("see `lsblk`; stop that use first, or choose another target")),
         opened => opened.map_err(|errno| errno::on_path("open for writing", &found.path, errno)),
     }
 }
 
-fn open_file(found: &Found) -> Result<File> {
+fn open_file(found: &Found, users: &mut Users) -> Result<File> {
     if found.stat.st_nlink > 1 {
         return Err(refused(
             found,
@@ -122,11 +134,11 @@ fn open_file(found: &Found) -> Result<File> {
         )
         .hint("make a copy and name that, or choose a directory"));
     }
-    if let Some(why) = Kernel::read()?.file_use(&found.stat) {
-        return Err(
-            refused(found, &why).hint("see `losetup -a` and `swapon --show`; stop that use first")
-        );
+    // Whoever locks a file has it open, too; the lock says more. It is given back with the descriptor.
+    if let Ok(file) = found.open(OFlags::RDONLY | OFlags::NONBLOCK) {
+        check_locks(&file, found)?;
     }
+    users.check_file(found)?;
     found
         .open(OFlags::RDWR)
         .map_err(|errno| errno::on_path("open for writing", &found.path, errno))
@@ -166,47 +178,9 @@ fn record_lock_of_others(file: &File) -> bool {
     answer == 0 && i32::from(lock.l_type) != libc::F_UNLCK
 }
 
-fn check_signatures(
-    file: &File,
-    length: u64,
-    found: &Found,
-    consent: &Consent,
-    number: Option<(u32, u32)>,
-) -> Result<()> {
-    let unreadable = |(offset, errno): (u64, Errno)| {
-        let why = format!(
-            "cannot see what it holds: pread at offset {offset} failed: {}",
-            errno::reason(errno)
-        );
-        errno::remedied(refused(found, &why), errno)
-    };
-    let mut names = signature::detect(file, 0, length).map_err(unreadable)?;
-    let mut places: Vec<String> = names
-        .iter()
-        .map(|name| format!("it holds {name}"))
-        .collect();
-    if let Some(number) = number {
-        for (partition, start, bytes) in Kernel::read()?.partitions(number)? {
-            for name in signature::detect(file, start, bytes).map_err(unreadable)? {
-                places.push(format!("its partition {partition} holds {name}"));
-                names.push(name);
-            }
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    if names.iter().all(|name| consent.names(name)) {
-        return Ok(());
-    }
-    Err(refused(found, &places.join(", ")).hint(format!(
-        "if nothing of that is needed any more, say so: --destroy-data={}",
-        names.join(",")
-    )))
-}
-
 impl Consent {
     /// Whether the user named this signature; several may be named, separated by commas.
-    fn names(&self, signature: &str) -> bool {
+    pub(super) fn names(&self, signature: &str) -> bool {
         match self {
             Consent::DestroySignature(named) => named
                 .split(',')

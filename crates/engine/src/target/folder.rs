@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use crate::error::{Error, Result};
 
 use super::scratch::{self, FOOTER_LEN, Scratch};
-use super::{Size, Target, check_stores, lookup, space};
+use super::{Size, Target, check_stores, lookup, space, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ impl Folder {
             .hint("give a directory; the files in it are removed at the end"));
         }
         check_stores(&found)?;
+        users::check_directory(&found)?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir);

@@ -25,8 +25,8 @@ pub struct FileSystem {
 /// One line of `mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mount {
-    id: u64,
-    device: (u32, u32),
+    pub(super) id: u64,
+    pub(super) device: (u32, u32),
     /// What of the file system is mounted.
     pub(super) root: PathBuf,
     /// What an overlay is made of; `None` for other file systems.
@@ -46,7 +46,7 @@ impl Mount {
         self.device == other.device
     }
 
-    fn source_device(&self) -> Option<(u32, u32)> {
+    pub(super) fn source_device(&self) -> Option<(u32, u32)> {
         let source = Path::new(&self.fs.source);
         source
             .is_absolute()
@@ -124,14 +124,18 @@ pub(super) fn unescape(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The number of the mount that an open file was reached through.
+pub(super) fn id_of(file: impl AsFd) -> Option<u64> {
+    let fdinfo = format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd());
+    let text = std::fs::read_to_string(fdinfo).ok()?;
+    let id = text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    id.trim().parse().ok()
+}
+
 /// The mount that an open file was reached through.
 pub(super) fn mount_of(file: impl AsFd) -> Option<Mount> {
     let mounts = parse(&std::fs::read("/proc/self/mountinfo").ok()?);
-    let fdinfo = format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd());
-    let id: Option<u64> = std::fs::read_to_string(fdinfo).ok().and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
-        line.trim().parse().ok()
-    });
+    let id = id_of(&file);
     if let Some(mount) = mounts.iter().find(|mount| Some(mount.id) == id) {
         return Some(mount.clone());
     }

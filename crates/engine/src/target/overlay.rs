@@ -175,7 +175,7 @@ fn below(file: impl AsFd) -> Option<File> {
 }
 
 /// Where a layer may lie: a relative name was meant from a folder that is not known.
-fn places(layer: &Path, mount_point: &Path) -> Vec<PathBuf> {
+pub(super) fn places(layer: &Path, mount_point: &Path) -> Vec<PathBuf> {
     if layer.is_absolute() {
         return vec![layer.to_owned()];
     }

@@ -1,4 +1,5 @@
-//! Signatures of file systems, partition tables, volume managers and disk images: one table, one matcher.
+//! Signatures of file systems, partition tables, volume managers and disk images: one table, one matcher, and blkid's word
+//! where it is installed.
 //!
 //! Offsets and magic numbers are those of the formats' own headers, as libblkid probes them too.
 
@@ -9,6 +10,13 @@ use rustix::io::Errno;
 
 use super::errno;
 
+mod blkid;
+mod formats;
+mod partitions;
+
+use formats::FORMATS;
+use partitions::Region;
+
 /// Where a magic number lies.
 #[derive(Debug, Clone, Copy)]
 enum At {
@@ -17,8 +25,6 @@ enum At {
     /// `back` bytes from the end, then rounded down to a multiple of `align`; then `plus` bytes on.
     End { back: u64, align: u64, plus: u64 },
 }
-
-use At::{End, Start};
 
 /// One format. It is there when any magic is found at any of its places and the check agrees.
 struct Format {
@@ -32,221 +38,90 @@ struct Format {
 
 type Found<T> = Result<T, (u64, Errno)>;
 
-const fn format(
-    name: &'static str,
-    places: &'static [At],
-    magics: &'static [&'static [u8]],
-) -> Format {
-    Format {
-        name,
-        places,
-        magics,
-        check: |_| Ok(true),
-        part_of: &[],
+/// A format that was found, and the bytes that it may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Site {
+    pub(super) name: String,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// The partition that it was found on, counted from 1.
+    pub(super) partition: Option<usize>,
+}
+
+/// All formats in `length` bytes of a file or device from byte `start`, and in the partitions of a table there: by our own
+/// table and by blkid's. Their places count from `start`.
+///
+/// # Errors
+/// The offset that could not be read, and why: what cannot be read may hold anything.
+pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
+    let probe = Probe {
+        file,
+        start,
+        length,
+    };
+    let whole = Region { start: 0, length };
+    let mut sites = Vec::new();
+    for name in all_names(&probe)? {
+        let places = match name.as_str() {
+            "gpt" => partitions::gpt_tables(&probe).to_vec(),
+            "mbr" => vec![Region {
+                start: 0,
+                length: length.min(512),
+            }],
+            _ => vec![whole],
+        };
+        let is_table = matches!(name.as_str(), "gpt" | "mbr");
+        sites.extend(places.iter().map(|place| place.site(&name, None)));
+        if !is_table {
+            continue;
+        }
+        for (number, partition) in partitions::find(&probe)?.into_iter().enumerate() {
+            let within = Probe {
+                file,
+                start: start + partition.start,
+                length: partition.length,
+            };
+            let names = all_names(&within)?;
+            sites.extend(
+                names
+                    .iter()
+                    .map(|name| partition.site(name, Some(number + 1))),
+            );
+        }
+    }
+    sites.dedup_by(|a, b| (&a.name, a.partition) == (&b.name, b.partition) && a.start == b.start);
+    Ok(sites)
+}
+
+impl Region {
+    fn site(&self, name: &str, partition: Option<usize>) -> Site {
+        Site {
+            name: name.to_owned(),
+            start: self.start,
+            end: self.start.saturating_add(self.length),
+            partition,
+        }
     }
 }
 
-const fn checked(
-    name: &'static str,
-    places: &'static [At],
-    magics: &'static [&'static [u8]],
-    check: fn(&Probe) -> Found<bool>,
-) -> Format {
-    Format {
-        check,
-        ..format(name, places, magics)
+fn all_names(probe: &Probe) -> Found<Vec<String>> {
+    let ours = detect(probe.file, probe.start, probe.length)?;
+    let mut names: Vec<String> = ours.into_iter().map(str::to_owned).collect();
+    for name in blkid::names(probe.file, probe.start, probe.length) {
+        // What it finds ambivalent is known to us by name.
+        let is_told = name == "ambivalent" && !names.is_empty();
+        if !is_told && !names.contains(&name) {
+            names.push(name);
+        }
     }
+    Ok(names)
 }
-
-const fn end(back: u64, align: u64) -> At {
-    End {
-        back,
-        align,
-        plus: 0,
-    }
-}
-
-const LUKS_BACKUPS: &[At] = &[
-    Start(0x4000),
-    Start(0x8000),
-    Start(0x1_0000),
-    Start(0x2_0000),
-    Start(0x4_0000),
-    Start(0x8_0000),
-    Start(0x10_0000),
-    Start(0x20_0000),
-    Start(0x40_0000),
-];
-const ZFS_FIRST_PAIR: &[At] = &[
-    Start(0x4014),
-    Start(0x4_4014),
-    End {
-        back: 0x8_0000,
-        align: 0x4_0000,
-        plus: 0x4014,
-    },
-    End {
-        back: 0x4_0000,
-        align: 0x4_0000,
-        plus: 0x4014,
-    },
-];
-const EXT: &[At] = &[Start(0x438)];
-const EXT_MAGIC: &[&[u8]] = &[&[0x53, 0xef]];
-const BOOT: &[At] = &[Start(510)];
-const BOOT_MAGIC: &[&[u8]] = &[&[0x55, 0xaa]];
-
-/// Every format that iolab knows.
-const FORMATS: &[Format] = &[
-    checked("ext2", EXT, EXT_MAGIC, |p| is_ext(p, "ext2")),
-    checked("ext3", EXT, EXT_MAGIC, |p| is_ext(p, "ext3")),
-    checked("ext4", EXT, EXT_MAGIC, |p| is_ext(p, "ext4")),
-    format("xfs", &[Start(0)], &[b"XFSB"]),
-    format(
-        "btrfs",
-        &[Start(0x1_0040), Start(0x400_0040)],
-        &[b"_BHRfS_M"],
-    ),
-    format(
-        "gpt",
-        &[Start(512), Start(4096), end(512, 512), end(4096, 4096)],
-        &[b"EFI PART"],
-    ),
-    Format {
-        part_of: &["gpt", "vfat", "exfat", "ntfs", "bitlocker", "refs"],
-        ..checked("mbr", BOOT, BOOT_MAGIC, has_partitions)
-    },
-    format(
-        "vfat",
-        &[Start(54)],
-        &[b"FAT12   ", b"FAT16   ", b"FAT     "],
-    ),
-    format("vfat", &[Start(82)], &[b"FAT32   "]),
-    checked("vfat", BOOT, BOOT_MAGIC, is_fat_boot_sector),
-    format("exfat", &[Start(3)], &[b"EXFAT   "]),
-    format("ntfs", &[Start(3)], &[b"NTFS    "]),
-    format("bitlocker", &[Start(3)], &[b"-FVE-FS-"]),
-    format("refs", &[Start(3)], &[b"ReFS\0\0\0\0"]),
-    format(
-        "swap",
-        // Ten bytes before the end of the first page, for each page size in use.
-        &[
-            Start(4086),
-            Start(8182),
-            Start(16374),
-            Start(32758),
-            Start(65526),
-        ],
-        &[b"SWAPSPACE2", b"SWAP-SPACE", b"S1SUSPEND\0", b"S2SUSPEND\0"],
-    ),
-    format("luks", &[Start(0)], &[b"LUKS\xba\xbe"]),
-    format("luks", LUKS_BACKUPS, &[b"SKUL\xba\xbe"]),
-    format(
-        "lvm2",
-        &[Start(0), Start(512), Start(1024), Start(1536)],
-        &[b"LABELONE"],
-    ),
-    format(
-        "mdraid",
-        // Versions 1.1, 1.2, 1.0 and 0.9.
-        &[Start(0), Start(4096), end(8192, 4096), end(65536, 65536)],
-        &[b"\xfc\x4e\x2b\xa9", b"\xa9\x2b\x4e\xfc"],
-    ),
-    format(
-        "isw-raid",
-        &[end(1024, 512)],
-        &[b"Intel Raid ISM Cfg Sig. "],
-    ),
-    format("ddf-raid", &[end(512, 512)], &[b"\xde\x11\xde\x11"]),
-    format("iso9660", &[Start(32769)], &[b"CD001"]),
-    format(
-        "udf",
-        &[Start(34817), Start(36865), Start(38913)],
-        &[b"NSR02", b"NSR03"],
-    ),
-    format("squashfs", &[Start(0)], &[b"hsqs", b"sqsh"]),
-    format(
-        "cramfs",
-        &[Start(0)],
-        &[b"\x45\x3d\xcd\x28", b"\x28\xcd\x3d\x45"],
-    ),
-    format("f2fs", &[Start(1024)], &[b"\x10\x20\xf5\xf2"]),
-    format("erofs", &[Start(1024)], &[b"\xe2\xe1\xf5\xe0"]),
-    format("zfs", ZFS_FIRST_PAIR, &[b"\0\0\0\x07version"]),
-    format(
-        "zfs",
-        &[Start(0x2_0000)],
-        &[b"\x0c\xb1\xba\0", b"\0\xba\xb1\x0c"],
-    ),
-    format(
-        "bcache",
-        &[Start(4120)],
-        &[b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"],
-    ),
-    format(
-        "bcachefs",
-        &[Start(4120)],
-        &[b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"],
-    ),
-    format("jfs", &[Start(32768)], &[b"JFS1"]),
-    format(
-        "reiserfs",
-        &[Start(65588), Start(8244)],
-        &[b"ReIsErFs", b"ReIsEr2Fs", b"ReIsEr3Fs"],
-    ),
-    format("reiser4", &[Start(65536)], &[b"ReIsEr4"]),
-    checked("nilfs2", &[Start(1030)], &[b"\x34\x34"], |p| {
-        Ok(p.u32(1024)? == 2)
-    }),
-    format(
-        "ocfs2",
-        &[Start(1024), Start(2048), Start(4096), Start(8192)],
-        &[b"OCFSV2"],
-    ),
-    format("gfs2", &[Start(65536)], &[b"\x01\x16\x19\x70"]),
-    format(
-        "ufs",
-        &[Start(9564), Start(66908)],
-        &[b"\x54\x19\x01\0", b"\x19\x01\x54\x19"],
-    ),
-    format("bluestore", &[Start(0)], &[b"bluestore block device\n"]),
-    format("oracleasm", &[Start(32)], &[b"ORCLDISK"]),
-    format(
-        "stratis",
-        &[Start(516), Start(4612)],
-        &[b"!Stra0tis\x86\xff\x02^\x41rh"],
-    ),
-    format("vmfs", &[Start(0x10_0000)], &[b"\x0d\xd0\x01\xc0"]),
-    format("vmfs", &[Start(0x20_0000)], &[b"\x5e\xf1\xab\x2f"]),
-    format("apfs", &[Start(32)], &[b"NXSB"]),
-    format("hfs+", &[Start(1024)], &[b"H+\0\x04", b"HX\0\x05"]),
-    checked("hfs", &[Start(1024)], &[b"BD"], |p| Ok(p.u32(1044)? != 0)),
-    format("apm", &[Start(512)], &[b"PM\0\0"]),
-    format(
-        "bsd",
-        &[Start(0), Start(64), Start(512)],
-        &[b"\x57\x45\x56\x82"],
-    ),
-    format("ldm", &[Start(0xc00)], &[b"PRIVHEAD"]),
-    format("vdo", &[Start(0)], &[b"dmvdo001"]),
-    format("integrity", &[Start(0)], &[b"integrt\0"]),
-    format("verity", &[Start(0)], &[b"verity\0\0"]),
-    format("qcow2", &[Start(0)], &[b"QFI\xfb"]),
-    format(
-        "vmdk",
-        &[Start(0)],
-        &[b"KDMV", b"COWD", b"# Disk DescriptorFile"],
-    ),
-    format("vdi", &[Start(64)], &[b"\x7f\x10\xda\xbe"]),
-    format("vhdx", &[Start(0)], &[b"vhdxfile"]),
-    format("vhd", &[Start(0), end(512, 512)], &[b"conectix"]),
-];
 
 /// Names of all signatures in `length` bytes of a file or device from byte `start`, each once.
 ///
 /// # Errors
 /// The offset that could not be read, and why: what cannot be read may hold anything.
-pub(super) fn detect(file: &File, start: u64, length: u64) -> Found<Vec<&'static str>> {
+fn detect(file: &File, start: u64, length: u64) -> Found<Vec<&'static str>> {
     let probe = Probe {
         file,
         start,
@@ -290,8 +165,8 @@ impl Probe<'_> {
     /// The offset of a place, unless it lies before the start.
     fn place(&self, place: At) -> Option<u64> {
         match place {
-            Start(offset) => Some(offset),
-            End { back, align, plus } => {
+            At::Start(offset) => Some(offset),
+            At::End { back, align, plus } => {
                 Some(self.length.checked_sub(back)? / align * align + plus)
             }
         }
@@ -318,54 +193,6 @@ impl Probe<'_> {
         self.read(offset, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
     }
-}
-
-/// Tells ext2, ext3 and ext4 apart by their feature flags, as libblkid does.
-fn is_ext(probe: &Probe, name: &str) -> Found<bool> {
-    const HAS_JOURNAL: u32 = 0x4;
-    /// Features of ext3: filetype, recover, journal_dev, meta_bg; sparse_super, large_file, btree_dir.
-    const INCOMPAT_EXT3: u32 = 0x2 | 0x4 | 0x8 | 0x10;
-    const RO_COMPAT_EXT3: u32 = 0x1 | 0x2 | 0x4;
-    let (log_block_size, revision) = (probe.u32(0x418)?, probe.u32(0x44c)?);
-    if log_block_size > 6 || revision > 1 {
-        return Ok(false);
-    }
-    let newer = probe.u32(0x460)? & !INCOMPAT_EXT3 != 0 || probe.u32(0x464)? & !RO_COMPAT_EXT3 != 0;
-    let journal = probe.u32(0x45c)? & HAS_JOURNAL != 0;
-    Ok(name
-        == match (newer, journal) {
-            (true, _) => "ext4",
-            (false, true) => "ext3",
-            (false, false) => "ext2",
-        })
-}
-
-/// Whether the four entries make sense as a partition table, and at least one is in use.
-fn has_partitions(probe: &Probe) -> Found<bool> {
-    let mut table = [0; 64];
-    if !probe.read(446, &mut table)? {
-        return Ok(false);
-    }
-    let entries = || table.as_chunks::<16>().0.iter();
-    let plausible = entries().all(|entry| matches!(entry[0], 0 | 0x80));
-    let used = entries().any(|entry| entry[4] != 0 && entry[12..16] != [0; 4]);
-    Ok(plausible && used)
-}
-
-/// Whether the boot sector's parameters are those of a FAT file system without a type string.
-fn is_fat_boot_sector(probe: &Probe) -> Found<bool> {
-    let mut sector = [0; 32];
-    if !probe.read(0, &mut sector)? {
-        return Ok(false);
-    }
-    let sector_size = u16::from_le_bytes([sector[11], sector[12]]);
-    let reserved = u16::from_le_bytes([sector[14], sector[15]]);
-    Ok(matches!(sector[0], 0xeb | 0xe9)
-        && matches!(sector_size, 512 | 1024 | 2048 | 4096)
-        && sector[13].is_power_of_two()
-        && reserved != 0
-        && matches!(sector[16], 1 | 2)
-        && sector[21] >= 0xf0)
 }
 
 #[cfg(test)]
@@ -414,6 +241,8 @@ mod tests {
             "ext4" => put(&[4, 0, 0, 0, 0x40], 0x45c),
             "nilfs2" => put(&[2], 1024),
             "hfs" => put(&[1], 1044),
+            "jbd" => put(&[8], 0x460),
+            "xfs_external_log" => put(&[0xfe, 0xed, 0xba, 0xbe, 0, 0, 0, 1, 0, 0, 0, 2], 512),
             "mbr" => put(&[0x80, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0], 446),
             "vfat" => put(
                 &[

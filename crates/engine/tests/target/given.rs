@@ -59,9 +59,12 @@ fn a_signature_has_to_be_named() {
     let _alone = alone();
     let dir = dir();
     let path = file(dir.path(), "image", &vec![0; 4 << 20]);
-    let image = OpenOptions::new().write(true).open(&path).unwrap();
-    image.write_all_at(&[0x53, 0xef], 0x438).unwrap();
-    image.write_all_at(&[4, 0, 0, 0, 0x40], 0x45c).unwrap();
+    let put = |bytes: &[u8], offset| {
+        let image = OpenOptions::new().write(true).open(&path).unwrap();
+        image.write_all_at(bytes, offset).unwrap();
+    };
+    put(&[0x53, 0xef], 0x438);
+    put(&[4, 0, 0, 0, 0x40], 0x45c);
 
     let error = fails(&path, &writing(MIB, Consent::Destroy), Kind::Refused);
     assert!(error.message().contains("ext4"), "{error}");
@@ -74,7 +77,7 @@ fn a_signature_has_to_be_named() {
     // Reading harms nobody.
     Target::open(&path, &need(MIB)).unwrap();
 
-    image.write_all_at(b"EFI PART", (4 << 20) - 512).unwrap();
+    put(b"EFI PART", (4 << 20) - 512);
     let error = fails(&path, &writing(MIB, named("ext4")), Kind::Refused);
     assert!(error.remedy().unwrap().ends_with("=ext4,gpt"), "{error}");
     Target::open(&path, &writing(MIB, named("gpt,ext4"))).unwrap();
@@ -129,13 +132,24 @@ fn files_with_two_names_or_in_use_are_not_written() {
     let error = fails(&path, &consent, Kind::Refused);
     assert!(error.message().contains("lock"), "{error}");
     Target::open(&path, &need(8192)).unwrap();
-    held.unlock().unwrap();
+    drop(held);
 
     let image = File::options().read(true).write(true).open(&path).unwrap();
     record_lock(&image);
     let error = fails(&path, &consent, Kind::Refused);
     assert!(error.message().contains("lock"), "{error}");
     drop(image);
+
+    // A lock says more than a descriptor; without one it is the kernel that knows of it.
+    for mode in [
+        OpenOptions::new().read(true).write(true),
+        OpenOptions::new().read(true),
+    ] {
+        let held = mode.open(&path).unwrap();
+        let error = fails(&path, &consent, Kind::Refused);
+        assert!(error.message().contains("open"), "{error}");
+        drop(held);
+    }
 
     let first = Target::open(&path, &consent).unwrap();
     fails(&path, &consent, Kind::Refused);

@@ -1,0 +1,488 @@
+//! Who else uses the bytes of a target. It is resolved down to the ranges of files and devices that it stands on, and from
+//! each of them up to everything else that stands on an overlapping range. Rules in docs/SAFETY.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+
+use super::device::Number;
+use super::errno::{self, reason};
+use super::lookup::Found;
+use super::signature::{self, Site};
+use super::size::human;
+
+mod aliases;
+mod files;
+mod graph;
+mod inventory;
+mod lease;
+mod loops;
+mod openers;
+mod signatures;
+
+use aliases::Aliases;
+pub(super) use files::check_directory;
+use graph::{Below, FileId, Graph, Node, Span, Way};
+use inventory::Inventory;
+use openers::{How, Wanted};
+
+/// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(20);
+
+const SEE_DEVICES: &str =
+    "see `lsblk` and `losetup -l`; stop that use first, or choose another target";
+const SEE_OPENERS: &str = "see `fuser -v PATH`; stop that process, or choose another target";
+
+/// Who uses storage, as the kernel says now.
+#[derive(Debug)]
+pub(super) struct Users {
+    inventory: Inventory,
+    /// Whether everything can be seen; for an ordinary user what cannot be is said, for root it is a reason to refuse.
+    is_root: bool,
+    notes: BTreeSet<String>,
+}
+
+/// A reason to refuse.
+#[derive(Debug)]
+struct Refusal {
+    why: String,
+    hint: &'static str,
+    /// Whether it can be gone in a moment.
+    passing: bool,
+}
+
+type Checked<T = ()> = std::result::Result<T, Refusal>;
+
+fn lasting(why: String, hint: &'static str) -> Refusal {
+    Refusal {
+        why,
+        hint,
+        passing: false,
+    }
+}
+
+fn passing(why: String, hint: &'static str) -> Refusal {
+    Refusal {
+        why,
+        hint,
+        passing: true,
+    }
+}
+
+/// Another device that shares bytes with the target.
+struct Sharer {
+    number: Number,
+    /// From the target to it, as a message names it.
+    chain: String,
+    /// The target stands on it.
+    is_below: bool,
+    /// A driver between the two keeps the other bytes to itself (device mapper, md).
+    is_mapped: bool,
+    /// The target is, or stands on, one of its partitions.
+    by_partition: bool,
+}
+
+impl Users {
+    /// Takes stock.
+    ///
+    /// # Errors
+    /// Of kind refused when `/proc` or `/sys` do not tell.
+    pub(super) fn read() -> Result<Self> {
+        Ok(Self {
+            inventory: Inventory::read()?,
+            is_root: rustix::process::geteuid().is_root(),
+            notes: BTreeSet::new(),
+        })
+    }
+
+    /// What could not be looked at, for the user to know.
+    pub(super) fn into_notes(self) -> impl Iterator<Item = String> {
+        self.notes.into_iter()
+    }
+
+    /// Whether a device is set read-only.
+    pub(super) fn is_read_only(&self, number: Number) -> bool {
+        let device = self.inventory.graph.devices.get(&number);
+        device.is_some_and(|device| device.read_only)
+    }
+
+    /// Checks that nobody else uses the bytes of a block device.
+    ///
+    /// # Errors
+    /// Of kind refused: by whom, along which chain, and what to do; or what cannot be looked at.
+    pub(super) fn check_device(&mut self, found: &Found, number: Number) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.look_at_device(number) {
+                Err(refusal) if refusal.passing && Instant::now() < deadline => {}
+                done => return done.map_err(|refusal| refused(found, refusal)),
+            }
+            std::thread::sleep(PAUSE);
+            self.inventory = Inventory::read()?;
+        }
+    }
+
+    fn look_at_device(&mut self, number: Number) -> Checked {
+        let Some(device) = self.inventory.graph.devices.get(&number) else {
+            return Err(lasting(
+                format!(
+                    "cannot tell whether it is in use: /sys does not show device {}:{}",
+                    number.0, number.1
+                ),
+                "run where /sys shows the device",
+            ));
+        };
+        if let Some(held) = device.holders.first() {
+            let holder = self.inventory.name(Node::Device(*held));
+            return Err(lasting(
+                format!("{holder} stands on it and holds it"),
+                SEE_DEVICES,
+            ));
+        }
+        self.check_known()?;
+        let mut wanted = Wanted::default();
+        let mut chains = BTreeMap::new();
+        for file in self.files_below(number) {
+            self.look_at_backing(number, file, &mut wanted)?;
+        }
+        if let Some(use_) = self.use_of(Node::Device(number)) {
+            return Err(lasting(format!("it is {use_}"), SEE_DEVICES));
+        }
+        let ways = self.ways(number);
+        for way in &ways {
+            for (at, span) in way.iter().enumerate() {
+                chains.insert(span.node, self.chain(way, at, &[]));
+            }
+        }
+        let sharers = self.sharers(number, &ways);
+        for sharer in &sharers {
+            self.look_at_sharer(sharer, &ways)?;
+            chains.insert(Node::Device(sharer.number), sharer.chain.clone());
+            wanted.devices.insert(sharer.number);
+        }
+        wanted.devices.insert(number);
+        self.look_at_openers(&wanted, &chains, number)?;
+        let below = self.devices_below_files(number);
+        self.check_file_systems(below)
+    }
+
+    /// Refuses where a loop device does not tell what it stands on: it may stand on the target.
+    fn check_known(&mut self) -> Checked {
+        for device in self.inventory.graph.devices.values() {
+            let Below::Unknown(why) = &device.below else {
+                continue;
+            };
+            if self.is_root {
+                return Err(lasting(
+                    format!("cannot tell whether it is in use: {why}"),
+                    "run where the nodes of the loop devices are in /dev, or detach that one (`losetup -d`)",
+                ));
+            }
+            self.notes.insert(format!(
+                "{why}: only root can see whether it uses the target"
+            ));
+        }
+        Ok(())
+    }
+
+    fn ways(&self, number: Number) -> Vec<Way> {
+        let graph = &self.inventory.graph;
+        graph.ways(graph.whole(number))
+    }
+
+    /// The files that a device stands on.
+    fn files_below(&self, number: Number) -> BTreeSet<FileId> {
+        let ways = self.ways(number);
+        ways.iter()
+            .filter_map(|way| match way.last()?.node {
+                Node::File(file) => Some(file),
+                Node::Device(_) => None,
+            })
+            .collect()
+    }
+
+    /// Looks at a file that the target stands on, and learns its other identities.
+    fn look_at_backing(&mut self, top: Number, file: FileId, wanted: &mut Wanted) -> Checked {
+        wanted.files.insert(file);
+        let name = self.inventory.name(Node::File(file));
+        let stands = format!("{} -> {name}", self.inventory.name(Node::Device(top)));
+        if self.inventory.is_swap(Node::File(file)) {
+            return Err(lasting(
+                format!("{stands}, used as swap"),
+                "see `swapon --show`",
+            ));
+        }
+        let Some(handle) = self.inventory.reach(file) else {
+            // A file without a name is in nobody's reach but those who have it open.
+            let is_deleted = name.ends_with(" (deleted)");
+            return match is_deleted {
+                true => Ok(()),
+                false => self.cannot_look(&format!(
+                    "{stands}, which has another name by now, or lies in another mount namespace"
+                )),
+            };
+        };
+        let aliases = Aliases::of(&self.inventory, &handle);
+        if let Some(overlay) = &aliases.layer_of {
+            return Err(in_layer(&stands, overlay));
+        }
+        if let Some(layer) = &aliases.unreached {
+            self.cannot_reach(&stands, layer)?;
+        }
+        // The kernel lets nobody write to a file that it swaps to.
+        if opened(&handle, OFlags::WRONLY).err() == Some(Errno::TXTBSY) {
+            return Err(lasting(
+                format!(
+                    "{stands}, which the kernel has locked (ETXTBSY: swap, or a program that runs)"
+                ),
+                "see `swapon --show`; stop that use first, or choose another target",
+            ));
+        }
+        self.inventory.graph.unify(&aliases.files, file);
+        wanted.files.extend(aliases.files);
+        Ok(())
+    }
+
+    fn cannot_reach(&mut self, what: &str, layer: &std::path::Path) -> Checked {
+        let why = format!(
+            "{what} lies on an overlay whose upper layer {} cannot be reached from here",
+            layer.display()
+        );
+        if self.is_root {
+            return Err(lasting(
+                format!("cannot tell whether it is in use: {why}"),
+                "give a directory, where iolab makes a scratch file of its own; or run where the layers are",
+            ));
+        }
+        self.notes
+            .insert(format!("{why}: whether it is used there is not known"));
+        Ok(())
+    }
+
+    /// Mounted, or swapped to; in words.
+    fn use_of(&self, node: Node) -> Option<String> {
+        let mounted = match node {
+            Node::Device(number) => self.inventory.mounted(number),
+            Node::File(_) => None,
+        };
+        mounted.or_else(|| {
+            let swap = self.inventory.is_swap(node);
+            swap.then(|| "used as swap".to_owned())
+        })
+    }
+
+    /// Every other device that shares bytes with the target.
+    fn sharers(&self, number: Number, ways: &[Way]) -> Vec<Sharer> {
+        let graph = &self.inventory.graph;
+        let others = graph.devices.keys().filter(|other| **other != number);
+        others
+            .filter_map(|other| {
+                let theirs = graph.ways(graph.whole(*other));
+                ways.iter().find_map(|way| {
+                    let their = theirs
+                        .iter()
+                        .find(|their| Graph::meeting(way, their).is_some())?;
+                    let (at, place) = Graph::meeting(way, their)?;
+                    Some(self.sharer(*other, way, at, &their[..place]))
+                })
+            })
+            .collect()
+    }
+
+    fn sharer(&self, number: Number, way: &Way, at: usize, upon: &[Span]) -> Sharer {
+        let graph = &self.inventory.graph;
+        let above = &way[..at];
+        let device = |span: &Span| match span.node {
+            Node::Device(number) => Some(number),
+            Node::File(_) => None,
+        };
+        Sharer {
+            number,
+            chain: self.chain(way, at, upon),
+            is_below: upon.is_empty(),
+            is_mapped: above.iter().filter_map(device).any(|n| graph.is_stacked(n)),
+            by_partition: above
+                .last()
+                .and_then(device)
+                .is_some_and(|n| graph.is_partition(n)),
+        }
+    }
+
+    /// `/dev/loop2 -> im (bytes 16 MiB to 64 MiB) <- /dev/loop1`.
+    fn chain(&self, way: &Way, at: usize, upon: &[Span]) -> String {
+        let mut text = String::new();
+        for (step, span) in way.iter().take(at + 1).enumerate() {
+            if step > 0 {
+                text.push_str(" -> ");
+            }
+            text.push_str(&self.inventory.name(span.node));
+            let whole = match span.node {
+                Node::Device(number) => *span == self.inventory.graph.whole(number),
+                Node::File(_) => false,
+            };
+            if step > 0 && !whole {
+                let start = match span.start {
+                    0 => "0".to_owned(),
+                    start => human(start),
+                };
+                let end = human(span.end);
+                text.push_str(&format!(" (bytes {start} to {end})"));
+            }
+        }
+        for span in upon.iter().rev() {
+            text.push_str(" <- ");
+            text.push_str(&self.inventory.name(span.node));
+        }
+        text
+    }
+
+    fn look_at_sharer(&mut self, sharer: &Sharer, ways: &[Way]) -> Checked {
+        let graph = &self.inventory.graph;
+        let Sharer { number, chain, .. } = sharer;
+        if let Some(use_) = self.use_of(Node::Device(*number)) {
+            return Err(lasting(format!("{chain}, {use_}"), SEE_DEVICES));
+        }
+        if !sharer.is_below && graph.is_loop(*number) {
+            return Err(lasting(
+                format!("{chain}, a loop device that is set up"),
+                "detach it first (`losetup -d`), or choose another target",
+            ));
+        }
+        if !sharer.is_below && graph.is_stacked(*number) {
+            return Err(lasting(format!("{chain}, which holds it"), SEE_DEVICES));
+        }
+        if sharer.is_mapped {
+            return Ok(());
+        }
+        let is_ours = |holder: &Number| {
+            let node = Node::Device(*holder);
+            ways.iter().flatten().any(|span| span.node == node)
+        };
+        let holders = &graph.devices[number].holders;
+        if let Some(holder) = holders.iter().find(|holder| !is_ours(holder)) {
+            let holder = self.inventory.name(Node::Device(*holder));
+            return Err(lasting(format!("{chain}, held by {holder}"), SEE_DEVICES));
+        }
+        // A disk is claimed by each of its partitions, and the target's own claim tells whether all of it is.
+        if sharer.by_partition {
+            return Ok(());
+        }
+        match self.is_claimed(*number) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(passing(
+                format!("{chain}, in use: the kernel holds a claim on it (O_EXCL: EBUSY)"),
+                SEE_DEVICES,
+            )),
+            Err(errno) => self.cannot_look(&format!(
+                "{chain}, which cannot be opened: {}",
+                reason(errno)
+            )),
+        }
+    }
+
+    fn cannot_look(&mut self, why: &str) -> Checked {
+        if self.is_root {
+            return Err(lasting(
+                format!("cannot tell whether it is in use: {why}"),
+                "run where /dev has all devices and they can be opened",
+            ));
+        }
+        self.notes
+            .insert(format!("only root can see whether somebody uses {why}"));
+        Ok(())
+    }
+
+    /// Whether the kernel holds a claim on a device for somebody: a mount in any namespace, swap, another device.
+    fn is_claimed(&self, number: Number) -> std::result::Result<bool, Errno> {
+        let claim = |number: Number| {
+            let name = &self.inventory.graph.devices[&number].name;
+            let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK;
+            match inventory::open_node(number, name, flags) {
+                Ok(_) => Ok(false),
+                Err(Errno::BUSY) => Ok(true),
+                Err(Errno::NXIO | Errno::NOMEDIUM) => Ok(false),
+                Err(errno) => Err(errno),
+            }
+        };
+        if !claim(number)? {
+            return Ok(false);
+        }
+        // A claim on a partition keeps others from claiming the disk, and the other way around.
+        let mut partitions = self.inventory.graph.partitions(number);
+        Ok(!partitions.any(|(partition, _)| claim(partition) == Ok(true)))
+    }
+
+    /// Refuses what another process has open for writing, or mapped.
+    fn look_at_openers(
+        &mut self,
+        wanted: &Wanted,
+        chains: &BTreeMap<Node, String>,
+        target: Number,
+    ) -> Checked {
+        let look = openers::look(std::path::Path::new("/proc"), wanted);
+        let user = look.openers.iter().find(|opener| opener.how != How::Reads);
+        if let Some(user) = user {
+            let chain = chains
+                .get(&user.node)
+                .filter(|_| user.node != Node::Device(target));
+            let why = match chain {
+                Some(chain) => format!("{chain}: {user}"),
+                None => user.to_string(),
+            };
+            return Err(passing(why, SEE_OPENERS));
+        }
+        self.check_seen(look.closed)
+    }
+
+    fn check_seen(&mut self, closed: usize) -> Checked {
+        if closed == 0 {
+            return Ok(());
+        }
+        if self.is_root {
+            return Err(passing(
+                format!(
+                    "cannot tell whether it is in use: {closed} processes do not show what they have open"
+                ),
+                "run with the capability CAP_SYS_PTRACE, or stop those processes",
+            ));
+        }
+        self.notes.insert(
+            "only root can see whether processes of other users have the target open".to_owned(),
+        );
+        Ok(())
+    }
+}
+
+fn in_layer(what: &str, overlay: &std::path::Path) -> Refusal {
+    lasting(
+        format!(
+            "{what} lies in a layer of the overlay mounted at {}",
+            overlay.display()
+        ),
+        "unmount the overlay first, or choose another target",
+    )
+}
+
+/// Opens what a handle without access stands for.
+fn opened(handle: impl AsFd, flags: OFlags) -> std::result::Result<File, Errno> {
+    super::lookup::open_same(handle, std::path::Path::new(""), flags)
+}
+
+fn refused(found: &Found, refusal: Refusal) -> Error {
+    Error::refused(format!(
+        "refusing to write to {}: {}",
+        found.path.display(),
+        refusal.why
+    ))
+    .hint(refusal.hint)
+}
+
+#[cfg(test)]
+mod tests;

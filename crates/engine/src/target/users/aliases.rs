@@ -1,0 +1,199 @@
+//! Other names for a file's bytes: a file of an overlay is one of its layers, and has another identity there.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+
+use super::super::device::Number;
+use super::super::mounts::Mount;
+use super::super::overlay;
+use super::graph::FileId;
+use super::inventory::{Inventory, Namespace};
+
+/// What is known of a file besides its own identity.
+#[derive(Debug, Default)]
+pub(super) struct Aliases {
+    /// Every identity that it has, its own first.
+    pub(super) files: Vec<FileId>,
+    /// The same files to look at, without access to their content (`O_PATH`).
+    pub(super) handles: Vec<File>,
+    /// The block devices that their file systems lie on.
+    pub(super) devices: BTreeSet<Number>,
+    /// Where an overlay is mounted that has the file in one of its layers.
+    pub(super) layer_of: Option<PathBuf>,
+    /// The upper layer of an overlay, which cannot be reached.
+    pub(super) unreached: Option<PathBuf>,
+}
+
+/// Where a file lies: its file system, by the number that mountinfo gives it, and its path in there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    fs: Number,
+    path: PathBuf,
+}
+
+impl Aliases {
+    /// Looks for the other identities of an open file.
+    pub(super) fn of(inventory: &Inventory, file: &File) -> Self {
+        let mut search = Search {
+            inventory,
+            found: Self::default(),
+            seen: BTreeSet::new(),
+        };
+        search.visit(file, true);
+        search.found
+    }
+}
+
+struct Search<'a> {
+    inventory: &'a Inventory,
+    found: Aliases,
+    seen: BTreeSet<Place>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, file: &File, is_first: bool) {
+        let Ok(stat) = rustix::fs::fstat(file) else {
+            return;
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                let id = FileId::of(&stat);
+                if !self.found.files.contains(&id) {
+                    self.found.files.push(id);
+                    self.found.handles.extend(file.try_clone());
+                }
+            }
+            FileType::Directory => {}
+            _ => return,
+        }
+        let Some((namespace, mount)) = self.inventory.mount_of(file) else {
+            return;
+        };
+        self.found
+            .devices
+            .extend(self.inventory.devices_of(&stat, mount));
+        let Some(place) = place(file, mount) else {
+            return;
+        };
+        if !self.seen.insert(place.clone()) {
+            return;
+        }
+        self.above(&place, is_first);
+        let upper = mount.layers.as_ref().and_then(|l| l.upper.as_ref());
+        if let Some(upper) = upper {
+            let reached = open_layer(namespace, mount, upper)
+                .is_some_and(|folder| self.below(&stat, &place, &folder));
+            if !reached {
+                self.found.unreached = Some(upper.clone());
+            }
+        }
+    }
+
+    /// Goes on with the file in the upper layer of an overlay; whether that can be the layer. Lower layers are never written:
+    /// a file that only they have is copied when it is opened for writing.
+    fn below(&mut self, shown: &Stat, place: &Place, upper: &File) -> bool {
+        let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let held = open_within(upper, &place.path)
+            .and_then(|file| Some((rustix::fs::fstat(&file).ok()?, file)));
+        match held {
+            Some((stat, file)) if is_file(&stat) && is_file(shown) => {
+                let traits = |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+                let is_it = traits(&stat) == traits(shown);
+                if is_it {
+                    self.visit(&file, false);
+                }
+                is_it
+            }
+            // What is written will be written there.
+            _ => {
+                self.visit(upper, false);
+                true
+            }
+        }
+    }
+
+    /// Goes on with the files of overlays that have a place in one of their layers.
+    fn above(&mut self, place: &Place, is_first: bool) {
+        for namespace in &self.inventory.namespaces {
+            for mount in &namespace.mounts {
+                let layers = mount.layers.iter().flat_map(|layers| layers.all());
+                for layer in layers {
+                    let folder = open_layer(namespace, mount, layer);
+                    let lies = folder.and_then(|folder| {
+                        let (_, below) = self.inventory.mount_of(&folder)?;
+                        self::place(&folder, below)
+                    });
+                    let Some(within) = lies.and_then(|lies| place.within(&lies)) else {
+                        continue;
+                    };
+                    if is_first {
+                        self.found.layer_of = Some(mount.fs.mount_point.clone());
+                    }
+                    let shown = Path::new("/").join(within);
+                    let Ok(shown) = shown.strip_prefix(&mount.root) else {
+                        continue;
+                    };
+                    let path = rooted(&namespace.root, &mount.fs.mount_point).join(shown);
+                    if let Some(file) = open(&path) {
+                        self.visit(&file, false);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Place {
+    /// The path from a folder to this place, when it lies in there.
+    fn within(&self, folder: &Self) -> Option<PathBuf> {
+        let within = self.path.strip_prefix(&folder.path).ok()?;
+        (self.fs == folder.fs).then(|| within.to_owned())
+    }
+}
+
+fn place(file: &File, mount: &Mount) -> Option<Place> {
+    let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let within = name.strip_prefix(&mount.fs.mount_point).ok()?;
+    Some(Place {
+        fs: mount.device,
+        path: mount.root.join(within),
+    })
+}
+
+/// A folder that is a layer of an overlay, as the one who mounted it may have named it.
+fn open_layer(namespace: &Namespace, mount: &Mount, layer: &Path) -> Option<File> {
+    let named = overlay::places(layer, &mount.fs.mount_point);
+    let in_namespace = named.iter().map(|path| rooted(&namespace.root, path));
+    // Who runs containers mounts overlays by names of the host, which is where we may be.
+    in_namespace
+        .chain(named.iter().cloned())
+        .filter_map(|path| open(&path))
+        .find(is_directory)
+}
+
+fn is_directory(file: &File) -> bool {
+    let stat = rustix::fs::fstat(file);
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+/// An absolute path as seen from another root.
+pub(super) fn rooted(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn open(path: &Path) -> Option<File> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty());
+    opened.ok().map(File::from)
+}
+
+fn open_within(folder: &File, path: &Path) -> Option<File> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let within = path.strip_prefix("/").unwrap_or(path);
+    let opened = rustix::fs::openat(folder, within, flags, Mode::empty());
+    opened.ok().map(File::from)
+}

@@ -1,0 +1,197 @@
+//! Which bytes of storage stand on which: devices, files, and the ranges between them. Pure: what the kernel says is read
+//! elsewhere.
+
+use std::collections::BTreeMap;
+
+use super::super::device::Number;
+
+/// Most levels that are followed down: more than any sane stack has.
+const DEPTH_MAX: usize = 32;
+
+/// A file, as stat(2) knows it: the device number of its file system, and its inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct FileId {
+    pub(super) dev: Number,
+    pub(super) inode: u64,
+}
+
+/// What holds bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Node {
+    Device(Number),
+    File(FileId),
+}
+
+/// Bytes `start..end` of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) node: Node,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Span {
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        self.node == other.node && self.start < other.end && other.start < self.end
+    }
+
+    /// This span moved to another node: `length` bytes at `from` in its own node are those at `to` in the other one.
+    /// `None` when it has none of them.
+    fn moved(&self, piece: &Piece) -> Option<Self> {
+        let (from, upto) = (piece.from, piece.from.saturating_add(piece.length));
+        let (start, end) = (self.start.max(from), self.end.min(upto));
+        (start < end).then(|| Self {
+            node: piece.below,
+            start: piece.to.saturating_add(start - from),
+            end: piece.to.saturating_add(end - from),
+        })
+    }
+}
+
+/// `length` bytes of a device, at `from`, are those of another node at `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) from: u64,
+    pub(super) length: u64,
+    pub(super) below: Node,
+    pub(super) to: u64,
+}
+
+/// What a device's bytes are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Below {
+    /// Its own.
+    Nothing,
+    /// A part of a disk.
+    Partition(Piece),
+    /// Those of a file, or of another device.
+    Loop(Piece),
+    /// A loop device, of which it cannot be learnt what it stands on: the reason.
+    Unknown(String),
+    /// Pieces of other devices, by a driver that keeps their other bytes to itself (device mapper).
+    Mapped(Vec<Piece>),
+    /// Anywhere on these devices (md, bcache, a mapping that cannot be read).
+    Spread(Vec<Number>),
+}
+
+/// A block device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Device {
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) below: Below,
+    /// Devices that the kernel says stand on it.
+    pub(super) holders: Vec<Number>,
+    pub(super) read_only: bool,
+}
+
+/// All block devices.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Graph {
+    pub(super) devices: BTreeMap<Number, Device>,
+}
+
+/// A way down: spans from the top to the bottom, each standing on the next.
+pub(super) type Way = Vec<Span>;
+
+impl Graph {
+    /// All bytes of a device.
+    pub(super) fn whole(&self, number: Number) -> Span {
+        Span {
+            node: Node::Device(number),
+            start: 0,
+            end: self.devices.get(&number).map_or(0, |device| device.bytes),
+        }
+    }
+
+    /// Every way from a span down to what stands on nothing that is known here.
+    pub(super) fn ways(&self, span: Span) -> Vec<Way> {
+        let mut ways = Vec::new();
+        self.follow(&mut vec![span], &mut ways);
+        ways
+    }
+
+    fn follow(&self, way: &mut Way, ways: &mut Vec<Way>) {
+        let Some(&span) = way.last() else { return };
+        let next = if way.len() < DEPTH_MAX {
+            self.next(&span)
+        } else {
+            Vec::new()
+        };
+        if next.is_empty() {
+            ways.push(way.clone());
+        }
+        for below in next {
+            // A circle, which only a damaged `/sys` could show, ends the way.
+            if way.iter().any(|span| span.node == below.node) {
+                ways.push(way.clone());
+                continue;
+            }
+            way.push(below);
+            self.follow(way, ways);
+            way.pop();
+        }
+    }
+
+    fn next(&self, span: &Span) -> Vec<Span> {
+        let Node::Device(number) = span.node else {
+            return Vec::new();
+        };
+        let Some(device) = self.devices.get(&number) else {
+            return Vec::new();
+        };
+        match &device.below {
+            Below::Nothing | Below::Unknown(_) => Vec::new(),
+            Below::Partition(piece) | Below::Loop(piece) => span.moved(piece).into_iter().collect(),
+            Below::Mapped(pieces) => pieces
+                .iter()
+                .filter_map(|piece| span.moved(piece))
+                .collect(),
+            Below::Spread(devices) => devices.iter().map(|number| self.whole(*number)).collect(),
+        }
+    }
+
+    /// Where two ways share bytes first, seen from the top of the first one: the places in both.
+    pub(super) fn meeting(a: &Way, b: &Way) -> Option<(usize, usize)> {
+        a.iter().enumerate().find_map(|(at, span)| {
+            let other = b.iter().position(|other| other.overlaps(span))?;
+            Some((at, other))
+        })
+    }
+
+    /// Takes several identities of one file (a file of an overlay, and the one in its layer) for one.
+    pub(super) fn unify(&mut self, aliases: &[FileId], as_one: FileId) {
+        for device in self.devices.values_mut() {
+            if let Below::Loop(piece) = &mut device.below
+                && let Node::File(file) = piece.below
+                && aliases.contains(&file)
+            {
+                piece.below = Node::File(as_one);
+            }
+        }
+    }
+
+    pub(super) fn is_loop(&self, number: Number) -> bool {
+        let below = self.devices.get(&number).map(|device| &device.below);
+        matches!(below, Some(Below::Loop(_) | Below::Unknown(_)))
+    }
+
+    pub(super) fn is_partition(&self, number: Number) -> bool {
+        let below = self.devices.get(&number).map(|device| &device.below);
+        matches!(below, Some(Below::Partition(_)))
+    }
+
+    /// Whether a device is put together by a driver from others.
+    pub(super) fn is_stacked(&self, number: Number) -> bool {
+        let below = self.devices.get(&number).map(|device| &device.below);
+        matches!(below, Some(Below::Mapped(_) | Below::Spread(_)))
+    }
+
+    /// The partitions of a device.
+    pub(super) fn partitions(&self, disk: Number) -> impl Iterator<Item = (Number, &Device)> {
+        self.devices.iter().filter_map(move |(number, device)| {
+            matches!(&device.below, Below::Partition(piece) if piece.below == Node::Device(disk))
+                .then_some((*number, device))
+        })
+    }
+}

@@ -1,0 +1,503 @@
+//! What the kernel says of devices, mounts and swap: `/sys` and `/proc`, of every mount namespace that can be seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+
+use super::super::device::{Number, number_of};
+use super::super::errno::{of_std, read_kernel_file, reason};
+use super::super::mounts::{self, Mount, unescape};
+use super::super::tool;
+use super::aliases::rooted;
+use super::graph::{Below, Device, FileId, Graph, Node, Piece};
+use super::loops::{self, Backing};
+
+/// Sysfs and the device mapper count sectors of 512 bytes, whatever the device's own are.
+const SECTOR: u64 = 512;
+
+/// What the kernel says.
+#[derive(Debug, Default)]
+pub(super) struct Inventory {
+    pub(super) graph: Graph,
+    /// This process's own mount namespace first.
+    pub(super) namespaces: Vec<Namespace>,
+    /// Files and devices swapped to.
+    pub(super) swaps: Vec<PathBuf>,
+    /// By what name the files that loop devices stand on were opened.
+    pub(super) names: BTreeMap<FileId, PathBuf>,
+    /// The devices of each btrfs file system that is mounted.
+    pub(super) btrfs: Vec<Vec<Number>>,
+}
+
+/// The mounts that some process sees.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    /// Where its root can be reached from here.
+    pub(super) root: PathBuf,
+    /// A process in it, where it is another one than our own.
+    pub(super) process: Option<u32>,
+    pub(super) mounts: Vec<Mount>,
+}
+
+/// Asks a loop device for what it stands on.
+type Ask<'a> = &'a dyn Fn(Number, &str) -> std::result::Result<Backing, Errno>;
+
+impl Inventory {
+    /// Takes stock.
+    ///
+    /// # Errors
+    /// Of kind refused when `/proc` or `/sys` do not tell.
+    pub(super) fn read() -> Result<Self> {
+        let ask = |number, name: &str| {
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+            loops::backing(&open_node(number, name, flags)?)
+        };
+        Self::read_from(Path::new("/proc"), Path::new("/sys"), &ask)
+    }
+
+    pub(super) fn read_from(proc: &Path, sys: &Path, ask: Ask) -> Result<Self> {
+        let mountinfo = read_kernel_file(&proc.join("self/mountinfo"))?.ok_or_else(|| {
+            untold(
+                "there is no mountinfo in /proc",
+                "run where /proc is mounted",
+            )
+        })?;
+        // A kernel built without swap has no such file.
+        let swaps = read_kernel_file(&proc.join("swaps"))?.unwrap_or_default();
+        let own = Namespace {
+            root: PathBuf::from("/"),
+            process: None,
+            mounts: mounts::parse(&mountinfo),
+        };
+        let mut inventory = Self {
+            namespaces: std::iter::once(own).chain(other_namespaces(proc)).collect(),
+            swaps: parse_swaps(&swaps),
+            btrfs: btrfs(sys),
+            ..Self::default()
+        };
+        inventory.read_devices(sys, ask)?;
+        Ok(inventory)
+    }
+
+    fn read_devices(&mut self, sys: &Path, ask: Ask) -> Result<()> {
+        let all = sys.join("dev/block");
+        let entries = std::fs::read_dir(&all).map_err(|error| {
+            untold(
+                &format!("{}: {}", all.display(), reason(of_std(&error))),
+                "run where /sys is mounted and can be read",
+            )
+        })?;
+        for entry in entries {
+            let link = entry
+                .map_err(|error| {
+                    untold(
+                        &format!("{}: {}", all.display(), reason(of_std(&error))),
+                        "run where /sys can be read",
+                    )
+                })?
+                .path();
+            // A device that goes away meanwhile is none.
+            let Ok(dir) = std::fs::canonicalize(&link) else {
+                continue;
+            };
+            let Some(number) = device_number(&dir) else {
+                continue;
+            };
+            let device = self.device(&dir, number, ask)?;
+            self.graph.devices.insert(number, device);
+        }
+        Ok(())
+    }
+
+    fn device(&mut self, dir: &Path, number: Number, ask: Ask) -> Result<Device> {
+        let sectors = |file: &str| number_in(&dir.join(file)).map(|n| n.saturating_mul(SECTOR));
+        let name = name_of(dir);
+        let bytes = sectors("size").unwrap_or(0);
+        let piece = |below, to| Piece {
+            from: 0,
+            length: bytes,
+            below,
+            to,
+        };
+        let slaves = linked_devices(&dir.join("slaves"))?;
+        let below = if dir.join("partition").exists() {
+            let disk = dir.parent().and_then(device_number);
+            let disk = disk.ok_or_else(|| {
+                untold(
+                    &format!("the disk of {name} has no device number"),
+                    "choose another target",
+                )
+            })?;
+            Below::Partition(piece(Node::Device(disk), sectors("start").unwrap_or(0)))
+        } else if let Some(path) = backing_file(dir) {
+            match ask(number, &name) {
+                Ok(backing) => {
+                    if let Node::File(file) = backing.node {
+                        self.names.insert(file, path);
+                    }
+                    Below::Loop(piece(backing.node, backing.offset))
+                }
+                // Detached between the two looks.
+                Err(Errno::NXIO) => Below::Nothing,
+                // An ordinary user may not ask; what the name leads to is the best guess.
+                Err(_) if !rustix::process::geteuid().is_root() && path.exists() => {
+                    let stat = rustix::fs::stat(&path).map_err(|errno| {
+                        untold(
+                            &format!("{}: {}", path.display(), reason(errno)),
+                            "run as root",
+                        )
+                    })?;
+                    let node = match number_of(&stat) {
+                        Some(number) => Node::Device(number),
+                        None => Node::File(FileId::of(&stat)),
+                    };
+                    if let Node::File(file) = node {
+                        self.names.insert(file, path);
+                    }
+                    Below::Loop(piece(
+                        node,
+                        number_in(&dir.join("loop/offset")).unwrap_or(0),
+                    ))
+                }
+                Err(errno) => Below::Unknown(format!(
+                    "/dev/{name} stands on {}, and does not tell more: {}",
+                    path.display(),
+                    reason(errno)
+                )),
+            }
+        } else if slaves.is_empty() {
+            Below::Nothing
+        } else {
+            match dm_table(dir, number) {
+                Some(pieces) => Below::Mapped(pieces),
+                None => Below::Spread(slaves),
+            }
+        };
+        Ok(Device {
+            name,
+            bytes,
+            below,
+            holders: linked_devices(&dir.join("holders"))?,
+            read_only: number_in(&dir.join("ro")) == Some(1),
+        })
+    }
+
+    /// Where a device is mounted, in words.
+    pub(super) fn mounted(&self, number: Number) -> Option<String> {
+        let of_btrfs = |mount: &Mount| {
+            let source = mount.source_device();
+            mount.fs.kind == "btrfs"
+                && self
+                    .btrfs
+                    .iter()
+                    .any(|all| all.contains(&number) && source.is_some_and(|n| all.contains(&n)))
+        };
+        self.namespaces.iter().find_map(|namespace| {
+            let is_it = |mount: &&Mount| mount.is_of(number) || of_btrfs(mount);
+            let mount = namespace.mounts.iter().find(is_it)?;
+            let at = mount.fs.mount_point.display();
+            Some(match namespace.process {
+                None => format!("mounted at {at}"),
+                Some(process) => {
+                    format!("mounted at {at} in the mount namespace of process {process}")
+                }
+            })
+        })
+    }
+
+    /// The mount that an open file was reached through, whoever's it is: the kernel numbers all of them alike.
+    pub(super) fn mount_of(&self, file: &File) -> Option<(&Namespace, &Mount)> {
+        let id = mounts::id_of(file)?;
+        self.namespaces.iter().find_map(|namespace| {
+            let mount = namespace.mounts.iter().find(|mount| mount.id == id)?;
+            Some((namespace, mount))
+        })
+    }
+
+    /// The devices that the file system of a file lies on, which was reached through this mount.
+    pub(super) fn devices_of(&self, stat: &Stat, mount: &Mount) -> Vec<Number> {
+        let own = FileId::of(stat).dev;
+        let named = [Some(own), Some(mount.device), mount.source_device()];
+        let known = |number: &Number| self.graph.devices.contains_key(number);
+        let Some(device) = named.into_iter().flatten().find(known) else {
+            return Vec::new();
+        };
+        let together = self.btrfs.iter().find(|all| all.contains(&device));
+        together.cloned().unwrap_or_else(|| vec![device])
+    }
+
+    /// Opens the file that a loop device stands on, without access to its content, in whatever namespace it has the name
+    /// by which it was opened.
+    pub(super) fn reach(&self, file: FileId) -> Option<File> {
+        let name = self.names.get(&file)?;
+        self.namespaces.iter().find_map(|namespace| {
+            let path = rooted(&namespace.root, name);
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+            let stat = rustix::fs::fstat(&opened).ok()?;
+            (FileId::of(&stat) == file).then(|| File::from(opened))
+        })
+    }
+
+    /// Whether a device or file is swapped to.
+    pub(super) fn is_swap(&self, node: Node) -> bool {
+        self.swaps
+            .iter()
+            .filter_map(|path| rustix::fs::stat(path).ok())
+            .any(|stat| match node {
+                Node::Device(number) => number_of(&stat) == Some(number),
+                Node::File(file) => number_of(&stat).is_none() && FileId::of(&stat) == file,
+            })
+    }
+
+    /// A node as a person knows it.
+    pub(super) fn name(&self, node: Node) -> String {
+        match node {
+            Node::Device(number) => match self.graph.devices.get(&number) {
+                Some(device) => format!("/dev/{}", device.name),
+                None => format!("device {}:{}", number.0, number.1),
+            },
+            Node::File(file) => match self.names.get(&file) {
+                Some(path) => path.display().to_string(),
+                None => format!(
+                    "inode {} of device {}:{}",
+                    file.inode, file.dev.0, file.dev.1
+                ),
+            },
+        }
+    }
+}
+
+impl FileId {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            dev: (
+                rustix::fs::major(stat.st_dev),
+                rustix::fs::minor(stat.st_dev),
+            ),
+            inode: stat.st_ino,
+        }
+    }
+}
+
+/// Opens a device by its number, wherever its node is.
+///
+/// # Errors
+/// Those of open(2); `ENOENT` when no node in `/dev` stands for it.
+pub(super) fn open_node(
+    number: Number,
+    name: &str,
+    flags: OFlags,
+) -> std::result::Result<File, Errno> {
+    let by_number = format!("/dev/block/{}:{}", number.0, number.1);
+    let mut last = Errno::NOENT;
+    for path in [format!("/dev/{name}"), by_number] {
+        // Looked at before it is opened: opening something else there could have effects.
+        if mounts::block_device_at(Path::new(&path)) != Some(number) {
+            continue;
+        }
+        match rustix::fs::open(&*path, flags | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(file) if rustix::fs::fstat(&file).is_ok_and(|s| number_of(&s) == Some(number)) => {
+                return Ok(File::from(file));
+            }
+            Ok(_) => {}
+            Err(errno) => last = errno,
+        }
+    }
+    Err(last)
+}
+
+pub(super) fn untold(what: &str, hint: &str) -> Error {
+    Error::refused(format!("cannot tell whether the target is in use: {what}")).hint(hint)
+}
+
+/// The mounts of the other namespaces and roots that processes have. What cannot be seen is left out: the kernel's claims
+/// on devices tell of those mounts, too.
+fn other_namespaces(proc: &Path) -> Vec<Namespace> {
+    let identity = |dir: &Path| {
+        let namespace = std::fs::read_link(dir.join("ns/mnt")).ok()?;
+        let root = rustix::fs::stat(dir.join("root")).ok()?;
+        Some((namespace, root.st_dev, root.st_ino))
+    };
+    let mut known: BTreeSet<_> = identity(&proc.join("self")).into_iter().collect();
+    let mut found = Vec::new();
+    for process in processes(proc) {
+        let dir = proc.join(process.to_string());
+        let Some(key) = identity(&dir) else { continue };
+        if !known.insert(key) {
+            continue;
+        }
+        if let Ok(mountinfo) = std::fs::read(dir.join("mountinfo")) {
+            found.push(Namespace {
+                root: dir.join("root"),
+                process: Some(process),
+                mounts: mounts::parse(&mountinfo),
+            });
+        }
+    }
+    found
+}
+
+/// Numbers of the processes that can be seen.
+pub(super) fn processes(proc: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The numbers of the devices that a directory of sysfs has links to; none when it is not there.
+fn linked_devices(dir: &Path) -> Result<Vec<Number>> {
+    let wrong = |error: std::io::Error| {
+        untold(
+            &format!("{}: {}", dir.display(), reason(of_std(&error))),
+            "run where /sys can be read",
+        )
+    };
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(wrong)?,
+    };
+    entries
+        .map(|entry| {
+            let path = entry.map_err(wrong)?.path();
+            device_number(&path).ok_or_else(|| {
+                untold(
+                    &format!("{} has no device number", path.display()),
+                    "choose another target",
+                )
+            })
+        })
+        .collect()
+}
+
+/// The devices of each mounted btrfs file system.
+fn btrfs(sys: &Path) -> Vec<Vec<Number>> {
+    let entries = std::fs::read_dir(sys.join("fs/btrfs"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| linked_devices(&entry.path().join("devices")).ok())
+        .filter(|devices| !devices.is_empty())
+        .collect()
+}
+
+/// Kernel name of a device from its sysfs directory, where `!` stands for `/`.
+fn name_of(dir: &Path) -> String {
+    dir.file_name()
+        .map(|name| name.to_string_lossy().replace('!', "/"))
+        .unwrap_or_default()
+}
+
+fn number_in(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn device_number(dir: &Path) -> Option<Number> {
+    numbers(&std::fs::read_to_string(dir.join("dev")).ok()?)
+}
+
+/// Reads `MAJOR:MINOR`.
+fn numbers(text: &str) -> Option<Number> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// What a loop device stands on, as a path; there only while it is set up.
+fn backing_file(dir: &Path) -> Option<PathBuf> {
+    let mut bytes = std::fs::read(dir.join("loop/backing_file")).ok()?;
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+/// Whether any loop device is set up.
+pub(super) fn has_loops(sys: &Path) -> bool {
+    let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
+    entries
+        .flatten()
+        .any(|entry| entry.path().join("loop/backing_file").exists())
+}
+
+fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
+    let first_field = |line: &[u8]| {
+        let end = line.iter().position(|byte| b" \t".contains(byte))?;
+        let bytes = unescape(&line[..end]);
+        Some(PathBuf::from(OsString::from_vec(bytes)))
+    };
+    text.split(|byte| *byte == b'\n')
+        .skip(1)
+        .filter_map(first_field)
+        .collect()
+}
+
+/// The pieces of other devices that a mapped device is made of, as `dmsetup` prints them; `None` when it is no such device,
+/// or the mapping cannot be told.
+fn dm_table(dir: &Path, number: Number) -> Option<Vec<Piece>> {
+    if !dir.join("dm").exists() {
+        return None;
+    }
+    let (major, minor) = (number.0.to_string(), number.1.to_string());
+    let table = tool::output("dmsetup", &["table", "-j", &major, "-m", &minor])?;
+    (table.code == Some(0))
+        .then(|| parse_dm_table(&table.stdout))
+        .flatten()
+}
+
+/// Reads a table of linear and crypt targets (Documentation/admin-guide/device-mapper of Linux).
+fn parse_dm_table(table: &str) -> Option<Vec<Piece>> {
+    table.lines().map(parse_dm_line).collect()
+}
+
+fn parse_dm_line(line: &str) -> Option<Piece> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let sectors = |word: &str| word.parse::<u64>().ok()?.checked_mul(SECTOR);
+    let (from, length) = (sectors(words.first()?)?, sectors(words.get(1)?)?);
+    let (device, to) = match *words.get(2)? {
+        "linear" => (words.get(3)?, words.get(4)?),
+        "crypt" => (words.get(6)?, words.get(7)?),
+        _ => return None,
+    };
+    Some(Piece {
+        from,
+        length,
+        below: Node::Device(numbers(device)?),
+        to: sectors(to)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables as `dmsetup table` prints them for a logical volume of two segments and for an opened LUKS device.
+    #[test]
+    fn mapped_devices_are_read_piece_by_piece() {
+        let table = "0 2097152 linear 8:2 2048\n2097152 1024 linear 8:18 0\n";
+        let pieces = parse_dm_table(table).unwrap();
+        let piece = |from, length, minor, to| Piece {
+            from: from * SECTOR,
+            length: length * SECTOR,
+            below: Node::Device((8, minor)),
+            to: to * SECTOR,
+        };
+        assert_eq!(
+            pieces,
+            [piece(0, 2_097_152, 2, 2048), piece(2_097_152, 1024, 18, 0)]
+        );
+        let table = "0 4096 crypt aes-xts-plain64 :64:logon:x 0 8:3 32768 1 allow_discards";
+        assert_eq!(parse_dm_table(table), Some(vec![piece(0, 4096, 3, 32768)]));
+        // What else there is keeps its bytes anywhere.
+        assert_eq!(parse_dm_table("0 4096 striped 2 128 8:1 0 8:2 0"), None);
+        assert_eq!(parse_dm_table("0 4096 linear 8:2"), None);
+    }
+}

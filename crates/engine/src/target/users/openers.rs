@@ -1,0 +1,240 @@
+//! Which processes have devices and files open or mapped: `/proc/PID/fd`, `/proc/PID/map_files`, see proc(5).
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
+
+use super::super::device::Number;
+use super::graph::{FileId, Node};
+use super::inventory::processes;
+
+/// What is looked for.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) devices: BTreeSet<Number>,
+    pub(super) files: BTreeSet<FileId>,
+}
+
+impl Wanted {
+    fn node(&self, stat: &Statx) -> Option<Node> {
+        const BLOCK: u32 = libc::S_IFBLK;
+        let rdev = (stat.stx_rdev_major, stat.stx_rdev_minor);
+        let file = FileId {
+            dev: (stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+        };
+        match u32::from(stat.stx_mode) & libc::S_IFMT {
+            BLOCK => self.devices.contains(&rdev).then_some(Node::Device(rdev)),
+            _ => self.files.contains(&file).then_some(Node::File(file)),
+        }
+    }
+}
+
+/// How a process uses what was looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum How {
+    Reads,
+    Maps,
+    Writes,
+}
+
+/// A process that uses what was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Opener {
+    pub(super) process: u32,
+    pub(super) name: String,
+    pub(super) how: How,
+    pub(super) node: Node,
+}
+
+impl std::fmt::Display for Opener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let how = match self.how {
+            How::Reads => "has it open",
+            How::Maps => "has it mapped into memory",
+            How::Writes => "has it open for writing",
+        };
+        write!(f, "process {} ({}) {how}", self.process, self.name)
+    }
+}
+
+/// What a look at the processes has shown.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    pub(super) openers: Vec<Opener>,
+    /// Processes that could not be looked into.
+    pub(super) closed: usize,
+}
+
+/// Looks into all processes but this one.
+pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
+    let own = std::process::id();
+    let mut look = Look::default();
+    for process in processes(proc).into_iter().filter(|id| *id != own) {
+        let dir = proc.join(process.to_string());
+        let Some(mut uses) = descriptors(&dir, wanted) else {
+            look.closed += usize::from(dir.join("fd").exists());
+            continue;
+        };
+        uses.extend(mappings(&dir, wanted));
+        // The most serious one stands for a process.
+        if let Some((how, node)) = uses.into_iter().max() {
+            let name = std::fs::read_to_string(dir.join("comm")).unwrap_or_default();
+            look.openers.push(Opener {
+                process,
+                name: name.trim().to_owned(),
+                how,
+                node,
+            });
+        }
+    }
+    look.openers
+        .sort_by_key(|opener| std::cmp::Reverse(opener.how));
+    look
+}
+
+/// Looks at what a link of `/proc` leads to. It may be a file system that does not answer: nothing is asked of it.
+fn stat(link: &Path) -> Option<Statx> {
+    let flags = AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(CWD, link, flags, StatxFlags::TYPE | StatxFlags::INO).ok()
+}
+
+/// What a process has open; `None` when it does not show that.
+fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
+    let entries = std::fs::read_dir(dir.join("fd")).ok()?;
+    let mut uses = Vec::new();
+    for entry in entries.flatten() {
+        let node = stat(&entry.path()).and_then(|stat| wanted.node(&stat));
+        let Some(node) = node else { continue };
+        let info = dir.join("fdinfo").join(entry.file_name());
+        let flags = std::fs::read_to_string(info)
+            .ok()
+            .and_then(|text| open_flags(&text));
+        match flags {
+            Some(flags) if flags & libc::O_PATH != 0 => {}
+            Some(flags) if flags & libc::O_ACCMODE == libc::O_RDONLY => {
+                uses.push((How::Reads, node));
+            }
+            // What cannot be read is taken for the worst.
+            _ => uses.push((How::Writes, node)),
+        }
+    }
+    Some(uses)
+}
+
+/// The flags of open(2) in a file of `fdinfo`.
+fn open_flags(fdinfo: &str) -> Option<i32> {
+    let octal = fdinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("flags:"))?;
+    i32::from_str_radix(octal.trim(), 8).ok()
+}
+
+/// What a process has mapped.
+fn mappings(dir: &Path, wanted: &Wanted) -> Vec<(How, Node)> {
+    let Ok(maps) = std::fs::read(dir.join("maps")) else {
+        return Vec::new();
+    };
+    maps.split(|byte| *byte == b'\n')
+        .filter_map(Mapping::parse)
+        .filter(|mapping| mapping.may_be(wanted))
+        .filter_map(|mapping| {
+            let link = dir.join("map_files").join(mapping.range);
+            let node = wanted.node(&stat(&link)?)?;
+            match (node, mapping.writes) {
+                (Node::Device(_), false) => None,
+                (_, true) => Some((How::Writes, node)),
+                (Node::File(_), false) => Some((How::Maps, node)),
+            }
+        })
+        .collect()
+}
+
+/// A line of `/proc/PID/maps`.
+struct Mapping {
+    range: PathBuf,
+    inode: u64,
+    /// Whether writes to it reach the file.
+    writes: bool,
+}
+
+impl Mapping {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut words = line.split(|byte| *byte == b' ').filter(|w| !w.is_empty());
+        let (range, permissions) = (words.next()?, words.next()?);
+        let inode = std::str::from_utf8(words.nth(2)?).ok()?.parse().ok()?;
+        Some(Self {
+            range: PathBuf::from(std::ffi::OsStr::from_bytes(range)),
+            inode,
+            writes: permissions.get(1) == Some(&b'w') && permissions.get(3) == Some(&b's'),
+        })
+    }
+
+    /// Most mappings are ruled out by their inode. That of a device is the one of whatever node it was opened by, so that all
+    /// shared ones are looked at.
+    fn may_be(&self, wanted: &Wanted) -> bool {
+        self.inode != 0
+            && (self.writes && !wanted.devices.is_empty()
+                || wanted.files.iter().any(|file| file.inode == self.inode))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn flags_and_mappings_are_read_as_the_kernel_writes_them() {
+        let info = "pos:\t0\nflags:\t02100002\nmnt_id:\t31\n";
+        assert_eq!(open_flags(info), Some(0o2_100_002));
+        assert_eq!(open_flags("pos:\t0\n"), None);
+        let line = b"7f0e0c000000-7f0e0c021000 rw-s 00001000 fe:00 4711   /a file";
+        let mapping = Mapping::parse(line).unwrap();
+        assert_eq!((mapping.inode, mapping.writes), (4711, true));
+        assert_eq!(mapping.range, Path::new("7f0e0c000000-7f0e0c021000"));
+        let line = b"7f0e0c000000-7f0e0c021000 r--p 00000000 00:00 0";
+        assert!(!Mapping::parse(line).unwrap().writes);
+        for cut in 0..line.len() {
+            Mapping::parse(&line[..cut]);
+        }
+    }
+
+    #[test]
+    fn a_process_that_has_a_file_open_is_found() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let wanted = Wanted {
+            files: BTreeSet::from([FileId::of(&rustix::fs::stat(file.path()).unwrap())]),
+            ..Wanted::default()
+        };
+        let open = |mode: &str, stdin: File| {
+            let mut child = Command::new("sh")
+                .args(["-c", &format!("exec 7{mode}\"$0\"; echo; read line")])
+                .arg(file.path())
+                .stdin(stdin)
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut ready = String::new();
+            BufReader::new(child.stdout.take().unwrap())
+                .read_line(&mut ready)
+                .unwrap();
+            let found = look(Path::new("/proc"), &wanted);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let how = |o: &Opener| (o.process == child.id()).then_some(o.how);
+            found.openers.iter().find_map(how)
+        };
+        // A pipe of which nobody writes the other end keeps the shell waiting.
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let stdin = || File::from(std::os::fd::OwnedFd::from(reader.try_clone().unwrap()));
+        assert_eq!(open("<", stdin()), Some(How::Reads));
+        assert_eq!(open(">>", stdin()), Some(How::Writes));
+        assert_eq!(open("<>", stdin()), Some(How::Writes));
+    }
+}

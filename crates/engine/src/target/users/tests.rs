@@ -1,0 +1,318 @@
+//! The graph of what stands on what, on made-up kernels.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::graph::{Device, Piece};
+use super::*;
+
+/// A made-up kernel: sdq with partitions sdq1 and sdq2, loop devices, dm-7 and md9.
+struct Fake(tempfile::TempDir);
+
+const SDQ: Number = (259, 900);
+const SDQ1: Number = (259, 901);
+const SDQ2: Number = (259, 902);
+const LOOP1: Number = (7, 701);
+const LOOP2: Number = (7, 702);
+const DM: Number = (252, 7);
+const MD: Number = (9, 9);
+const IMAGE: FileId = FileId {
+    dev: (8, 1),
+    inode: 4711,
+};
+
+impl Fake {
+    fn new() -> Self {
+        let fake = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(fake.sys().join("dev/block")).unwrap();
+        fake.device("sdq", SDQ, 8192);
+        fake.partition("sdq/sdq1", SDQ1, 2048, 1024);
+        fake.partition("sdq/sdq2", SDQ2, 4096, 4096);
+        fs::create_dir_all(fake.proc().join("self")).unwrap();
+        fake.mounts("");
+        fake
+    }
+
+    fn sys(&self) -> PathBuf {
+        self.0.path().join("sys")
+    }
+
+    fn proc(&self) -> PathBuf {
+        self.0.path().join("proc")
+    }
+
+    fn folder(&self, device: &str) -> PathBuf {
+        self.sys().join("devices").join(device)
+    }
+
+    fn device(&self, name: &str, (major, minor): Number, sectors: u64) {
+        let dir = self.folder(name);
+        for folder in ["holders", "slaves"] {
+            fs::create_dir_all(dir.join(folder)).unwrap();
+        }
+        let number = format!("{major}:{minor}");
+        fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
+        fs::write(dir.join("size"), format!("{sectors}\n")).unwrap();
+        symlink(&dir, self.sys().join("dev/block").join(number)).unwrap();
+    }
+
+    fn partition(&self, name: &str, number: Number, start: u64, sectors: u64) {
+        self.device(name, number, sectors);
+        fs::write(self.folder(name).join("partition"), "1\n").unwrap();
+        fs::write(self.folder(name).join("start"), format!("{start}\n")).unwrap();
+    }
+
+    fn loop_device(&self, name: &str, number: Number, sectors: u64, file: &str) {
+        self.device(name, number, sectors);
+        let dir = self.folder(name).join("loop");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("backing_file"), format!("{file}\n")).unwrap();
+    }
+
+    fn stack(&self, upper: &str, lower: &str) {
+        let link = |from: &str, kind: &str, to: &str| {
+            let name = Path::new(to).file_name().unwrap();
+            symlink(self.folder(to), self.folder(from).join(kind).join(name)).unwrap();
+        };
+        link(lower, "holders", upper);
+        link(upper, "slaves", lower);
+    }
+
+    fn mounts(&self, text: &str) {
+        fs::write(self.proc().join("self/mountinfo"), text).unwrap();
+    }
+
+    /// Every loop device stands on the image, `offset` bytes from its start.
+    fn users(&self, offset: impl Fn(Number) -> u64) -> Users {
+        let ask = |number, _: &str| {
+            Ok(loops::Backing {
+                node: Node::File(IMAGE),
+                offset: offset(number),
+            })
+        };
+        Users {
+            inventory: Inventory::read_from(&self.proc(), &self.sys(), &ask).unwrap(),
+            is_root: true,
+            notes: BTreeSet::new(),
+        }
+    }
+
+    /// Chains from a device to everything that shares bytes with it.
+    fn chains(&self, number: Number) -> Vec<String> {
+        let users = self.users(|_| 0);
+        let sharers = users.sharers(number, &users.ways(number));
+        sharers.into_iter().map(|sharer| sharer.chain).collect()
+    }
+}
+
+#[test]
+fn a_disk_and_its_partitions_share_bytes_and_partitions_do_not() {
+    let fake = Fake::new();
+    assert_eq!(
+        fake.chains(SDQ),
+        ["/dev/sdq <- /dev/sdq1", "/dev/sdq <- /dev/sdq2"]
+    );
+    assert_eq!(
+        fake.chains(SDQ1),
+        ["/dev/sdq1 -> /dev/sdq (bytes 1 MiB to 1.5 MiB)"]
+    );
+}
+
+#[test]
+fn a_mounted_partition_is_named_with_its_chain() {
+    let fake = Fake::new();
+    fake.mounts("1 1 259:901 / /data rw - ext4 /dev/sdq1 rw\n");
+    let refusal = fake.users(|_| 0).look_at_device(SDQ).unwrap_err();
+    assert_eq!(refusal.why, "/dev/sdq <- /dev/sdq1, mounted at /data");
+    let refusal = fake.users(|_| 0).look_at_device(SDQ1).unwrap_err();
+    assert_eq!(refusal.why, "it is mounted at /data");
+    assert!(!refusal.passing);
+}
+
+#[test]
+fn stacked_devices_hold_what_they_stand_on() {
+    let fake = Fake::new();
+    fake.device("dm-7", DM, 512);
+    fake.device("md9", MD, 512);
+    fake.stack("dm-7", "sdq/sdq1");
+    let refusal = fake.users(|_| 0).look_at_device(SDQ).unwrap_err();
+    assert_eq!(
+        refusal.why,
+        "/dev/sdq <- /dev/sdq1 <- /dev/dm-7, which holds it"
+    );
+    let refusal = fake.users(|_| 0).look_at_device(SDQ1).unwrap_err();
+    assert_eq!(refusal.why, "/dev/dm-7 stands on it and holds it");
+    fake.stack("md9", "dm-7");
+    // A circle must not hang the walk.
+    symlink(fake.folder("dm-7"), fake.folder("md9/holders/dm-7")).unwrap();
+    symlink(fake.folder("md9"), fake.folder("dm-7/slaves/md9")).unwrap();
+    assert!(fake.users(|_| 0).look_at_device(MD).is_err());
+}
+
+#[test]
+fn loop_devices_meet_in_their_file() {
+    let fake = Fake::new();
+    fake.loop_device("loop701", LOOP1, 2048, "/images/im");
+    fake.loop_device("loop702", LOOP2, 1024, "/images/im");
+    let users = fake.users(|number| if number == LOOP2 { 512 << 10 } else { 0 });
+    let sharers = users.sharers(LOOP2, &users.ways(LOOP2));
+    let chains: Vec<&str> = sharers.iter().map(|sharer| sharer.chain.as_str()).collect();
+    assert_eq!(
+        chains,
+        ["/dev/loop702 -> /images/im (bytes 512 KiB to 1 MiB) <- /dev/loop701"]
+    );
+    let apart = fake.users(|number| if number == LOOP2 { 1 << 20 } else { 0 });
+    assert!(apart.sharers(LOOP2, &apart.ways(LOOP2)).is_empty());
+}
+
+#[test]
+fn aliases_of_a_file_are_one() {
+    let fake = Fake::new();
+    fake.loop_device("loop701", LOOP1, 2048, "/merged/im");
+    fake.loop_device("loop702", LOOP2, 2048, "/upper/im");
+    let other = FileId {
+        dev: (0, 50),
+        inode: 1,
+    };
+    let ask = |number, _: &str| {
+        Ok(loops::Backing {
+            node: Node::File(if number == LOOP1 { other } else { IMAGE }),
+            offset: 0,
+        })
+    };
+    let mut inventory = Inventory::read_from(&fake.proc(), &fake.sys(), &ask).unwrap();
+    let meets = |inventory: &Inventory| {
+        let graph = &inventory.graph;
+        let ways = [LOOP1, LOOP2].map(|number| graph.ways(graph.whole(number)));
+        Graph::meeting(&ways[0][0], &ways[1][0])
+    };
+    assert_eq!(meets(&inventory), None);
+    inventory.graph.unify(&[other, IMAGE], IMAGE);
+    assert_eq!(meets(&inventory), Some((1, 1)));
+}
+
+#[test]
+fn a_loop_device_that_tells_nothing_is_a_reason_to_refuse() {
+    let fake = Fake::new();
+    fake.loop_device("loop701", LOOP1, 2048, "/no such folder/im");
+    let ask = |_, _: &str| Err(Errno::NOENT);
+    let mut users = Users {
+        inventory: Inventory::read_from(&fake.proc(), &fake.sys(), &ask).unwrap(),
+        is_root: true,
+        notes: BTreeSet::new(),
+    };
+    let refusal = users.check_known().unwrap_err();
+    assert!(refusal.why.contains("/dev/loop701"), "{}", refusal.why);
+    users.is_root = false;
+    assert!(users.check_known().is_ok());
+    assert_eq!(users.into_notes().count(), 1);
+}
+
+#[test]
+fn without_proc_or_sys_nothing_is_taken_for_free() {
+    let fake = Fake::new();
+    let empty = tempfile::tempdir().unwrap();
+    let ask = |_, _: &str| Err(Errno::NOENT);
+    for (proc, sys) in [(empty.path(), &*fake.sys()), (&*fake.proc(), empty.path())] {
+        let error = Inventory::read_from(proc, sys, &ask).unwrap_err();
+        assert_eq!(error.kind(), crate::Kind::Refused);
+    }
+}
+
+#[test]
+fn swap_is_known_by_inode() {
+    let fake = Fake::new();
+    let disk = fake.0.path().join("a file");
+    fs::write(&disk, "x").unwrap();
+    let node = Node::File(FileId::of(&rustix::fs::stat(&disk).unwrap()));
+    assert!(!fake.users(|_| 0).inventory.is_swap(node));
+    let escaped = disk.display().to_string().replace(' ', "\\040");
+    let swaps = format!("Filename\tType\tSize\tUsed\tPriority\n{escaped}  file\t8\t0\t-2\n");
+    fs::write(fake.proc().join("swaps"), swaps).unwrap();
+    assert!(fake.users(|_| 0).inventory.is_swap(node));
+}
+
+/// Random devices, each on ranges of those before it, with a table of which byte of the bottom each byte is.
+fn stacks() -> impl Strategy<Value = (Graph, Vec<Vec<(usize, u64)>>)> {
+    let device = (
+        any::<prop::sample::Index>(),
+        0u64..24,
+        1u64..24,
+        0u8..3,
+        0u64..24,
+    );
+    (1usize..4, prop::collection::vec(device, 0..7)).prop_map(|(bottoms, above)| {
+        let number = |index: usize| (300, index as u32);
+        let mut graph = Graph::default();
+        let mut tables: Vec<Vec<(usize, u64)>> = Vec::new();
+        let mut add = |graph: &mut Graph, below, table: Vec<(usize, u64)>| {
+            let device = Device {
+                name: format!("d{}", tables.len()),
+                bytes: table.len() as u64,
+                below,
+                holders: Vec::new(),
+                read_only: false,
+            };
+            graph.devices.insert(number(tables.len()), device);
+            tables.push(table);
+            tables.clone()
+        };
+        let mut all = Vec::new();
+        for bottom in 0..bottoms {
+            let table = (0..24).map(|byte| (bottom, byte)).collect();
+            all = add(&mut graph, Below::Nothing, table);
+        }
+        for (lower, start, length, kind, second) in above {
+            let lower = lower.index(all.len());
+            let size = all[lower].len() as u64;
+            let start = start % size;
+            let length = length.min(size - start);
+            let piece = |from, to, length| Piece {
+                from,
+                length,
+                below: Node::Device(number(lower)),
+                to,
+            };
+            let bytes = |start: u64, length: u64| {
+                all[lower][start as usize..(start + length) as usize].to_vec()
+            };
+            let (below, table) = match kind {
+                0 => (
+                    Below::Partition(piece(0, start, length)),
+                    bytes(start, length),
+                ),
+                1 => (Below::Loop(piece(0, start, length)), bytes(start, length)),
+                _ => {
+                    let second = second % size;
+                    let pieces = vec![piece(0, start, length), piece(length, second, 1)];
+                    (
+                        Below::Mapped(pieces),
+                        [bytes(start, length), bytes(second, 1)].concat(),
+                    )
+                }
+            };
+            all = add(&mut graph, below, table);
+        }
+        (graph, all)
+    })
+}
+
+proptest! {
+    /// Two devices share a byte of the bottom exactly when their ways meet.
+    #[test]
+    fn ways_meet_where_bytes_are_shared((graph, tables) in stacks()) {
+        let ways = |index: usize| graph.ways(graph.whole((300, index as u32)));
+        for a in 0..tables.len() {
+            for b in 0..tables.len() {
+                let shared = tables[a].iter().any(|byte| tables[b].contains(byte));
+                let met = ways(a).iter().any(|way| {
+                    ways(b).iter().any(|other| Graph::meeting(way, other).is_some())
+                });
+                prop_assert_eq!(met, shared, "{} and {}", a, b);
+            }
+        }
+    }
+}
