@@ -34,6 +34,7 @@ pub use folder::Folder;
 use lookup::Found;
 pub use mode::OpenMode;
 pub use mounts::FileSystem;
+pub(crate) use overlay::is_overlaid;
 pub use overlay::{Layering, Layers};
 use scratch::Scratch;
 pub use stack::{Stack, device_under};

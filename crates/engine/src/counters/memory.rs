@@ -1,16 +1,29 @@
-//! How much of a file's or device's range the page cache holds: cachestat(2), or mincore(2) where that is missing.
+//! How much of a file's or device's range the page cache holds: cachestat(2), or mincore(2) where that is missing and on
+//! overlayfs.
+//!
+//! cachestat asks the file itself, and a file of an overlay has no pages: those are in the file of a layer. A mapping is
+//! one of that file, so that mincore sees them.
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use rustix::fs::FileType;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::pieces::{Counts, Part, over, pieces, scaled};
+use crate::target::is_overlaid;
 
-/// Bytes asked about in one call.
+/// Bytes that cachestat, which counts, is asked about in one call.
 const PIECE: u64 = 16 << 20;
+/// The same for mincore, which tells of each page and takes some 25 ns for that: small, so that many of them are seen.
+const PIECE_MAPPED: u64 = 256 << 10;
+
+/// Distance from a file's end at which no page of it is in memory: pages come in groups, the largest of 512 MiB.
+const BEYOND_FILES: u64 = 1 << 30;
+/// Byte that lies beyond the end of every block device.
+const BEYOND_DEVICES: u64 = 1 << 62;
 
 /// What the page cache holds of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,9 +69,14 @@ impl Counts for Residency {
 
 /// Looks at ranges; `None` where the system does not tell.
 pub(crate) fn residency(parts: &[Part<'_>]) -> Option<Residency> {
-    over(parts, |part, time| {
-        by_cachestat(part, time).or_else(|| by_mincore(part, time))
-    })
+    over(parts, of_part)
+}
+
+fn of_part(part: &Part<'_>, time: Duration) -> Option<Residency> {
+    if is_overlaid(part.file) {
+        return by_mincore(part, time);
+    }
+    by_cachestat(part, time).or_else(|| by_mincore(part, time))
 }
 
 /// Pages counted in a part of a range.
@@ -73,12 +91,13 @@ struct Pages {
 fn look(
     part: &Part<'_>,
     time: Duration,
+    piece: u64,
     mut ask: impl FnMut(Range<u64>) -> Option<Pages>,
 ) -> Option<Residency> {
     let page = rustix::param::page_size() as u64;
     let began = Instant::now();
     let (mut seen, mut sum) = (0, Pages::default());
-    for piece in pieces(part.offset, part.length, PIECE) {
+    for piece in pieces(part.offset, part.length, piece) {
         let bytes = piece.end - piece.start;
         let pages = ask(piece)?;
         seen += bytes;
@@ -133,7 +152,7 @@ const CACHESTAT: Option<libc::c_long> = if cfg!(any(
 
 fn by_cachestat(part: &Part<'_>, time: Duration) -> Option<Residency> {
     let number = CACHESTAT?;
-    look(part, time, |piece| {
+    look(part, time, PIECE, |piece| {
         let range = CachestatRange {
             off: piece.start,
             len: piece.end - piece.start,
@@ -219,14 +238,13 @@ impl Drop for Mapping {
 }
 
 fn by_mincore(part: &Part<'_>, time: Duration) -> Option<Residency> {
-    // Of a file that is neither ours nor writable the kernel calls every page resident.
-    if part.length == 0 || !is_told_the_truth(part.file) {
+    if part.length == 0 || !is_told_the_truth(part.file)? {
         return None;
     }
     let page = rustix::param::page_size() as u64;
     let mapping = Mapping::new(part.file, part.offset, part.length)?;
-    let mut vector = vec![0u8; (PIECE / page) as usize + 2];
-    let seen = look(part, time, |piece| {
+    let mut vector = vec![0u8; (PIECE_MAPPED / page) as usize + 2];
+    let seen = look(part, time, PIECE_MAPPED, |piece| {
         let count = mapping.pages(&piece, page, &mut vector)?;
         Some(Pages {
             cached: vector[..count].iter().filter(|v| **v & 1 == 1).count() as u64,
@@ -240,11 +258,21 @@ fn by_mincore(part: &Part<'_>, time: Duration) -> Option<Residency> {
     })
 }
 
-fn is_told_the_truth(file: &File) -> bool {
-    let is_ours = rustix::fs::fstat(file)
-        .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
-    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    is_ours || rustix::fs::access(link, rustix::fs::Access::WRITE_OK).is_ok()
+/// Whether mincore tells of this file what is so. To a process that neither owns it nor may write it the kernel calls
+/// every page resident, and which file and whose rights count is the kernel's to say where layers and user namespaces
+/// lie between. So it is asked about a page that cannot be there: one beyond the end.
+fn is_told_the_truth(file: &File) -> Option<bool> {
+    let page = rustix::param::page_size() as u64;
+    let stat = rustix::fs::fstat(file).ok()?;
+    let beyond = match FileType::from_raw_mode(stat.st_mode) {
+        // The size of a device is not in its status; no device is as large.
+        FileType::BlockDevice => BEYOND_DEVICES,
+        _ => (stat.st_size as u64).next_multiple_of(page) + BEYOND_FILES,
+    };
+    let mapping = Mapping::new(file, beyond, page)?;
+    let mut vector = [0u8];
+    mapping.pages(&(beyond..beyond + page), page, &mut vector)?;
+    Some(vector[0] & 1 == 0)
 }
 
 #[cfg(test)]
@@ -331,6 +359,26 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_mincore_makes_up_is_not_believed() {
+        assert_eq!(is_told_the_truth(&hot()), Some(true), "our own file");
+        if rustix::process::geteuid().is_root() {
+            eprintln!("skipped: root is told the truth of every file");
+            return;
+        }
+        let Ok(others) = File::open("/etc/passwd") else {
+            eprintln!("skipped: /etc/passwd cannot be read");
+            return;
+        };
+        let stat = rustix::fs::fstat(&others).expect("a status");
+        if stat.st_uid == rustix::process::geteuid().as_raw() {
+            eprintln!("skipped: /etc/passwd is ours");
+            return;
+        }
+        assert_eq!(is_told_the_truth(&others), Some(false));
+        assert_eq!(by_mincore(&part(&others, 0, 1), AMPLE), None);
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub(super) enum Ground {
 }
 
 /// Whether a file is one of an overlay.
-pub(super) fn is_overlaid(file: impl AsFd) -> bool {
+pub(crate) fn is_overlaid(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type as u32 == MAGIC)
 }
 
