@@ -127,6 +127,7 @@ pub struct Target {
     notes: Vec<String>,
     // What lies below does not change while it is open, and is asked for around every trial.
     stack: OnceLock<Stack>,
+    holder: OnceLock<Option<File>>,
 }
 
 impl Target {
@@ -203,6 +204,7 @@ impl Target {
             writable: true,
             notes,
             stack: OnceLock::new(),
+            holder: OnceLock::new(),
         }
     }
 
@@ -245,6 +247,7 @@ impl Target {
             writable: need.write,
             notes,
             stack: OnceLock::new(),
+            holder: OnceLock::new(),
         };
         Ok(target.with_memory_note())
     }
@@ -277,6 +280,7 @@ impl Target {
             writable: false,
             notes,
             stack: OnceLock::new(),
+            holder: OnceLock::new(),
         })
     }
 
@@ -322,7 +326,7 @@ impl Target {
         match self.kind {
             TargetKind::CharDevice => None,
             TargetKind::BlockDevice => device::number_of(&rustix::fs::fstat(&self.file).ok()?),
-            TargetKind::Scratch | TargetKind::File => mounts::device_below(&self.file),
+            TargetKind::Scratch | TargetKind::File => mounts::device_below(self.holder()),
         }
     }
 
@@ -355,7 +359,7 @@ impl Target {
             TargetKind::CharDevice => true,
             TargetKind::BlockDevice => false,
             TargetKind::Scratch | TargetKind::File => {
-                overlay::statfs(&self.file).is_some_and(|stat| mounts::is_memory_fs(&stat))
+                rustix::fs::fstatfs(self.holder()).is_ok_and(|stat| mounts::is_memory_fs(&stat))
             }
         }
     }
@@ -364,7 +368,7 @@ impl Target {
     pub fn medium(&self) -> Medium {
         let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
         let is_served =
-            || overlay::statfs(&self.file).is_some_and(|stat| mounts::is_served_fs(&stat));
+            || rustix::fs::fstatfs(self.holder()).is_ok_and(|stat| mounts::is_served_fs(&stat));
         if self.is_memory() {
             Medium::Memory
         } else if is_file && is_served() {
@@ -405,6 +409,12 @@ impl Target {
     /// The main descriptor (buffered).
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The file that holds its bytes, for looking only: of an overlay the one in a layer, where that is within reach.
+    pub(crate) fn holder(&self) -> &File {
+        let layer = self.holder.get_or_init(|| overlay::holder(&self.file));
+        layer.as_ref().unwrap_or(&self.file)
     }
 
     /// Writes incompressible data into a scratch file and those beside it, and makes them durable;

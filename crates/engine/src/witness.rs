@@ -41,7 +41,7 @@ impl<'a> Witness<'a> {
             .filter(|(target, ..)| target.kind() != TargetKind::CharDevice);
         let watched: Vec<Part<'a>> = stored
             .map(|(target, offset, length)| Part {
-                file: target.file(),
+                file: target.holder(),
                 offset: *offset,
                 length: *length,
             })

@@ -1,8 +1,8 @@
 //! How much of a file's or device's range the page cache holds: cachestat(2), or mincore(2) where that is missing and on
 //! overlayfs.
 //!
-//! cachestat asks the file itself, and a file of an overlay has no pages: those are in the file of a layer. A mapping is
-//! one of that file, so that mincore sees them.
+//! cachestat asks the file itself, and a file of an overlay has no pages: those are in the file of a layer, which may be
+//! out of reach. A mapping is one of that file, so that mincore sees them.
 
 use std::fs::File;
 use std::ops::Range;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, AsRawFd};
-use rustix::fs::{FileType, Mode, OFlags, Stat, StatFs};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 
 use super::mounts::{self, Mount};
 
@@ -134,14 +134,15 @@ pub(super) fn ground(file: impl AsFd) -> Ground {
     Ground::OutOfReach
 }
 
-/// What the file system says of itself that holds the bytes of a file, as far as that is within reach.
-pub(super) fn statfs(file: impl AsFd) -> Option<StatFs> {
-    let file = file.as_fd();
-    match ground(file) {
-        Ground::Layer(layer) => rustix::fs::fstatfs(layer),
-        Ground::Itself | Ground::OutOfReach => rustix::fs::fstatfs(file),
-    }
-    .ok()
+/// The file that holds the bytes of a file of an overlay, open for reading; `None` for other files, and out of reach.
+pub(super) fn holder(file: impl AsFd) -> Option<File> {
+    let Ground::Layer(layer) = ground(file) else {
+        return None;
+    };
+    let link = link_to(&layer);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(link, flags, Mode::empty());
+    opened.ok().map(File::from)
 }
 
 /// How a file lies in the overlay that it is one of.
@@ -207,8 +208,11 @@ fn holds(path: &Path, shown: &Stat, overlay: &Mount) -> Option<File> {
 }
 
 fn name_of(file: impl AsFd) -> Option<PathBuf> {
-    let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-    std::fs::read_link(link).ok()
+    std::fs::read_link(link_to(file)).ok()
+}
+
+fn link_to(file: impl AsFd) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub(crate) fn read_back(
     }
     drop_pages(target, region);
     let cached = residency(&[Part {
-        file: target.file(),
+        file: target.holder(),
         offset: spec.offset,
         length: spec.region,
     }]);
