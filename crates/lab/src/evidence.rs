@@ -21,7 +21,8 @@
 //! - Reads of a region of which at least 95 % are holes or unwritten extents are `hole`, unless the device carried
 //!   95 % of the bytes all the same (the part that was read is the part that has data).
 //! - Reads through the page cache of which more than 5 % were neither in it before, nor fetched by the process, nor
-//!   holes, are `unknown`: they came compressed, or from elsewhere.
+//!   holes, are `unknown`: nothing that is counted tells where they came from. Where it cannot be seen what the page
+//!   cache held, the accounts decide alone, and the reason says so.
 //! - Where the disks below a stacked device carried less than 0.9 of what the device did, their share counts:
 //!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
 
@@ -96,7 +97,9 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
     }
     let share = match known {
         Ok(share) => share,
-        Err(reason) => return verdict(ServedBy::Unknown, None, reason),
+        Err(reason) => {
+            return held(facts).unwrap_or_else(|| verdict(ServedBy::Unknown, None, reason));
+        }
     };
     unexplained(facts, share)
         .or_else(|| below(facts, share))
@@ -105,17 +108,20 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
 
 /// The verdict where a process or another machine answers for the bytes.
 fn elsewhere(facts: &Facts<'_>) -> Verdict {
-    let held = facts.region.before;
-    let held = held.map_or(0.0, |seen| share(seen.resident_bytes, facts.region_bytes));
-    if held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0 {
-        let reason = format!("the page cache held {} of the region", percent(held));
-        return verdict(ServedBy::PageCache, Some(0.0), &reason);
-    }
-    verdict(
+    held(facts).unwrap_or_else(|| verdict(
         ServedBy::Unknown,
         None,
         "a process or another machine answers for this file system, and what it does with the bytes is not known here",
-    )
+    ))
+}
+
+/// The verdict on buffered reads of what the page cache held, whatever the accounts say.
+fn held(facts: &Facts<'_>) -> Option<Verdict> {
+    let held = share(facts.region.before?.resident_bytes, facts.region_bytes);
+    (held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0).then(|| {
+        let reason = format!("the page cache held {} of the region", percent(held));
+        verdict(ServedBy::PageCache, Some(0.0), &reason)
+    })
 }
 
 /// The verdict on buffered reads of bytes that the page cache did not hold and the process did not fetch.
@@ -134,7 +140,7 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<Verdict> {
         served_by: ServedBy::Unknown,
         device_fraction: Some(fetched),
         reason: format!(
-            "{} of the bytes were neither in the page cache before nor fetched from a device: the file system keeps them compressed, or has them from elsewhere",
+            "{} of the bytes were neither in the page cache before nor fetched from a device, and where they came from is not known; a file system that compresses is one possible cause",
             percent(missing)
         ),
     })
@@ -227,9 +233,9 @@ fn share_of_writes(facts: &Facts<'_>) -> Result<f64, &'static str> {
         (true, None, None) => {
             Err("neither the process's I/O account nor the device's counters can be read")
         }
-        (false, _, None) => {
-            Err("buffered writes show on the device only, and its counters cannot be read")
-        }
+        (false, _, None) => Err(
+            "buffered writes show on the device only, and no device is known here whose counters can be read",
+        ),
     }
 }
 
@@ -253,14 +259,14 @@ fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
         (true, reads) if share <= CACHE_UP_TO && reads => (
             ServedBy::Unknown,
             match facts.region.extents {
-                Some(_) => "direct reads did not reach the device: a file system that ignores O_DIRECT or compresses",
-                None => "direct reads did not reach the device: a hole, unwritten extents, or a file system that ignores O_DIRECT or compresses",
+                Some(_) => "direct reads did not reach the device; possible causes: a file system that ignores O_DIRECT or compresses",
+                None => "direct reads did not reach the device; possible causes: a hole, unwritten extents, or a file system that ignores O_DIRECT or compresses",
             }
             .to_owned(),
         ),
         (true, _) if share <= CACHE_UP_TO => (
             ServedBy::Unknown,
-            "direct writes did not reach the device: a file system that ignores O_DIRECT, delays or compresses them"
+            "direct writes did not reach the device; possible causes: a file system that ignores O_DIRECT, delays or compresses them"
                 .to_owned(),
         ),
         (_, true) if share <= CACHE_UP_TO => (
@@ -273,7 +279,7 @@ fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
         ),
         (true, _) => (
             ServedBy::Mixed,
-            format!("only {reached} of the bytes reached the device within the timed span: a file system that compresses, or that ignores O_DIRECT in part"),
+            format!("only {reached} of the bytes reached the device within the timed span; possible causes: a file system that compresses, or that ignores O_DIRECT in part"),
         ),
         _ => (
             ServedBy::Mixed,
@@ -283,7 +289,7 @@ fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
     Verdict {
         served_by,
         device_fraction: Some(share),
-        reason: with_holes(facts, served_by, reason),
+        reason: with_holes(facts, served_by, reason) + unseen(facts),
     }
 }
 
@@ -296,6 +302,19 @@ fn with_holes(facts: &Facts<'_>, served_by: ServedBy, reason: String) -> String 
             format!("{reason}; {} of the region {HOLES}", percent(empty))
         }
         _ => reason,
+    }
+}
+
+/// What of the page cache could not be seen, and what that leaves open.
+fn unseen(facts: &Facts<'_>) -> &'static str {
+    if facts.direct {
+        ""
+    } else if facts.region.before.is_none() {
+        "; what the page cache held cannot be seen here"
+    } else if facts.write_bytes > 0 && written_back(facts).is_none() {
+        "; what others wrote to the device cannot be told apart here"
+    } else {
+        ""
     }
 }
 

@@ -314,7 +314,10 @@ fn what_the_page_cache_did_not_hold_did_not_come_from_it() {
     for fetched in [0, MB / 10] {
         let verdict = reads(false, fetched, &held(0));
         assert_eq!(verdict.served_by, ServedBy::Unknown, "{verdict:?}");
-        assert!(verdict.reason.contains("compressed"), "{verdict:?}");
+        assert!(
+            verdict.reason.contains("came from is not known"),
+            "{verdict:?}"
+        );
     }
     assert_eq!(reads(false, 0, &held(MB)).served_by, ServedBy::PageCache);
     assert_eq!(reads(false, MB, &held(0)).served_by, ServedBy::Device);
@@ -327,6 +330,73 @@ fn what_the_page_cache_did_not_hold_did_not_come_from_it() {
         ..extents(MB / 2, 0)
     };
     assert_eq!(reads(false, MB / 2, &holes).served_by, ServedBy::Mixed);
+}
+
+#[test]
+fn where_the_page_cache_cannot_be_seen_the_account_decides_and_says_so() {
+    for (fetched, expected) in [
+        (0, ServedBy::PageCache),
+        (MB / 2, ServedBy::Mixed),
+        (MB, ServedBy::Device),
+    ] {
+        let verdict = reads(false, fetched, &Region::default());
+        assert_eq!(verdict.served_by, expected, "{verdict:?}");
+        assert!(verdict.reason.contains("cannot be seen"), "{verdict:?}");
+        let seen = reads(false, fetched, &held(MB - fetched));
+        assert_eq!(seen.served_by, expected, "{seen:?}");
+        assert!(!seen.reason.contains("cannot be seen"), "{seen:?}");
+        // Direct I/O knows no page cache.
+        let direct = reads(true, fetched, &Region::default());
+        assert!(!direct.reason.contains("cannot be seen"), "{direct:?}");
+    }
+}
+
+#[test]
+fn what_the_page_cache_held_came_from_it_without_any_account() {
+    let of = |direct, region: &Region| {
+        judge(&Facts {
+            does_io: true,
+            medium: Medium::Storage,
+            direct,
+            read_bytes: MB,
+            write_bytes: 0,
+            counters: &counters(None, None),
+            region_bytes: MB,
+            region,
+        })
+        .served_by
+    };
+    assert_eq!(of(false, &held(MB)), ServedBy::PageCache);
+    assert_eq!(of(false, &held(MB / 2)), ServedBy::Unknown);
+    assert_eq!(of(true, &held(MB)), ServedBy::Unknown);
+}
+
+#[test]
+fn dirty_pages_that_cannot_be_counted_are_told() {
+    // As mincore sees them: resident, and no word of what is dirty.
+    let resident = Some(Residency {
+        dirty_bytes: None,
+        writeback_bytes: None,
+        ..held(MB).before.unwrap_or_default()
+    });
+    let region = Region {
+        before: resident,
+        after: resident,
+        ..Region::default()
+    };
+    let counters = counters(Some((0, MB)), Some((0, MB)));
+    let verdict = judge(&Facts {
+        does_io: true,
+        medium: Medium::Storage,
+        direct: false,
+        read_bytes: 0,
+        write_bytes: MB,
+        counters: &counters,
+        region_bytes: MB,
+        region: &region,
+    });
+    assert_eq!(verdict.served_by, ServedBy::Device, "{verdict:?}");
+    assert!(verdict.reason.contains("what others wrote"), "{verdict:?}");
 }
 
 #[test]
