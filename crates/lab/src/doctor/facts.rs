@@ -1,7 +1,7 @@
 //! What the rules judge by: plain values, so that a test can make up any machine.
 
 use iolab_engine::counters::NoHardware;
-use iolab_engine::target::{FileSystem, TargetKind};
+use iolab_engine::target::{FileSystem, Layering, TargetKind};
 
 use super::content::Content;
 use crate::environment::cgroup;
@@ -16,6 +16,8 @@ pub struct Facts {
     pub place: Place,
     /// The file system it lies on.
     pub file_system: Option<FileSystem>,
+    /// How the target lies in an overlay; `None` where it lies in none.
+    pub layering: Option<Layering>,
     /// Room on that file system.
     pub space: Option<Space>,
     /// The block device it lies on.

@@ -100,6 +100,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
             is_memory: target.is_memory(),
         },
         file_system: target.filesystem(),
+        layering: target.layering(),
         space: space(target),
         device,
         content: Content::of(target),

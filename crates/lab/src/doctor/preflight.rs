@@ -129,6 +129,7 @@ impl Plan {
             // Whoever opened the target has told that.
             (Topic::Target, "in-memory") => false,
             (Topic::Target, "mount-option") => self.writes,
+            (Topic::Target, "overlay-out-of-reach") => self.writes && self.buffered,
             (Topic::Device, "in-memory" | "not-counted") => !self.runs_programs,
             (Topic::Device, "loop") => self.direct && finding.severity == Severity::MustFix,
             (Topic::Device, "heat") => true,

@@ -7,6 +7,7 @@ mod device;
 mod direct;
 mod limits;
 mod load;
+mod overlay;
 mod processor;
 mod target;
 
@@ -21,6 +22,7 @@ pub(super) const ALL: &[Rule] = &[
     target::what,
     target::memory,
     target::kind_of_file_system,
+    overlay::layers,
     target::mount_options,
     target::space,
     device::what,

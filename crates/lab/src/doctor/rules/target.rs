@@ -39,6 +39,9 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
         return Vec::new();
     }
     let kind = match &facts.file_system {
+        Some(fs) if facts.layering.is_some() => {
+            format!("the layer of this {} lies in memory", fs.kind)
+        }
         Some(fs) => format!("{} lives in memory", fs.kind),
         None => format!("{} is no storage", facts.place.named),
     };
@@ -57,9 +60,6 @@ pub(super) fn kind_of_file_system(facts: &Facts) -> Vec<Finding> {
     };
     let kind = fs.kind.as_str();
     let what = match kind {
-        "overlay" | "aufs" => {
-            "the files of a container image lie below: a file that came with the image is read from another file system than the one written to; a mounted volume has one only"
-        }
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "lustre" | "afs"
         | "glusterfs" => {
             "the data lies with a server or a host: its caches, its network and its other clients are part of every number, and no block device counts the bytes"
@@ -205,14 +205,7 @@ mod tests {
 
     #[test]
     fn file_systems_that_pass_requests_on_are_named() {
-        for kind in [
-            "overlay",
-            "nfs4",
-            "virtiofs",
-            "fuse.sshfs",
-            "fuseblk",
-            "zfs",
-        ] {
+        for kind in ["nfs4", "virtiofs", "fuse.sshfs", "fuseblk", "zfs"] {
             let (severity, what, _) = only(kind_of_file_system, &on(kind, ""));
             assert_eq!(severity, WorthKnowing);
             assert!(what.starts_with(kind), "{what}");
