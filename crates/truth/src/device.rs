@@ -72,7 +72,7 @@ pub fn mounted(scene: &Scene, device: &Path, make: &[&str], options: &str) -> Ma
         .split_first()
         .ok_or_else(|| Missing("no command".to_owned()))?;
     run(program, &[rest, &[device.as_str()]].concat())?;
-    mount(scene, &["-o", options, &device])
+    mount(scene, "mount", &["-o", options, &device])
 }
 
 /// Mounts a file system in memory, with room for so much, in the scene's folder.
@@ -81,15 +81,22 @@ pub fn mounted(scene: &Scene, device: &Path, make: &[&str], options: &str) -> Ma
 /// When that is not allowed.
 pub fn small_memory(scene: &Scene, room: &str) -> Made<PathBuf> {
     let options = format!("size={room}");
-    mount(scene, &["-t", "tmpfs", "-o", &options, "tmpfs"])
+    mount(scene, "mount", &["-t", "tmpfs", "-o", &options, "tmpfs"])
 }
 
-fn mount(scene: &Scene, words: &[&str]) -> Made<PathBuf> {
-    let at = scene.subfolder("mount")?;
+/// Mounts at a new folder of this name in the scene's.
+pub(crate) fn mount(scene: &Scene, name: &str, words: &[&str]) -> Made<PathBuf> {
+    let at = scene.subfolder(name)?;
+    mount_at(scene, &at, words)?;
+    Ok(at)
+}
+
+/// Mounts at a folder that is there.
+pub(crate) fn mount_at(scene: &Scene, at: &Path, words: &[&str]) -> Made<()> {
     let place = at.display().to_string();
     run("mount", &[words, &[place.as_str()]].concat())?;
     scene.keeper.finally(&["umount", &place]);
-    Ok(at)
+    Ok(())
 }
 
 /// A cgroup, removed by the keeper, that limits how fast its processes read from a device.

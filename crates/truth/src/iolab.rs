@@ -96,12 +96,33 @@ pub fn measure(scene: &Scene, workload: &Workload) -> Seen {
         wait_for(&file, workload.trials as usize / 2, over);
         turn.happen().expect("what is to happen can");
     });
-    let output = output.expect("iolab starts");
+    seen(&output.expect("iolab starts"), &file)
+}
+
+/// Runs an experiment of iolab's own on a path in the scene's folder, under these further arguments.
+pub fn run(scene: &Scene, experiment: &str, target: &str, arguments: &[&str]) -> Seen {
+    let file = scene.folder().join(format!("{experiment}.iolab"));
+    let mut command = plain(scene);
+    command
+        .args(["run", experiment, target, "-o"])
+        .arg(&file)
+        .args(arguments);
+    let output = scene.carry_out(&mut command, |_| ());
+    seen(&output.expect("iolab starts"), &file)
+}
+
+/// What iolab prints on both streams when it is called so.
+pub fn told(scene: &Scene, arguments: &[&str]) -> String {
+    let output = scene.carry_out(plain(scene).args(arguments), |_| ());
+    both(&output.expect("iolab starts"))
+}
+
+fn seen(output: &Output, file: &Path) -> Seen {
     Seen {
         code: output.status.code(),
-        text: both(&output),
-        cells: rows(&file, "table"),
-        samples: rows(&file, "export"),
+        text: both(output),
+        cells: rows(file, "table"),
+        samples: rows(file, "export"),
     }
 }
 
@@ -128,14 +149,11 @@ fn wait_for(file: &Path, trials: usize, mut over: impl FnMut() -> bool) {
 }
 
 fn command(scene: &Scene, workload: &Workload) -> Command {
-    let mut command = scene.command(binary());
+    let mut command = plain(scene);
     command
         .args(["run", "truth.toml"])
         .arg(&scene.target)
-        .args(["-o", "run.iolab", "--seed", "7"])
-        .env("COLUMNS", "160")
-        .env("LC_ALL", "C.UTF-8")
-        .env("NO_COLOR", "1");
+        .args(["-o", "run.iolab", "--seed", "7"]);
     if workload.writes {
         command.arg("--destroy-data");
     }
@@ -143,6 +161,16 @@ fn command(scene: &Scene, workload: &Workload) -> Command {
         // Asked for by name, so that nothing else is taken instead.
         command.arg("--direct");
     }
+    command
+}
+
+/// The binary in the scene's folder, its output in a form that does not depend on the terminal.
+fn plain(scene: &Scene) -> Command {
+    let mut command = scene.command(binary());
+    command
+        .env("COLUMNS", "160")
+        .env("LC_ALL", "C.UTF-8")
+        .env("NO_COLOR", "1");
     command
 }
 

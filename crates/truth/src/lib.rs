@@ -12,6 +12,7 @@ pub mod files;
 pub mod fuse;
 pub mod iolab;
 pub mod keeper;
+pub mod overlay;
 pub mod rivals;
 pub mod scenarios;
 pub mod scene;

@@ -1,12 +1,14 @@
 //! The truth table: every scenario, and what iolab must say of it.
 
 mod cache;
+mod containers;
 mod devices;
 mod faults;
 mod speed;
 mod verify;
 
 pub use cache::*;
+pub use containers::*;
 pub use devices::*;
 pub use faults::*;
 pub use speed::*;
@@ -75,6 +77,21 @@ pub const ALL: &[&Scenario] = &[
     &UNWRITTEN,
     &TMPFS,
     &DEV_ZERO,
+    &LOWER_HOT,
+    &LOWER_COLD,
+    &LOWER_DIRECT,
+    &LOWER_MAPPED,
+    &UPPER_HOT,
+    &UPPER_COLD,
+    &UPPER_BUFFERED_WRITES,
+    &UPPER_IN_MEMORY,
+    &NESTED_HOT,
+    &BOUND_HOT,
+    &HIDDEN_HOT,
+    &HIDDEN_COLD,
+    &HIDDEN_BUFFERED_WRITES,
+    &STRANGERS_HOT,
+    &STRANGERS_COLD,
     &LOOP_IN_MEMORY,
     &LOOP_CACHED,
     &LOOP_DIRECT,

@@ -1,14 +1,20 @@
 //! A target that was made for one scenario, with everything that takes it down again.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::device::{Limit, Neighbour};
 use crate::files::is_memory;
 use crate::fuse::Mounted;
+use crate::iolab::binary;
 use crate::keeper::Keeper;
 use crate::system::{Made, Missing, missing};
+
+/// A user who owns nothing.
+const NOBODY: u32 = 65534;
 
 /// A target and what holds it up. Fields are dropped in the order of declaration: the keeper takes down what the file
 /// system in user space still serves.
@@ -24,6 +30,7 @@ pub struct Scene {
     pub keeper: Keeper,
     /// The file system in user space that the target lies on.
     pub fuse: Option<Mounted>,
+    is_nobodys: bool,
     folder: PathBuf,
 }
 
@@ -75,6 +82,7 @@ impl Scene {
             limit: None,
             keeper,
             fuse: None,
+            is_nobodys: false,
             folder,
         })
     }
@@ -122,6 +130,9 @@ impl Scene {
             }
         };
         command.current_dir(self.folder()).stdin(Stdio::null());
+        if self.is_nobodys {
+            command.uid(NOBODY).gid(NOBODY);
+        }
         command
     }
 
@@ -143,6 +154,32 @@ impl Scene {
         let output = child.wait_with_output();
         self.keeper.forget();
         output
+    }
+
+    /// The scene with tools that run as a user who owns nothing of it, but may write into its folder.
+    ///
+    /// # Errors
+    /// Where that user cannot reach the folder or the binary.
+    pub fn as_nobody(mut self) -> Made<Self> {
+        let all = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(self.folder(), all).map_err(missing(self.folder.display()))?;
+        self.is_nobodys = true;
+        let script = "test -w . && test -r \"$0\" && test -x \"$1\"";
+        let reaches = self
+            .command(Path::new("sh"))
+            .args(["-c", script])
+            .arg(&self.target)
+            .arg(binary())
+            .status()
+            .map_err(missing("another user"))?;
+        match reaches.success() {
+            true => Ok(self),
+            false => Err(Missing(format!(
+                "user {NOBODY} cannot reach {} or {}",
+                self.target.display(),
+                binary().display()
+            ))),
+        }
     }
 
     /// The scene with this target.

@@ -9,6 +9,8 @@ pub struct Workload {
     pub writes: bool,
     /// Whether offsets are random.
     pub random: bool,
+    /// Whether it goes through a mapping of the file (mmap) instead of calls.
+    pub mapped: bool,
     /// I/O size, as iolab and fio read it.
     pub bs: &'static str,
     /// `direct`, `cold` or `hot`.
@@ -42,6 +44,7 @@ impl Workload {
     pub const READ: Self = Self {
         writes: false,
         random: false,
+        mapped: false,
         bs: "64k",
         cache: "direct",
         sync: "none",
@@ -70,6 +73,11 @@ impl Workload {
         ..Self::READ
     };
 
+    /// How requests are issued, by the name that iolab and fio have for it.
+    fn backend(&self) -> &'static str {
+        if self.mapped { "mmap" } else { "psync" }
+    }
+
     /// The experiment that iolab runs, as TOML.
     pub fn for_iolab(&self) -> String {
         let Self {
@@ -94,6 +102,7 @@ impl Workload {
             true => String::new(),
             false => format!("threads = {threads}\n"),
         };
+        let backend = self.backend();
         let content = if self.zeros { "zero" } else { "unique" };
         let bytes = if self.once { region } else { &"none" };
         let rate = self
@@ -102,7 +111,7 @@ impl Workload {
         format!(
             "name = \"truth\"\nquestion = \"What is true of this target?\"\nresponse = \"{response}\"\n\
              [factors]\nbs = [\"{bs}\"]\n{threads_too}\
-             [settings]\npattern = \"{pattern}\"\nread_percent = {reads}\ncache = \"{cache}\"\nsync = \"{sync}\"\n\
+             [settings]\nbackend = \"{backend}\"\npattern = \"{pattern}\"\nread_percent = {reads}\ncache = \"{cache}\"\nsync = \"{sync}\"\n\
              content = \"{content}\"\n{threads}region = \"{region}\"\nbytes = \"{bytes}\"\n\
              time = \"{time_ms}ms\"\nverify = {verify}\n{rate}\
              [design]\ntrials_min = {trials}\ntrials_max = {trials}\nprecision = 0.5\nbudget = \"5min\"\n"
@@ -141,12 +150,8 @@ impl Workload {
         }
         let seconds = self.time_ms.max(1000);
         words.push(format!("--runtime={seconds}ms"));
-        let fixed = [
-            "--ioengine=psync",
-            "--thread",
-            "--group_reporting",
-            "--output-format=json",
-        ];
+        words.push(format!("--ioengine={}", self.backend()));
+        let fixed = ["--thread", "--group_reporting", "--output-format=json"];
         words.extend(fixed.map(str::to_owned));
         words
     }

@@ -22,6 +22,9 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     if workload.cache == "direct" {
         command.arg("-I");
     }
+    if workload.mapped {
+        command.arg("-B");
+    }
     command.arg("-f").arg(&scene.target);
     let Ok(output) = scene.carry_out(&mut command, |_| ()) else {
         return "did not start".to_owned();

@@ -24,7 +24,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// Makes the target of a scenario; `None`, and a word why, where that cannot be done here.
-fn built(scenario: &Scenario) -> Option<(Scene, MutexGuard<'static, ()>)> {
+pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, MutexGuard<'static, ()>)> {
     let alone = alone();
     match (scenario.build)() {
         Ok(scene) => Some((scene, alone)),

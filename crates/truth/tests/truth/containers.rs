@@ -1,0 +1,127 @@
+//! Overlays and bind mounts, as containers have them; all need root.
+
+use iolab_truth::scenarios::{
+    BOUND_HOT, HIDDEN_BUFFERED_WRITES, HIDDEN_COLD, HIDDEN_HOT, LOWER_COLD, LOWER_DIRECT,
+    LOWER_HOT, LOWER_MAPPED, NESTED_HOT, STRANGERS_COLD, STRANGERS_HOT, UPPER_BUFFERED_WRITES,
+    UPPER_COLD, UPPER_HOT, UPPER_IN_MEMORY,
+};
+use iolab_truth::{Scenario, iolab};
+use serde_json::Value;
+
+use crate::stage::{Performance, built, perform};
+
+/// Performs a scenario, and holds what every trial found in the page cache before it against the truth.
+#[track_caller]
+fn perform_with(
+    scenario: &Scenario,
+    cached_before: impl Fn(&Value) -> bool,
+) -> Option<Performance> {
+    let done = perform(scenario)?;
+    for sample in done.seen.measured() {
+        assert!(cached_before(&sample["cache_before_bytes"]), "{sample}");
+    }
+    Some(done)
+}
+
+fn all(bytes: &Value) -> bool {
+    // The kernel may take a page back at any moment.
+    bytes.as_u64().is_some_and(|bytes| bytes > 31 << 20)
+}
+
+fn nothing(bytes: &Value) -> bool {
+    bytes == 0
+}
+
+/// Whether the device below the layers was found, and counted what was fetched.
+#[track_caller]
+fn counted_by_the_device(done: &Performance) {
+    for sample in done.seen.measured() {
+        let count = |name: &str| sample[name].as_u64();
+        assert!(
+            count("device_read_bytes") >= count("read_bytes"),
+            "{sample}"
+        );
+    }
+}
+
+#[test]
+fn a_hot_file_of_any_layer_is_the_page_caches() {
+    for scenario in [
+        &LOWER_HOT,
+        &LOWER_MAPPED,
+        &UPPER_HOT,
+        &NESTED_HOT,
+        &BOUND_HOT,
+    ] {
+        perform_with(scenario, all);
+    }
+}
+
+#[test]
+fn a_cold_file_of_any_layer_is_the_devices() {
+    for scenario in [&LOWER_COLD, &LOWER_DIRECT, &UPPER_COLD] {
+        if let Some(done) = perform_with(scenario, nothing) {
+            counted_by_the_device(&done);
+        }
+    }
+}
+
+#[test]
+fn buffered_writes_to_a_container_are_the_page_caches() {
+    perform(&UPPER_BUFFERED_WRITES);
+}
+
+#[test]
+fn a_layer_in_memory_is_no_storage() {
+    perform(&UPPER_IN_MEMORY);
+}
+
+#[test]
+fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
+    perform_with(&HIDDEN_HOT, all);
+    perform_with(&HIDDEN_COLD, nothing);
+    let Some(done) = perform(&HIDDEN_BUFFERED_WRITES) else {
+        return;
+    };
+    for sample in done.seen.measured() {
+        let reason = sample["served_by_reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("no device is known"), "{reason}");
+    }
+    let doctor = iolab::told(&done.scene, &["doctor", "root"]);
+    for words in [
+        "root-layers/upper (upper)",
+        "lower (lower)",
+        "cannot be reached",
+    ] {
+        assert!(doctor.contains(words), "'{words}' is missing:\n{doctor}");
+    }
+}
+
+#[test]
+fn pages_that_the_kernel_makes_up_are_not_stored() {
+    for scenario in [&STRANGERS_HOT, &STRANGERS_COLD] {
+        let Some(done) = perform_with(scenario, Value::is_null) else {
+            continue;
+        };
+        for sample in done.seen.measured() {
+            let reason = sample["served_by_reason"].as_str().unwrap_or_default();
+            assert!(reason.contains("cannot be seen"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn programs_read_a_container_from_the_page_cache() {
+    let Some((scene, _alone)) = built(&UPPER_HOT) else {
+        return;
+    };
+    for experiment in ["buffer-size", "linkage"] {
+        let words = ["--size", "8M", "--budget", "1"];
+        let seen = iolab::run(&scene, experiment, "root", &words);
+        assert_eq!(seen.code, Some(0), "{}", seen.text);
+        assert!(seen.measured().count() > 0, "{}", seen.text);
+        for sample in seen.measured() {
+            assert_eq!(sample["served_by"], "page-cache", "{sample}");
+        }
+    }
+}
