@@ -1,5 +1,8 @@
 //! The one interface of all backends, shaped for asynchronous I/O; a synchronous backend is one
 //! whose depth is 1.
+//!
+//! A request's memory comes as a [`Slot`], which the backend holds until the request is complete; see
+//! [`crate::buffer`] for what that guarantees.
 
 pub(crate) mod io_uring;
 pub(crate) mod libaio;
@@ -7,9 +10,9 @@ pub(crate) mod mmap;
 pub(crate) mod null;
 pub(crate) mod synchronous;
 
-use std::ptr::NonNull;
 use std::time::Duration;
 
+use crate::buffer::Slot;
 use crate::outcome::Effective;
 
 /// What a request does.
@@ -20,41 +23,83 @@ pub(crate) enum Action {
     Fsync,
 }
 
-/// One request. The memory stays valid and unshared until its completion is taken.
+/// One request, without its memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) action: Action,
     pub(crate) offset: u64,
-    pub(crate) memory: NonNull<u8>,
+    /// Where in its buffer the data begins, bytes.
+    pub(crate) at: u32,
     /// Bytes; at most [`crate::spec::BS_MAX`], so that every system call's length type holds it.
     pub(crate) len: u32,
 }
 
-/// One completion: bytes transferred, or a negated error number.
-#[derive(Debug, Clone, Copy)]
+/// One completion: bytes transferred, or a negated error number; the request's memory comes back with it.
+#[derive(Debug)]
 pub(crate) struct Completion {
-    pub(crate) slot: u32,
+    pub(crate) slot: Slot,
     pub(crate) result: i64,
 }
 
-/// Issues requests. Each of its slots holds at most one request at a time.
+/// The slots of the requests that an asynchronous backend has in flight, by their numbers.
+pub(crate) struct InFlight(Vec<Option<Slot>>);
+
+impl InFlight {
+    /// Room for `depth` slots.
+    pub(crate) fn new(depth: u32) -> Self {
+        Self((0..depth).map(|_| None).collect())
+    }
+
+    /// Holds a slot until its request is complete.
+    ///
+    /// # Panics
+    /// When another slot of its number is held.
+    #[inline(always)]
+    pub(crate) fn hold(&mut self, slot: Slot) {
+        let place = &mut self.0[slot.index() as usize];
+        assert!(place.is_none(), "a slot has one request at a time");
+        *place = Some(slot);
+    }
+
+    /// The slot with this number, whose request is complete.
+    ///
+    /// # Panics
+    /// When it is not held.
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, number: u64) -> Slot {
+        let slot = self.0[number as usize].take();
+        slot.expect("a request completes once")
+    }
+
+    /// Whether no slot is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+}
+
+/// Issues requests.
 pub(crate) trait Backend {
-    /// Takes a request; it may be issued now or with the next [`Backend::complete`].
-    fn queue(&mut self, slot: u32, request: Request);
+    /// Takes a request with its memory; it may be issued now or with the next [`Backend::complete`].
+    fn queue(&mut self, slot: Slot, request: Request);
 
     /// Issues what is queued, waits until at least `wait` requests have completed (or a signal came), and
     /// appends all that have. `wait` is at most the number of outstanding requests, and above zero.
     ///
     /// # Errors
-    /// The system call and the error number, when the mechanism itself failed; requests in flight are lost.
+    /// The system call and the error number, when the mechanism itself failed. Requests may still be in flight.
     fn complete(&mut self, wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure>;
 
     /// Carries a request out here and now, and gives what a completion would bear; `None` where requests have to be
     /// queued. Only called while none is outstanding.
     #[inline(always)]
-    fn transfer(&mut self, _request: Request) -> Option<i64> {
+    fn transfer(&mut self, _slot: &mut Slot, _request: Request) -> Option<i64> {
         None
     }
+
+    /// After the mechanism failed: waits no longer than `timeout` for what is in flight, and appends what has completed
+    /// or was never issued. Slots that it keeps may be the kernel's. What completes its requests within the call that
+    /// issues them has none in flight.
+    fn settle(&mut self, _timeout: Duration, _done: &mut Vec<Completion>) {}
 
     /// Issues what is queued and waits until at least one request has completed, but no longer than `timeout` (zero:
     /// only looks); appends all that have completed. At least one is outstanding. What completes its requests within

@@ -1,4 +1,14 @@
 //! Aligned memory for I/O: its preparation before the timed span and the content that is written.
+//!
+//! # Who may touch a buffer
+//!
+//! Each buffer has one [`Slot`], which is never copied. Whoever holds the slot is the only one who may touch the buffer: the
+//! worker takes it from its [`Buffers`] to prepare a request, a backend holds it while the request is in flight, and the
+//! completion gives it back. A backend therefore cannot be handed memory that is in use or gone, and the worker cannot touch
+//! memory that the kernel has.
+//!
+//! A slot that is not back when the buffers are dropped may be the kernel's: its request is in flight, or was lost when the
+//! mechanism failed. The kernel may write into it at any later time, so that the mapping then stays until the process ends.
 
 use std::ptr::NonNull;
 
@@ -17,21 +27,90 @@ const STAMP_LEN: usize = 16;
 /// Buffers start on huge-page boundaries when they are at least this large, or are to lie in huge pages.
 const HUGE_PAGE: usize = HUGE_PAGE_BYTES as usize;
 
+/// Where a buffer lies.
+#[derive(Debug)]
+struct Place {
+    start: NonNull<u8>,
+    len: u32,
+    index: u32,
+}
+
+/// One buffer, and the only right to touch it. One word, so that handing it on costs the hot loop nothing.
+#[derive(Debug)]
+pub(crate) struct Slot(NonNull<Place>);
+
+impl Slot {
+    #[inline(always)]
+    fn place(&self) -> &Place {
+        // SAFETY: the places stay where they are, and unchanged, as long as any of their slots is away from the
+        // buffers; and those at home are borrowed from them.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Its number among the worker's slots, below the depth.
+    #[inline(always)]
+    pub(crate) fn index(&self) -> u32 {
+        self.place().index
+    }
+
+    /// The address of the `len` bytes from `at`, for a system call. The address alone allows nothing.
+    ///
+    /// # Panics
+    /// When the buffer has no such bytes.
+    #[inline(always)]
+    pub(crate) fn address(&self, at: u32, len: u32) -> NonNull<u8> {
+        let place = self.place();
+        let fits = u64::from(at) + u64::from(len) <= u64::from(place.len);
+        assert!(fits, "a request stays inside its buffer");
+        // SAFETY: `at` is at most the length of the buffer, so that the address lies in its mapping or at its end.
+        unsafe { place.start.add(at as usize) }
+    }
+
+    /// The `len` bytes from `at`.
+    ///
+    /// # Panics
+    /// When the buffer has no such bytes.
+    #[inline(always)]
+    pub(crate) fn part(&mut self, at: u32, len: u32) -> &mut [u8] {
+        let start = self.address(at, len).as_ptr();
+        // SAFETY: the bytes lie in the mapping, as `address` checked, and are initialised, as those of all anonymous
+        // memory. The mapping is there, because it is not unmapped while a slot is away from the buffers, and those at
+        // home are borrowed from them. No other reference exists: this is the only slot of the buffer, and it is
+        // borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(start, len as usize) }
+    }
+
+    /// The buffer as the kernel wants it named that is to register it.
+    pub(crate) fn as_iovec(&self) -> libc::iovec {
+        libc::iovec {
+            iov_base: self.place().start.as_ptr().cast(),
+            iov_len: self.place().len as usize,
+        }
+    }
+
+    /// All its bytes.
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        self.part(0, self.place().len)
+    }
+}
+
 /// One worker's buffers, one per slot of its depth, in one anonymous mapping.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     map: NonNull<u8>,
     map_len: usize,
-    first: NonNull<u8>,
-    stride: usize,
-    count: u32,
+    /// A box that is freed together with the mapping: whoever holds a slot looks into it.
+    places: NonNull<[Place]>,
+    /// The slots that are not in use; the last is taken next.
+    home: Vec<Slot>,
 }
 
 impl Buffers {
     /// Maps and prepares the buffers of worker number `worker`.
     ///
     /// # Errors
-    /// When the memory is not to be had, or an advice the preparation stands for is refused.
+    /// When there is no memory, or the kernel refuses an advice that the preparation stands for.
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Result<Self> {
         let page = rustix::param::page_size();
         let stride = (spec.bs as usize).next_multiple_of(page);
@@ -49,6 +128,7 @@ impl Buffers {
             .and_then(|len| len.checked_next_multiple_of(whole))
             .and_then(|len| len.checked_add(align))
             .ok_or_else(|| no_memory(spec))?;
+        let len = u32::try_from(spec.bs).map_err(|_| no_memory(spec))?;
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
         let map = unsafe {
@@ -62,35 +142,53 @@ impl Buffers {
         .map_err(|_| no_memory(spec))?;
         let map = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_memory(spec))?;
         let shift = map.addr().get().next_multiple_of(align) - map.addr().get();
-        let buffers = Self {
+        let place = |index: u32| Place {
+            // SAFETY: `shift` is below `align`, by which the mapping was made longer than one stride per slot.
+            start: unsafe { map.add(shift + index as usize * stride) },
+            len,
+            index,
+        };
+        let places: Box<[Place]> = (0..spec.depth).map(place).collect();
+        let places = NonNull::from(Box::leak(places));
+        let first = places.cast::<Place>();
+        let mut buffers = Self {
             map,
             map_len,
-            // SAFETY: `shift` is below `align`, by which the mapping was made longer.
-            first: unsafe { map.add(shift) },
-            stride,
-            count: spec.depth,
+            places,
+            // SAFETY: there is a place for every number below the depth.
+            home: (0..spec.depth as usize)
+                .map(|index| Slot(unsafe { first.add(index) }))
+                .collect(),
         };
-        buffers.prepare(spec, worker)?;
+        buffers.prepare(spec, stride, worker)?;
         Ok(buffers)
     }
 
-    /// Start of the buffer of a slot.
+    /// The slots that are not in use; the last is taken next. At first all are, in the order of their numbers.
     #[inline(always)]
-    pub(crate) fn slot(&self, slot: u32) -> NonNull<u8> {
-        debug_assert!(slot < self.count);
-        // SAFETY: a slot is below the count, for which the mapping has room.
-        unsafe { self.first.add(slot as usize * self.stride) }
+    pub(crate) fn home(&self) -> &[Slot] {
+        &self.home
     }
 
-    /// The bytes of a slot, those that round it up to a page included, while nobody else refers to any slot.
-    pub(crate) fn bytes(&mut self, slot: u32) -> &mut [u8] {
-        // SAFETY: the slot's bytes lie inside the mapping, which is initialised as all anonymous memory, and by the
-        // exclusive reference nobody else has them.
-        unsafe { std::slice::from_raw_parts_mut(self.slot(slot).as_ptr(), self.stride) }
+    /// The same slots, with access to their buffers.
+    pub(crate) fn home_mut(&mut self) -> &mut [Slot] {
+        &mut self.home
     }
 
-    fn prepare(&self, spec: &TrialSpec, worker: u32) -> Result<()> {
-        let used = self.stride * self.count as usize;
+    /// A slot for the next request, unless all are in use.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> Option<Slot> {
+        self.home.pop()
+    }
+
+    /// Takes a slot back whose request is complete.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, slot: Slot) {
+        self.home.push(slot);
+    }
+
+    fn prepare(&mut self, spec: &TrialSpec, stride: usize, worker: u32) -> Result<()> {
+        let used = stride * self.places.len();
         match spec.buffer_init {
             BufferInit::Huge => {
                 // Whole pages: part of one cannot be huge.
@@ -107,16 +205,15 @@ impl Buffers {
         }
         // Data to be written has to be there whatever state of the memory was asked for.
         let random = spec.buffer_init == BufferInit::Random || spec.writes();
-        for slot in 0..self.count {
-            // SAFETY: the slot's bytes lie inside the mapping and nobody else refers to them yet.
-            let bytes =
-                unsafe { std::slice::from_raw_parts_mut(self.slot(slot).as_ptr(), self.stride) };
+        for slot in &mut self.home {
+            let key = derive(
+                spec.seed,
+                (u64::from(worker) << 32) | u64::from(slot.index()),
+            );
+            let bytes = slot.bytes();
             match spec.buffer_init {
                 _ if random && spec.content == Content::Zero && spec.writes() => bytes.fill(0),
-                _ if random => {
-                    let key = derive(spec.seed, (u64::from(worker) << 32) | u64::from(slot));
-                    Xoshiro256PlusPlus::seed_from_u64(key).fill_bytes(bytes);
-                }
+                _ if random => Xoshiro256PlusPlus::seed_from_u64(key).fill_bytes(bytes),
                 BufferInit::Zeroed => bytes.fill(0),
                 BufferInit::Touched | BufferInit::Huge | BufferInit::NoHuge => {
                     bytes
@@ -136,40 +233,56 @@ impl Buffers {
 
     /// Advises the kernel on the first `len` bytes, which the mapping has.
     fn advise(&self, len: usize, advice: Advice, name: &str) -> Result<()> {
+        let Some(first) = self.home.first() else {
+            return Ok(());
+        };
         // SAFETY: the range is our own anonymous mapping, and none of the advices used discards data.
-        unsafe { madvise(self.first.as_ptr().cast(), len, advice) }.map_err(|errno| {
+        unsafe { madvise(first.address(0, 0).as_ptr().cast(), len, advice) }.map_err(|errno| {
             Error::usage(format!("the kernel refuses {name}: {errno}"))
                 .hint("choose another buffer_init, for example random or touched")
         })
+    }
+
+    /// Whether every slot is back. A slot of other buffers does not count.
+    fn is_complete(&self) -> bool {
+        let all = self.places.cast::<Place>().as_ptr();
+        let own = all..all.wrapping_add(self.places.len());
+        let back = self
+            .home
+            .iter()
+            .filter(|slot| own.contains(&slot.0.as_ptr()));
+        back.count() == self.places.len()
     }
 }
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: unmaps exactly what was mapped, and no slot pointer outlives the worker that owns this.
-        let unmapped = unsafe { munmap(self.map.as_ptr().cast(), self.map_len) };
+        if !self.is_complete() {
+            // The kernel may have what is missing.
+            return;
+        }
+        self.home.clear();
+        // SAFETY: unmaps exactly what was mapped, and frees the box that was leaked. All slots were at home, so that
+        // nothing refers to either any more, and no request is in flight, because a backend would hold its slot.
+        let unmapped = unsafe {
+            drop(Box::from_raw(self.places.as_ptr()));
+            munmap(self.map.as_ptr().cast(), self.map_len)
+        };
         debug_assert!(unmapped.is_ok());
     }
 }
 
-/// Makes every 4 KiB of a buffer that is about to be written differ from all others of the trial:
-/// its byte offset and the generation of the write go over the start of each piece.
-///
-/// # Safety
-/// `start` is valid for writes of `len` bytes that nobody else accesses.
+/// Makes every 4 KiB of data that is about to be written differ from all others of the trial: its byte offset and the
+/// generation of the write go over the start of each piece, as far as there is room.
 #[inline]
-pub(crate) unsafe fn stamp(start: NonNull<u8>, len: usize, offset: u64, generation: u64) {
-    let mut at = 0;
-    while at + STAMP_LEN <= len {
-        // SAFETY: `at + STAMP_LEN` is at most `len`; the stores need no alignment.
-        unsafe {
-            start
-                .add(at)
-                .cast::<u64>()
-                .write_unaligned(offset + at as u64);
-            start.add(at + 8).cast::<u64>().write_unaligned(generation);
+pub(crate) fn stamp(data: &mut [u8], offset: u64, generation: u64) {
+    let mut at = offset;
+    for piece in data.chunks_mut(STAMP_EVERY) {
+        if let Some(head) = piece.first_chunk_mut::<STAMP_LEN>() {
+            head[..8].copy_from_slice(&at.to_ne_bytes());
+            head[8..].copy_from_slice(&generation.to_ne_bytes());
         }
-        at += STAMP_EVERY;
+        at += STAMP_EVERY as u64;
     }
 }
 
@@ -187,9 +300,22 @@ mod tests {
 
     use super::*;
 
-    fn bytes(buffers: &Buffers, slot: u32, len: usize) -> Vec<u8> {
-        // SAFETY: the slot has at least `len` bytes in these tests.
-        unsafe { std::slice::from_raw_parts(buffers.slot(slot).as_ptr(), len) }.to_vec()
+    fn address(slot: &Slot) -> usize {
+        slot.address(0, 0).addr().get()
+    }
+
+    /// Whether a page is mapped, whoever has mapped it.
+    fn is_mapped(address: usize) -> bool {
+        let mut resident = [0u8; 1];
+        // SAFETY: mincore reads nothing at the address, and writes one byte for one page.
+        let status = unsafe {
+            libc::mincore(
+                std::ptr::without_provenance_mut(address),
+                1,
+                resident.as_mut_ptr(),
+            )
+        };
+        status == 0
     }
 
     #[test]
@@ -202,10 +328,10 @@ mod tests {
                 ..TrialSpec::default()
             };
             match Buffers::new(&spec, 0) {
-                Ok(buffers) => {
-                    assert_eq!(buffers.slot(0).addr().get() % HUGE_PAGE, 0);
-                    assert_eq!(buffers.slot(1).addr().get() % 4096, 0);
-                    let zero = bytes(&buffers, 1, 3 << 20).iter().all(|b| *b == 0);
+                Ok(mut buffers) => {
+                    assert_eq!(address(&buffers.home()[0]) % HUGE_PAGE, 0);
+                    assert_eq!(address(&buffers.home()[1]) % 4096, 0);
+                    let zero = buffers.home_mut()[1].bytes().iter().all(|b| *b == 0);
                     assert_eq!(zero, spec.buffer_init != BufferInit::Random, "{name}");
                 }
                 Err(error) => {
@@ -232,39 +358,70 @@ mod tests {
                 return;
             }
         };
-        let first = buffers.slot(0).addr().get();
+        let first = address(&buffers.home()[0]);
         assert_eq!(first % HUGE_PAGE, 0);
         assert!(first + HUGE_PAGE <= buffers.map.addr().get() + buffers.map_len);
-        assert_eq!(buffers.slot(2).addr().get(), first + 2 * 4096);
+        assert_eq!(address(&buffers.home()[2]), first + 2 * 4096);
+    }
+
+    fn writing(bs: u64, depth: u32) -> Buffers {
+        let spec = TrialSpec {
+            bs,
+            depth,
+            read_percent: 0,
+            ..TrialSpec::default()
+        };
+        Buffers::new(&spec, 0).expect("memory")
+    }
+
+    #[test]
+    fn memory_stays_while_a_slot_is_away() {
+        let (mut buffers, mut others) = (writing(4096, 2), writing(4096, 2));
+        let mut lost = buffers.take().expect("two slots");
+        let before = lost.bytes().to_vec();
+        // A slot of other buffers is no substitute.
+        buffers.put(others.take().expect("two slots"));
+        assert!(!buffers.is_complete() && !others.is_complete());
+        drop(buffers);
+        assert!(is_mapped(address(&lost)));
+        assert_eq!(lost.bytes(), before);
+        lost.bytes().fill(1);
+    }
+
+    #[test]
+    fn memory_with_all_its_slots_is_given_back() {
+        let mut buffers = writing(4096, 2);
+        let slots = [buffers.take(), buffers.take()].map(|slot| slot.expect("two slots"));
+        assert!(buffers.take().is_none());
+        let mut all = slots.into_iter();
+        buffers.put(all.next().expect("the first"));
+        assert!(!buffers.is_complete());
+        buffers.put(all.next().expect("the second"));
+        assert!(buffers.is_complete());
+    }
+
+    #[test]
+    #[should_panic(expected = "inside its buffer")]
+    fn a_request_cannot_leave_its_buffer() {
+        let mut buffers = writing(4096, 2);
+        let mut slot = buffers.take().expect("two slots");
+        slot.part(4000, 97);
     }
 
     #[test]
     fn stamped_blocks_are_all_different_and_incompressible() {
-        let spec = TrialSpec {
-            bs: 64 << 10,
-            depth: 2,
-            read_percent: 0,
-            ..TrialSpec::default()
-        };
-        let buffers = Buffers::new(&spec, 0).expect("memory");
+        let mut buffers = writing(64 << 10, 2);
         let mut seen = HashSet::new();
         for generation in 0..50u64 {
-            let slot = (generation % 2) as u32;
-            // SAFETY: the slot has 64 KiB.
-            unsafe {
-                stamp(
-                    buffers.slot(slot),
-                    64 << 10,
-                    generation % 3 * (64 << 10),
-                    generation,
-                )
-            };
-            for block in bytes(&buffers, slot, 64 << 10).chunks(4096) {
+            let bytes = buffers.home_mut()[(generation % 2) as usize].bytes();
+            stamp(bytes, generation % 3 * (64 << 10), generation);
+            for block in bytes.chunks(4096) {
                 assert!(seen.insert(block.to_vec()), "a block came twice");
             }
         }
         let mut counts = [0u32; 256];
-        bytes(&buffers, 0, 64 << 10)
+        buffers.home_mut()[0]
+            .bytes()
             .iter()
             .for_each(|b| counts[usize::from(*b)] += 1);
         let entropy: f64 = counts
@@ -279,15 +436,14 @@ mod tests {
     #[test]
     fn small_blocks_are_stamped_inside_their_bounds() {
         let mut block = [7u8; 20];
-        // SAFETY: the array has 20 bytes.
-        unsafe { stamp(NonNull::from(&mut block).cast(), 20, 5, 6) };
+        stamp(&mut block, 5, 6);
         assert_eq!(block[16..], [7; 4]);
         assert_eq!(
             block[..16],
             [5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]
         );
-        // SAFETY: nothing is written to a block that is smaller than a stamp.
-        unsafe { stamp(NonNull::from(&mut block).cast(), 15, 9, 9) };
+        // Nothing is written to a block that is smaller than a stamp.
+        stamp(&mut block[..15], 9, 9);
         assert_eq!(block[0], 5);
     }
 }

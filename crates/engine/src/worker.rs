@@ -2,13 +2,15 @@
 //! lock, no formatting, and no system call but the I/O.
 
 pub(crate) mod open;
+#[cfg(test)]
+mod tests;
 mod timing;
 
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::backend::{Action, Backend, Completion, Request, SystemFailure};
-use crate::buffer::{Buffers, stamp};
+use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock::Clock;
 use crate::counters::Hardware;
 use crate::histogram::{new_latency_histogram, unused_latency_histogram};
@@ -54,9 +56,12 @@ pub(crate) trait Run {
     fn run(self) -> (WorkerOutcome, Self::Remains);
 }
 
+/// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
+const SETTLE: Duration = Duration::from_secs(1);
+
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct Issued {
     /// What is still to be transferred.
     request: Request,
     started: u64,
@@ -64,7 +69,6 @@ struct Slot {
 
 /// Everything a worker needs, prepared before the clock starts.
 pub(crate) struct Worker<'a, B, T> {
-    // Dropped in this order: the backend refers to the buffers.
     backend: B,
     buffers: Buffers,
     timing: T,
@@ -72,10 +76,10 @@ pub(crate) struct Worker<'a, B, T> {
     stop: &'a AtomicBool,
     offsets: Offsets,
     mix: Mix,
-    slots: Vec<Slot>,
-    /// The first `free_count` entries are free slots.
-    free: Vec<u32>,
-    free_count: usize,
+    /// The request of each slot, by its number.
+    issued: Vec<Issued>,
+    /// Slots of the requests of one round of issuing, where data is stamped.
+    fresh: Vec<u32>,
     done: Vec<Completion>,
     /// Requests still to be issued.
     left: u64,
@@ -110,6 +114,7 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
         let mut wake = self.outcome.series.begin(start).min(deadline);
         let mut now = start;
         let mut looks = Looks::new(self.clock);
+        let mut done = std::mem::take(&mut self.done);
         loop {
             if !TIMED {
                 wake = self.plain_turns(wake, deadline, &mut looks);
@@ -117,15 +122,13 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
             if !self.stopping {
                 self.issue(now);
             }
-            let outstanding = self.slots.len() - self.free_count;
+            let outstanding = self.outstanding();
             if outstanding == 0 {
                 break;
             }
-            if let Err(failure) = self
-                .backend
-                .complete(self.wait.min(outstanding as u32), &mut self.done)
-            {
-                self.mechanism_failed(failure);
+            let wait = self.wait.min(outstanding as u32);
+            if let Err(failure) = self.backend.complete(wait, &mut done) {
+                self.mechanism_failed(failure, &mut done);
                 break;
             }
             if TIMED {
@@ -137,15 +140,14 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
             if now >= wake {
                 wake = self.wake_up(now, deadline);
             }
-            for index in 0..self.done.len() {
-                self.finish(self.done[index], now);
+            for completion in done.drain(..) {
+                self.finish(completion, now);
             }
-            self.done.clear();
             if self.stop.load(Ordering::Relaxed) {
                 self.end_with(Ended::Interrupted);
             }
         }
-        self.wind_up();
+        self.wind_up(&mut done);
         (self.outcome, (self.backend, self.buffers))
     }
 }
@@ -160,11 +162,11 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         clock: &'a Clock,
         stop: &'a AtomicBool,
     ) -> Self {
-        let idle = |slot| Slot {
+        let none = Issued {
             request: Request {
                 action: Action::Read,
                 offset: 0,
-                memory: buffers.slot(slot),
+                at: 0,
                 len: 0,
             },
             started: 0,
@@ -181,15 +183,14 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             waits: None,
         };
         Self {
-            slots: (0..spec.depth).map(idle).collect(),
-            free: (0..spec.depth).collect(),
-            free_count: spec.depth as usize,
+            issued: vec![none; spec.depth as usize],
+            fresh: Vec::with_capacity(spec.depth as usize),
             done: Vec::with_capacity(spec.depth as usize),
             left: quota(spec, worker),
             time_ticks: spec.limit.time.map(|t| clock.ticks(t.as_nanos() as u64)),
             wait: spec.batch.wait_for(spec.depth),
             bs: spec.bs as u32,
-            stamps: spec.content == Content::Unique,
+            stamps: spec.writes() && spec.content == Content::Unique,
             generation: derive(spec.seed, u64::from(worker)),
             signer: None,
             sync: spec.sync,
@@ -226,6 +227,12 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         self
     }
 
+    /// Requests on their way.
+    #[inline(always)]
+    fn outstanding(&self) -> usize {
+        self.issued.len() - self.buffers.home().len()
+    }
+
     /// Fills the free slots with new requests.
     ///
     /// The stamp of the completions before is also the start of the requests that follow them at once: a second
@@ -233,44 +240,46 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// where data had to be stamped first does a request get a start of its own.
     #[inline(always)]
     fn issue(&mut self, now: u64) {
-        let free_before = self.free_count;
         let mut stamped = false;
-        while self.free_count > 0 && self.left > 0 {
-            stamped |= self.issue_one(now);
+        while self.left > 0
+            && let Some(slot) = self.buffers.take()
+        {
+            stamped |= self.issue_one(slot, now);
         }
-        if T::TIMED && stamped {
-            self.start_again(free_before);
-        }
+        self.start_again(stamped);
     }
 
-    /// Puts the next request into the last free slot and queues it; whether its data was stamped. There is a free
-    /// slot, and a request left.
+    /// Queues the next request with this slot; whether its data was stamped. There is a request left.
     #[inline(always)]
-    fn issue_one(&mut self, now: u64) -> bool {
-        self.free_count -= 1;
+    fn issue_one(&mut self, mut slot: Slot, now: u64) -> bool {
         self.left -= 1;
-        let slot = self.free[self.free_count];
-        let request = self.next_request(slot, self.buffers.slot(slot));
-        self.slots[slot as usize] = Slot {
+        let request = self.next_request(&mut slot);
+        self.issued[slot.index() as usize] = Issued {
             request,
             started: now,
         };
+        if T::TIMED && self.stamps {
+            self.fresh.push(slot.index());
+        }
         self.backend.queue(slot, request);
         request.action == Action::Write && self.stamps
     }
 
-    /// Gives the requests a start of their own that were queued since there were so many free slots.
+    /// Ends a round of issuing: where data was stamped, its requests get a start of their own.
     #[inline(always)]
-    fn start_again(&mut self, free_before: usize) {
-        let now = self.clock.now();
-        for &slot in &self.free[self.free_count..free_before] {
-            self.slots[slot as usize].started = now;
+    fn start_again(&mut self, stamped: bool) {
+        if T::TIMED && stamped {
+            let now = self.clock.now();
+            for slot in &self.fresh {
+                self.issued[*slot as usize].started = now;
+            }
         }
+        self.fresh.clear();
     }
 
     /// The next request, which leaves from this slot, with its data where it writes.
     #[inline(always)]
-    fn next_request(&mut self, slot: u32, memory: NonNull<u8>) -> Request {
+    fn next_request(&mut self, slot: &mut Slot) -> Request {
         let request = Request {
             action: if self.mix.next_is_read() {
                 Action::Read
@@ -278,26 +287,24 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 Action::Write
             },
             offset: self.offsets.next_offset(),
-            memory,
+            at: 0,
             len: self.bs,
         };
         if request.action == Action::Write && self.stamps {
-            self.stamp(slot, memory, request.offset);
+            self.stamp(slot, request.offset);
         }
         request
     }
 
-    /// Stamps the data of a write that leaves from a free slot with this memory.
+    /// Stamps the data of a write that leaves from this slot.
     #[inline(always)]
-    fn stamp(&mut self, slot: u32, memory: NonNull<u8>, offset: u64) {
+    fn stamp(&mut self, slot: &mut Slot, offset: u64) {
         if let Some(signer) = &mut self.signer {
-            // SAFETY: the memory is a free slot's, so that its `bs` bytes are nobody else's.
-            unsafe { signer.sign(memory, offset, slot, &self.free[..self.free_count]) };
+            signer.sign(slot, offset, self.buffers.home());
             return;
         }
         self.generation = self.generation.wrapping_add(1);
-        // SAFETY: as above.
-        unsafe { stamp(memory, self.bs as usize, offset, self.generation) };
+        stamp(slot.bytes(), offset, self.generation);
     }
 
     /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
@@ -305,15 +312,16 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// turns take it up.
     #[inline(always)]
     fn plain_turns(&mut self, mut wake: u64, deadline: u64, looks: &mut Looks) -> u64 {
-        let idle = self.free_count == self.slots.len();
-        if !idle || self.slots.len() > 1 || self.sync == SyncPolicy::Each {
+        if self.issued.len() > 1 || self.sync == SyncPolicy::Each {
             return wake;
         }
-        let memory = self.buffers.slot(0);
+        let Some(mut slot) = self.buffers.take() else {
+            return wake;
+        };
         while self.left > 0 && !self.stopping {
             self.left -= 1;
-            let request = self.next_request(0, memory);
-            let result = self.backend.transfer(request);
+            let request = self.next_request(&mut slot);
+            let result = self.backend.transfer(&mut slot, request);
             if looks.is_due() {
                 let now = self.clock.now();
                 looks.taken(now);
@@ -322,8 +330,8 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 }
             }
             if result != Some(i64::from(request.len)) {
-                self.hand_over(request, result);
-                break;
+                self.hand_over(slot, request, result);
+                return wake;
             }
             let tally = self.tally(request.action);
             tally.requests += 1;
@@ -332,45 +340,48 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 self.end_with(Ended::Interrupted);
             }
         }
+        self.buffers.put(slot);
         wake
     }
 
     /// Gives a request of the plain turns to the ordinary ones: to be issued, or as it was completed.
     #[inline(never)]
-    fn hand_over(&mut self, request: Request, result: Option<i64>) {
-        self.free_count = 0;
-        self.slots[0] = Slot {
+    fn hand_over(&mut self, slot: Slot, request: Request, result: Option<i64>) {
+        self.issued[slot.index() as usize] = Issued {
             request,
             started: 0,
         };
         match result {
-            Some(result) => self.finish(Completion { slot: 0, result }, 0),
-            None => self.backend.queue(0, request),
+            Some(result) => self.finish(Completion { slot, result }, 0),
+            None => self.backend.queue(slot, request),
         }
     }
 
     /// Takes one completion: records it when the request is whole.
     #[inline(always)]
     fn finish(&mut self, completion: Completion, now: u64) {
-        let Slot { request, started } = self.slots[completion.slot as usize];
+        let Completion { mut slot, result } = completion;
+        let Issued { request, started } = self.issued[slot.index() as usize];
         let syncs_each = self.sync == SyncPolicy::Each && request.action != Action::Read;
-        if (completion.result != i64::from(request.len) || syncs_each) && !self.unusual(completion)
-        {
-            return;
+        if result != i64::from(request.len) || syncs_each {
+            match self.unusual(slot, result) {
+                Some(whole) => slot = whole,
+                None => return,
+            }
         }
         let tally = self.tally(request.action);
         tally.requests += 1;
         // What was done is counted, not what was asked: the kernel's result, also where it differs.
-        tally.bytes += completion.result as u64;
+        tally.bytes += result as u64;
         if T::TIMED {
             let latency_ns = self.clock.ns_between(started, now);
             self.tally(request.action)
                 .latency
                 .saturating_record(latency_ns);
             self.timing
-                .completed(completion.slot, request.action, started, now);
+                .completed(slot.index(), request.action, started, now);
         }
-        self.release(completion.slot);
+        self.buffers.put(slot);
     }
 
     #[inline(always)]
@@ -381,25 +392,19 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         }
     }
 
-    #[inline(always)]
-    fn release(&mut self, slot: u32) {
-        self.free[self.free_count] = slot;
-        self.free_count += 1;
-    }
-
     /// What is not a whole transfer: short ones go on, a write of policy `each` is followed by its fsync,
-    /// errors end the trial. Returns whether the request is complete.
+    /// errors end the trial. Gives the slot of a request that is complete.
     #[inline(never)]
-    fn unusual(&mut self, Completion { slot, result }: Completion) -> bool {
-        let mut request = self.slots[slot as usize].request;
+    fn unusual(&mut self, slot: Slot, result: i64) -> Option<Slot> {
+        let mut request = self.issued[slot.index() as usize].request;
         let again = [libc::EAGAIN, libc::EINTR].map(|errno| -i64::from(errno));
         if request.action == Action::Fsync && result == 0 {
             self.outcome.syncs += 1;
-            return true;
+            return Some(slot);
         }
         if again.contains(&result) {
             self.backend.queue(slot, request);
-            return false;
+            return None;
         }
         if result <= 0 {
             self.fail(FailedRequest {
@@ -408,8 +413,8 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 length: u64::from(request.len),
                 errno: -result as i32,
             });
-            self.release(slot);
-            return false;
+            self.buffers.put(slot);
+            return None;
         }
         let moved = result as u32;
         if moved < request.len {
@@ -417,18 +422,17 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             tally.short_transfers += 1;
             tally.bytes += u64::from(moved);
             request.offset += u64::from(moved);
+            request.at += moved;
             request.len -= moved;
-            // SAFETY: `moved` is less than what was left of the buffer.
-            request.memory = unsafe { request.memory.add(moved as usize) };
         } else if request.action == Action::Write && self.sync == SyncPolicy::Each {
             self.tally(request.action).bytes += u64::from(moved);
             request.action = Action::Fsync;
         } else {
-            return true;
+            return Some(slot);
         }
-        self.slots[slot as usize].request = request;
+        self.issued[slot.index() as usize].request = request;
         self.backend.queue(slot, request);
-        false
+        None
     }
 
     fn fail(&mut self, failure: FailedRequest) {
@@ -438,13 +442,21 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         self.stopping = true;
     }
 
-    fn mechanism_failed(&mut self, failure: SystemFailure) {
+    /// The backend itself has failed. Requests may be in flight: they are waited for, so that their memory can be
+    /// given back. What does not come back keeps its memory for good.
+    #[cold]
+    #[inline(never)]
+    fn mechanism_failed(&mut self, failure: SystemFailure, done: &mut Vec<Completion>) {
         self.fail(FailedRequest {
             syscall: failure.syscall,
             offset: 0,
             length: 0,
             errno: failure.errno,
         });
+        self.backend.settle(SETTLE, done);
+        for completion in done.drain(..) {
+            self.buffers.put(completion.slot);
+        }
     }
 
     fn end_with(&mut self, why: Ended) {
@@ -473,34 +485,40 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     }
 
     /// Takes the time, and makes written data durable where that is part of the trial.
-    fn wind_up(&mut self) {
+    fn wind_up(&mut self, done: &mut Vec<Completion>) {
         self.outcome.end = self.clock.now();
-        let done = self.done();
-        self.outcome.series.finish(self.outcome.end, done);
+        let tallied = self.done();
+        self.outcome.series.finish(self.outcome.end, tallied);
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
         if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 && whole {
-            self.final_sync();
+            self.final_sync(done);
         }
     }
 
     /// The final fsync of policy `end`; nothing is outstanding any more.
-    fn final_sync(&mut self) {
+    fn final_sync(&mut self, done: &mut Vec<Completion>) {
         let request = Request {
             action: Action::Fsync,
+            offset: 0,
+            at: 0,
             len: 0,
-            ..self.slots[0].request
         };
-        self.backend.queue(0, request);
+        let slot = self.buffers.take().expect("nothing is outstanding");
+        self.backend.queue(slot, request);
         let before = self.outcome.end;
-        while self.done.is_empty() {
-            if let Err(failure) = self.backend.complete(1, &mut self.done) {
-                return self.mechanism_failed(failure);
+        let Completion { slot, result } = loop {
+            if let Err(failure) = self.backend.complete(1, done) {
+                return self.mechanism_failed(failure, done);
             }
-        }
+            if let Some(completion) = done.pop() {
+                break completion;
+            }
+        };
+        self.buffers.put(slot);
         self.outcome.end = self.clock.now();
         self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
-        match self.done[0].result {
+        match result {
             0 => self.outcome.syncs += 1,
             errno => self.fail(FailedRequest {
                 syscall: self.backend.syscall(Action::Fsync),

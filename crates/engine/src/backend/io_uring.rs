@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
-use super::{Action, Backend, Completion, Request, SystemFailure};
-use crate::buffer::Buffers;
+use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
+use crate::buffer::{Buffers, Slot};
 use crate::error::{Error, Result};
 use crate::outcome::Effective;
 use crate::spec::TrialSpec;
@@ -22,9 +22,13 @@ const YIELDS_PER_LOOK: u32 = 3;
 /// Where looking does not pay, every so many waits try it again.
 const LOOK_AGAIN_EVERY: u32 = 64;
 
+/// The longest single wait for what is in flight after a failure: where the ring has to be polled, none is long anyway.
+const SETTLE_WAIT: Duration = Duration::from_millis(100);
+
 pub(crate) struct Uring {
     ring: IoUring,
     file: File,
+    in_flight: InFlight,
     effective: Effective,
     patience: Patience,
     /// Whether the kernel's thread submits.
@@ -71,6 +75,7 @@ impl Uring {
         let mut uring = Self {
             ring,
             file,
+            in_flight: InFlight::new(spec.depth),
             effective: Effective {
                 ring_flags: flags,
                 ..Effective::default()
@@ -85,25 +90,21 @@ impl Uring {
             polls: spec.iopoll && !spec.sqpoll,
         };
         if spec.registered {
-            uring.register(spec, buffers);
+            uring.register(buffers);
         }
         Ok(uring)
     }
 
     /// Registers what the kernel lets us; what it refuses is used unregistered, and said.
-    fn register(&mut self, spec: &TrialSpec, buffers: &Buffers) {
+    fn register(&mut self, buffers: &Buffers) {
         let submitter = self.ring.submitter();
         match submitter.register_files(&[self.file.as_raw_fd()]) {
             Ok(()) => self.effective.fixed_file = true,
             Err(error) => self.effective.note = format!("file not registered: {error}"),
         }
-        let vectors: Vec<libc::iovec> = (0..spec.depth)
-            .map(|slot| libc::iovec {
-                iov_base: buffers.slot(slot).as_ptr().cast(),
-                iov_len: spec.bs as usize,
-            })
-            .collect();
-        // SAFETY: the buffers outlive the ring (the worker drops the backend first) and are never unmapped before.
+        let vectors: Vec<libc::iovec> = buffers.home().iter().map(Slot::as_iovec).collect();
+        // SAFETY: the addresses are those of a mapping that is there. The kernel pins the pages until they are
+        // unregistered or the ring is gone: where the mapping goes first, it still writes to those pages alone.
         match unsafe { submitter.register_buffers(&vectors) } {
             Ok(()) => self.effective.fixed_buffers = true,
             Err(error) => {
@@ -150,13 +151,13 @@ impl Uring {
     #[inline(always)]
     fn take(&mut self, done: &mut Vec<Completion>) {
         done.extend(self.ring.completion().map(|entry| Completion {
-            slot: entry.user_data() as u32,
+            slot: self.in_flight.give_back(entry.user_data()),
             result: i64::from(entry.result()),
         }));
     }
 
     #[inline(always)]
-    fn entry(&self, slot: u32, request: Request) -> squeue::Entry {
+    fn entry(&self, slot: &Slot, request: Request) -> squeue::Entry {
         /// Builds an entry for a registered or an ordinary descriptor alike.
         macro_rules! with_file {
             (|$fd:ident| $entry:expr) => {
@@ -169,8 +170,9 @@ impl Uring {
                 }
             };
         }
-        let (memory, len) = (request.memory.as_ptr(), request.len);
-        let index = slot as u16;
+        let len = request.len;
+        let memory = slot.address(request.at, len).as_ptr();
+        let index = slot.index() as u16;
         let entry = match (request.action, self.effective.fixed_buffers) {
             (Action::Read, true) => with_file!(|fd| opcode::ReadFixed::new(fd, memory, len, index)
                 .offset(request.offset)
@@ -192,12 +194,16 @@ impl Uring {
             }
             (Action::Fsync, _) => with_file!(|fd| opcode::Fsync::new(fd).build()),
         };
-        entry.user_data(u64::from(slot))
+        entry.user_data(u64::from(slot.index()))
     }
 }
 
 impl Drop for Uring {
     fn drop(&mut self) {
+        // Taking back what is registered would wait for the requests that use it.
+        if !self.in_flight.is_empty() {
+            return;
+        }
         // A ring is torn down by the kernel at leisure; a registered file would keep the target busy until then.
         if self.effective.fixed_file {
             let _ = self.ring.submitter().unregister_files();
@@ -210,9 +216,11 @@ impl Drop for Uring {
 
 impl Backend for Uring {
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: Request) {
-        let entry = self.entry(slot, request);
-        // SAFETY: the request's memory stays valid until its completion is taken.
+    fn queue(&mut self, slot: Slot, request: Request) {
+        let entry = self.entry(&slot, request);
+        self.in_flight.hold(slot);
+        // SAFETY: the entry names bytes inside the slot's buffer, as `address` checked. The slot is held until the
+        // completion is taken, and the buffer is there and untouched as long as it is.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         assert!(pushed.is_ok(), "the ring has an entry for every slot");
     }
@@ -250,6 +258,18 @@ impl Backend for Uring {
         tolerate(entered)?;
         self.take(done);
         Ok(())
+    }
+
+    fn settle(&mut self, timeout: Duration, done: &mut Vec<Completion>) {
+        let began = Instant::now();
+        // What has completed is in the ring, even where the system call that would wait for more fails.
+        self.take(done);
+        while !self.in_flight.is_empty() {
+            let left = timeout.saturating_sub(began.elapsed());
+            if left.is_zero() || self.complete_within(left.min(SETTLE_WAIT), done).is_err() {
+                return;
+            }
+        }
     }
 
     fn syscall(&self, action: Action) -> &'static str {
@@ -330,7 +350,102 @@ fn build(spec: &TrialSpec) -> Result<(IoUring, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+
     use super::*;
+    use crate::spec::BufferInit;
+
+    const LENGTH: u32 = 4096;
+
+    fn file(end: OwnedFd) -> File {
+        end.into()
+    }
+
+    /// A ring with one request in flight that reads from a pipe, into which nothing was written yet.
+    struct Stuck {
+        uring: Uring,
+        buffers: Buffers,
+        address: *const u8,
+        pipe: File,
+    }
+
+    impl Stuck {
+        fn new() -> Option<Self> {
+            let spec = TrialSpec {
+                bs: u64::from(LENGTH),
+                depth: 2,
+                buffer_init: BufferInit::Zeroed,
+                ..TrialSpec::default()
+            };
+            let mut buffers = Buffers::new(&spec, 0).expect("two pages");
+            let (reader, writer) = std::io::pipe().expect("a pipe");
+            let mut uring = match Uring::new(file(reader.into()), &spec, &buffers) {
+                Ok(uring) => uring,
+                Err(error) => {
+                    eprintln!("skipped: {error}");
+                    return None;
+                }
+            };
+            let slot = buffers.take().expect("two slots");
+            let address = slot.address(0, LENGTH).as_ptr();
+            let request = Request {
+                action: Action::Read,
+                offset: 0,
+                at: 0,
+                len: LENGTH,
+            };
+            uring.queue(slot, request);
+            let mut done = Vec::new();
+            let looked = uring.complete_within(Duration::ZERO, &mut done);
+            assert!(looked.is_ok() && done.is_empty(), "{looked:?} {done:?}");
+            Some(Self {
+                uring,
+                buffers,
+                address,
+                pipe: file(writer.into()),
+            })
+        }
+    }
+
+    #[test]
+    fn memory_that_the_kernel_may_write_into_outlives_a_ring_that_fails() {
+        let Some(mut stuck) = Stuck::new() else {
+            return;
+        };
+        let nothing = File::open("/dev/null").expect("/dev/null");
+        // SAFETY: the descriptor is the ring's own, which closes what it finds there; its memory stays mapped.
+        let replaced = unsafe { libc::dup2(nothing.as_raw_fd(), stuck.uring.ring.as_raw_fd()) };
+        assert!(replaced >= 0);
+        let mut done = Vec::new();
+        let failure = stuck.uring.complete(1, &mut done).expect_err("no ring");
+        assert_eq!(failure.syscall, "io_uring_enter");
+        stuck.uring.settle(Duration::from_secs(1), &mut done);
+        assert!(done.is_empty(), "{done:?}");
+        drop(stuck.uring);
+        drop(stuck.buffers);
+        // From here on the kernel may put this there.
+        stuck.pipe.write_all(&[7; 8]).ok();
+        // SAFETY: the slot has not come back, so that its buffer is still mapped; the kernel alone may write to it.
+        let first = unsafe { stuck.address.read_volatile() };
+        assert!([0, 7].contains(&first), "{first}");
+    }
+
+    #[test]
+    fn what_is_in_flight_is_waited_for_after_a_failure() {
+        let Some(mut stuck) = Stuck::new() else {
+            return;
+        };
+        let mut done = Vec::new();
+        stuck.uring.settle(Duration::ZERO, &mut done);
+        assert!(done.is_empty() && !stuck.uring.in_flight.is_empty());
+        stuck.pipe.write_all(&[7; 8]).expect("room in the pipe");
+        stuck.uring.settle(Duration::from_secs(60), &mut done);
+        assert!(stuck.uring.in_flight.is_empty());
+        let mut completion = done.pop().expect("the request");
+        assert_eq!(completion.result, 8);
+        assert_eq!(completion.slot.part(0, 8), [7; 8]);
+    }
 
     #[test]
     fn looking_in_vain_is_left_out_and_tried_again() {

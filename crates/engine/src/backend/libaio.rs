@@ -4,9 +4,10 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::{Action, Backend, Completion, Request, SystemFailure};
+use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
+use crate::buffer::Slot;
 use crate::error::{Error, Result};
 use crate::outcome::Effective;
 
@@ -49,6 +50,8 @@ pub(crate) struct Libaio {
     /// Control blocks not submitted yet.
     pending: Vec<*mut Iocb>,
     events: Vec<IoEvent>,
+    slots: InFlight,
+    /// Requests that the kernel has.
     in_flight: usize,
     buffered: bool,
 }
@@ -75,6 +78,7 @@ impl Libaio {
             control: vec![Iocb::default(); depth as usize],
             pending: Vec::with_capacity(depth as usize),
             events: vec![IoEvent::default(); depth as usize],
+            slots: InFlight::new(depth),
             in_flight: 0,
             buffered: !direct,
         })
@@ -84,8 +88,9 @@ impl Libaio {
         let mut submitted = 0;
         while submitted < self.pending.len() {
             let rest = &self.pending[submitted..];
-            // SAFETY: the pointers are to control blocks that live as long as this value, and whose buffers stay
-            // valid until their completion is taken.
+            // SAFETY: the pointers are to control blocks of this value, which the kernel reads and marks within the
+            // call. Their buffers are inside slots that are held until the completion is taken: a buffer is there and
+            // untouched as long as its slot is.
             let taken = unsafe {
                 libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_ptr())
             };
@@ -146,7 +151,7 @@ impl Libaio {
             self.events[..count as usize]
                 .iter()
                 .map(|event| Completion {
-                    slot: event.data as u32,
+                    slot: self.slots.give_back(event.data),
                     result: event.result,
                 }),
         );
@@ -156,17 +161,22 @@ impl Libaio {
 
 impl Drop for Libaio {
     fn drop(&mut self) {
-        // SAFETY: the context came from io_setup and is destroyed once; the call waits for what is in flight.
+        // The call waits for what is in flight.
+        // SAFETY: the context came from io_setup and is destroyed once; no memory of ours is passed.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }
 
 impl Backend for Libaio {
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: Request) {
-        let control = &mut self.control[slot as usize];
-        *control = Iocb {
-            data: u64::from(slot),
+    fn queue(&mut self, slot: Slot, request: Request) {
+        let index = slot.index() as usize;
+        assert!(
+            index < self.control.len(),
+            "there is a control block for every slot"
+        );
+        let mut filled = Iocb {
+            data: u64::from(slot.index()),
             opcode: match request.action {
                 Action::Read => OP_PREAD,
                 Action::Write => OP_PWRITE,
@@ -176,10 +186,18 @@ impl Backend for Libaio {
             ..Iocb::default()
         };
         if request.action != Action::Fsync {
-            control.buffer = request.memory.as_ptr() as u64;
-            control.bytes = u64::from(request.len);
-            control.offset = request.offset as i64;
+            filled.buffer = slot.address(request.at, request.len).as_ptr() as u64;
+            filled.bytes = u64::from(request.len);
+            filled.offset = request.offset as i64;
         }
+        // No reference to the control blocks is ever made, which would end the right of the pointers that are pending.
+        // SAFETY: the index is below the length. The block is not pending: the slot would be held.
+        let control = unsafe {
+            let control = self.control.as_mut_ptr().add(index);
+            control.write(filled);
+            control
+        };
+        self.slots.hold(slot);
         self.pending.push(control);
     }
 
@@ -201,11 +219,25 @@ impl Backend for Libaio {
         done: &mut Vec<Completion>,
     ) -> std::result::Result<(), SystemFailure> {
         self.submit()?;
-        let timeout = libc::timespec {
-            tv_sec: timeout.as_secs() as libc::time_t,
-            tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
-        };
-        self.collect(1, Some(timeout), done)
+        self.collect(1, Some(timespec(timeout)), done)
+    }
+
+    fn settle(&mut self, timeout: Duration, done: &mut Vec<Completion>) {
+        for control in self.pending.drain(..) {
+            // SAFETY: as in `queue`, the pointer is to a control block of this value.
+            let number = unsafe { (*control).data };
+            done.push(Completion {
+                slot: self.slots.give_back(number),
+                result: -i64::from(libc::ECANCELED),
+            });
+        }
+        let began = Instant::now();
+        while self.in_flight > 0 {
+            let left = timeout.saturating_sub(began.elapsed());
+            if left.is_zero() || self.collect(1, Some(timespec(left)), done).is_err() {
+                return;
+            }
+        }
     }
 
     fn syscall(&self, action: Action) -> &'static str {
@@ -228,6 +260,67 @@ impl Backend for Libaio {
     }
 }
 
+fn timespec(duration: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: duration.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(duration.subsec_nanos()),
+    }
+}
+
 fn last_errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::buffer::Buffers;
+    use crate::spec::TrialSpec;
+
+    const LENGTH: u32 = 512;
+
+    #[test]
+    fn a_failure_keeps_the_slots_that_the_kernel_has() {
+        let spec = TrialSpec {
+            bs: u64::from(LENGTH),
+            depth: 2,
+            ..TrialSpec::default()
+        };
+        let mut buffers = Buffers::new(&spec, 0).expect("two pages");
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&[7; LENGTH as usize]).expect("written");
+        let mut libaio = match Libaio::new(file, spec.depth, false) {
+            Ok(libaio) => libaio,
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let read = Request {
+            action: Action::Read,
+            offset: 0,
+            at: 0,
+            len: LENGTH,
+        };
+        libaio.queue(buffers.take().expect("two slots"), read);
+        libaio.submit().expect("submitted");
+        // From here on every call fails.
+        let context = std::mem::replace(&mut libaio.context, 1);
+        let mut done = Vec::new();
+        let failure = libaio.complete(1, &mut done).expect_err("no context");
+        assert_eq!(failure.syscall, "io_getevents");
+        libaio.queue(buffers.take().expect("two slots"), read);
+        let failure = libaio.complete(1, &mut done).expect_err("no context");
+        assert_eq!(failure.syscall, "io_submit");
+        libaio.settle(Duration::from_secs(60), &mut done);
+        // What never reached the kernel is back, the other is not.
+        let back: Vec<_> = done.drain(..).map(|c| (c.slot.index(), c.result)).collect();
+        assert_eq!(back, [(0, -i64::from(libc::ECANCELED))]);
+        assert!(!libaio.slots.is_empty());
+        libaio.context = context;
+        libaio.settle(Duration::from_secs(60), &mut done);
+        let mut completion = done.pop().expect("the first request");
+        assert_eq!(completion.result, i64::from(LENGTH));
+        assert!(completion.slot.bytes().iter().all(|byte| *byte == 7));
+        assert!(libaio.slots.is_empty());
+    }
 }

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
+use crate::buffer::Slot;
 use crate::error::{Error, Result};
 
 thread_local! {
@@ -26,7 +27,7 @@ pub(crate) struct Mmap {
     map: NonNull<u8>,
     len: usize,
     offset: u64,
-    queued: Option<(u32, Request)>,
+    queued: Option<(Slot, Request)>,
 }
 
 impl Mmap {
@@ -69,25 +70,24 @@ impl Mmap {
         })
     }
 
-    fn issue(&self, request: Request) -> i64 {
+    #[inline(always)]
+    fn issue(&self, slot: &mut Slot, request: Request) -> i64 {
         if request.action == Action::Fsync {
             return rustix::fs::fsync(&self.file)
                 .map_or_else(|e| -i64::from(e.raw_os_error()), |()| 0);
         }
-        let (at, len) = (
-            (request.offset - self.offset) as usize,
-            request.len as usize,
-        );
-        debug_assert!(at + len <= self.len);
-        // SAFETY: the engine's requests lie inside the region, which is mapped whole; the buffer has `len`
-        // bytes and is no part of the mapping.
+        let buffer = slot.part(request.at, request.len);
+        let at = request.offset.wrapping_sub(self.offset) as usize;
+        let fits = at <= self.len && buffer.len() <= self.len - at;
+        assert!(fits, "a request stays inside the mapping");
+        // SAFETY: the bytes lie inside the mapping, as was just checked, and the buffer, a mapping of its own, is
+        // borrowed exclusively. A fault while they are copied ends in the handler, which leaves a page to copy to or from.
         unsafe {
-            let mapped = self.map.add(at);
+            let mapped = self.map.add(at).as_ptr();
+            let (buffer, len) = (buffer.as_mut_ptr(), buffer.len());
             match request.action {
-                Action::Read => {
-                    std::ptr::copy_nonoverlapping(mapped.as_ptr(), request.memory.as_ptr(), len)
-                }
-                _ => std::ptr::copy_nonoverlapping(request.memory.as_ptr(), mapped.as_ptr(), len),
+                Action::Read => std::ptr::copy_nonoverlapping(mapped, buffer, len),
+                _ => std::ptr::copy_nonoverlapping(buffer, mapped, len),
             }
         }
         // The handler runs in this thread, so that what it stored is seen here.
@@ -112,7 +112,7 @@ impl Drop for Mmap {
 
 impl Backend for Mmap {
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: Request) {
+    fn queue(&mut self, slot: Slot, request: Request) {
         self.queued = Some((slot, request));
     }
 
@@ -122,18 +122,16 @@ impl Backend for Mmap {
         _wait: u32,
         done: &mut Vec<Completion>,
     ) -> std::result::Result<(), SystemFailure> {
-        if let Some((slot, request)) = self.queued.take() {
-            done.push(Completion {
-                slot,
-                result: self.issue(request),
-            });
+        if let Some((mut slot, request)) = self.queued.take() {
+            let result = self.issue(&mut slot, request);
+            done.push(Completion { slot, result });
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn transfer(&mut self, request: Request) -> Option<i64> {
-        Some(self.issue(request))
+    fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
+        Some(self.issue(slot, request))
     }
 
     fn syscall(&self, action: Action) -> &'static str {

@@ -1,6 +1,7 @@
 //! `null`: every request completes at once and in full. It shows what iolab itself costs.
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
+use crate::buffer::Slot;
 
 pub(crate) struct Null {
     queued: Vec<Completion>,
@@ -16,7 +17,7 @@ impl Null {
 
 impl Backend for Null {
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: Request) {
+    fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
             Action::Read | Action::Write => i64::from(request.len),
             Action::Fsync => 0,
@@ -35,7 +36,7 @@ impl Backend for Null {
     }
 
     #[inline(always)]
-    fn transfer(&mut self, request: Request) -> Option<i64> {
+    fn transfer(&mut self, _slot: &mut Slot, request: Request) -> Option<i64> {
         Some(i64::from(request.len))
     }
 

@@ -9,6 +9,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
+use crate::buffer::Slot;
 
 /// How one data request becomes system calls.
 pub(crate) trait Calls {
@@ -145,7 +146,7 @@ impl Calls for VectoredCalls {
 pub(crate) struct Synchronous<C> {
     file: File,
     calls: C,
-    queued: Option<(u32, Request)>,
+    queued: Option<(Slot, Request)>,
 }
 
 impl<C: Calls> Synchronous<C> {
@@ -159,9 +160,9 @@ impl<C: Calls> Synchronous<C> {
 
     /// Bytes transferred, or a negated error number.
     #[inline(always)]
-    fn carry_out(&mut self, request: Request) -> i64 {
+    fn carry_out(&mut self, slot: &mut Slot, request: Request) -> i64 {
         loop {
-            match self.issue(request) {
+            match self.issue(slot, request) {
                 Ok(bytes) => return bytes as i64,
                 Err(Errno::INTR) => {}
                 Err(errno) => return -i64::from(errno.raw_os_error()),
@@ -170,44 +171,35 @@ impl<C: Calls> Synchronous<C> {
     }
 
     #[inline(always)]
-    fn issue(&mut self, request: Request) -> Result<usize, Errno> {
-        let (start, len) = (request.memory.as_ptr(), request.len as usize);
+    fn issue(&mut self, slot: &mut Slot, request: Request) -> Result<usize, Errno> {
+        let (file, buffer) = (&self.file, slot.part(request.at, request.len));
         match request.action {
-            Action::Read => {
-                // SAFETY: the memory is valid and unshared until the request completes. It may be unwritten by
-                // us, but it comes from an anonymous mapping, whose bytes are always initialised.
-                let buffer = unsafe { std::slice::from_raw_parts_mut(start, len) };
-                self.calls.read(&self.file, buffer, request.offset)
-            }
-            Action::Write => {
-                // SAFETY: as above; nobody writes to it meanwhile.
-                let buffer = unsafe { std::slice::from_raw_parts(start, len) };
-                self.calls.write(&self.file, buffer, request.offset)
-            }
-            Action::Fsync => rustix::fs::fsync(&self.file).map(|()| 0),
+            Action::Read => self.calls.read(file, buffer, request.offset),
+            Action::Write => self.calls.write(file, buffer, request.offset),
+            Action::Fsync => rustix::fs::fsync(file).map(|()| 0),
         }
     }
 }
 
 impl<C: Calls> Backend for Synchronous<C> {
     #[inline(always)]
-    fn queue(&mut self, slot: u32, request: Request) {
+    fn queue(&mut self, slot: Slot, request: Request) {
         debug_assert!(self.queued.is_none());
         self.queued = Some((slot, request));
     }
 
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
-        if let Some((slot, request)) = self.queued.take() {
-            let result = self.carry_out(request);
+        if let Some((mut slot, request)) = self.queued.take() {
+            let result = self.carry_out(&mut slot, request);
             done.push(Completion { slot, result });
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn transfer(&mut self, request: Request) -> Option<i64> {
-        Some(self.carry_out(request))
+    fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
+        Some(self.carry_out(slot, request))
     }
 
     fn syscall(&self, action: Action) -> &'static str {

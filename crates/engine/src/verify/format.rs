@@ -14,8 +14,6 @@
 //! header, followed by the header up to the checksum. In this order the payload's part of it does not depend on the
 //! header and is computed once, before the clock starts.
 
-use std::ptr::NonNull;
-
 /// The smallest piece that storage writes as a whole, and that a checksum guards.
 pub(crate) const SECTOR: usize = 512;
 const MAGIC: [u8; 8] = *b"iolabVfy";
@@ -70,12 +68,9 @@ pub(crate) fn payload_checksum(sector: &[u8]) -> u32 {
 }
 
 /// Writes the header of a sector whose payload is in place.
-///
-/// # Safety
-/// `sector` is valid for writes of [`SECTOR`] bytes that nobody else accesses.
 #[inline]
-pub(crate) unsafe fn seal(
-    sector: NonNull<u8>,
+pub(crate) fn seal(
+    sector: &mut [u8],
     offset: u64,
     trial: u64,
     generation: Generation,
@@ -88,8 +83,7 @@ pub(crate) unsafe fn seal(
     header[24..32].copy_from_slice(&generation.0.to_le_bytes());
     let checksum = crc32c::crc32c_append(payload_checksum, &header[..SUMMED]);
     header[SUMMED..].copy_from_slice(&checksum.to_le_bytes());
-    // SAFETY: a sector is longer than the header.
-    unsafe { sector.cast::<[u8; HEADER]>().write_unaligned(header) };
+    sector[..HEADER].copy_from_slice(&header);
 }
 
 /// What a sector holds that was read at `offset`, in the eyes of the trial that wrote there.
@@ -126,9 +120,7 @@ mod tests {
     fn sealed(payload: u8, offset: u64, trial: u64, generation: Generation) -> Vec<u8> {
         let mut sector = vec![payload; SECTOR];
         let checksum = payload_checksum(&sector);
-        let start = NonNull::from(sector.as_mut_slice()).cast();
-        // SAFETY: the vector has the bytes of a sector.
-        unsafe { seal(start, offset, trial, generation, checksum) };
+        seal(&mut sector, offset, trial, generation, checksum);
         sector
     }
 

@@ -122,7 +122,7 @@ impl Reader<'_> {
                     return Err(Error::interrupted());
                 }
                 let length = (end - at).min(REQUEST) as usize;
-                let piece = &mut memory.bytes(0)[..length];
+                let piece = &mut memory.home_mut()[0].bytes()[..length];
                 if let Err(failed) = read_whole(file, piece, at) {
                     return Ok(Err(failed));
                 }

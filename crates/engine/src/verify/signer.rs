@@ -1,9 +1,7 @@
 //! Makes the blocks of one worker verifiable, right before each is written.
 
-use std::ptr::NonNull;
-
 use super::format::{Generation, SECTOR, payload_checksum, seal};
-use crate::buffer::Buffers;
+use crate::buffer::{Buffers, Slot};
 use crate::spec::TrialSpec;
 
 /// A slot in which no write is known to be on its way.
@@ -39,17 +37,15 @@ pub(crate) struct Signed {
 impl Signer {
     /// For the buffers of worker number `worker`, whose content stays as it is from now on, in a trial of this identity.
     pub(crate) fn new(spec: &TrialSpec, worker: u32, trial: u64, buffers: &mut Buffers) -> Self {
-        let bs = spec.bs as usize;
-        let mut of_slot = |slot| {
-            let sectors = buffers.bytes(slot)[..bs].chunks_exact(SECTOR);
-            sectors.map(payload_checksum).collect::<Vec<_>>()
-        };
-        let payloads = (!spec.reads()).then(|| (0..spec.depth).flat_map(&mut of_slot).collect());
+        // All slots are at home, in the order of their numbers.
+        let slots = buffers.home_mut().iter_mut();
+        let sectors = slots.flat_map(|slot| slot.bytes().chunks_exact(SECTOR));
+        let payloads = (!spec.reads()).then(|| sectors.map(payload_checksum).collect());
         Self {
             trial,
             worker,
             writes: 0,
-            sectors: bs / SECTOR,
+            sectors: spec.bs as usize / SECTOR,
             payloads,
             in_slot: vec![IDLE; spec.depth as usize],
             settled: 0,
@@ -58,45 +54,31 @@ impl Signer {
     }
 
     /// Signs the next write, which leaves from this slot; `free` lists slots from which none is on its way.
-    ///
-    /// # Safety
-    /// `memory` is the start of the slot's buffer, whose bytes nobody else accesses.
     #[inline(never)]
-    pub(crate) unsafe fn sign(
-        &mut self,
-        memory: NonNull<u8>,
-        offset: u64,
-        slot: u32,
-        free: &[u32],
-    ) {
-        self.settle(slot, free);
+    pub(crate) fn sign(&mut self, slot: &mut Slot, offset: u64, free: &[Slot]) {
+        let index = slot.index();
+        self.settle(index, free);
         let generation = Generation::new(self.worker, self.writes);
-        let first = slot as usize * self.sectors;
-        for sector in 0..self.sectors {
-            let at = sector * SECTOR;
-            // SAFETY: the slot's buffer is as long as its sectors, and nobody else accesses it.
-            let (start, bytes) = unsafe {
-                let start = memory.add(at);
-                (start, std::slice::from_raw_parts(start.as_ptr(), SECTOR))
-            };
+        let first = index as usize * self.sectors;
+        let mut place = offset;
+        for (number, sector) in slot.bytes().chunks_exact_mut(SECTOR).enumerate() {
             let payload = match &self.payloads {
-                Some(known) => known[first + sector],
-                None => payload_checksum(bytes),
+                Some(known) => known[first + number],
+                None => payload_checksum(sector),
             };
-            let place = offset + at as u64;
-            // SAFETY: as above; the bytes are not looked at any more.
-            unsafe { seal(start, place, self.trial, generation, payload) };
+            seal(sector, place, self.trial, generation, payload);
+            place += SECTOR as u64;
         }
-        self.in_slot[slot as usize] = self.writes;
+        self.in_slot[index as usize] = self.writes;
         self.writes += 1;
     }
 
     /// Takes note of the writes that have completed since the last one began. The list of free slots is a stack, so
     /// that only its end has changed.
-    fn settle(&mut self, slot: u32, free: &[u32]) {
+    fn settle(&mut self, slot: u32, free: &[Slot]) {
         self.settled = self.settled.min(free.len());
         for slot in &free[self.settled..] {
-            self.completed(*slot);
+            self.completed(slot.index());
         }
         self.settled = free.len();
         self.completed(slot);
@@ -139,19 +121,20 @@ mod tests {
         (buffers, signer)
     }
 
-    fn sign(signer: &mut Signer, buffers: &Buffers, offset: u64, slot: u32, free: &[u32]) {
-        // SAFETY: the slot is one of the buffers', and nobody else uses them.
-        unsafe { signer.sign(buffers.slot(slot), offset, slot, free) };
+    fn take(buffers: &mut Buffers) -> Slot {
+        buffers.take().expect("a slot")
     }
 
     #[test]
     fn every_sector_is_signed() {
         let (mut buffers, mut signer) = setup(2);
-        sign(&mut signer, &buffers, 4096, 1, &[0]);
-        sign(&mut signer, &buffers, 8192, 0, &[]);
-        for (slot, offset, number) in [(1, 4096, 0), (0, 8192, 1)] {
+        let mut second = take(&mut buffers);
+        signer.sign(&mut second, 4096, buffers.home());
+        let mut first = take(&mut buffers);
+        signer.sign(&mut first, 8192, buffers.home());
+        for (slot, offset, number) in [(&mut second, 4096, 0), (&mut first, 8192, 1)] {
             for (half, place) in [(0, offset), (512, offset + 512)] {
-                let sector = &buffers.bytes(slot)[half..half + SECTOR];
+                let sector = &slot.bytes()[half..half + SECTOR];
                 let expected = Seen::Written(Generation::new(2, number));
                 assert_eq!(inspect(sector, place, 9), expected);
             }
@@ -167,17 +150,19 @@ mod tests {
         };
         let mut buffers = Buffers::new(&spec, 0).expect("memory");
         let mut signer = Signer::new(&spec, 0, 9, &mut buffers);
-        buffers.bytes(0).fill(3);
-        sign(&mut signer, &buffers, 0, 0, &[]);
-        let seen = inspect(&buffers.bytes(0)[512..1024], 512, 9);
+        let mut slot = take(&mut buffers);
+        slot.bytes().fill(3);
+        signer.sign(&mut slot, 0, &[]);
+        let seen = inspect(&slot.bytes()[512..1024], 512, 9);
         assert_eq!(seen, Seen::Written(Generation::new(0, 0)));
     }
 
     #[test]
     fn one_after_the_other_do_not_overlap() {
-        let (buffers, mut signer) = setup(1);
+        let (mut buffers, mut signer) = setup(1);
+        let mut slot = take(&mut buffers);
         for number in 0..5 {
-            sign(&mut signer, &buffers, number * 1024, 0, &[]);
+            signer.sign(&mut slot, number * 1024, &[]);
         }
         let signed = signer.finish();
         assert_eq!((signed.worker, signed.writes, signed.overlap), (2, 5, 0));
@@ -185,26 +170,34 @@ mod tests {
 
     #[test]
     fn a_write_overlaps_those_that_begin_before_its_slot_is_free() {
-        let (buffers, mut signer) = setup(3);
-        sign(&mut signer, &buffers, 0, 2, &[0, 1]);
-        sign(&mut signer, &buffers, 0, 1, &[0]);
+        let (mut buffers, mut signer) = setup(3);
+        let (mut third, mut second) = (take(&mut buffers), take(&mut buffers));
+        let first = take(&mut buffers);
+        signer.sign(&mut third, 0, &[]);
+        signer.sign(&mut second, 0, &[]);
+        buffers.put(first);
         // The slot of the second is free again and again, that of the first not.
         for _ in 0..4 {
-            sign(&mut signer, &buffers, 0, 1, &[0]);
+            signer.sign(&mut second, 0, buffers.home());
         }
-        sign(&mut signer, &buffers, 0, 2, &[0, 1]);
+        buffers.put(second);
+        signer.sign(&mut third, 0, buffers.home());
         assert_eq!(signer.finish().overlap, 5);
     }
 
     #[test]
     fn a_slot_that_is_idle_for_long_makes_no_overlap() {
-        let (buffers, mut signer) = setup(2);
-        sign(&mut signer, &buffers, 0, 1, &[0]);
-        sign(&mut signer, &buffers, 0, 0, &[]);
+        let (mut buffers, mut signer) = setup(2);
+        let (mut second, mut first) = (take(&mut buffers), take(&mut buffers));
+        signer.sign(&mut second, 0, &[]);
+        signer.sign(&mut first, 0, &[]);
+        buffers.put(second);
         for _ in 0..100 {
-            sign(&mut signer, &buffers, 0, 1, &[0]);
+            signer.sign(&mut first, 0, buffers.home());
         }
-        sign(&mut signer, &buffers, 0, 0, &[]);
+        let mut second = take(&mut buffers);
+        buffers.put(first);
+        signer.sign(&mut second, 0, buffers.home());
         assert_eq!(signer.finish().overlap, 1);
     }
 }

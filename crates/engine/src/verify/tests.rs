@@ -65,13 +65,13 @@ impl Bench {
         let mut buffers = Buffers::new(&self.spec, worker).expect("memory");
         let mut signer = Signer::new(&self.spec, worker, trial, &mut buffers);
         let mut offsets = Offsets::new(&self.spec, worker);
+        let mut slot = buffers.take().expect("a slot");
         for number in 0..writes {
             let offset = offsets.next_offset();
-            // SAFETY: the buffer is this loop's alone.
-            unsafe { signer.sign(buffers.slot(0), offset, 0, &[]) };
-            let block = &buffers.bytes(0)[..self.spec.bs as usize];
-            put(&self.file, number, offset, block);
+            signer.sign(&mut slot, offset, &[]);
+            put(&self.file, number, offset, slot.bytes());
         }
+        buffers.put(slot);
         self.signed.push(signer.finish());
     }
 

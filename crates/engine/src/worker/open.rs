@@ -15,7 +15,7 @@ use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::{Run, Timing, Worker, WorkerOutcome};
-use crate::backend::{Action, Backend, SystemFailure};
+use crate::backend::{Action, Backend, Completion, SystemFailure};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
 use crate::histogram::new_latency_histogram;
@@ -164,24 +164,24 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
         self.timing.start = start;
         let mut interval_end = self.outcome.series.begin(start);
         let mut now = start;
+        let mut done = std::mem::take(&mut self.done);
         loop {
             self.issue_due(now, deadline);
-            if self.free_count == self.slots.len() && self.is_over(deadline) {
+            if self.outstanding() == 0 && self.is_over(deadline) {
                 break;
             }
-            if let Err(failure) = self.pass_time(now, deadline) {
-                self.mechanism_failed(failure);
+            if let Err(failure) = self.pass_time(now, deadline, &mut done) {
+                self.mechanism_failed(failure, &mut done);
                 break;
             }
             now = self.clock.now();
             if now >= interval_end {
-                let done = self.done();
-                interval_end = self.outcome.series.turn_to(now, done);
+                let tallied = self.done();
+                interval_end = self.outcome.series.turn_to(now, tallied);
             }
-            for index in 0..self.done.len() {
-                self.finish(self.done[index], now);
+            for completion in done.drain(..) {
+                self.finish(completion, now);
             }
-            self.done.clear();
             if now >= deadline && self.timing.closed.is_none() {
                 self.time_is_up(now, deadline);
             }
@@ -193,7 +193,7 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
         self.outcome.pace = Some(self.timing.pace(closing));
         self.outcome.reads.waits = self.timing.reads.take();
         self.outcome.writes.waits = self.timing.writes.take();
-        self.wind_up();
+        self.wind_up(&mut done);
         (self.outcome, (self.backend, self.buffers))
     }
 }
@@ -202,19 +202,19 @@ impl<B: Backend> Worker<'_, B, Open<'_>> {
     /// Issues what is due, as far as there are free slots.
     #[inline(always)]
     fn issue_due(&mut self, now: u64, deadline: u64) {
-        let free_before = self.free_count;
         let mut stamped = false;
         let last = now.min(deadline - 1);
-        while self.free_count > 0 && self.timing.next() <= last && !self.is_over(deadline) {
-            stamped |= self.issue_one(now);
-            self.timing.issued(self.free[self.free_count]);
+        while self.timing.next() <= last
+            && !self.is_over(deadline)
+            && let Some(slot) = self.buffers.take()
+        {
+            self.timing.issued(slot.index());
+            stamped |= self.issue_one(slot, now);
         }
-        if stamped {
-            self.start_again(free_before);
-        }
+        self.start_again(stamped);
         if self.left == 0 {
             self.timing.close(now);
-        } else if self.free_count == 0 && self.timing.closed.is_none() {
+        } else if self.buffers.home().is_empty() && self.timing.closed.is_none() {
             self.timing.backlog_max = self.timing.backlog_max.max(self.timing.backlog(now));
         }
     }
@@ -237,19 +237,23 @@ impl<B: Backend> Worker<'_, B, Open<'_>> {
     }
 
     /// Waits for completions, but not beyond the next intended start when there is a slot for its request.
-    fn pass_time(&mut self, now: u64, deadline: u64) -> Result<(), SystemFailure> {
-        let (free, slots) = (self.free_count, self.slots.len());
+    fn pass_time(
+        &mut self,
+        now: u64,
+        deadline: u64,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), SystemFailure> {
         let until = self.timing.next().min(deadline);
-        if free == slots {
+        if self.outstanding() == 0 {
             pause(self.clock, until);
             return Ok(());
         }
-        if free == 0 || self.is_over(deadline) {
-            return self.backend.complete(1, &mut self.done);
+        if self.buffers.home().is_empty() || self.is_over(deadline) {
+            return self.backend.complete(1, done);
         }
         let left = self.clock.ns_between(now, until);
         let timeout = Duration::from_nanos(left.saturating_sub(SPIN_NS).min(NAP_NS));
-        self.backend.complete_within(timeout, &mut self.done)
+        self.backend.complete_within(timeout, done)
     }
 }
 

@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::backend::{Completion, Request};
+use crate::backend::Request;
+use crate::buffer::Slot;
 use crate::histogram::LatencyHistogram;
 use crate::schedule::Arrivals;
 use crate::series::Series;
@@ -32,7 +33,7 @@ impl Stalling {
 }
 
 impl Backend for Stalling {
-    fn queue(&mut self, slot: u32, request: Request) {
+    fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
             Action::Fsync => 0,
             _ => i64::from(request.len),
@@ -70,7 +71,7 @@ impl Slow {
 }
 
 impl Backend for Slow {
-    fn queue(&mut self, slot: u32, request: Request) {
+    fn queue(&mut self, slot: Slot, request: Request) {
         let result = i64::from(request.len);
         let end = Instant::now() + self.took;
         self.on_their_way.push((end, Completion { slot, result }));

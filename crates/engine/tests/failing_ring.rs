@@ -1,0 +1,123 @@
+//! A kernel that refuses `io_uring_enter`. A binary of its own: the filter holds for every thread made from here on.
+
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::outcome::{Ended, Failure};
+use iolab_engine::spec::{Backend, BufferInit, CacheState, Limit, TrialSpec};
+use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::trial;
+
+const BS: u64 = 1 << 20;
+const DEPTH: u32 = 32;
+
+/// Has the kernel fail `io_uring_enter` with EIO in this thread and in those it starts.
+fn refuse_to_enter() -> std::io::Result<()> {
+    let step = |code: u32, k: u32, jt, jf| libc::sock_filter {
+        code: code as u16,
+        k,
+        jt,
+        jf,
+    };
+    let fail = libc::SECCOMP_RET_ERRNO | libc::EIO as u32;
+    let mut steps = [
+        // The number of the system call is the first field.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            libc::SYS_io_uring_enter as u32,
+            0,
+            1,
+        ),
+        step(libc::BPF_RET | libc::BPF_K, fail, 0, 0),
+        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: steps.len() as u16,
+        filter: steps.as_mut_ptr(),
+    };
+    let result = |status: libc::c_int| match status {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    // SAFETY: neither call keeps a pointer; the program is valid during the second.
+    unsafe {
+        result(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+        result(libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const program,
+        ))
+    }
+}
+
+/// Bytes of the address space that are mapped.
+fn mapped_bytes() -> u64 {
+    let statm = fs::read_to_string("/proc/self/statm").expect("procfs");
+    let pages: u64 = statm
+        .split(' ')
+        .next()
+        .expect("a field")
+        .parse()
+        .expect("a number");
+    pages * rustix::param::page_size() as u64
+}
+
+#[test]
+fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let path = directory.path().join("file");
+    let size = 64 * BS;
+    fs::File::create(&path)
+        .and_then(|file| file.set_len(size))
+        .expect("a file");
+    let need = Need {
+        size: Size::Exactly(size),
+        write: false,
+        consent: Consent::No,
+        beside: Default::default(),
+    };
+    let target = Target::open(&path, &need).expect("opens");
+    let clock = Clock::calibrate();
+    let spec = TrialSpec {
+        backend: Backend::IoUring,
+        bs: BS,
+        depth: DEPTH,
+        region: size,
+        cache: CacheState::Cold,
+        buffer_init: BufferInit::Untouched,
+        limit: Limit {
+            requests: Some(100),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let run = || trial::run(&spec, &target, &clock, &AtomicBool::new(false));
+    match run() {
+        Ok(outcome) => assert_eq!(outcome.errors, 0, "{:?}", outcome.failure),
+        Err(error) => return eprintln!("skipped: {error}"),
+    }
+    let whole = mapped_bytes();
+    run().expect("it runs");
+    assert!(
+        mapped_bytes() < whole + BS,
+        "the memory of a trial that went well is given back"
+    );
+    if let Err(error) = refuse_to_enter() {
+        return eprintln!("skipped: system calls cannot be filtered here: {error}");
+    }
+    let outcome = run().expect("it can be set up");
+    assert_eq!((outcome.ended, outcome.errors), (Ended::Failed, 1));
+    let Some(Failure::Request(failure)) = outcome.failure else {
+        panic!("{:?}", outcome.failure);
+    };
+    assert_eq!(
+        (failure.syscall, failure.errno),
+        ("io_uring_enter", libc::EIO)
+    );
+    // Every request was handed to the ring, and none came back.
+    assert!(mapped_bytes() >= whole + u64::from(DEPTH) * BS);
+}
