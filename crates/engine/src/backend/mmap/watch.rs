@@ -1,0 +1,184 @@
+//! Faults in a mapping as errors of the request that touched it.
+//!
+//! Reading a mapping has no result that could be an error: where the kernel cannot provide a page, because the file was cut
+//! short or the device failed, it raises SIGBUS in the thread that touched it. The handler here maps a page of zeros over
+//! that place, so that the copy ends, and marks the thread, whose request then fails. Every other SIGBUS goes to the
+//! handler that was there before, as if this one were not.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::ptr;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
+
+/// What the handler knows of a thread. It runs in that same thread, so that no ordering between threads is needed.
+struct Watched {
+    /// First address; meaningless while `end` is 0.
+    start: AtomicUsize,
+    /// Address behind the last.
+    end: AtomicUsize,
+    /// Size of a page, bytes.
+    page: AtomicUsize,
+    /// Whether a fault has hit it.
+    hit: AtomicBool,
+}
+
+thread_local! {
+    /// Made without code and dropped without code, so that a handler may look at it in any thread at any time.
+    static WATCHED: Watched = const {
+        Watched {
+            start: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            page: AtomicUsize::new(0),
+            hit: AtomicBool::new(false),
+        }
+    };
+}
+
+/// What handled SIGBUS before; null until the first [`Watch`], and never freed.
+static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
+
+type Handler = extern "C" fn(libc::c_int);
+type InformedHandler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Turns faults of this thread in one mapping into a mark. It stays in its thread.
+pub(super) struct Watch(PhantomData<*const ()>);
+
+impl Watch {
+    /// Watches these addresses, in which no Rust value lies, until dropped.
+    ///
+    /// # Panics
+    /// When this thread watches a mapping already.
+    pub(super) fn new(addresses: Range<usize>) -> Self {
+        install();
+        WATCHED.with(|watched| {
+            let end = watched.end.load(Ordering::Relaxed);
+            assert_eq!(end, 0, "a thread watches one mapping");
+            watched
+                .page
+                .store(rustix::param::page_size(), Ordering::Relaxed);
+            watched.start.store(addresses.start, Ordering::Relaxed);
+            watched.hit.store(false, Ordering::Relaxed);
+            watched.end.store(addresses.end, Ordering::Relaxed);
+        });
+        // Only what follows may fault.
+        compiler_fence(Ordering::SeqCst);
+        Self(PhantomData)
+    }
+
+    /// Whether a fault has hit the mapping since this was last asked.
+    #[inline(always)]
+    pub(super) fn was_hit(&self) -> bool {
+        // What was copied before was copied before this looks.
+        compiler_fence(Ordering::SeqCst);
+        WATCHED.with(|watched| {
+            let hit = watched.hit.load(Ordering::Relaxed);
+            if hit {
+                watched.hit.store(false, Ordering::Relaxed);
+            }
+            hit
+        })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        WATCHED.with(|watched| watched.end.store(0, Ordering::Relaxed));
+    }
+}
+
+/// Installs the handler, once for the process.
+fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // The handler must know its predecessor before it can run.
+        let known = exchange(None);
+        BEFORE.store(Box::into_raw(Box::new(known)), Ordering::Release);
+        let handler: InformedHandler = on_sigbus;
+        let own = libc::sigaction {
+            sa_sigaction: handler as usize,
+            // On the thread's alternate stack where it has one. Blocked meanwhile is what the predecessor expects.
+            sa_flags: libc::SA_SIGINFO | libc::SA_ONSTACK | (known.sa_flags & libc::SA_NODEFER),
+            ..known
+        };
+        let replaced = exchange(Some(&own));
+        // Another thread may have installed one between the two calls.
+        BEFORE.store(Box::into_raw(Box::new(replaced)), Ordering::Release);
+    });
+}
+
+/// The action for SIGBUS, after which the new one holds, where there is one.
+fn exchange(new: Option<&libc::sigaction>) -> libc::sigaction {
+    let new = new.map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: all fields are numbers, a set of signals or an optional function, for which zeros are valid.
+    let mut old = unsafe { std::mem::zeroed() };
+    // SAFETY: `new` is null or valid, and `old` is writable. The only handler ever passed is `on_sigbus`, which calls
+    // nothing but what may be called in a handler, or one that was installed before.
+    let status = unsafe { libc::sigaction(libc::SIGBUS, new, &mut old) };
+    debug_assert_eq!(status, 0, "SIGBUS can be handled");
+    old
+}
+
+extern "C" fn on_sigbus(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    // SAFETY: to a handler installed with SA_SIGINFO the kernel passes a siginfo_t that is initialised as a whole.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
+    // A signal that was sent has the sender in the place of the address, and has not interrupted a copy.
+    let is_fault = [libc::BUS_ADRERR, libc::BUS_OBJERR, libc::BUS_MCEERR_AR].contains(&code);
+    if !(is_fault && WATCHED.with(|watched| replace_page(watched, address))) {
+        pass_on(signal, info, context, is_fault);
+    }
+}
+
+/// Maps zeros over the page with this address, if it is watched, and marks the thread. Whether that is done.
+fn replace_page(watched: &Watched, address: usize) -> bool {
+    let start = watched.start.load(Ordering::Relaxed);
+    if !(start..watched.end.load(Ordering::Relaxed)).contains(&address) {
+        return false;
+    }
+    let page = watched.page.load(Ordering::Relaxed);
+    let first = ptr::without_provenance_mut(address - address % page);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: mappings are made of whole pages, so that this page belongs to the one that is watched, which is there
+    // until it is no longer watched, and in which no Rust value lies. mmap is a bare system call. It sets errno only
+    // where it fails, and then the program goes on in another handler.
+    let replaced = unsafe { libc::mmap(first, page, prot, flags, -1, 0) };
+    if replaced == libc::MAP_FAILED {
+        return false;
+    }
+    watched.hit.store(true, Ordering::Relaxed);
+    true
+}
+
+/// Does with a signal what would have been done without this handler.
+fn pass_on(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+    is_fault: bool,
+) {
+    // SAFETY: set before the handler was installed, to a value that is neither freed nor changed.
+    let before = unsafe { &*BEFORE.load(Ordering::Acquire) };
+    match before.sa_sigaction {
+        libc::SIG_IGN if !is_fault => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // A fault happens again once this returns, and ends the program; a signal has to be sent again.
+            exchange(Some(before));
+            if !is_fault {
+                // SAFETY: raise may be called in a handler, and takes no memory of ours.
+                unsafe { libc::raise(signal) };
+            }
+        }
+        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: with SA_SIGINFO the address is that of a handler with three arguments, and these are the kernel's.
+            unsafe { std::mem::transmute::<usize, InformedHandler>(handler)(signal, info, context) }
+        }
+        // SAFETY: without it, of one with a single argument.
+        handler => unsafe { std::mem::transmute::<usize, Handler>(handler)(signal) },
+    }
+}
