@@ -1,33 +1,68 @@
 //! Signals: the first asks for a clean end, and so does every later one.
 
+use std::ffi::c_int;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use iolab_lab::{Error, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
 use signal_hook::flag;
 
-/// A flag that SIGINT, SIGTERM and SIGHUP raise. A second signal finds it raised and changes
+/// Signals that end a process by default and that it can live through, after signal(7). What is left are SIGKILL, which
+/// no process catches, and the processor's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE), after which the process cannot go on.
+const ENDING: [c_int; 14] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTRAP, SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU,
+    SIGVTALRM, SIGPROF, SIGIO, SIGSYS,
+];
+/// Numbers of the signals that only Linux has: SIGSTKFLT and SIGPWR, on all architectures but MIPS, SPARC and PA-RISC.
+const ENDING_ON_LINUX: [c_int; 2] = [16, 30];
+/// The real-time signals. The C library keeps the first for itself, and lets nobody catch them.
+const REAL_TIME: RangeInclusive<c_int> = 32..=64;
+/// A shell that starts a command in the background makes it ignore these; whoever sends one to it means it all the same.
+const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
+
+/// A flag that every signal raises that would end the process. A second signal finds it raised and changes
 /// nothing: the trial in flight ends, the run file is closed, the scratch file removed.
 ///
-/// SIGXFSZ is caught so that a write beyond the limit on file sizes fails with an error instead
-/// of killing the process; SIGPIPE is ignored by the Rust runtime already.
+/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. SIGXFSZ is caught so that a write
+/// beyond the limit on file sizes fails with an error instead of killing the process; SIGPIPE is ignored by the Rust
+/// runtime already.
 ///
 /// # Errors
 /// When the system refuses the handlers.
 pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let unheeded = Arc::new(AtomicBool::new(false));
-    for (signal, flag) in [
-        (SIGINT, &stop),
-        (SIGTERM, &stop),
-        (SIGHUP, &stop),
-        (SIGXFSZ, &unheeded),
-    ] {
-        flag::register(signal, Arc::clone(flag)).map_err(|error| {
+    let ignored = ignored();
+    let heeded = |signal: &c_int| ignored >> (signal - 1) & 1 == 0;
+    for signal in ENDING.into_iter().chain(ENDING_ON_LINUX) {
+        if heeded(&signal) || FROM_TERMINAL.contains(&signal) {
+            catch(signal, &stop)?;
+        }
+    }
+    for signal in REAL_TIME.filter(heeded) {
+        let _ = catch(signal, &stop);
+    }
+    catch(SIGXFSZ, &Arc::new(AtomicBool::new(false)))?;
+    Ok(stop)
+}
+
+fn catch(signal: c_int, flag: &Arc<AtomicBool>) -> Result<()> {
+    flag::register(signal, Arc::clone(flag))
+        .map(drop)
+        .map_err(|error| {
             Error::failed(format!("cannot catch signal {signal}: {error}"))
                 .hint("without it a scratch file could be left behind, so nothing is measured")
-        })?;
-    }
-    Ok(stop)
+        })
+}
+
+/// The signals that this process ignores, signal N as bit N - 1 (proc_pid_status(5)); none where there is no `/proc`.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
 }

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::{Done, entries, exported, folder, iolab, run, sample_count, wait_for_samples};
@@ -34,13 +34,20 @@ const SLOW: [&str; 18] = [
 
 /// Starts the slow run and waits until it has measured something.
 fn started(folder: &Path) -> Child {
+    let child = begun(folder);
+    wait_for_samples(&folder.join("r.iolab"), 3);
+    child
+}
+
+/// Starts the slow run and waits until its first trial is near.
+fn begun(folder: &Path) -> Child {
     std::fs::create_dir(folder.join("data")).unwrap();
     let child = iolab(folder, &SLOW)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for_samples(&folder.join("r.iolab"), 3);
+    wait_for_samples(&folder.join("r.iolab"), 0);
     child
 }
 
@@ -90,6 +97,46 @@ fn an_interrupted_run_cleans_up_and_can_be_finished() {
         assert!(shown.contains("interrupted"), "{shown}");
         resumed_is_whole(folder.path());
     }
+}
+
+#[test]
+fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
+    // By number: real-time signals have no names, and SIGSTKFLT and SIGPWR none that every system knows.
+    let folder = folder();
+    for number in [
+        1, 3, 5, 6, 10, 12, 14, 16, 24, 26, 27, 29, 30, 31, 34, 50, 64,
+    ] {
+        let child = begun(folder.path());
+        let sent = Command::new("kill")
+            .args([format!("-{number}"), child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success(), "signal {number}");
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert_eq!(done.code, Some(130), "signal {number}: {}", done.stderr);
+        assert_eq!(entries(&folder.path().join("data")), [""; 0], "{number}");
+        std::fs::remove_file(folder.path().join("r.iolab")).unwrap();
+        std::fs::remove_dir(folder.path().join("data")).unwrap();
+    }
+}
+
+#[test]
+fn nohup_is_heeded() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let plain = iolab(folder.path(), &SLOW);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' HUP && exec \"$@\"", "sh"])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let child = shell.spawn().unwrap();
+    wait_for_samples(&folder.path().join("r.iolab"), 1);
+    signal(&child, Signal::HUP);
+    Done::from(child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
 }
 
 #[test]
