@@ -188,14 +188,25 @@ impl Bench {
         }
     }
 
-    /// Removes scratch files and tells when that fails.
+    /// Removes scratch files. What the measuring met is told first: that a file cannot be removed then often follows from it.
     ///
     /// # Errors
-    /// When one cannot be removed.
-    pub(crate) fn close(self) -> Result<()> {
-        match self.place {
+    /// What `measured` failed with; else when a file cannot be removed.
+    pub(crate) fn close_after<T, E: From<Error>>(
+        self,
+        measured: std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let closed = match self.place {
             Place::Target(target) => target.remove(),
             Place::Programs(programs) => programs.close(),
+        };
+        match (measured, closed) {
+            (Ok(_), Err(left)) => Err(left.into()),
+            (Err(error), Err(left)) => {
+                note(format_args!("note: {}", left.message()));
+                Err(error)
+            }
+            (measured, Ok(())) => measured,
         }
     }
 }

@@ -133,6 +133,68 @@ pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
     }
 }
 
+/// Standard output of a command that measures. A reader that goes away, or a disk that is full, ends no measurement: what
+/// cannot be written is left out, the user is told so at once, and the command fails at its very end.
+pub(crate) struct Results<W: Write = io::Stdout> {
+    to: BufWriter<W>,
+    failed: Option<io::Error>,
+}
+
+impl Results {
+    /// Nothing is written yet.
+    pub(crate) fn new() -> Self {
+        Self::to(io::stdout())
+    }
+}
+
+impl<W: Write> Results<W> {
+    fn to(to: W) -> Self {
+        Self {
+            to: BufWriter::new(to),
+            failed: None,
+        }
+    }
+
+    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<W>) -> io::Result<()>) {
+        if self.failed.is_some() {
+            return;
+        }
+        if let Err(error) = write(&mut self.to) {
+            note(format_args!(
+                "note: standard output cannot be written ({error}): the results go to the run files only"
+            ));
+            self.failed = Some(error);
+        }
+    }
+
+    /// Writes out what is left. `kept` says where the results are.
+    ///
+    /// # Errors
+    /// Of kind failed when anything could not be written.
+    pub(crate) fn end(mut self, kept: impl Display) -> Result<()> {
+        self.attempt(Write::flush);
+        match self.failed {
+            None => Ok(()),
+            Some(error) => Err(Error::failed(format!(
+                "everything is measured, but standard output could not be written: {error}"
+            ))
+            .hint(format!("see the results with: iolab table {kept}"))),
+        }
+    }
+}
+
+impl<W: Write> Write for Results<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(|to| to.write_all(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt(Write::flush);
+        Ok(())
+    }
+}
+
 /// The refusal to overwrite a result.
 pub(crate) fn exists(path: &Path) -> Error {
     Error::refused(format!("{} exists already", path.display()))

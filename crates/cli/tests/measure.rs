@@ -3,8 +3,9 @@
 mod support;
 
 use std::path::Path;
+use std::process::Stdio;
 
-use support::{entries, exported, folder, run, run_files, run_tiny};
+use support::{Done, TINY, entries, exported, folder, iolab, run, run_files, run_tiny};
 
 #[test]
 fn run_measures_and_reports() {
@@ -32,6 +33,49 @@ fn run_measures_and_reports() {
     );
     assert_eq!(entries(folder.path()), ["iolab-results"]);
     assert_eq!(run_files(folder.path()).len(), 1);
+}
+
+/// Runs the binary with a standard output that has no reader.
+fn without_reader(folder: &Path, arguments: &[&str]) -> Done {
+    let mut child = iolab(folder, arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn measuring_ends_even_if_nobody_reads_standard_output() {
+    let folder = folder();
+    let suite = "name = \"two\"\nabout = \"?\"\nbudget = \"1s\"\n\
+        [[experiments]]\nuse = \"read-size\"\n[[experiments]]\nuse = \"write-size\"\n";
+    std::fs::write(folder.path().join("two.toml"), suite).unwrap();
+    let run = [&["run", "read-size", "-o", "r.iolab"][..], &TINY].concat();
+    let study = [&["study", "--suite", "two.toml"][..], &TINY].concat();
+    for (arguments, files) in [(run, "r.iolab"), (study, "iolab-results/")] {
+        let done = without_reader(folder.path(), &arguments).expect(1);
+        for part in ["everything is measured", "standard output", files] {
+            assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+        }
+    }
+    let results = ["read-size.iolab", "report.html", "write-size.iolab"];
+    assert_eq!(entries(&folder.path().join("iolab-results")), results);
+    for file in ["r.iolab", "iolab-results/write-size.iolab"] {
+        let seen = self::run(folder.path(), &["table", file]).expect(0).stdout;
+        assert!(!seen.contains("unfinished"), "{seen}");
+    }
+}
+
+#[test]
+fn commands_that_only_print_end_quietly_without_a_reader() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    for arguments in [&["table", "r.iolab"][..], &["list"], &["show", "read-size"]] {
+        let done = without_reader(folder.path(), arguments).expect(0);
+        assert_eq!(done.stderr, "", "{arguments:?}");
+    }
 }
 
 #[test]

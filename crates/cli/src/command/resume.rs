@@ -1,6 +1,5 @@
 //! `iolab resume`: the rest of a run that was cut off.
 
-use std::io::Write;
 use std::path::Path;
 
 use iolab_engine::target::{Need, Size};
@@ -12,7 +11,7 @@ use crate::arguments::Resume;
 use crate::bench::Bench;
 use crate::command::{read_run, run::kept};
 use crate::exit::Outcome;
-use crate::output::{self, note};
+use crate::output::{self, Results, note};
 
 fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
     let target = Path::new(&record.run.target);
@@ -45,11 +44,12 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
         let mut display = bench.display(&record.experiment.name);
         let finished = runner::resume(&options.file, bench.setup(), &mut display);
         drop(display);
-        bench.close()?;
-        finished.inspect_err(|_| kept(Some(&options.file)))?;
+        bench
+            .close_after(finished)
+            .inspect_err(|_| kept(Some(&options.file)))?;
     }
-    let mut to = output::open(None)?;
+    let mut to = Results::new();
     let (record, analysis) = read_run(&options.file)?;
     output::report(&record, &analysis, &mut to)?;
-    Ok(to.flush()?)
+    Ok(to.end(options.file.display())?)
 }

@@ -14,7 +14,7 @@ use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
 use crate::command::read_run;
 use crate::exit::Outcome;
-use crate::output::{self, note};
+use crate::output::{self, Results, note};
 
 /// Folder of run files that nobody named.
 const FOLDER: &str = "iolab-results";
@@ -50,14 +50,15 @@ pub(crate) fn run(options: &Run) -> Outcome {
     let finished = runner::run(&experiment, seed, place, bench.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
-    bench.close()?;
-    let finished = finished.inspect_err(|_| kept(path.as_deref()))?;
-    let mut to = output::open(None)?;
+    let finished = bench
+        .close_after(finished)
+        .inspect_err(|_| kept(path.as_deref()))?;
+    let mut to = Results::new();
     let (record, analysis) = read_run(&finished.path)?;
     output::report(&record, &analysis, &mut to)?;
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
-    Ok(())
+    Ok(to.end(finished.path.display())?)
 }
 
 /// The experiment and its target; a job file of fio may name both.

@@ -18,7 +18,7 @@ use crate::bench::{Bench, make_folder};
 use crate::changes::name_of;
 use crate::command::{read_run, report, run::kept};
 use crate::exit::Outcome;
-use crate::output::{self, note};
+use crate::output::{self, Results, note};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
@@ -35,10 +35,16 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let seed = options.changes.seed();
     bench.fill(seed)?;
     bench.look_around(&experiments);
-    let measured = measure(&mut experiments, seed, budget, &bench, &options.output);
-    bench.close()?;
-    let (analyses, paths) = measured?;
-    let mut to = output::open(None)?;
+    let mut to = Results::new();
+    let measured = measure(
+        &mut experiments,
+        seed,
+        budget,
+        &bench,
+        &options.output,
+        &mut to,
+    );
+    let (analyses, paths) = bench.close_after(measured)?;
     writeln!(to, "All together\n")?;
     output::sentences(&cross_findings(&analyses), output::style(), &mut to)?;
     writeln!(to, "\nRun files:")?;
@@ -48,7 +54,8 @@ pub(crate) fn study(options: &Study) -> Outcome {
     to.flush()?;
     let report = report::write_in(&options.output, &paths)?;
     writeln!(to, "\nReport: {}", report.display())?;
-    Ok(to.flush()?)
+    let all = paths.iter().map(|path| path.display().to_string());
+    Ok(to.end(all.collect::<Vec<_>>().join(" "))?)
 }
 
 /// The suite's experiments with the user's changes, and the budget for all of them.
@@ -133,6 +140,7 @@ fn measure(
     budget: Duration,
     bench: &Bench,
     folder: &Path,
+    to: &mut Results,
 ) -> Outcome<(Vec<Analysis>, Vec<PathBuf>)> {
     let began = Instant::now();
     let weights: Vec<Duration> = experiments.iter().map(|e| e.design.budget).collect();
@@ -155,9 +163,8 @@ fn measure(
         // What holds for the whole study is told once.
         told.extend(display.end());
         let (record, analysis) = read_run(&finished.path)?;
-        let mut to = output::open(None)?;
         writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
-        output::report(&record, &analysis, &mut to)?;
+        output::report(&record, &analysis, to)?;
         writeln!(to, "\nrun file: {}\n", finished.path.display())?;
         to.flush()?;
         analyses.push(analysis);
