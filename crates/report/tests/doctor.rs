@@ -57,6 +57,7 @@ fn laptop() -> Facts {
             mount_options: "rw,relatime".to_owned(),
             source: "/dev/mapper/home".to_owned(),
         }),
+        layering: None,
         space: Some(Space {
             total: 900 * GIB,
             free: 40 * GIB,
