@@ -26,6 +26,7 @@ mod signature;
 mod size;
 mod space;
 mod stack;
+mod sysfs;
 mod tool;
 mod users;
 

@@ -1,6 +1,7 @@
 //! Opens what was there before, a file or a block device, and guards its data.
 
 use std::fs::File;
+use std::time::Instant;
 
 use rustix::fs::{FileType, FlockOperation, OFlags, SeekFrom};
 use rustix::io::Errno;
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use super::device::{Number, number_of};
 use super::lookup::Found;
 use super::size::check_process_limit;
-use super::users::Users;
+use super::users::{self, Users};
 use super::{Consent, Need, TargetKind, errno};
 
 /// An existing file or device, opened as `need` allows.
@@ -147,17 +148,20 @@ fn open_file(found: &Found, users: &mut Users) -> Result<File> {
 /// Refuses what another process has locked: a virtual machine's image, a database, another iolab.
 /// The lock taken here stays for the life of the descriptor.
 fn check_locks(file: &File, found: &Found) -> Result<()> {
-    let busy = || {
-        refused(found, "another process holds a lock on it")
-            .hint("see `lslocks` and `fuser -v`; stop that process, or choose another target")
+    let is_file = FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile;
+    let is_locked = || {
+        let flock = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+        flock == Err(Errno::WOULDBLOCK) || is_file && record_lock_of_others(file)
     };
-    if rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        return Err(busy());
-    }
-    if FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile
-        && record_lock_of_others(file)
-    {
-        return Err(busy());
+    // udev locks a device while it looks at what has changed there.
+    let deadline = Instant::now() + users::PATIENCE;
+    while is_locked() {
+        if Instant::now() >= deadline {
+            return Err(refused(found, "another process holds a lock on it").hint(
+                "see `lslocks` and `fuser -v`; stop that process, or choose another target",
+            ));
+        }
+        std::thread::sleep(users::PAUSE);
     }
     Ok(())
 }

@@ -2,15 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::mounts;
-
-/// Device numbers, MAJOR and MINOR.
-type Number = (u32, u32);
+use super::device::Number;
+use super::{mounts, sysfs};
 
 /// Most devices that are followed: more than any sane stack has.
 const DEVICES_MAX: usize = 256;
@@ -74,10 +71,10 @@ impl Walk<'_> {
             .join(format!("dev/block/{}:{}", number.0, number.1));
         let folder = std::fs::canonicalize(link).ok()?;
         if folder.join("partition").exists() {
-            return self.down(number_in(folder.parent()?)?);
+            return self.down(sysfs::device_number(folder.parent()?)?);
         }
-        let below = members(&folder.join("slaves"))?;
-        if let Some(file) = backing_file(&folder) {
+        let below = sysfs::linked_devices(&folder.join("slaves")).ok()?;
+        if let Some(file) = sysfs::backing_file(&folder) {
             self.in_file = true;
             return self.file(&file);
         }
@@ -123,36 +120,11 @@ fn device_of(file: &File) -> Option<Number> {
     block.or_else(|| mounts::device_below(file))
 }
 
-/// Numbers of the devices that a folder has links to; none where there is no such folder.
-fn members(folder: &Path) -> Option<Vec<Number>> {
-    match std::fs::read_dir(folder) {
-        Ok(entries) => entries
-            .map(|entry| number_in(&entry.ok()?.path()))
-            .collect(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(Vec::new()),
-        Err(_) => None,
-    }
-}
-
-fn number_in(folder: &Path) -> Option<Number> {
-    let text = std::fs::read_to_string(folder.join("dev")).ok()?;
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// What a loop device is backed by; there only while it is set up.
-fn backing_file(folder: &Path) -> Option<PathBuf> {
-    let mut bytes = std::fs::read(folder.join("loop/backing_file")).ok()?;
-    if bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
 
     use super::*;
 

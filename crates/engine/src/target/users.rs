@@ -33,8 +33,9 @@ use inventory::Inventory;
 use openers::{How, Wanted};
 
 /// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two looks: there is no event to wait for.
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 const SEE_DEVICES: &str =
     "see `lsblk` and `losetup -l`; stop that use first, or choose another target";

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use super::super::device::{Number, number_of};
 use super::super::errno::{of_std, read_kernel_file, reason};
 use super::super::mounts::{self, Mount, unescape};
-use super::super::tool;
+use super::super::{sysfs, tool};
 use super::aliases::rooted;
 use super::graph::{Below, Device, FileId, Graph, Node, Piece};
 use super::loops::{self, Backing};
@@ -107,7 +107,7 @@ impl Inventory {
             let Ok(dir) = std::fs::canonicalize(&link) else {
                 continue;
             };
-            let Some(number) = device_number(&dir) else {
+            let Some(number) = sysfs::device_number(&dir) else {
                 continue;
             };
             let device = self.device(&dir, number, ask)?;
@@ -117,8 +117,8 @@ impl Inventory {
     }
 
     fn device(&mut self, dir: &Path, number: Number, ask: Ask) -> Result<Device> {
-        let sectors = |file: &str| number_in(&dir.join(file)).map(|n| n.saturating_mul(SECTOR));
-        let name = name_of(dir);
+        let sectors = |file: &str| sysfs::value(&dir.join(file)).map(|n| n.saturating_mul(SECTOR));
+        let name = sysfs::name_of(dir);
         let bytes = sectors("size").unwrap_or(0);
         let piece = |below, to| Piece {
             from: 0,
@@ -126,9 +126,9 @@ impl Inventory {
             below,
             to,
         };
-        let slaves = linked_devices(&dir.join("slaves"))?;
+        let slaves = linked(&dir.join("slaves"))?;
         let below = if dir.join("partition").exists() {
-            let disk = dir.parent().and_then(device_number);
+            let disk = dir.parent().and_then(sysfs::device_number);
             let disk = disk.ok_or_else(|| {
                 untold(
                     &format!("the disk of {name} has no device number"),
@@ -136,7 +136,7 @@ impl Inventory {
                 )
             })?;
             Below::Partition(piece(Node::Device(disk), sectors("start").unwrap_or(0)))
-        } else if let Some(path) = backing_file(dir) {
+        } else if let Some(path) = sysfs::backing_file(dir) {
             match ask(number, &name) {
                 Ok(backing) => {
                     if let Node::File(file) = backing.node {
@@ -163,7 +163,7 @@ impl Inventory {
                     }
                     Below::Loop(piece(
                         node,
-                        number_in(&dir.join("loop/offset")).unwrap_or(0),
+                        sysfs::value(&dir.join("loop/offset")).unwrap_or(0),
                     ))
                 }
                 Err(errno) => Below::Unknown(format!(
@@ -184,8 +184,8 @@ impl Inventory {
             name,
             bytes,
             below,
-            holders: linked_devices(&dir.join("holders"))?,
-            read_only: number_in(&dir.join("ro")) == Some(1),
+            holders: linked(&dir.join("holders"))?,
+            read_only: sysfs::value(&dir.join("ro")) == Some(1),
         })
     }
 
@@ -353,29 +353,14 @@ pub(super) fn processes(proc: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// The numbers of the devices that a directory of sysfs has links to; none when it is not there.
-fn linked_devices(dir: &Path) -> Result<Vec<Number>> {
-    let wrong = |error: std::io::Error| {
+/// The numbers of the devices that a directory of sysfs has links to.
+fn linked(dir: &Path) -> Result<Vec<Number>> {
+    sysfs::linked_devices(dir).map_err(|error| {
         untold(
             &format!("{}: {}", dir.display(), reason(of_std(&error))),
-            "run where /sys can be read",
+            "run where /sys can be read, or choose another target",
         )
-    };
-    let entries = match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(wrong)?,
-    };
-    entries
-        .map(|entry| {
-            let path = entry.map_err(wrong)?.path();
-            device_number(&path).ok_or_else(|| {
-                untold(
-                    &format!("{} has no device number", path.display()),
-                    "choose another target",
-                )
-            })
-        })
-        .collect()
+    })
 }
 
 /// The devices of each mounted btrfs file system.
@@ -385,39 +370,9 @@ fn btrfs(sys: &Path) -> Vec<Vec<Number>> {
         .flatten()
         .flatten();
     entries
-        .filter_map(|entry| linked_devices(&entry.path().join("devices")).ok())
+        .filter_map(|entry| sysfs::linked_devices(&entry.path().join("devices")).ok())
         .filter(|devices| !devices.is_empty())
         .collect()
-}
-
-/// Kernel name of a device from its sysfs directory, where `!` stands for `/`.
-fn name_of(dir: &Path) -> String {
-    dir.file_name()
-        .map(|name| name.to_string_lossy().replace('!', "/"))
-        .unwrap_or_default()
-}
-
-fn number_in(path: &Path) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-fn device_number(dir: &Path) -> Option<Number> {
-    numbers(&std::fs::read_to_string(dir.join("dev")).ok()?)
-}
-
-/// Reads `MAJOR:MINOR`.
-fn numbers(text: &str) -> Option<Number> {
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// What a loop device stands on, as a path; there only while it is set up.
-fn backing_file(dir: &Path) -> Option<PathBuf> {
-    let mut bytes = std::fs::read(dir.join("loop/backing_file")).ok()?;
-    if bytes.last() == Some(&b'\n') {
-        bytes.pop();
-    }
-    Some(PathBuf::from(OsString::from_vec(bytes)))
 }
 
 /// Whether any loop device is set up.
@@ -470,7 +425,7 @@ fn parse_dm_line(line: &str) -> Option<Piece> {
     Some(Piece {
         from,
         length,
-        below: Node::Device(numbers(device)?),
+        below: Node::Device(sysfs::parse_number(device)?),
         to: sectors(to)?,
     })
 }

@@ -1,0 +1,54 @@
+//! Block devices as sysfs shows them (Documentation/ABI/stable/sysfs-block of Linux).
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use super::device::Number;
+
+/// Kernel name of a device from its directory, where `!` stands for `/`.
+pub(super) fn name_of(dir: &Path) -> String {
+    dir.file_name()
+        .map(|name| name.to_string_lossy().replace('!', "/"))
+        .unwrap_or_default()
+}
+
+/// A file that holds one number.
+pub(super) fn value(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// The number of the device that a directory shows.
+pub(super) fn device_number(dir: &Path) -> Option<Number> {
+    parse_number(&std::fs::read_to_string(dir.join("dev")).ok()?)
+}
+
+/// Reads `MAJOR:MINOR`.
+pub(super) fn parse_number(text: &str) -> Option<Number> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The numbers of the devices that a directory has links to; none when it is not there.
+///
+/// # Errors
+/// When it cannot be read, or a device has no number.
+pub(super) fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    entries
+        .map(|entry| device_number(&entry?.path()).ok_or_else(|| io::ErrorKind::InvalidData.into()))
+        .collect()
+}
+
+/// The name of the file or device that a loop device stands on; there only while it is set up.
+pub(super) fn backing_file(dir: &Path) -> Option<PathBuf> {
+    let mut bytes = std::fs::read(dir.join("loop/backing_file")).ok()?;
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
