@@ -4,7 +4,9 @@ use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
 
 pub(crate) struct Null {
-    queued: Vec<Completion>,
+    /// Each request's memory and its result. A completion as a whole would be copied by one wide load, which has to wait
+    /// for the two stores before it: that is a sixth of all that a request costs here.
+    queued: Vec<(Slot, u32)>,
 }
 
 impl Null {
@@ -19,19 +21,19 @@ impl Backend for Null {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
-            Action::Read | Action::Write => i64::from(request.len),
+            Action::Read | Action::Write => request.len,
             Action::Fsync => 0,
         };
-        self.queued.push(Completion { slot, result });
+        self.queued.push((slot, result));
     }
 
     #[inline(always)]
-    #[expect(
-        clippy::extend_with_drain,
-        reason = "append would call memmove, which costs more than all the rest for one completion"
-    )]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
-        done.extend(self.queued.drain(..));
+        let queued = self.queued.drain(..);
+        done.extend(queued.map(|(slot, result)| Completion {
+            slot,
+            result: i64::from(result),
+        }));
         Ok(())
     }
 
