@@ -116,7 +116,7 @@ fn programs_read_a_container_from_the_page_cache() {
         return;
     };
     for experiment in ["buffer-size", "linkage"] {
-        let words = ["--size", "8M", "--budget", "1"];
+        let words = ["--set", "bs=4k,64k", "--size", "8M", "--budget", "1"];
         let seen = iolab::run(&scene, experiment, "root", &words);
         assert_eq!(seen.code, Some(0), "{}", seen.text);
         assert!(seen.measured().count() > 0, "{}", seen.text);
