@@ -174,6 +174,11 @@ fn plain(scene: &Scene) -> Command {
     command
 }
 
+/// Exit code of a command, and what it printed on both streams.
+pub(crate) fn answer(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), both(output))
+}
+
 fn both(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}\n{}", text(&output.stdout), text(&output.stderr))

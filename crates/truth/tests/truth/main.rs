@@ -6,5 +6,6 @@ mod devices;
 mod faults;
 mod killed;
 mod speed;
+mod stacks;
 mod stage;
 mod verify;

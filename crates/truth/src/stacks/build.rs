@@ -1,0 +1,373 @@
+//! Makes a stack for real, and takes it down step by step.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::holder::Holder;
+use super::plan::{Hold, Id, Kind, Plan, Step, partitions};
+use crate::files::MIB;
+use crate::scene::Scene;
+use crate::system::{Made, Missing, missing, run};
+
+/// How long a step may be busy before it is taken down.
+const BUSY_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes of each piece of data in a file.
+const PIECE: u64 = 128 << 10;
+
+/// A stack that is there; what was made goes when this is dropped.
+#[derive(Debug)]
+pub struct Built {
+    /// Processes of steps: they go first.
+    holders: BTreeMap<Id, Holder>,
+    /// The path of what each step made; empty where that has none.
+    paths: Vec<PathBuf>,
+    /// Commands that take a step down, in the order of making.
+    undo: Vec<(Id, Vec<String>)>,
+    /// Its folder, and the process that takes down what is left.
+    pub scene: Scene,
+}
+
+impl Built {
+    /// Makes all steps of a plan.
+    ///
+    /// # Errors
+    /// The first step that fails, with its words.
+    pub fn new(plan: &Plan) -> Made<Self> {
+        let scene = Scene::new()?;
+        let mut built = Self {
+            holders: BTreeMap::new(),
+            paths: vec![PathBuf::new(); plan.steps.len()],
+            undo: Vec::new(),
+            scene,
+        };
+        for (id, step) in plan.all() {
+            let made = built.make(plan, id, step);
+            made.map_err(missing(format!("step {id}, {step:?}")))?;
+        }
+        Ok(built)
+    }
+
+    /// The path of what a step made.
+    pub fn path(&self, id: Id) -> &Path {
+        &self.paths[id]
+    }
+
+    /// A file in what a step mounted, also where only a process in another mount namespace sees it.
+    pub fn inside(&self, mount: Id, name: &str) -> PathBuf {
+        let path = self.path(mount).join(name);
+        match self.holders.get(&mount) {
+            None => path,
+            Some(holder) => {
+                let root = PathBuf::from(format!("/proc/{}/root", holder.id()));
+                root.join(path.strip_prefix("/").unwrap_or(&path))
+            }
+        }
+    }
+
+    /// Takes down what a step made.
+    ///
+    /// # Errors
+    /// When it stays busy.
+    pub fn take_down(&mut self, id: Id) -> Made<()> {
+        drop(self.holders.remove(&id));
+        while let Some((_, command)) = self.undo.pop_if(|(by, _)| *by == id) {
+            again(&command)?;
+            self.scene.keeper.forget();
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, plan: &Plan, id: Id, step: &Step) -> Made<()> {
+        let at = |name: &str| format!("{name}-{id}");
+        self.paths[id] = match step {
+            Step::Root => self.scene.folder().to_owned(),
+            Step::Folder { within } => {
+                let path = self.path(*within).join(at("folder"));
+                std::fs::create_dir(&path).map_err(missing(path.display()))?;
+                path
+            }
+            Step::File { within, bytes } => {
+                let path = self.path(*within).join(at("file"));
+                sparse(&path, id, *bytes)?;
+                path
+            }
+            Step::Link { file } => {
+                let path = self.path(*file).with_file_name(at("link"));
+                std::fs::hard_link(self.path(*file), &path).map_err(missing(path.display()))?;
+                path
+            }
+            Step::Loop {
+                over,
+                offset,
+                limit,
+            } => self.loop_device(id, *over, *offset, *limit)?,
+            Step::Table { on } => {
+                let bytes = plan.extent(*on).map_or(0, |extent| extent.len());
+                self.table(*on, bytes)?;
+                PathBuf::new()
+            }
+            Step::Partition { table, nth } => {
+                let disk = self.path(plan.below(*table)[0]);
+                let path = PathBuf::from(format!("{}p{}", disk.display(), nth + 1));
+                wait_for(&path)?;
+                path
+            }
+            Step::Format { kind, on } => {
+                self.format(id, *kind, on)?;
+                PathBuf::new()
+            }
+            Step::Mount { format, hidden } => self.mount(plan, id, *format, *hidden)?,
+            Step::Swap { format } => {
+                let device = self.name(plan.below(*format)[0]);
+                run("swapon", &[&device])?;
+                self.later(id, &["swapoff", &device]);
+                PathBuf::new()
+            }
+            Step::Bind { folder } => {
+                let from = self.name(*folder);
+                self.mounted(id, &["--bind", &from])?
+            }
+            Step::Overlay { lower, host } => {
+                let (upper, work) = (self.upper(id, *host), self.path(*host).join(at("work")));
+                for folder in [&upper, &work] {
+                    std::fs::create_dir(folder).map_err(missing(folder.display()))?;
+                }
+                let layers = format!(
+                    "lowerdir={},upperdir={},workdir={}",
+                    self.name(*lower),
+                    upper.display(),
+                    work.display()
+                );
+                self.mounted(id, &["-t", "overlay", "-o", &layers, "overlay"])?
+            }
+            Step::Seen { file, through } => self.path(*through).join(self.file_name(*file)),
+            Step::Under { file } => match plan.steps[plan.below(*file)[0]] {
+                Step::Overlay { host, .. } => {
+                    let upper = self.upper(plan.below(*file)[0], host);
+                    upper.join(self.file_name(*file))
+                }
+                _ => return Err(Missing("its file lies in no overlay".to_owned())),
+            },
+            Step::Hold { node, how } => {
+                let holder = match how {
+                    Hold::Writing => Holder::open(self.path(*node), true)?,
+                    Hold::Reading => Holder::open(self.path(*node), false)?,
+                    Hold::Mapped => Holder::mapped(self.path(*node))?,
+                };
+                self.holders.insert(id, holder);
+                PathBuf::new()
+            }
+        };
+        Ok(())
+    }
+
+    fn name(&self, id: Id) -> String {
+        self.path(id).display().to_string()
+    }
+
+    fn file_name(&self, id: Id) -> &Path {
+        self.path(id).file_name().map_or(Path::new(""), Path::new)
+    }
+
+    fn upper(&self, overlay: Id, host: Id) -> PathBuf {
+        self.path(host).join(format!("upper-{overlay}"))
+    }
+
+    /// Has a command carried out when a step is taken down, or when this process ends.
+    fn later(&mut self, id: Id, command: &[&str]) {
+        self.scene.keeper.finally(command);
+        let words = command.iter().map(|&word| word.to_owned()).collect();
+        self.undo.push((id, words));
+    }
+
+    fn loop_device(&mut self, id: Id, over: Id, offset: u64, limit: Option<u64>) -> Made<PathBuf> {
+        let offset = format!("--offset={offset}");
+        let limit = limit.map(|limit| format!("--sizelimit={limit}"));
+        let below = self.name(over);
+        let mut words = vec!["--find", "--show", "--partscan", &offset];
+        words.extend(limit.as_deref());
+        words.push(&below);
+        let device = run("losetup", &words)?;
+        self.later(id, &["losetup", "--detach", &device]);
+        Ok(device.into())
+    }
+
+    fn table(&self, on: Id, bytes: u64) -> Made<()> {
+        let device = self.name(on);
+        let lines = partitions(bytes).map(|part| {
+            format!(
+                "start={},size={},type=83",
+                part.start / 512,
+                (part.end - part.start) / 512
+            )
+        });
+        let script = format!(
+            "printf 'label: dos\\n{}\\n' | sfdisk --quiet --no-reread --no-tell-kernel {device} && partx --update {device}",
+            lines.join("\\n")
+        );
+        run("sh", &["-c", &script])?;
+        Ok(())
+    }
+
+    fn format(&mut self, id: Id, kind: Kind, on: &[Id]) -> Made<()> {
+        let names: Vec<String> = on.iter().map(|on| self.name(*on)).collect();
+        let first = names[0].as_str();
+        let second = names.get(1).map_or("", String::as_str);
+        match kind {
+            Kind::Ext4 => run("mkfs.ext4", &["-qF", "-b", "4096", first])?,
+            Kind::Ext4Journal => {
+                run(
+                    "mkfs.ext4",
+                    &["-qF", "-b", "4096", "-O", "journal_dev", second],
+                )?;
+                let journal = format!("device={second}");
+                run("mkfs.ext4", &["-qF", "-b", "4096", "-J", &journal, first])?
+            }
+            Kind::Xfs => run("mkfs.xfs", &["-q", "-f", first])?,
+            Kind::XfsLog => {
+                let log = format!("logdev={second},size=64m");
+                run("mkfs.xfs", &["-q", "-f", "-l", &log, first])?
+            }
+            Kind::Btrfs => run("mkfs.btrfs", &["-q", "-f", first])?,
+            Kind::BtrfsTwo => run(
+                "mkfs.btrfs",
+                &["-q", "-f", "-d", "single", "-m", "raid1", first, second],
+            )?,
+            Kind::Swap => run("mkswap", &[first])?,
+        };
+        if matches!(kind, Kind::Btrfs | Kind::BtrfsTwo) {
+            // The kernel remembers which devices belong together; those of other kinds it does not know.
+            let forget = "btrfs device scan --forget \"$@\" > /dev/null 2>&1 || :";
+            let words: Vec<&str> = ["sh", "-c", forget, "sh"]
+                .into_iter()
+                .chain(names.iter().map(String::as_str))
+                .collect();
+            self.later(id, &words);
+        }
+        Ok(())
+    }
+
+    fn mount(&mut self, plan: &Plan, id: Id, format: Id, hidden: bool) -> Made<PathBuf> {
+        let words = self.mount_words(plan, format);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let at = match hidden {
+            false => self.mounted(id, &words)?,
+            true => {
+                let at = self.scene.subfolder(&format!("at-{id}"))?;
+                let place = at.display().to_string();
+                let all = [&["sh"], words.as_slice(), &[place.as_str()]].concat();
+                let holder = Holder::namespace("mount \"$@\"", &all)?;
+                self.holders.insert(id, holder);
+                at
+            }
+        };
+        self.paths[id] = at.clone();
+        sparse(&self.inside(id, WITNESS), id, 3 * MIB)?;
+        Ok(at)
+    }
+
+    /// The options and device that a file system is mounted by.
+    fn mount_words(&self, plan: &Plan, format: Id) -> Vec<String> {
+        let on = plan.below(format);
+        let second = on.get(1).map_or(String::new(), |second| self.name(*second));
+        let options = match plan.kind(format) {
+            Some(Kind::XfsLog) => format!("rw,logdev={second}"),
+            Some(Kind::BtrfsTwo) => format!("rw,device={second}"),
+            _ => "rw".to_owned(),
+        };
+        vec!["-o".to_owned(), options, self.name(on[0])]
+    }
+
+    fn mounted(&mut self, id: Id, words: &[&str]) -> Made<PathBuf> {
+        let at = self.scene.subfolder(&format!("at-{id}"))?;
+        let place = at.display().to_string();
+        run("mount", &[words, &[place.as_str()]].concat())?;
+        self.later(id, &["umount", &place]);
+        Ok(at)
+    }
+
+    /// Checks a file system that was unmounted, by its own tool, and mounts it again where it was, read-only.
+    ///
+    /// # Errors
+    /// What the tool or the mount says.
+    pub fn mount_again(&mut self, plan: &Plan, id: Id) -> Made<()> {
+        let format = plan.below(id)[0];
+        let on: Vec<String> = plan.below(format).iter().map(|on| self.name(*on)).collect();
+        wait_until_free(Path::new(&on[0]))?;
+        let first = on[0].as_str();
+        let second = on.get(1).map_or("", String::as_str);
+        match plan.kind(format) {
+            Some(Kind::Ext4) => run("e2fsck", &["-fn", first])?,
+            Some(Kind::Ext4Journal) => run("e2fsck", &["-fn", "-j", second, first])?,
+            Some(Kind::Xfs) => run("xfs_repair", &["-n", first])?,
+            Some(Kind::XfsLog) => run("xfs_repair", &["-n", "-l", second, first])?,
+            _ => run("btrfs", &["check", "--readonly", first])?,
+        };
+        let mut words = self.mount_words(plan, format);
+        words[1] = words[1].replacen("rw", "ro", 1);
+        let place = self.name(id);
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        words.push(&place);
+        run("mount", &words)?;
+        self.later(id, &["umount", &place]);
+        Ok(())
+    }
+}
+
+/// The name of a file that lies in every file system.
+pub const WITNESS: &str = "witness";
+
+/// Makes a file with data near its start, in its middle and at its end, that tells whose it is.
+fn sparse(path: &Path, id: Id, bytes: u64) -> Made<()> {
+    let file = File::create_new(path).map_err(missing(path.display()))?;
+    file.set_len(bytes).map_err(missing(path.display()))?;
+    let words = format!("what step {id} keeps; ");
+    let data: Vec<u8> = words.bytes().cycle().take(PIECE as usize).collect();
+    for offset in [MIB, bytes / 2, bytes - PIECE] {
+        file.write_all_at(&data, offset)
+            .map_err(missing(path.display()))?;
+    }
+    file.sync_all().map_err(missing(path.display()))
+}
+
+/// Carries a command out, again and again where it fails.
+fn again(command: &[String]) -> Made<()> {
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let begin = Instant::now();
+    loop {
+        match run(words[0], &words[1..]) {
+            Err(_) if begin.elapsed() < BUSY_MAX => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            done => return done.map(drop),
+        }
+    }
+}
+
+/// Waits until a device is there.
+fn wait_for(path: &Path) -> Made<()> {
+    let begin = Instant::now();
+    while !path.exists() {
+        if begin.elapsed() > BUSY_MAX {
+            return Err(Missing(format!("{} does not appear", path.display())));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Waits until a device can be claimed: the last process in a mount namespace may end before its mounts do.
+fn wait_until_free(path: &Path) -> Made<()> {
+    use rustix::fs::{Mode, OFlags};
+    let begin = Instant::now();
+    loop {
+        match rustix::fs::open(path, OFlags::RDONLY | OFlags::EXCL, Mode::empty()) {
+            Err(_) if begin.elapsed() < BUSY_MAX => std::thread::sleep(Duration::from_millis(5)),
+            opened => return opened.map(drop).map_err(missing(path.display())),
+        }
+    }
+}

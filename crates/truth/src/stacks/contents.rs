@@ -1,0 +1,149 @@
+//! What every file of a stack holds, where nothing else may change it.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, SeekFrom, fadvise, seek};
+
+use super::build::{Built, WITNESS};
+use super::plan::{Id, Plan, Step};
+use crate::system::{Made, missing};
+
+/// Some bytes of a file that nobody may change, and their checksum.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    /// The step that made the file, or the mount that it lies in as the witness.
+    pub step: Id,
+    /// The file system it lies in.
+    pub home: Id,
+    name: Option<&'static str>,
+    range: Range<u64>,
+    sum: u64,
+}
+
+/// All pieces of a stack: of each file what no file system in use lies on, and of each file system in use the witness.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn all(plan: &Plan, built: &Built) -> Made<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    for (id, step) in plan.all() {
+        let whole = |name, range| Piece {
+            step: id,
+            home: plan.home(id),
+            name,
+            range,
+            sum: 0,
+        };
+        if let Step::Mount { .. } = step {
+            pieces.push(whole(Some(WITNESS), 0..u64::MAX));
+        }
+        let Some(extent) = plan.extent(id).filter(|extent| extent.base == id) else {
+            continue;
+        };
+        pieces.extend(
+            quiet(plan, id, extent.range)
+                .into_iter()
+                .map(|range| whole(None, range)),
+        );
+    }
+    for piece in &mut pieces {
+        piece.sum = piece.sum_now(built)?;
+    }
+    Ok(pieces)
+}
+
+/// The bytes of a file on which neither file systems in use nor the target lie; the latter are a piece of their own.
+fn quiet(plan: &Plan, base: Id, whole: Range<u64>) -> Vec<Range<u64>> {
+    let claims = plan.claims().into_iter();
+    let active = claims.filter(|claim| claim.active.is_some() && claim.extent.base == base);
+    let mut cuts: Vec<u64> = vec![whole.start, whole.end];
+    let active: Vec<Range<u64>> = active.map(|claim| claim.extent.range).collect();
+    let target = plan
+        .extent(plan.target)
+        .filter(|extent| extent.base == base)
+        .map(|extent| extent.range);
+    for range in active.iter().chain(&target) {
+        cuts.extend([range.start, range.end]);
+    }
+    cuts.sort_unstable();
+    cuts.dedup();
+    let between = cuts.windows(2).map(|pair| pair[0]..pair[1]);
+    between
+        .filter(|part| !active.iter().any(|range| range.contains(&part.start)))
+        .collect()
+}
+
+impl Piece {
+    /// Whether it lies in the target.
+    pub fn is_targets(&self, plan: &Plan) -> bool {
+        self.name.is_none()
+            && plan.extent(plan.target).is_some_and(|extent| {
+                extent.base == self.step && extent.range.contains(&self.range.start)
+            })
+    }
+
+    /// What has changed, in words.
+    pub fn changed(&self, built: &Built) -> Option<String> {
+        let what = self.path(built).display().to_string();
+        let Range { start, end } = self.range;
+        match self.sum_now(built) {
+            Err(why) => Some(format!("step {}: {what} cannot be read: {why}", self.step)),
+            Ok(sum) if sum != self.sum => Some(format!(
+                "step {}: bytes {start} to {end} of {what} have changed",
+                self.step
+            )),
+            Ok(_) => None,
+        }
+    }
+
+    fn path(&self, built: &Built) -> PathBuf {
+        match self.name {
+            Some(name) => built.inside(self.step, name),
+            None => built.path(self.step).to_owned(),
+        }
+    }
+
+    fn sum_now(&self, built: &Built) -> Made<u64> {
+        let path = self.path(built);
+        sum(&path, &self.range).map_err(missing(path.display()))
+    }
+}
+
+/// A checksum of what is not zero in a range of a file, as far as storage has it.
+fn sum(path: &Path, range: &Range<u64>) -> std::io::Result<u64> {
+    let file = File::open(path)?;
+    // Dirty pages stay, clean ones are read again from below.
+    file.sync_all()?;
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    let end = range.end.min(file.metadata()?.len());
+    let mut sum = DefaultHasher::new();
+    let mut memory = vec![0; 1 << 20];
+    let mut at = range.start;
+    while at < end {
+        let Ok(data) = seek(&file, SeekFrom::Data(at)) else {
+            break;
+        };
+        let data = data.max(at) / 4096 * 4096;
+        at = data.max(range.start);
+        if at >= end {
+            break;
+        }
+        let wanted = (end - at).min(memory.len() as u64) as usize;
+        let read = file.read_at(&mut memory[..wanted], at)?;
+        if read == 0 {
+            break;
+        }
+        for (block, bytes) in memory[..read].chunks(4096).enumerate() {
+            if bytes.iter().any(|byte| *byte != 0) {
+                sum.write_u64(at + block as u64 * 4096);
+                sum.write(bytes);
+            }
+        }
+        at += read as u64;
+    }
+    Ok(sum.finish())
+}

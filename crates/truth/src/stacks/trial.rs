@@ -1,0 +1,199 @@
+//! Lets iolab write to one node of a stack, and looks what became of all others.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::build::Built;
+use super::contents::{self, Piece};
+use super::oracle::{self, Verdict};
+use super::plan::{Plan, Step, View};
+use crate::iolab::binary;
+use crate::system::{Made, missing, warn};
+
+/// What iolab did with a stack, and what of that was wrong.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What it had to do.
+    pub verdict: Verdict,
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub text: String,
+    /// Everything that must not have happened.
+    pub faults: Vec<String>,
+}
+
+/// Makes a stack, lets iolab write to its target, and takes the stack down again, with a look at everything on the way.
+///
+/// # Errors
+/// When the stack cannot be made.
+pub fn of(plan: &Plan) -> Made<Outcome> {
+    let verdict = oracle::verdict(plan);
+    let mut built = Built::new(plan)?;
+    let pieces = contents::all(plan, &built)?;
+    let listed = names_in(plan, &built);
+    let mut faults = Vec::new();
+    let (code, text) = ask(&built, plan)?;
+    faults.extend(judged(&verdict, code, &text, built.path(plan.target)));
+    if listed != names_in(plan, &built) {
+        faults.push("other names are in the folder than before".to_owned());
+    }
+    // What was named may be lost, but only when it was not refused.
+    let was_written = code != Some(3);
+    let kept: Vec<&Piece> = pieces
+        .iter()
+        .filter(|piece| !(was_written && piece.is_targets(plan)))
+        .collect();
+    faults.extend(kept.iter().filter_map(|piece| piece.changed(&built)));
+    faults.extend(taken_down(plan, &mut built, &kept));
+    Ok(Outcome {
+        verdict,
+        code,
+        text,
+        faults,
+    })
+}
+
+/// Takes a stack down from its top; every file system is checked, mounted anew and looked at.
+fn taken_down(plan: &Plan, built: &mut Built, kept: &[&Piece]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (id, step) in plan.all().collect::<Vec<_>>().into_iter().rev() {
+        let mut steps = || -> Made<()> {
+            built.take_down(id)?;
+            if let Step::Mount { .. } = step {
+                built.mount_again(plan, id)?;
+                let inside = kept.iter().filter(|piece| piece.home == id);
+                // What lies behind an overlay or a bind mount is no longer there by that path.
+                let there = inside.filter(|piece| is_direct(plan, piece.step));
+                faults.extend(there.filter_map(|piece| piece.changed(built)));
+                built.take_down(id)?;
+            }
+            Ok(())
+        };
+        if let Err(why) = steps() {
+            faults.push(format!("step {id}, taken down: {why}"));
+        }
+    }
+    faults
+}
+
+/// Whether the path of a file leads through no mount but that of its file system.
+fn is_direct(plan: &Plan, id: usize) -> bool {
+    match plan.steps[id] {
+        Step::File { within, .. } | Step::Folder { within } => is_direct(plan, within),
+        Step::Root | Step::Mount { .. } => true,
+        _ => false,
+    }
+}
+
+/// What is wrong about an answer.
+fn judged(verdict: &Verdict, code: Option<i32>, text: &str, target: &Path) -> Option<String> {
+    let names = [target.display().to_string(), "cannot tell".to_owned()];
+    let is_told = names.iter().any(|name| text.contains(name));
+    match (verdict, code) {
+        (Verdict::Free | Verdict::Open(_), Some(0)) => None,
+        (Verdict::Taken(_) | Verdict::Open(_), Some(3)) if is_told => None,
+        (_, Some(3)) if !is_told => {
+            Some("refused without the target's name or a reason".to_owned())
+        }
+        // A file system may be too small for a scratch file.
+        (Verdict::Open(_), Some(2)) => None,
+        (Verdict::Free, _) => Some("not accepted, although it is free".to_owned()),
+        (Verdict::Taken(why), Some(0)) => Some(format!("accepted, although {}", why.join(", "))),
+        (Verdict::Taken(why), _) => Some(format!("not refused, although {}", why.join(", "))),
+        (Verdict::Open(_), _) => Some("neither written to nor refused".to_owned()),
+    }
+}
+
+/// Has iolab write to the target of a plan; its exit code, and what it printed.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn ask(built: &Built, plan: &Plan) -> Made<(Option<i32>, String)> {
+    let mut command = seeing(built, plan.view);
+    writes(&mut command, built.path(plan.target));
+    if plan.extent(plan.target).is_some() {
+        match oracle::names(plan) {
+            None => command.arg("--destroy-data"),
+            Some(names) => command.arg(format!("--destroy-data={names}")),
+        };
+    }
+    let output = built
+        .scene
+        .carry_out(&mut command, |_| {})
+        .map_err(missing("iolab"))?;
+    Ok(crate::iolab::answer(&output))
+}
+
+/// Adds the words for a short random write, without consent.
+pub fn writes(command: &mut Command, target: &Path) {
+    command
+        .args(["run", "write-random"])
+        .arg(target)
+        .args(["--set", "bs=64k", "--size", "4M"])
+        .args(["--budget", ".3", "--time", ".05", "-o", "run.iolab"])
+        .env("COLUMNS", "1000")
+        .env("NO_COLOR", "1");
+}
+
+/// iolab, with a view of the machine; it is killed when it takes a minute.
+pub fn seeing(built: &Built, view: View) -> Command {
+    let hidden = match view {
+        View::Whole => None,
+        View::NoSys => Some("/sys"),
+        View::NoProc => Some("/proc"),
+    };
+    let mut command = match hidden {
+        None => built.scene.command(Path::new("timeout")),
+        Some(folder) => {
+            let mut unshare = built.scene.command(Path::new("unshare"));
+            let script = format!("mount -t tmpfs none {folder} && exec \"$@\"");
+            unshare
+                .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+                .args(["sh", "timeout"]);
+            unshare
+        }
+    };
+    command.args(["-s", "KILL", "60"]).arg(binary());
+    command
+}
+
+/// Names in the target, where that is a folder.
+fn names_in(plan: &Plan, built: &Built) -> Vec<std::ffi::OsString> {
+    let is_folder = plan.extent(plan.target).is_none();
+    let entries = is_folder.then(|| std::fs::read_dir(built.path(plan.target)));
+    let mut names: Vec<_> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        // The results of the run itself.
+        .filter(|name| !name.to_string_lossy().starts_with("run"))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+impl Outcome {
+    /// Tells everything about a stack that failed.
+    pub fn warn(&self, plan: &Plan) {
+        for (id, step) in plan.all() {
+            let mark = if id == plan.target { " <- target" } else { "" };
+            warn(&format!("    {id}: {step:?}{mark}"));
+        }
+        let names = oracle::names(plan);
+        warn(&format!(
+            "    {:?} {names:?}, {:?}",
+            plan.consent, plan.view
+        ));
+        warn(&format!("    to do: {:?}", self.verdict));
+        warn(&format!("    done: exit code {:?}", self.code));
+        for line in self.text.lines().filter(|line| !line.is_empty()) {
+            warn(&format!("    | {line}"));
+        }
+        for fault in &self.faults {
+            warn(&format!("    fault: {fault}"));
+        }
+    }
+}
