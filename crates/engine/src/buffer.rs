@@ -112,12 +112,7 @@ impl Buffers {
     /// # Errors
     /// When there is no memory, or the kernel refuses an advice that the preparation stands for.
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Result<Self> {
-        let page = rustix::param::page_size();
-        let stride = (spec.bs as usize).next_multiple_of(page);
-        let whole = match spec.buffer_init {
-            BufferInit::Huge => HUGE_PAGE,
-            _ => page,
-        };
+        let (stride, whole) = (stride(spec), unit(spec));
         let align = if stride >= HUGE_PAGE {
             HUGE_PAGE
         } else {
@@ -162,6 +157,15 @@ impl Buffers {
         };
         buffers.prepare(spec, stride, worker)?;
         Ok(buffers)
+    }
+
+    /// Memory that the buffers of one worker take, bytes.
+    pub(crate) fn bytes_of(spec: &TrialSpec) -> u64 {
+        let unit = unit(spec) as u64;
+        (stride(spec) as u64)
+            .saturating_mul(u64::from(spec.depth))
+            .div_ceil(unit)
+            .saturating_mul(unit)
     }
 
     /// The slots that are not in use; the last is taken next. At first all are, in the order of their numbers.
@@ -269,6 +273,19 @@ impl Drop for Buffers {
             munmap(self.map.as_ptr().cast(), self.map_len)
         };
         debug_assert!(unmapped.is_ok());
+    }
+}
+
+/// Bytes from one buffer to the next.
+fn stride(spec: &TrialSpec) -> usize {
+    (spec.bs as usize).next_multiple_of(rustix::param::page_size())
+}
+
+/// The pages that the buffers are made of, bytes.
+fn unit(spec: &TrialSpec) -> usize {
+    match spec.buffer_init {
+        BufferInit::Huge => HUGE_PAGE,
+        _ => rustix::param::page_size(),
     }
 }
 

@@ -14,11 +14,18 @@ const PROCESS: u64 = 24 << 20;
 /// What a worker takes besides its buffers, whose lack is told where they are made: a stack of 2 MiB (the default of
 /// Rust's threads) and up to six histograms of 270 KiB; bytes.
 const WORKER: u64 = 4 << 20;
+/// What of that a worker really touches: its histograms, and some pages of its stack; bytes.
+const WORKER_TOUCHED: u64 = 2 << 20;
 /// Each limit with the command that sets it and the field of `/proc/self/statm` that counts towards it (proc(5)).
 const LIMITS: [(Resource, &str, usize); 2] = [
     (Resource::As, "ulimit -v", 0),
     (Resource::Data, "ulimit -d", 5),
 ];
+
+/// Memory that the process takes for so many workers, their buffers left out; bytes.
+pub(crate) fn resident(workers: u32) -> u64 {
+    PROCESS + u64::from(workers) * WORKER_TOUCHED
+}
 
 /// Checks that this process may have the memory for this many workers.
 ///

@@ -201,6 +201,16 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     Ok(())
 }
 
+/// Memory that the buffers of a trial take, bytes.
+pub fn buffer_bytes(spec: &TrialSpec) -> u64 {
+    Buffers::bytes_of(spec).saturating_mul(u64::from(spec.threads))
+}
+
+/// Memory that so many workers take besides their buffers, and the process besides its workers; bytes.
+pub fn own_bytes(workers: u32) -> u64 {
+    headroom::resident(workers)
+}
+
 /// What one request costs iolab itself, ns: the null backend on one thread, with or without recording its latency.
 pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
     let spec = TrialSpec {

@@ -179,9 +179,34 @@ pub(crate) fn memory_bytes() -> Option<u64> {
     meminfo_bytes("MemTotal")?.parse().ok()
 }
 
-/// Memory that programs can have without swapping, bytes; `None` where the system does not say.
-pub fn memory_available_bytes() -> Option<u64> {
-    meminfo_bytes("MemAvailable")?.parse().ok()
+/// Memory that this process can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AvailableMemory {
+    /// Without swapping, and without being killed for it; bytes.
+    pub bytes: u64,
+    /// Whether a control group leaves less than the machine has.
+    pub of_group: bool,
+}
+
+impl AvailableMemory {
+    /// Reads it; `None` where the system does not say.
+    pub fn read() -> Option<Self> {
+        let machine = meminfo_bytes("MemAvailable").and_then(|bytes| bytes.parse().ok());
+        let group = cgroup::Limits::read(Path::new("/proc"), &[]).memory_left_bytes;
+        let of_group = group.is_some_and(|group| machine.is_none_or(|machine| group < machine));
+        let bytes = if of_group { group } else { machine };
+        bytes.map(|bytes| Self { bytes, of_group })
+    }
+}
+
+impl std::fmt::Display for AvailableMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let whose = match self.of_group {
+            true => "that the control group of this process leaves",
+            false => "available",
+        };
+        write!(f, "{} MiB {whose}", self.bytes >> 20)
+    }
 }
 
 /// A line of `/proc/meminfo`, whose unit kB means 1024 bytes.

@@ -122,6 +122,7 @@ fn laptop() -> Facts {
         cgroup: cgroup::Limits {
             cpus: None,
             memory_bytes: None,
+            memory_left_bytes: None,
             io: vec![IoLimit {
                 what: "rbps",
                 per_second: 200_000_000,

@@ -99,7 +99,7 @@ pub(crate) fn mount_at(scene: &Scene, at: &Path, words: &[&str]) -> Made<()> {
     Ok(())
 }
 
-/// A cgroup, removed by the keeper, that limits how fast its processes read from a device.
+/// A cgroup, removed by the keeper, that limits how fast its processes use a device, or their memory.
 #[derive(Debug)]
 pub struct Limit {
     folder: PathBuf,
@@ -117,7 +117,7 @@ impl Limit {
             .st_rdev;
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let line = |rest: String| format!("{major}:{minor} {rest}");
-        match Hierarchy::find()? {
+        match Hierarchy::find("io", "blkio")? {
             Hierarchy::One(root) => {
                 let limit = Self::at(keeper, &root)?;
                 limit.set(
@@ -141,6 +141,21 @@ impl Limit {
         }
     }
 
+    /// Limits the memory of processes, bytes.
+    ///
+    /// # Errors
+    /// Where the kernel or the rights do not allow it.
+    pub fn memory(keeper: &Keeper, bytes: u64) -> Made<Self> {
+        needs_root()?;
+        let (root, file) = match Hierarchy::find("memory", "memory")? {
+            Hierarchy::One(root) => (root, "memory.limit_in_bytes"),
+            Hierarchy::Two(root) => (root, "memory.max"),
+        };
+        let limit = Self::at(keeper, &root)?;
+        limit.set(file, &bytes.to_string())?;
+        Ok(limit)
+    }
+
     fn at(keeper: &Keeper, root: &Path) -> Made<Self> {
         let folder = root.join(format!("iolab-truth-{}", std::process::id()));
         std::fs::create_dir(&folder).map_err(missing(folder.display()))?;
@@ -159,29 +174,27 @@ impl Limit {
     }
 }
 
-/// Where limits on block I/O can be set.
+/// Where limits can be set.
 enum Hierarchy {
-    /// cgroup v1: the blkio controller's own tree.
+    /// cgroup v1: the controller's own tree.
     One(PathBuf),
-    /// cgroup v2 with the io controller.
+    /// cgroup v2 with the controller.
     Two(PathBuf),
 }
 
 impl Hierarchy {
-    fn find() -> Made<Self> {
+    /// Finds a controller by its names in version 2 and in version 1.
+    fn find(two: &str, one: &str) -> Made<Self> {
         let unified = Path::new("/sys/fs/cgroup");
-        let has_io = |file: &str| {
-            let controllers = std::fs::read_to_string(unified.join(file));
-            controllers.is_ok_and(|text| text.split_whitespace().any(|name| name == "io"))
-        };
-        if has_io("cgroup.subtree_control") {
+        let controllers = std::fs::read_to_string(unified.join("cgroup.subtree_control"));
+        if controllers.is_ok_and(|text| text.split_whitespace().any(|name| name == two)) {
             return Ok(Hierarchy::Two(unified.to_owned()));
         }
-        let blkio = unified.join("blkio");
-        if blkio.join("blkio.throttle.read_bps_device").exists() {
-            return Ok(Hierarchy::One(blkio));
+        let own = unified.join(one);
+        if own.join("cgroup.procs").exists() {
+            return Ok(Hierarchy::One(own));
         }
-        Err(Missing("no cgroup controller for block I/O".to_owned()))
+        Err(Missing(format!("no cgroup controller for {two}")))
     }
 }
 

@@ -222,6 +222,7 @@ mod tests {
         facts.cgroup = cgroup::Limits {
             cpus: Some(1.0),
             memory_bytes: None,
+            memory_left_bytes: None,
             io: vec![IoLimit {
                 what: "rbps",
                 per_second: 1,

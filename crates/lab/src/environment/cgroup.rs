@@ -22,6 +22,9 @@ pub struct Limits {
     pub cpus: Option<f64>,
     /// Memory with page cache, bytes.
     pub memory_bytes: Option<u64>,
+    /// What programs can still have of it, page cache that can be given back included, bytes. Another group than the one
+    /// with the tightest limit can leave the least.
+    pub memory_left_bytes: Option<u64>,
     /// Traffic with the target's device.
     pub io: Vec<IoLimit>,
 }
@@ -41,13 +44,10 @@ impl Limits {
     fn tighten(&mut self, folder: &Path, devices: &[(u32, u32)]) {
         let cpus = cpus_v2(folder).or_else(|| cpus_v1(folder));
         self.cpus = least(self.cpus, cpus);
-        // Version 1 says "no limit" with a number near 2^63.
-        let memory = ["memory.max", "memory.high", "memory.limit_in_bytes"]
-            .iter()
-            .filter_map(|file| text_of(folder.join(file))?.parse::<u64>().ok())
-            .filter(|bytes| *bytes < 1 << 60)
-            .min();
+        let memory = memory_limit(folder);
         self.memory_bytes = least(self.memory_bytes, memory);
+        let left = memory.map(|limit| limit.saturating_sub(memory_held(folder)));
+        self.memory_left_bytes = least(self.memory_left_bytes, left);
         for device in devices {
             for limit in io_v2(folder, *device)
                 .into_iter()
@@ -72,6 +72,41 @@ fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
         (None, b) => b,
         (a, _) => a,
     }
+}
+
+fn number(folder: &Path, file: &str) -> Option<u64> {
+    text_of(folder.join(file))?.parse().ok()
+}
+
+/// The bound on the memory of a group, bytes: beyond `memory.max` a process is killed, beyond `memory.high` it is put to sleep.
+fn memory_limit(folder: &Path) -> Option<u64> {
+    ["memory.max", "memory.high", "memory.limit_in_bytes"]
+        .iter()
+        .filter_map(|file| number(folder, file))
+        // Version 1 says "no limit" with a number near 2^63.
+        .filter(|bytes| *bytes < 1 << 60)
+        .min()
+}
+
+/// What a group and those below it hold and cannot give back at once, bytes: all but the page cache.
+fn memory_held(folder: &Path) -> u64 {
+    let used = ["memory.current", "memory.usage_in_bytes"]
+        .iter()
+        .find_map(|file| number(folder, file));
+    let stat = text_of(folder.join("memory.stat")).unwrap_or_default();
+    let value = |name: &str| {
+        let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
+        let line = lines.find(|(key, _)| *key == name)?;
+        line.1.parse::<u64>().ok()
+    };
+    let cached = ["active_file", "inactive_file"].map(|name| {
+        // Version 1 states those below apart.
+        value(&format!("total_{name}"))
+            .or_else(|| value(name))
+            .unwrap_or(0)
+    });
+    used.unwrap_or(0)
+        .saturating_sub(cached.iter().fold(0, |sum, part| sum.saturating_add(*part)))
 }
 
 /// `cpu.max`: `QUOTA PERIOD`, or `max PERIOD`.
@@ -324,6 +359,45 @@ mod tests {
         );
         tree.files("cgroup", &[("cpu.max", "30000 10000")]);
         assert_eq!(limits(&tree).cpus, Some(3.0));
+    }
+
+    #[test]
+    fn what_is_left_is_the_least_of_any_group() {
+        let tree = machine(
+            "30 23 0:26 / ROOT/cgroup rw - cgroup2 cgroup2 rw\n\
+             34 31 0:32 / ROOT/v1 rw - cgroup cgroup rw,memory",
+            "4:memory:/m\n0::/user/run",
+        );
+        tree.files(
+            "cgroup/user",
+            &[
+                ("memory.max", "1000000"),
+                ("memory.current", "900000"),
+                (
+                    "memory.stat",
+                    "anon 600000\nactive_file 100000\ninactive_file 200000",
+                ),
+            ],
+        );
+        tree.files(
+            "cgroup/user/run",
+            &[("memory.max", "500000"), ("memory.current", "50000")],
+        );
+        let found = limits(&tree);
+        assert_eq!(found.memory_bytes, Some(500_000));
+        assert_eq!(found.memory_left_bytes, Some(400_000));
+        tree.files(
+            "v1/m",
+            &[
+                ("memory.limit_in_bytes", "2000000"),
+                ("memory.usage_in_bytes", "1900000"),
+                (
+                    "memory.stat",
+                    "active_file 1\ninactive_file 2\ntotal_active_file 100000\ntotal_inactive_file 0",
+                ),
+            ],
+        );
+        assert_eq!(limits(&tree).memory_left_bytes, Some(200_000));
     }
 
     #[test]

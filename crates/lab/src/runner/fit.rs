@@ -5,7 +5,7 @@ use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 use iolab_engine::{Error, Result, trial, verify};
 
 use crate::cells::{PlannedCell, cells, label};
-use crate::environment::memory_available_bytes;
+use crate::environment::AvailableMemory;
 use crate::experiment::Experiment;
 use crate::record::Cell;
 use crate::units::format_size;
@@ -83,18 +83,28 @@ fn smallest_region(spec: &TrialSpec) -> u64 {
 /// All cells, with the region cut to what the target has, checked against it.
 pub(super) fn resolve(experiment: &Experiment, target: &Target) -> Result<Vec<PlannedCell>> {
     let mut cells = cells(experiment)?;
+    let memory = AvailableMemory::read();
     for cell in &mut cells {
-        fit(cell, target).map_err(|error| error.within(describe(experiment, cell)))?;
+        fit_into(cell, target, memory).map_err(|error| error.within(describe(experiment, cell)))?;
     }
     Ok(cells)
 }
 
-/// Cuts a cell's region to what the target has, and checks it against it.
+/// Cuts a cell's region to what the target has, and checks it against it and against the memory that there is now.
 pub(super) fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
+    fit_into(cell, target, AvailableMemory::read())
+}
+
+fn fit_into(
+    cell: &mut PlannedCell,
+    target: &Target,
+    memory: Option<AvailableMemory>,
+) -> Result<()> {
     if cell.spec.runs_program() {
         cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;
-        return Ok(());
+        // A program has its one buffer.
+        return check_memory(&cell.spec.trial, memory);
     }
     let spec = &mut cell.spec.trial;
     let room = target.size().saturating_sub(spec.offset);
@@ -111,38 +121,47 @@ pub(super) fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
         cell.spec.batch_auto = false;
     }
     trial::check_against(&cell.spec.trial, target)?;
-    check_memory(&cell.spec.trial)
+    check_memory(&cell.spec.trial, memory)
 }
 
 /// Refuses buffers, or a table to verify by, that would take most of the memory: the page cache and other people live
-/// there too.
-fn check_memory(spec: &TrialSpec) -> Result<()> {
-    let wanted = u128::from(spec.threads) * u128::from(spec.depth) * u128::from(spec.bs);
-    let table = verify::table_bytes(spec);
-    let Some(available) = memory_available_bytes() else {
+/// there too. And what leaves no room for iolab itself.
+fn check_memory(spec: &TrialSpec, memory: Option<AvailableMemory>) -> Result<()> {
+    let Some(memory) = memory else {
         return Ok(());
     };
-    if table > available / 2 {
+    let half = memory.bytes / 2;
+    let buffers = trial::buffer_bytes(spec);
+    let table = verify::table_bytes(spec);
+    if table > half {
         return Err(Error::usage(format!(
-            "to verify blocks of {} takes {} MiB, more than half of the {} MiB available",
+            "to verify blocks of {} takes {} MiB, more than half of the {memory}",
             format_size(spec.bs),
             table >> 20,
-            available >> 20
         ))
         .hint("choose a larger bs or a smaller region, or leave verify out"));
     }
-    if wanted <= u128::from(available / 2) {
-        return Ok(());
+    if buffers > half {
+        return Err(Error::usage(format!(
+            "the buffers of {} threads at depth {} with {} each take {} MiB, more than half of the {memory}",
+            spec.threads,
+            spec.depth,
+            format_size(spec.bs),
+            buffers >> 20,
+        ))
+        .hint("choose fewer threads, a smaller depth or a smaller bs"));
     }
-    Err(Error::usage(format!(
-        "the buffers of {} threads at depth {} with {} each take {} MiB, more than half of the {} MiB available",
-        spec.threads,
-        spec.depth,
-        format_size(spec.bs),
-        wanted >> 20,
-        available >> 20
-    ))
-    .hint("choose fewer threads, a smaller depth or a smaller bs"))
+    let own = trial::own_bytes(spec.threads);
+    let need = own.saturating_add(buffers).saturating_add(table);
+    if need > memory.bytes {
+        return Err(Error::usage(format!(
+            "iolab takes {} MiB of memory for {} threads and their buffers, more than the {memory}",
+            need >> 20,
+            spec.threads,
+        ))
+        .hint("choose fewer threads, or allow more memory"));
+    }
+    Ok(())
 }
 
 /// The cell in words: `bs=4KiB, skip=1MiB`.

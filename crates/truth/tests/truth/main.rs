@@ -5,6 +5,7 @@ mod containers;
 mod devices;
 mod faults;
 mod killed;
+mod limits;
 mod speed;
 mod stacks;
 mod stage;

@@ -139,6 +139,7 @@ mod tests {
             cgroup: cgroup::Limits {
                 cpus: Some(1.5),
                 memory_bytes: Some(1 << 30),
+                memory_left_bytes: None,
                 io: vec![
                     IoLimit {
                         what: "rbps",
