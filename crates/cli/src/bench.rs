@@ -12,6 +12,7 @@ use iolab_lab::experiment::Experiment;
 use iolab_lab::runner::{Programs, Setup, wants_direct};
 use iolab_lab::{Error, Result};
 
+use crate::exit::Outcome;
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop;
@@ -192,20 +193,14 @@ impl Bench {
     ///
     /// # Errors
     /// What `measured` failed with; else when a file cannot be removed.
-    pub(crate) fn close_after<T, E: From<Error>>(
-        self,
-        measured: std::result::Result<T, E>,
-    ) -> std::result::Result<T, E> {
+    pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
         let closed = match self.place {
             Place::Target(target) => target.remove(),
             Place::Programs(programs) => programs.close(),
         };
         match (measured, closed) {
             (Ok(_), Err(left)) => Err(left.into()),
-            (Err(error), Err(left)) => {
-                note(format_args!("note: {}", left.message()));
-                Err(error)
-            }
+            (Err(failure), Err(left)) => Err(failure.also(left.message())),
             (measured, Ok(())) => measured,
         }
     }

@@ -42,6 +42,16 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl Failure {
+    /// Adds what else the user should know.
+    pub(crate) fn also(self, what: impl std::fmt::Display) -> Self {
+        match self {
+            Failure::Told(error) => Failure::Told(error.also(what)),
+            said => said,
+        }
+    }
+}
+
 /// Says the last words and gives the exit code that `iolab --help` documents.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {

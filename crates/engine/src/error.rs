@@ -62,6 +62,16 @@ impl Error {
         self
     }
 
+    /// Adds a line of what else the user should know, after what to do next.
+    #[must_use]
+    pub fn also(mut self, what: impl fmt::Display) -> Self {
+        self.hint = Some(match self.hint {
+            Some(hint) => format!("{hint}\n  {what}"),
+            None => what.to_string(),
+        });
+        self
+    }
+
     /// Says where it happened: `read-size.toml, line 3: ...`.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {

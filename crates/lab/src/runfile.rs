@@ -11,6 +11,7 @@ mod fields;
 mod guard;
 mod latency;
 mod names;
+mod place;
 mod read;
 mod schema;
 mod series;
@@ -32,7 +33,11 @@ use crate::record::{
     Series,
 };
 pub use create::NewFile;
-use fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older, too_large};
+use fault::{
+    damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older, too_large,
+    while_writing,
+};
+pub use place::check_place;
 
 /// A run file that is being written. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -40,9 +45,11 @@ pub struct RunFile {
     // Declared before the lock: closing any descriptor of a file drops SQLite's own locks on it.
     connection: Connection,
     /// Held as long as this process writes, so that no other does.
-    _lock: File,
+    lock: File,
     path: PathBuf,
     marked_running: bool,
+    /// Whether its name led to it when it was opened: some file systems show another file then.
+    is_traceable: bool,
 }
 
 impl RunFile {
@@ -59,6 +66,7 @@ impl RunFile {
         cells: &[Cell],
     ) -> Result<Self> {
         let place = place.into();
+        place::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
         let (path, file) = create::create(place, &content)?;
         let created = Self::locked(&path, file).and_then(|mut created| {
@@ -68,9 +76,7 @@ impl RunFile {
         });
         if created.is_err() {
             // This process made the file a moment ago, and no sample is in it.
-            for suffix in ["", "-wal", "-shm", "-journal"] {
-                let _ = std::fs::remove_file(beside(&path, suffix));
-            }
+            place::remove(&path);
         }
         created
     }
@@ -119,7 +125,8 @@ impl RunFile {
             Connection::open_with_flags(path, flags).map_err(|error| fault(path, &error))?;
         let opened = Self {
             connection,
-            _lock: file,
+            is_traceable: place::leads_to(path, &file) == Some(true),
+            lock: file,
             path: path.to_owned(),
             marked_running: false,
         };
@@ -139,6 +146,23 @@ impl RunFile {
         &self.path
     }
 
+    /// Looks whether the file still bears its name. Where somebody has moved, removed or replaced it, everything is saved to
+    /// a new file, in which the run goes on; its name is given.
+    ///
+    /// # Errors
+    /// When it cannot be saved anywhere.
+    pub fn follow(&mut self) -> Result<Option<PathBuf>> {
+        if !self.is_traceable || place::leads_to(&self.path, &self.lock) != Some(false) {
+            return Ok(None);
+        }
+        let (path, file) = place::save(&mut self.connection, &self.path)?;
+        let mut saved = Self::locked(&path, file)?;
+        saved.marked_running = self.marked_running;
+        saved.enter_wal()?;
+        *self = saved;
+        Ok(Some(path))
+    }
+
     /// Adds a sample with its latencies and its series in one transaction, and gives the sample's number in the
     /// file ([`Sample::id`] is not looked at). Each histogram comes with its [`SampleLatency::direction`];
     /// empty ones are not kept.
@@ -153,29 +177,31 @@ impl RunFile {
     ) -> Result<i64> {
         let path = self.path.clone();
         let mark = !self.marked_running;
-        let id = self.transaction(|connection| {
-            let id = write::sample(sample).insert(connection, &path)?;
-            if id > read::ROWS_MAX as i64 {
-                let what = format!("it has {} samples", read::ROWS_MAX);
-                return Err(too_large(&path, what));
-            }
-            for (direction, histogram) in latencies {
-                if !histogram.is_empty() {
-                    let bytes = latency::encode(histogram)?;
-                    write::latency(id, direction, bytes).insert(connection, &path)?;
+        let id = self
+            .transaction(|connection| {
+                let id = write::sample(sample).insert(connection, &path)?;
+                if id > read::ROWS_MAX as i64 {
+                    let what = format!("it has {} samples", read::ROWS_MAX);
+                    return Err(too_large(&path, what));
                 }
-            }
-            for interval in &series.intervals {
-                write::interval(id, interval).insert(connection, &path)?;
-            }
-            if mark {
-                let status = names::status(RunStatus::Running);
-                connection
-                    .execute("UPDATE run SET status = ?, ended_utc = NULL", [status])
-                    .map_err(|error| fault(&path, &error))?;
-            }
-            Ok(id)
-        })?;
+                for (direction, histogram) in latencies {
+                    if !histogram.is_empty() {
+                        let bytes = latency::encode(histogram)?;
+                        write::latency(id, direction, bytes).insert(connection, &path)?;
+                    }
+                }
+                for interval in &series.intervals {
+                    write::interval(id, interval).insert(connection, &path)?;
+                }
+                if mark {
+                    let status = names::status(RunStatus::Running);
+                    connection
+                        .execute("UPDATE run SET status = ?, ended_utc = NULL", [status])
+                        .map_err(|error| fault(&path, &error))?;
+                }
+                Ok(id)
+            })
+            .map_err(while_writing)?;
         self.marked_running = true;
         Ok(id)
     }
@@ -188,6 +214,7 @@ impl RunFile {
         write::event(event)
             .insert(&self.connection, &self.path)
             .map(drop)
+            .map_err(while_writing)
     }
 
     /// Notes the completion strategy that a cell got.
@@ -242,7 +269,7 @@ impl RunFile {
         let sql = "UPDATE run SET status = ?, ended_utc = ?";
         self.connection
             .execute(sql, params![names::status(status), ended_utc])
-            .map_err(|error| fault(&self.path, &error))?;
+            .map_err(|error| while_writing(fault(&self.path, &error)))?;
         // Dropping it does the rest.
         Ok(())
     }
@@ -463,6 +490,7 @@ fn look(connection: Connection) -> rusqlite::Result<Connection> {
 }
 
 fn check_regular(path: &Path) -> Result<()> {
+    place::check_length(path)?;
     let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
     if metadata.is_file() {
         return Ok(());

@@ -141,8 +141,8 @@ fn rows(file: &Path, command: &str) -> Vec<Value> {
         .unwrap_or_default()
 }
 
-/// Waits until a run file has this many trials.
-fn wait_for(file: &Path, trials: usize, mut over: impl FnMut() -> bool) {
+/// Waits until a run file has this many trials, or the run is over.
+pub fn wait_for(file: &Path, trials: usize, mut over: impl FnMut() -> bool) {
     while !over() && rows(file, "export").len() < trials {
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -5,12 +5,13 @@ use std::path::Path;
 use iolab_engine::target::{Need, Size};
 use iolab_lab::experiment::Experiment;
 use iolab_lab::record::{RunRecord, RunStatus};
-use iolab_lab::{Result, runfile, runner};
+use iolab_lab::runfile::{self, RunFile};
+use iolab_lab::{Result, runner};
 
 use crate::arguments::Resume;
 use crate::bench::Bench;
-use crate::command::{read_run, run::kept};
-use crate::exit::Outcome;
+use crate::command::{read_run, run::with_kept};
+use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
 fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
@@ -30,6 +31,7 @@ fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
 /// Prepares the target as the run had it and finishes the plan.
 pub(crate) fn resume(options: &Resume) -> Outcome {
     let record = runfile::read(&options.file)?;
+    let mut path = options.file.clone();
     if record.run.status == RunStatus::Done {
         runfile::settle(&options.file)?;
         note(format_args!(
@@ -37,19 +39,23 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             options.file.display()
         ));
     } else {
+        // What cannot be written is noticed before the target is filled.
+        drop(RunFile::open_resume(&options.file)?);
         let mut bench = open(&record, options)?;
         bench.fill(record.run.seed)?;
         let source = options.file.display().to_string();
         bench.look_around(&[Experiment::from_toml(&record.experiment.toml, &source)?]);
         let mut display = bench.display(&record.experiment.name);
         let finished = runner::resume(&options.file, bench.setup(), &mut display);
+        let now = display.kept_in().map(Path::to_owned);
         drop(display);
+        path = now.unwrap_or(path);
         bench
-            .close_after(finished)
-            .inspect_err(|_| kept(Some(&options.file)))?;
+            .close_after(finished.map_err(Failure::from))
+            .map_err(|failure| with_kept(failure, Some(&path)))?;
     }
     let mut to = Results::new();
-    let (record, analysis) = read_run(&options.file)?;
+    let (record, analysis) = read_run(&path)?;
     output::report(&record, &analysis, &mut to)?;
-    Ok(to.end(options.file.display())?)
+    Ok(to.end(path.display())?)
 }

@@ -7,13 +7,13 @@ use iolab_lab::ceiling::Peaks;
 use iolab_lab::cells::cells;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::peer::fio::job::JobFile;
-use iolab_lab::runfile::NewFile;
+use iolab_lab::runfile::{self, NewFile};
 use iolab_lab::{Error, Result, runner};
 
 use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
 use crate::command::read_run;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
 /// Folder of run files that nobody named.
@@ -40,6 +40,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
     let mut bench = open(options, &target, &mut experiment)?;
     runner::check(&experiment, bench.target())?;
     let place = place_of(options.output.as_deref(), &experiment.name)?;
+    runfile::check_place(place)?;
     let seed = changes.seed();
     bench.fill(seed)?;
     if let Some(peak) = &options.peak {
@@ -51,8 +52,8 @@ pub(crate) fn run(options: &Run) -> Outcome {
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
     let finished = bench
-        .close_after(finished)
-        .inspect_err(|_| kept(path.as_deref()))?;
+        .close_after(finished.map_err(Failure::from))
+        .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
     let (record, analysis) = read_run(&finished.path)?;
     output::report(&record, &analysis, &mut to)?;
@@ -123,12 +124,15 @@ pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> Result<Ne
     }
 }
 
-/// Tells where the measurements of a run are that did not come to its end.
-pub(crate) fn kept(path: Option<&Path>) {
-    if let Some(path) = path {
-        note(format_args!(
-            "what was measured is kept in {}",
-            path.display()
-        ));
+/// Adds where the measurements of a run are that did not come to its end.
+pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
+    let Some(path) = path else { return failure };
+    let place = path.display();
+    match runfile::read(path) {
+        Ok(_) => failure.also(format_args!("what was measured is kept in {place}")),
+        Err(error) => failure.also(format_args!(
+            "what was measured is in the run file {place}, as far as its storage took it; it cannot be read now: {}",
+            error.message()
+        )),
     }
 }

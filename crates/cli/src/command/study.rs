@@ -8,7 +8,7 @@ use iolab_engine::target::{Beside, Consent, Need, Size};
 use iolab_lab::analysis::Analysis;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::findings::cross_findings;
-use iolab_lab::runfile::NewFile;
+use iolab_lab::runfile::{self, NewFile};
 use iolab_lab::suite::Suite;
 use iolab_lab::units::parse_duration;
 use iolab_lab::{Error, Result, runner};
@@ -16,7 +16,7 @@ use iolab_lab::{Error, Result, runner};
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
 use crate::changes::name_of;
-use crate::command::{read_run, report, run::kept};
+use crate::command::{read_run, report, run::with_kept};
 use crate::exit::Outcome;
 use crate::output::{self, Results, note};
 
@@ -32,6 +32,12 @@ pub(crate) fn study(options: &Study) -> Outcome {
         runner::check(experiment, bench.target())?;
     }
     make_folder(&options.output)?;
+    for experiment in &experiments {
+        runfile::check_place(NewFile::In {
+            folder: &options.output,
+            name: &experiment.name,
+        })?;
+    }
     let seed = options.changes.seed();
     bench.fill(seed)?;
     bench.look_around(&experiments);
@@ -159,7 +165,7 @@ fn measure(
         let mut display = bench.display(&name).without(&told);
         let own_seed = seed.wrapping_add(i as u64);
         let finished = runner::run(experiment, own_seed, place, bench.setup(), &mut display)
-            .inspect_err(|_| kept(display.kept_in()))?;
+            .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         // What holds for the whole study is told once.
         told.extend(display.end());
         let (record, analysis) = read_run(&finished.path)?;

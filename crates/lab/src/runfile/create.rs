@@ -6,9 +6,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use iolab_engine::Result;
+use iolab_engine::{Error, Result};
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 
+use super::beside;
 use super::fault::file_fault;
 
 /// Ending of run files' names.
@@ -45,7 +46,7 @@ impl<'a> From<&'a PathBuf> for NewFile<'a> {
 
 impl NewFile<'_> {
     /// The folder that the file will lie in.
-    fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         match self {
             Self::In { folder, .. } => folder,
             Self::At(path) => match path.parent() {
@@ -55,7 +56,8 @@ impl NewFile<'_> {
         }
     }
 
-    fn name(&self, number: u32) -> PathBuf {
+    /// The name with this number, counted from 1.
+    pub(super) fn name(&self, number: u32) -> PathBuf {
         match (self, number) {
             (Self::At(path), _) => path.to_path_buf(),
             (Self::In { folder, name }, 1) => folder.join(format!("{name}.{EXTENSION}")),
@@ -72,7 +74,7 @@ impl NewFile<'_> {
         let mut number = 1;
         loop {
             let path = self.name(number);
-            match make(&path) {
+            match without_companions(&path).and_then(|()| make(&path)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < last => {
                     number += 1;
                 }
@@ -87,12 +89,66 @@ impl NewFile<'_> {
 /// # Errors
 /// Of kind refused when the name is taken; when it cannot be written. Nothing is left behind.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
+    create_named_after(place, content, &place.name(1))
+}
+
+/// [`create`], with the name that stands in messages.
+pub(super) fn create_named_after(
+    place: NewFile<'_>,
+    content: &[u8],
+    name: &Path,
+) -> Result<(PathBuf, File)> {
     match linked(place, content) {
         Ok(made) => Ok(made),
         // Not every file system has nameless files, and what else went wrong is told better by the plain way.
         Err(_) => place
             .first_free(|path| named(path, content))
-            .map_err(|error| file_fault(&place.name(1), "create", &error)),
+            .map_err(|error| match (place, error.kind()) {
+                (NewFile::At(path), io::ErrorKind::AlreadyExists) => taken(path),
+                _ => file_fault(name, "create", &error),
+            }),
+    }
+}
+
+/// Checks that no file bears this name, and none that would be taken for a part of it.
+///
+/// # Errors
+/// Of kind refused.
+pub(super) fn check_free(path: &Path) -> Result<()> {
+    let free = path.symlink_metadata().is_err() && without_companions(path).is_ok();
+    free.then_some(()).ok_or_else(|| taken(path))
+}
+
+/// The name that keeps a run file from being made at `path`: its own, or that of a file that SQLite would take for a part
+/// of it.
+fn taken(path: &Path) -> Error {
+    let own = path.symlink_metadata().is_ok();
+    let companion = companions(path).find(|name| name.symlink_metadata().is_ok());
+    match companion {
+        Some(companion) if !own => Error::refused(format!(
+            "{} exists already, and would be taken for a part of {}",
+            companion.display(),
+            path.display()
+        ))
+        .hint(
+            "it is left of another run file of this name: name another file with -o, or remove it",
+        ),
+        _ => file_fault(path, "create", &io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+/// The files that SQLite reads together with a database: the log and the journal of a process that was killed.
+fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let path = path.to_owned();
+    ["-wal", "-journal"]
+        .map(move |suffix| beside(&path, suffix))
+        .into_iter()
+}
+
+fn without_companions(path: &Path) -> io::Result<()> {
+    match companions(path).any(|name| name.symlink_metadata().is_ok()) {
+        true => Err(io::ErrorKind::AlreadyExists.into()),
+        false => Ok(()),
     }
 }
 

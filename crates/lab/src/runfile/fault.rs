@@ -54,6 +54,15 @@ pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
     .hint("take an undamaged copy; sqlite3's .recover command may save the rest")
 }
 
+/// A file that was whole when it was opened and is not while it is written: its storage has failed, and not whoever gave it.
+pub(super) fn while_writing(error: Error) -> Error {
+    match error.kind() {
+        Kind::Usage => Error::failed(format!("the run file failed: {}", error.message()))
+            .hint("check the file system that it lies on (dmesg)"),
+        _ => error,
+    }
+}
+
 /// More than is taken into memory.
 pub(super) fn too_large(path: &Path, what: String) -> Error {
     Error::refused(format!("{} is too large: {what}", path.display()))
@@ -99,6 +108,9 @@ pub(super) fn file_fault(path: &Path, doing: &str, error: &std::io::Error) -> Er
         }
         std::io::ErrorKind::NotFound => {
             Error::usage(message).hint("check the path; run files end in .iolab")
+        }
+        std::io::ErrorKind::InvalidFilename => {
+            Error::usage(message).hint("name a file with a shorter name or path with -o")
         }
         _ => with_kind(error, message).hint("check the permissions and the free space there"),
     }

@@ -101,23 +101,50 @@ impl<'a> Session<'a> {
             Err(error) if error.kind() == Kind::Interrupted => RunStatus::Interrupted,
             Err(_) => RunStatus::Failed,
         };
-        if let (Err(error), RunStatus::Failed) = (&result, status) {
-            self.keep("error", None, &error.to_string())?;
+        let error = result
+            .as_ref()
+            .err()
+            .filter(|_| status == RunStatus::Failed);
+        let error = error.map(ToString::to_string);
+        let ended = self.end(status, error.as_deref());
+        match (result, ended) {
+            (Ok(()), ended) => ended,
+            (Err(error), Ok(Finished { path, .. })) if status == RunStatus::Interrupted => {
+                Err(error.hint(format!("finish it with: iolab resume {}", path.display())))
+            }
+            (Err(error), Ok(_)) => Err(error),
+            // What the run has failed with comes first, and often has led to this.
+            (Err(error), Err(trouble)) => Err(error.also(trouble.message())),
         }
-        let path = self.file.path().to_owned();
-        let trials = self.trials;
-        self.file.finish(status, &now_utc())?;
-        result
-            .map(|_| Finished {
-                path: path.clone(),
-                trials,
-            })
-            .map_err(|error| match status {
-                RunStatus::Interrupted => {
-                    error.hint(format!("finish it with: iolab resume {}", path.display()))
-                }
-                _ => error,
-            })
+    }
+
+    /// Leaves the file in a state of this kind; `error` is what has led to it.
+    fn end(mut self, status: RunStatus, error: Option<&str>) -> Result<Finished> {
+        let kept = self.follow().and_then(|()| match error {
+            Some(error) => self.keep("error", None, error),
+            None => Ok(()),
+        });
+        let finished = Finished {
+            path: self.file.path().to_owned(),
+            trials: self.trials,
+        };
+        let ended = self.file.finish(status, &now_utc());
+        kept.and(ended).map(|()| finished)
+    }
+
+    /// Goes on in a new file where somebody has moved or removed the run's.
+    fn follow(&mut self) -> Result<()> {
+        let before = self.file.path().to_owned();
+        let Some(path) = self.file.follow()? else {
+            return Ok(());
+        };
+        self.observer.run_file(&path);
+        let message = format!(
+            "the run file {} was moved, removed or replaced during the run: everything measured is in {}",
+            before.display(),
+            path.display()
+        );
+        self.event("warning", &message)
     }
 
     /// The grid, and the finer sizes where they are asked for.
@@ -311,6 +338,7 @@ impl<'a> Session<'a> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
+        self.follow()?;
         let mut spec = self.cells[place.cell].spec.clone();
         spec.trial.seed = trial_seed(self.seed, place.cell, place.block);
         let name = fit::describe(&self.experiment, &self.cells[place.cell]);
@@ -327,17 +355,24 @@ impl<'a> Session<'a> {
         }
         let wall = began.elapsed();
         let sample = sample::sample(&spec.trial, place, &outcome, self.medium, started_utc, wall);
-        self.file
-            .add_sample(&sample, &sample::histograms(&outcome), &outcome.series)?;
+        let kept = self
+            .file
+            .add_sample(&sample, &sample::histograms(&outcome), &outcome.series);
         self.phase.repetition.spend(wall);
         self.trials += 1;
         if let Some(failure) = &outcome.failure {
             let error = Error::failed(sample::describe(failure));
             if spec.tool.is_peer() {
-                return self.give_up(place.cell, &error);
+                return kept.and_then(|_| self.give_up(place.cell, &error));
             }
-            return Err(error.within(name).hint(sample::remedy(failure)));
+            let error = error.within(name).hint(sample::remedy(failure));
+            // The failed request comes first: what has failed it may have hit the run file too.
+            return Err(match kept {
+                Ok(_) => error,
+                Err(trouble) => error.also(trouble.message()),
+            });
         }
+        kept?;
         self.phase.add(place.cell, place.block);
         if !sample.warmup {
             self.measured(place.cell, &sample);

@@ -1,10 +1,12 @@
 //! Limits of the machine: what does not fit is refused before anything is made, and nothing is left behind.
 
-use std::process::Output;
+use std::path::Path;
+use std::process::{Child, Output};
 
-use iolab_truth::device::Limit;
-use iolab_truth::iolab::binary;
-use iolab_truth::system::warn;
+use iolab_truth::device::{Limit, loop_over, mounted};
+use iolab_truth::files::{MIB, hole};
+use iolab_truth::iolab::{binary, wait_for};
+use iolab_truth::system::{run, warn};
 use iolab_truth::{Made, Scene};
 
 use crate::stage::alone;
@@ -45,7 +47,7 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
         Ok(scene) => scene,
         Err(why) => return warn(&format!("skipped: memory of a control group: {why}")),
     };
-    let run = |file: &str, more: &[&str]| {
+    let measured = |file: &str, more: &[&str]| {
         let fixed = [
             "run",
             "read-random",
@@ -61,7 +63,7 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
         ];
         iolab(&scene, &[&fixed, more].concat())
     };
-    let small = run("small.iolab", &["--set", "bs=4k,64k"]);
+    let small = measured("small.iolab", &["--set", "bs=4k,64k"]);
     assert_eq!((small.code, small.left), (Some(0), 0), "{}", small.stderr);
     for more in [
         &[
@@ -84,9 +86,88 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
             "region=256MiB",
         ],
     ] {
-        let done = run("large.iolab", more);
+        let done = measured("large.iolab", more);
         assert_eq!((done.code, done.left), (Some(2), 0), "{}", done.stderr);
         assert!(done.stderr.contains("control group"), "{}", done.stderr);
         assert!(!scene.folder().join("large.iolab").exists());
+    }
+}
+
+/// Shuts a file system down: `FS_IOC_SHUTDOWN` of ext4 and XFS, by the tool of XFS, which takes others with `-x`.
+fn shut_down(at: &Path) {
+    let place = at.display().to_string();
+    run("xfs_io", &["-x", "-c", "shutdown", &place]).expect("it shuts down");
+}
+
+fn is_over(child: &mut Child) -> bool {
+    child.try_wait().is_ok_and(|status| status.is_some())
+}
+
+/// Calls that a process has made to read something (`syscr`).
+fn reads(child: &Child) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("syscr: "));
+    lines
+        .next()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0)
+}
+
+/// A file system of its own on a loop device; the target lies there.
+fn short_lived(make: &[&str]) -> Made<Scene> {
+    run("xfs_io", &["-V"])?;
+    let scene = Scene::new()?;
+    let backing = hole(scene.folder().join("backing"), 400 * MIB)?;
+    let device = loop_over(&scene, &backing, false)?;
+    let at = mounted(&scene, &device, make, "noatime")?;
+    Ok(scene.on(at))
+}
+
+#[test]
+fn a_file_system_that_is_shut_down_is_what_a_run_fails_with() {
+    let _alone = alone();
+    for make in [&["mkfs.ext4", "-qF"][..], &["mkfs.xfs", "-qf"]] {
+        for file in ["r.iolab", "mount/r.iolab"] {
+            let scene = match short_lived(make) {
+                Ok(scene) => scene,
+                Err(why) => return warn(&format!("skipped: a shut-down file system: {why}")),
+            };
+            let mut command = scene.command(binary());
+            command.args([
+                "run",
+                "read-random",
+                "mount",
+                "-o",
+                file,
+                "--size",
+                "64MiB",
+                "--time",
+                "3s",
+                "--budget",
+                "60s",
+                "--set",
+                "bs=4k",
+                "--set",
+                "backend=psync",
+            ]);
+            let path = scene.folder().join(file);
+            let output = scene.carry_out(&mut command, |child| {
+                wait_for(&path, 1, || is_over(child));
+                // The next trial takes three seconds, and is under way once it has read something.
+                let before = reads(child);
+                while reads(child) < before + 100 && !is_over(child) {
+                    std::thread::yield_now();
+                }
+                shut_down(&scene.target);
+            });
+            let output = output.expect("iolab starts");
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{told}");
+            let first = told.lines().find(|line| line.starts_with("error:"));
+            let first = first.unwrap_or_default();
+            assert!(first.contains("pread of 4096 bytes at offset"), "{told}");
+            assert!(first.contains("os error 5"), "{told}");
+            assert!(told.contains(file), "{told}");
+        }
     }
 }
