@@ -36,6 +36,11 @@ second. A bare time is in seconds.
 Exit codes: 0 done; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 4 compare found a
 cell slower; 5 compare cannot tell; 130 interrupted.";
 
+const COMPLETIONS_HELP: &str = "\
+Bash:  iolab completions bash > ~/.local/share/bash-completion/completions/iolab
+Zsh:   iolab completions zsh > DIR/_iolab       # DIR: a directory in $fpath
+Fish:  iolab completions fish > ~/.config/fish/completions/iolab.fish";
+
 const COMPARE_HELP: &str = "\
 Verdicts: slower or faster, when a difference is shown (p below 0.05 after Holm's correction over
 all cells) and the ratio of medians lies outside the margin; equivalent, when two one-sided tests
@@ -104,6 +109,15 @@ pub(crate) enum Command {
     Report(Report),
     /// Write every sample, interval or latency bucket, for other programs and tools
     Export(Export),
+    /// Print the completions of a shell
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions(Completions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// What changes an experiment. Each short form is the same as a --set.

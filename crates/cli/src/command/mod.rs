@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod compare;
+mod completions;
 mod doctor;
 mod export;
 mod import;
@@ -40,6 +41,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Report(options) => report::report(&options),
         Command::Export(options) => export::export(&options),
+        Command::Completions(options) => completions::completions(&options),
     }
 }
 

@@ -1,0 +1,16 @@
+//! Writes the man pages, one for each command, into a directory: `cargo run -p iolab --example man -- DIR`.
+
+// The arguments of the binary, of which nothing but their help is used here.
+#[allow(dead_code, unreachable_pub)]
+#[path = "../src/arguments.rs"]
+mod arguments;
+
+use clap::CommandFactory;
+
+fn main() -> std::io::Result<()> {
+    let Some(folder) = std::env::args_os().nth(1) else {
+        return Err(std::io::Error::other("usage: man DIR"));
+    };
+    std::fs::create_dir_all(&folder)?;
+    clap_mangen::generate_to(arguments::Arguments::command(), folder)
+}
