@@ -99,6 +99,60 @@ fn below_each(option: &str, values: &[u64], more: &[&str]) -> usize {
 }
 
 #[test]
+fn a_small_stack() {
+    // In KiB: less than the arguments and the first calls of some programs take.
+    assert_eq!(below_each("-s", &[64, 128, 8192], &[]), 3);
+}
+
+/// Runs the binary where `/dev` is hidden, with what `make` puts into it instead; needs root.
+fn without_dev(folder: &Path, make: &str, arguments: &[&str]) -> Result<Done, String> {
+    let plain = iolab(folder, arguments);
+    // The exit code of the shell tells what the binary did not come to.
+    let script = format!("mount -t tmpfs hidden /dev && {make} || exit 99; exec \"$@\"");
+    let mut shell = Command::new("unshare");
+    shell
+        .args(["--mount", "sh", "-c", &script, "sh"])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    let output = shell
+        .output()
+        .map_err(|error| format!("unshare: {error}"))?;
+    match output.status.code() {
+        Some(1 | 99) if !String::from_utf8_lossy(&output.stderr).contains("error:") => {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        }
+        _ => Ok(output.into()),
+    }
+}
+
+#[test]
+fn a_hidden_dev() {
+    let null = "mknod -m 666 /dev/null c 1 3";
+    for make in ["true", null] {
+        let folder = folder();
+        fs::create_dir(folder.path().join("data")).expect("made");
+        let done = match without_dev(folder.path(), make, &short()) {
+            Ok(done) => done,
+            Err(why) => return eprintln!("skipped: {why}"),
+        };
+        ended_properly(folder.path(), &done, make);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+    }
+    let folder = folder();
+    fs::create_dir(folder.path().join("data")).expect("made");
+    let arguments = ["run", "linkage", "data", "-o", FILE, "--budget", "1s"];
+    let done = without_dev(folder.path(), "true", &arguments).expect("as before");
+    ended_properly(folder.path(), &done, "programs");
+    assert!(
+        done.stderr.contains("cannot open /dev/null"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
 fn few_open_files() {
     let whole = below_each("-n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 32], &[]);
     assert!(whole >= 1, "32 are enough");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 
 use iolab_engine::program::Program;
@@ -142,6 +142,11 @@ struct Compiler {
 impl Compiler {
     /// The one that `CC` names, else the first of [`COMPILERS`].
     fn find(named: Option<&std::ffi::OsStr>) -> Result<Self> {
+        // It is what compilers read and write for nothing; without it none of them would answer.
+        fs::File::open("/dev/null").map_err(|error| {
+            Error::usage(format!("cannot open /dev/null: {error}"))
+                .hint("programs are not run where /dev is hidden: mount it")
+        })?;
         let named = named.map(|cc| cc.to_string_lossy().into_owned());
         if let Some(cc) = named.filter(|cc| !cc.trim().is_empty()) {
             return Self::ask(&cc).map_err(|reason| {
@@ -208,8 +213,12 @@ impl Compiler {
             .map_err(|error| self.failed(linkage, &error.to_string()))?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr);
-            let said = text.lines().rev().find(|line| !line.trim().is_empty());
-            return Err(self.failed(linkage, said.unwrap_or("it says nothing of why")));
+            let said = reason(&text).unwrap_or("it says nothing of why");
+            let error = self.failed(linkage, said);
+            return Err(match is_crash(output.status, &text) {
+                true => error.hint("the compiler crashed: look at the limits that it runs under (ulimit -a), or name another with CC"),
+                false => error,
+            });
         }
         self.check(linkage, path)
     }
@@ -248,6 +257,18 @@ impl Compiler {
             ),
         }
     }
+}
+
+/// The line in which a compiler says what is wrong: the first that sounds so, else its last.
+fn reason(said: &str) -> Option<&str> {
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let telling = |line: &&str| ["error", "cannot find"].iter().any(|w| line.contains(w));
+    lines.clone().find(telling).or_else(|| lines.next_back())
+}
+
+/// Whether a compiler, or a part of it, was ended by a signal.
+fn is_crash(status: ExitStatus, said: &str) -> bool {
+    status.code().is_none() || said.contains("internal compiler error")
 }
 
 #[cfg(test)]
@@ -314,6 +335,18 @@ mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("first"), "{text}");
+    }
+
+    #[test]
+    fn a_compiler_that_crashes_is_not_called_incomplete() {
+        let error = build(
+            "echo 'cc: internal compiler error: Segmentation fault' >&2; echo 'See instructions.' >&2; exit 4",
+            Linkage::Static,
+        );
+        let text = error.to_string();
+        assert!(text.contains("Segmentation fault"), "{text}");
+        assert!(text.contains("ulimit -a"), "{text}");
+        assert!(!text.contains("libc6-dev"), "{text}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use rustix::rand::GetRandomFlags;
 
 use crate::error::{Error, Result};
 use crate::headroom;
@@ -179,14 +180,18 @@ impl Drop for Scratch {
     }
 }
 
+/// A number from the kernel, which needs no `/dev` for it.
 fn random() -> Result<u64> {
-    use std::io::Read;
-    let path = Path::new("/dev/urandom");
     let mut bytes = [0; 8];
-    File::open(path)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(|error| errno::on_path("read", path, errno::of_std(&error)))?;
-    Ok(u64::from_ne_bytes(bytes))
+    let given = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty());
+    match given {
+        Ok(count) if count == bytes.len() => Ok(u64::from_ne_bytes(bytes)),
+        other => Err(Error::failed(format!(
+            "the kernel gives no random number for the name of a scratch file: {}",
+            other.err().unwrap_or(Errno::IO)
+        ))
+        .hint("give an existing file as the target, or allow the system call getrandom")),
+    }
 }
 
 /// Checks that files can be made in a directory, before its free space is talked about.
