@@ -3,6 +3,8 @@
 mod support;
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -137,6 +139,30 @@ fn nohup_is_heeded() {
     signal(&child, Signal::HUP);
     Done::from(child.wait_with_output().unwrap()).expect(0);
     assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
+}
+
+#[test]
+fn a_target_with_any_name_can_be_resumed() {
+    let names = [&b"\xff\xfe"[..], b"a\xc3 \x01\n"];
+    for name in names {
+        let folder = folder();
+        let target = folder.path().join(OsStr::from_bytes(name));
+        std::fs::create_dir(&target).unwrap();
+        let mut command = iolab(folder.path(), &["run", "read-size"]);
+        let child = command
+            .arg(&target)
+            .args(&SLOW[3..])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for_samples(&folder.path().join("r.iolab"), 3);
+        signal(&child, Signal::INT);
+        Done::from(child.wait_with_output().unwrap()).expect(130);
+        run(folder.path(), &["resume", "r.iolab"]).expect(0);
+        assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
+        assert_eq!(entries(&target), [""; 0]);
+    }
 }
 
 #[test]

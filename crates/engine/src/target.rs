@@ -40,6 +40,9 @@ pub use overlay::{Layering, Layers};
 use scratch::Scratch;
 pub use stack::{Stack, device_under};
 
+/// Bytes of a path with the NUL at its end that system calls take (limits.h).
+const PATH_MAX: usize = 4096;
+
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
@@ -298,6 +301,27 @@ impl Target {
     /// The path that is read and written (of the scratch file, for a directory).
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The path as other programs take it: from the root on, so that no name can be taken for an option.
+    ///
+    /// # Errors
+    /// Of kind usage when it is longer than any program can open.
+    pub fn path_for_programs(&self) -> Result<PathBuf> {
+        let path = std::path::absolute(&self.path).map_err(|error| {
+            Error::usage(format!("the working directory has no path: {error}"))
+                .hint("work in a directory with a shorter path")
+        })?;
+        let length = path.as_os_str().len();
+        if length < PATH_MAX {
+            return Ok(path);
+        }
+        Err(Error::usage(format!(
+            "the path of {} has {length} bytes from the root on, and programs open paths of up to {} bytes",
+            self.path.display(),
+            PATH_MAX - 1
+        ))
+        .hint("give a directory with a shorter path"))
     }
 
     /// What it is.

@@ -230,10 +230,11 @@ fn arguments(cell: &CellSpec, files: &Files<'_>) -> std::result::Result<Vec<OsSt
             "it is given files that are there already, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),
         );
     }
-    // From the root on, so that no name can be taken for an option.
-    let path =
-        |file: &Target| std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
-    let paths: Vec<PathBuf> = files.iter().map(|(file, _)| path(file)).collect();
+    let paths = files
+        .iter()
+        .map(|(file, _)| file.path_for_programs())
+        .collect::<Result<Vec<PathBuf>>>()
+        .map_err(|error| error.message().to_owned())?;
     match cell.tool {
         Tool::Iolab => Err("iolab is no peer of its own".to_owned()),
         Tool::Fio => fio::arguments(spec, &paths),

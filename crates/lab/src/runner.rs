@@ -5,6 +5,7 @@ mod choice;
 mod execute;
 mod faulty;
 mod fit;
+mod named;
 mod phase;
 mod precondition;
 mod programs;
@@ -26,6 +27,7 @@ use iolab_engine::{Error, Result};
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
 pub use fit::{need, wants_direct};
+pub use named::target_path;
 pub use programs::Programs;
 
 use crate::cells::{PlannedCell, left_out};
@@ -113,7 +115,13 @@ impl Setup<'_> {
         }
         environment::add(&mut environment, peers.environment());
         environment::add(&mut environment, self.peaks.to_vec());
+        environment.extend(named::entry(&self.path()));
         environment
+    }
+
+    /// The target as the user named it, from the root on.
+    fn path(&self) -> PathBuf {
+        std::path::absolute(self.named).unwrap_or_else(|_| self.named.to_owned())
     }
 
     /// What carries the trials out.
@@ -169,10 +177,7 @@ pub fn run(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc: now_utc(),
         ended_utc: None,
-        target: std::path::absolute(setup.named)
-            .unwrap_or_else(|_| setup.named.to_owned())
-            .display()
-            .to_string(),
+        target: setup.path().display().to_string(),
         target_kind: kind_name(setup.target.kind()).to_owned(),
         target_bytes: setup.bytes(),
         seed,

@@ -15,7 +15,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
 fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
-    let target = Path::new(&record.run.target);
+    let target = &runner::target_path(record);
     let source = options.file.display().to_string();
     let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
     if experiment.runs_programs() {

@@ -22,7 +22,7 @@ impl Folder {
     /// Makes a file for each size in the directory PATH; they are empty until [`Folder::fill`] has filled them.
     ///
     /// # Errors
-    /// Of kind usage when PATH is no directory, or a size is 0 or more than a file can have; of kind refused when all
+    /// Of kind usage when PATH is no directory, or longer than programs can open, or a size is 0 or more than a file can have; of kind refused when all
     /// files together would crowd the file system.
     pub fn open(path: &Path, sizes: &[u64]) -> Result<Self> {
         let found = lookup::find(path)?;
@@ -51,7 +51,8 @@ impl Folder {
             .iter()
             .map(|bytes| {
                 let (scratch, file) = scratch.beside(*bytes)?;
-                Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
+                let file = Target::of_scratch(scratch, file, *bytes, Vec::new());
+                file.path_for_programs().map(|_| file)
             })
             .collect::<Result<_>>()?;
         Ok(Self {

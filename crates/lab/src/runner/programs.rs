@@ -108,8 +108,7 @@ impl Programs {
         let missing = || Error::failed("a program or its file was not prepared for this cell");
         let file = self.folder.file(spec.region).ok_or_else(missing)?;
         let template = cell.program().ok_or_else(missing)?;
-        // From the root on, so that no name can be taken for an option.
-        let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
+        let path = file.path_for_programs()?;
         let program = Program {
             path: self.path(cell, &template).ok_or_else(missing)?.to_owned(),
             arguments: template.arguments(&path, spec.region, spec.bs),
