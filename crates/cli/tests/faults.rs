@@ -86,14 +86,23 @@ fn is_kept(folder: &Path, done: Done, words: &[&str]) {
 
 #[test]
 fn a_file_that_is_cut_short() {
-    let folder = folder();
-    let path = folder.path().join("data");
-    fs::write(&path, vec![7u8; (32 * MIB) as usize]).expect("written");
-    let mut arguments = long("read-size", "data");
-    arguments.push("--buffered".to_owned());
-    let done = broken_in_mid_run(folder.path(), &arguments, || {
-        let file = OpenOptions::new().write(true).open(&path).expect("opens");
-        file.set_len(MIB).expect("cut");
-    });
-    is_kept(folder.path(), done, &["pread", "unexpected end", "resume"]);
+    for backend in ["psync", "mmap"] {
+        let folder = folder();
+        let path = folder.path().join("data");
+        fs::write(&path, vec![7u8; (32 * MIB) as usize]).expect("written");
+        let mut arguments = long("read-size", "data");
+        arguments.extend(["--buffered".to_owned(), "--set".to_owned()]);
+        arguments.push(format!("backend={backend}"));
+        let done = broken_in_mid_run(folder.path(), &arguments, || {
+            let file = OpenOptions::new().write(true).open(&path).expect("opens");
+            file.set_len(MIB).expect("cut");
+        });
+        let words = [
+            "of 65536 bytes at offset",
+            "unexpected end of the file or device",
+            "was cut short while it was measured",
+            "resume",
+        ];
+        is_kept(folder.path(), done, &words);
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, FileType, fadvise};
 use rustix::io::ReadWriteFlags;
 use rustix::thread::UnshareFlags;
 
@@ -77,6 +77,9 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
         stop,
         identity,
     })?;
+    if spec.backend == Backend::Mmap {
+        name_cut(&mut outcome, files.parts().iter().map(|part| part.target()));
+    }
     if owes_sync(spec, &outcome) {
         let parts = files.parts().iter();
         pay_sync(
@@ -107,6 +110,25 @@ struct Job<'a> {
     stop: &'a AtomicBool,
     /// What verifiable blocks know the trial by.
     identity: u64,
+}
+
+/// A page of a mapping beyond the end of its file faults like one that cannot be read. Where a file has become too short
+/// for the request that failed, its end is the reason, as read(2) and write(2) tell it.
+fn name_cut<'a>(outcome: &mut Outcome, mut targets: impl Iterator<Item = &'a Target>) {
+    let Some(Failure::Request(request)) = &mut outcome.failure else {
+        return;
+    };
+    let end = request.offset.saturating_add(request.length);
+    let is_cut = |target: &Target| {
+        let stat = rustix::fs::fstat(target.file());
+        stat.is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                && u64::try_from(stat.st_size).is_ok_and(|size| size < end)
+        })
+    };
+    if request.errno == rustix::io::Errno::IO.raw_os_error() && targets.any(is_cut) {
+        request.errno = 0;
+    }
 }
 
 /// Makes a trial a failed one that had come to its end.
