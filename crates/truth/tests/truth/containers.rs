@@ -91,7 +91,7 @@ fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
     for words in [
         "root-layers/upper (upper)",
         "lower (lower)",
-        "cannot be reached",
+        "cannot be reached from here",
     ] {
         assert!(doctor.contains(words), "'{words}' is missing:\n{doctor}");
     }

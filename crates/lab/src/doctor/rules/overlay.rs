@@ -16,7 +16,7 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
     };
     let made_of = match &layering.layers {
         Some(layers) => format!("overlay of {}", list(layers)),
-        None => "overlay, whose mount cannot be seen from here".to_owned(),
+        None => "overlay of layers that cannot be seen from here".to_owned(),
     };
     one(match &layering.holder {
         Some(holder) => Finding::worth_knowing(
@@ -28,7 +28,7 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
             Topic::Target,
             "overlay-out-of-reach",
             format!(
-                "{made_of}; these layers cannot be reached from here, so that the device is not known: where buffered writes went cannot be told, other traffic is not noticed, and reads and direct writes are judged by the account of this process"
+                "{made_of}; the file in them that holds the bytes cannot be reached from here, so that the device is not known: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not noticed"
             ),
         )
         .remedy("findmnt --real    # a volume that is mounted into the container has a device that is known"),
@@ -127,6 +127,6 @@ mod tests {
         let mut facts = on(TargetKind::File, None, 1);
         assert!(told(&facts).contains("buffered writes"));
         facts.layering = Some(Layering::default());
-        assert!(told(&facts).starts_with("overlay, whose mount cannot be seen"));
+        assert!(told(&facts).starts_with("overlay of layers that cannot be seen"));
     }
 }

@@ -23,10 +23,14 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
         TargetKind::CharDevice => "a character device".to_owned(),
     };
     let on = facts.file_system.as_ref().map_or(String::new(), |fs| {
+        // What an overlay is mounted from is a name without a meaning; its layers are told apart.
+        let source = match facts.layering {
+            Some(_) => String::new(),
+            None => format!(" of {}", fs.source),
+        };
         format!(
-            "; {} of {}, mounted at {}",
+            "; {}{source}, mounted at {}",
             fs.kind,
-            fs.source,
             fs.mount_point.display()
         )
     });
