@@ -1,6 +1,6 @@
 //! Lets iolab write to one node of a stack, and looks what became of all others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::build::Built;
@@ -9,6 +9,9 @@ use super::oracle::{self, Verdict};
 use super::plan::{Plan, Step, View};
 use crate::iolab::binary;
 use crate::system::{Made, missing, warn};
+
+/// The file that a run leaves its results in, in the folder of the stack.
+const RESULTS: &str = "run.iolab";
 
 /// What iolab did with a stack, and what of that was wrong.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub struct Outcome {
     pub text: String,
     /// Everything that must not have happened.
     pub faults: Vec<String>,
+    /// The path of what each step made.
+    pub paths: Vec<PathBuf>,
 }
 
 /// Makes a stack, lets iolab write to its target, and takes the stack down again, with a look at everything on the way.
@@ -32,6 +37,8 @@ pub fn of(plan: &Plan) -> Made<Outcome> {
     let mut built = Built::new(plan)?;
     let pieces = contents::all(plan, &built)?;
     let listed = names_in(plan, &built);
+    let paths = (0..plan.steps.len()).map(|id| built.path(id).to_owned());
+    let paths = paths.collect();
     let mut faults = Vec::new();
     let (code, text) = ask(&built, plan)?;
     faults.extend(judged(&verdict, code, &text, built.path(plan.target)));
@@ -51,6 +58,7 @@ pub fn of(plan: &Plan) -> Made<Outcome> {
         code,
         text,
         faults,
+        paths,
     })
 }
 
@@ -106,37 +114,47 @@ fn judged(verdict: &Verdict, code: Option<i32>, text: &str, target: &Path) -> Op
 }
 
 /// Has iolab write to the target of a plan; its exit code, and what it printed.
+fn ask(built: &Built, plan: &Plan) -> Made<(Option<i32>, String)> {
+    let words = match (plan.extent(plan.target), oracle::names(plan)) {
+        (None, _) => None,
+        (Some(_), None) => Some("--destroy-data".to_owned()),
+        (Some(_), Some(names)) => Some(format!("--destroy-data={names}")),
+    };
+    let mut command = seeing(built, plan.view);
+    command.arg(binary());
+    ask_by(
+        command,
+        built,
+        built.path(plan.target),
+        words.as_deref().unwrap_or_default(),
+    )
+}
+
+/// Has iolab, by a command that starts it, write a little to a target; its exit code, and what it printed.
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn ask(built: &Built, plan: &Plan) -> Made<(Option<i32>, String)> {
-    let mut command = seeing(built, plan.view);
-    writes(&mut command, built.path(plan.target));
-    if plan.extent(plan.target).is_some() {
-        match oracle::names(plan) {
-            None => command.arg("--destroy-data"),
-            Some(names) => command.arg(format!("--destroy-data={names}")),
-        };
-    }
-    let output = built
-        .scene
-        .carry_out(&mut command, |_| {})
-        .map_err(missing("iolab"))?;
-    Ok(crate::iolab::answer(&output))
-}
-
-/// Adds the words for a short random write, without consent.
-pub fn writes(command: &mut Command, target: &Path) {
+pub fn ask_by(
+    mut command: Command,
+    built: &Built,
+    target: &Path,
+    consent: &str,
+) -> Made<(Option<i32>, String)> {
+    // No run overwrites the results of another.
+    let _ = std::fs::remove_file(built.scene.folder().join(RESULTS));
     command
         .args(["run", "write-random"])
         .arg(target)
         .args(["--set", "bs=64k", "--size", "4M"])
-        .args(["--budget", ".3", "--time", ".05", "-o", "run.iolab"])
+        .args(["--budget", ".3", "--time", ".05", "-o", RESULTS])
+        .args((!consent.is_empty()).then_some(consent))
         .env("COLUMNS", "1000")
         .env("NO_COLOR", "1");
+    let output = built.scene.carry_out(&mut command, |_| {});
+    Ok(crate::iolab::answer(&output.map_err(missing("iolab"))?))
 }
 
-/// iolab, with a view of the machine; it is killed when it takes a minute.
+/// A command that lends the next words a view of the machine, and kills them after a minute.
 pub fn seeing(built: &Built, view: View) -> Command {
     let hidden = match view {
         View::Whole => None,
@@ -154,7 +172,7 @@ pub fn seeing(built: &Built, view: View) -> Command {
             unshare
         }
     };
-    command.args(["-s", "KILL", "60"]).arg(binary());
+    command.args(["-s", "KILL", "60"]);
     command
 }
 
@@ -168,8 +186,7 @@ fn names_in(plan: &Plan, built: &Built) -> Vec<std::ffi::OsString> {
         .flatten()
         .flatten()
         .map(|entry| entry.file_name())
-        // The results of the run itself.
-        .filter(|name| !name.to_string_lossy().starts_with("run"))
+        .filter(|name| name != RESULTS)
         .collect();
     names.sort_unstable();
     names
@@ -189,7 +206,12 @@ impl Outcome {
         ));
         warn(&format!("    to do: {:?}", self.verdict));
         warn(&format!("    done: exit code {:?}", self.code));
-        for line in self.text.lines().filter(|line| !line.is_empty()) {
+        // The report of a run that was done is of no interest.
+        let told = self
+            .text
+            .lines()
+            .filter(|line| !line.is_empty() && self.code != Some(0));
+        for line in told {
             warn(&format!("    | {line}"));
         }
         for fault in &self.faults {

@@ -4,6 +4,8 @@ mod cache;
 mod containers;
 mod devices;
 mod faults;
+mod holes;
+mod hostile;
 mod killed;
 mod limits;
 mod speed;

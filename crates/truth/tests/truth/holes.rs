@@ -1,0 +1,484 @@
+//! Ways in which a target can be in use that were once overlooked, each as a stack of its own; and targets beside them
+//! that are free, and must stay so.
+
+use iolab_truth::files::MIB;
+use iolab_truth::stacks::trial::{self, Outcome};
+use iolab_truth::stacks::{Consent, Hold, Id, Kind, Plan, Step, Verdict, View};
+use iolab_truth::system::warn;
+
+use crate::stacks::needs_tools;
+use crate::stage::alone;
+
+/// A stack that is written down step by step.
+pub(crate) struct Stack(pub(crate) Plan);
+
+impl Stack {
+    pub(crate) fn new() -> Self {
+        Self(Plan::new())
+    }
+
+    pub(crate) fn file(&mut self, within: Id, mib: u64) -> Id {
+        let bytes = mib * MIB;
+        self.0.push(Step::File { within, bytes })
+    }
+
+    pub(crate) fn over(&mut self, over: Id) -> Id {
+        self.window(over, 0, None)
+    }
+
+    pub(crate) fn window(&mut self, over: Id, offset_mib: u64, limit_mib: Option<u64>) -> Id {
+        self.0.push(Step::Loop {
+            over,
+            offset: offset_mib * MIB,
+            limit: limit_mib.map(|limit| limit * MIB),
+        })
+    }
+
+    pub(crate) fn format(&mut self, kind: Kind, on: &[Id]) -> Id {
+        let on = on.to_vec();
+        self.0.push(Step::Format { kind, on })
+    }
+
+    /// Formats, and mounts.
+    pub(crate) fn mounted(&mut self, kind: Kind, on: &[Id]) -> Id {
+        let format = self.format(kind, on);
+        let hidden = false;
+        self.0.push(Step::Mount { format, hidden })
+    }
+
+    fn hidden(&mut self, kind: Kind, on: &[Id]) -> Id {
+        let format = self.format(kind, on);
+        let hidden = true;
+        self.0.push(Step::Mount { format, hidden })
+    }
+
+    /// A table on a device, and its two partitions.
+    fn partitions(&mut self, on: Id) -> [Id; 2] {
+        let table = self.0.push(Step::Table { on });
+        [0, 1].map(|nth| self.0.push(Step::Partition { table, nth }))
+    }
+
+    fn hold(&mut self, node: Id, how: Hold) -> Id {
+        self.0.push(Step::Hold { node, how })
+    }
+
+    /// An overlay whose layers are folders of their own; also its lower one.
+    fn overlay(&mut self) -> (Id, Id) {
+        let lower = self.0.push(Step::Folder { within: 0 });
+        let host = self.0.push(Step::Folder { within: 0 });
+        (lower, self.0.push(Step::Overlay { lower, host }))
+    }
+
+    fn named(mut self) -> Self {
+        self.0.consent = Consent::Named;
+        self
+    }
+
+    fn seen(mut self, view: View) -> Self {
+        self.0.view = view;
+        self
+    }
+
+    /// What iolab did; `None`, and a word why, where that cannot be tried here.
+    #[track_caller]
+    fn done(mut self, target: Id) -> Option<Outcome> {
+        if let Err(why) = needs_tools() {
+            warn(&format!("skipped: a stack of storage: {why}"));
+            return None;
+        }
+        self.0.target = target;
+        let _alone = alone();
+        let outcome = trial::of(&self.0).unwrap_or_else(|why| panic!("{why}"));
+        if !outcome.faults.is_empty() {
+            outcome.warn(&self.0);
+        }
+        assert!(outcome.faults.is_empty(), "{:?}", outcome.faults);
+        Some(outcome)
+    }
+
+    /// It must be written to.
+    #[track_caller]
+    fn is_free(self, target: Id) {
+        if let Some(outcome) = self.done(target) {
+            assert_eq!(outcome.verdict, Verdict::Free);
+        }
+    }
+
+    /// It must be refused, and the reason must name what these steps made.
+    #[track_caller]
+    fn is_taken(self, target: Id, named: &[Id], words: &[&str]) {
+        let Some(outcome) = self.done(target) else {
+            return;
+        };
+        assert_eq!(outcome.code, Some(3), "{}", outcome.text);
+        let names = named
+            .iter()
+            .map(|id| outcome.paths[*id].display().to_string());
+        for word in names.chain(words.iter().map(|&word| word.to_owned())) {
+            assert!(outcome.text.contains(&word), "'{word}':\n{}", outcome.text);
+        }
+    }
+}
+
+/// ext4 on a loop device over a file of 64 MiB: the file, the device and the folder where it is mounted.
+fn mounted_image(stack: &mut Stack) -> [Id; 3] {
+    let file = stack.file(0, 64);
+    let device = stack.over(file);
+    [file, device, stack.mounted(Kind::Ext4, &[device])]
+}
+
+#[test]
+fn a_loop_device_over_a_part_of_a_mounted_image() {
+    let mut stack = Stack::new();
+    let [file, device, folder] = mounted_image(&mut stack);
+    let window = stack.window(file, 16, None);
+    stack.is_taken(
+        window,
+        &[window, file, device, folder],
+        &["(bytes 16 MiB to 64 MiB)", "mounted at"],
+    );
+}
+
+#[test]
+fn a_loop_device_over_a_mounted_loop_device() {
+    let mut stack = Stack::new();
+    let [_, device, folder] = mounted_image(&mut stack);
+    let above = stack.over(device);
+    stack.is_taken(above, &[above, device, folder], &["mounted at"]);
+}
+
+#[test]
+fn a_disk_with_a_mounted_partition_and_what_stands_on_that_disk() {
+    for is_loop in [false, true] {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 128);
+        let disk = stack.over(file);
+        let [_, part] = stack.partitions(disk);
+        let folder = stack.mounted(Kind::Ext4, &[part]);
+        let target = if is_loop { stack.over(disk) } else { disk };
+        stack
+            .named()
+            .is_taken(target, &[target, part, folder], &["mounted at"]);
+    }
+}
+
+#[test]
+fn a_loop_device_over_the_range_of_a_mounted_partition() {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 128);
+    let disk = stack.over(file);
+    let [part, _] = stack.partitions(disk);
+    let folder = stack.mounted(Kind::Ext4, &[part]);
+    let range = stack.window(file, 1, Some(63));
+    stack.is_taken(range, &[range, part, folder], &["mounted at"]);
+}
+
+#[test]
+fn a_file_that_backs_a_mounted_loop_device_through_an_overlay() {
+    let mut stack = Stack::new();
+    let (_, overlay) = stack.overlay();
+    let file = stack.file(overlay, 64);
+    let device = stack.over(file);
+    let folder = stack.mounted(Kind::Ext4, &[device]);
+    let under = stack.0.push(Step::Under { file });
+    stack.is_taken(under, &[under, device, folder], &["mounted at"]);
+}
+
+#[test]
+fn a_file_through_an_overlay_whose_upper_file_backs_a_mounted_loop_device() {
+    let mut stack = Stack::new();
+    let (_, overlay) = stack.overlay();
+    let file = stack.file(overlay, 64);
+    let under = stack.0.push(Step::Under { file });
+    let device = stack.over(under);
+    let folder = stack.mounted(Kind::Ext4, &[device]);
+    stack.is_taken(file, &[file, device, folder], &["mounted at"]);
+}
+
+#[test]
+fn a_mount_that_only_another_namespace_sees() {
+    for offset in [None, Some(16)] {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 64);
+        let device = stack.over(file);
+        stack.hidden(Kind::Ext4, &[device]);
+        let target = match offset {
+            None => device,
+            Some(offset) => stack.window(file, offset, None),
+        };
+        stack.is_taken(target, &[target], &[]);
+    }
+}
+
+#[test]
+fn four_layers_down_is_still_down() {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 320);
+    let mut below = stack.over(file);
+    below = stack.mounted(Kind::Btrfs, &[below]);
+    let image = stack.file(below, 128);
+    let device = stack.over(image);
+    let folder = stack.mounted(Kind::Ext4, &[device]);
+    let window = stack.window(image, 64, None);
+    let above = stack.over(window);
+    stack.is_taken(above, &[above, image, folder], &["mounted at"]);
+}
+
+#[test]
+fn the_external_log_of_an_xfs() {
+    let log = |stack: &mut Stack| {
+        let [data, log] = [320, 80].map(|mib| {
+            let file = stack.file(0, mib);
+            stack.over(file)
+        });
+        let format = stack.format(Kind::XfsLog, &[data, log]);
+        (log, format)
+    };
+    let mut stack = Stack::new();
+    let (device, _) = log(&mut stack);
+    stack.is_taken(device, &[device], &["--destroy-data=xfs_external_log"]);
+
+    let mut stack = Stack::new();
+    let (device, _) = log(&mut stack);
+    stack.named().is_free(device);
+
+    let mut stack = Stack::new();
+    let (device, format) = log(&mut stack);
+    let hidden = false;
+    stack.0.push(Step::Mount { format, hidden });
+    let above = stack.over(device);
+    stack.named().is_taken(above, &[above, device], &[]);
+}
+
+#[test]
+fn the_external_journal_of_an_ext4() {
+    for is_named in [false, true] {
+        let mut stack = Stack::new();
+        let [data, journal] = [64, 16].map(|mib| {
+            let file = stack.file(0, mib);
+            stack.over(file)
+        });
+        stack.format(Kind::Ext4Journal, &[data, journal]);
+        match is_named {
+            false => stack.is_taken(journal, &[journal], &["--destroy-data="]),
+            true => stack.named().is_free(journal),
+        }
+    }
+}
+
+#[test]
+fn swap_below_a_loop_device() {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 24);
+    let device = stack.over(file);
+    let format = stack.format(Kind::Swap, &[device]);
+    stack.0.push(Step::Swap { format });
+    let above = stack.over(device);
+    stack
+        .named()
+        .is_taken(above, &[above, device], &["used as swap"]);
+}
+
+#[test]
+fn a_file_that_another_process_may_write() {
+    for how in [Hold::Writing, Hold::Mapped] {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 24);
+        stack.hold(file, how);
+        stack.is_taken(file, &[file], &["process"]);
+    }
+}
+
+#[test]
+fn a_file_that_another_process_may_write_by_another_path() {
+    for (how, by_upper) in [
+        (Hold::Writing, true),
+        (Hold::Mapped, true),
+        (Hold::Writing, false),
+        (Hold::Mapped, false),
+    ] {
+        let mut stack = Stack::new();
+        let (_, overlay) = stack.overlay();
+        let file = stack.file(overlay, 24);
+        let under = stack.0.push(Step::Under { file });
+        let (held, target) = if by_upper {
+            (under, file)
+        } else {
+            (file, under)
+        };
+        stack.hold(held, how);
+        stack.is_taken(target, &[target], &["process"]);
+    }
+}
+
+#[test]
+fn a_device_that_another_process_may_write() {
+    for how in [Hold::Writing, Hold::Mapped] {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 24);
+        let device = stack.over(file);
+        stack.hold(device, how);
+        stack.is_taken(device, &[device], &["process"]);
+    }
+}
+
+#[test]
+fn a_device_whose_file_another_process_may_write() {
+    for how in [Hold::Writing, Hold::Mapped] {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 24);
+        let device = stack.over(file);
+        stack.hold(file, how);
+        stack.is_taken(device, &[device, file], &["process"]);
+    }
+}
+
+#[test]
+fn an_idle_file_system_under_another_offset() {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 64);
+    let device = stack.over(file);
+    stack.format(Kind::Ext4, &[device]);
+    let window = stack.window(file, 16, None);
+    stack.is_taken(window, &[window, device], &["ext4"]);
+}
+
+#[test]
+fn an_idle_file_system_in_the_file_below() {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 64);
+    stack.format(Kind::Ext4, &[file]);
+    let window = stack.window(file, 16, None);
+    stack.is_taken(window, &[window, file], &["ext4"]);
+}
+
+/// Without `/sys` nobody knows which loop devices there are; without `/proc`, what is mounted.
+#[test]
+fn what_cannot_be_seen_is_in_use() {
+    for (view, missing) in [(View::NoSys, "/sys"), (View::NoProc, "/proc")] {
+        for is_device in [false, true] {
+            let mut stack = Stack::new();
+            let file = stack.file(0, 24);
+            let target = if is_device { stack.over(file) } else { file };
+            stack.seen(view).is_taken(target, &[], &[missing]);
+        }
+    }
+}
+
+#[test]
+fn a_mounted_image_stays_in_use_where_sys_cannot_be_seen() {
+    let mut stack = Stack::new();
+    let [file, ..] = mounted_image(&mut stack);
+    stack
+        .named()
+        .seen(View::NoSys)
+        .is_taken(file, &[], &["/sys"]);
+}
+
+#[test]
+fn a_folder_is_free_wherever_it_lies() {
+    Stack::new().is_free(0);
+
+    let mut stack = Stack::new();
+    let (_, overlay) = stack.overlay();
+    stack.is_free(overlay);
+
+    let mut stack = Stack::new();
+    let folder = stack.0.push(Step::Folder { within: 0 });
+    let bind = stack.0.push(Step::Bind { folder });
+    stack.is_free(bind);
+
+    for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs] {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 480);
+        let device = stack.over(file);
+        let folder = stack.mounted(kind, &[device]);
+        stack.is_free(folder);
+    }
+}
+
+#[test]
+fn a_file_of_ones_own_is_free() {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 24);
+    stack.is_free(file);
+
+    let mut stack = Stack::new();
+    let (_, overlay) = stack.overlay();
+    let upper = stack.file(overlay, 24);
+    stack.is_free(upper);
+
+    // Of the lower layer: what is written is a copy.
+    let mut stack = Stack::new();
+    let lower = stack.0.push(Step::Folder { within: 0 });
+    let file = stack.file(lower, 24);
+    let host = stack.0.push(Step::Folder { within: 0 });
+    let through = stack.0.push(Step::Overlay { lower, host });
+    let seen = stack.0.push(Step::Seen { file, through });
+    stack.is_free(seen);
+}
+
+#[test]
+fn a_file_in_a_mounted_image_is_free() {
+    for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs] {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 480);
+        let device = stack.over(file);
+        let folder = stack.mounted(kind, &[device]);
+        let inside = stack.file(folder, 24);
+        stack.is_free(inside);
+    }
+}
+
+#[test]
+fn an_idle_device_is_free_when_its_signature_is_named() {
+    for kind in Kind::ALL {
+        let mut stack = Stack::new();
+        let sizes = kind.sizes().iter();
+        let devices: Vec<Id> = sizes
+            .map(|bytes| {
+                let file = stack.file(0, bytes / MIB + 16);
+                stack.over(file)
+            })
+            .collect();
+        stack.format(*kind, &devices);
+        stack.named().is_free(devices[0]);
+    }
+}
+
+#[test]
+fn what_does_not_overlap_is_free() {
+    // The rest of a file whose start is mounted.
+    let mut stack = Stack::new();
+    let file = stack.file(0, 64);
+    let start = stack.window(file, 0, Some(32));
+    stack.mounted(Kind::Ext4, &[start]);
+    let rest = stack.window(file, 32, None);
+    stack.is_free(rest);
+
+    // A partition beside a mounted one.
+    let mut stack = Stack::new();
+    let file = stack.file(0, 128);
+    let disk = stack.over(file);
+    let [part, other] = stack.partitions(disk);
+    stack.mounted(Kind::Ext4, &[other]);
+    stack.is_free(part);
+
+    // A loop device over such a partition.
+    let mut stack = Stack::new();
+    let file = stack.file(0, 128);
+    let disk = stack.over(file);
+    let [part, other] = stack.partitions(disk);
+    stack.mounted(Kind::Ext4, &[other]);
+    let above = stack.over(part);
+    stack.is_free(above);
+}
+
+#[test]
+fn a_loop_device_over_a_private_file_is_free() {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 64);
+    let device = stack.over(file);
+    let above = stack.window(device, 8, Some(32));
+    stack.is_free(above);
+}

@@ -1,0 +1,551 @@
+//! Targets that are named, backed or held in unusual ways.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iolab_truth::device::{mounted, zram};
+use iolab_truth::files::MIB;
+use iolab_truth::iolab::binary;
+use iolab_truth::stacks::holder::Holder;
+use iolab_truth::stacks::trial::{ask_by, seeing};
+use iolab_truth::stacks::{Built, Id, Kind, Plan, Step, View};
+use iolab_truth::system::{Made, Missing, run, warn};
+
+use crate::holes::Stack;
+use crate::stacks::needs_tools;
+use crate::stage::alone;
+
+/// What iolab must do, and what it must say when it refuses.
+enum Must {
+    Write,
+    Refuse(Vec<String>),
+}
+
+/// A target, what the user names, and what iolab must do.
+struct Case {
+    target: PathBuf,
+    consent: String,
+    must: Must,
+}
+
+impl Case {
+    /// With the signature that lies there.
+    fn naming(mut self, signature: &str) -> Self {
+        self.consent = format!("--destroy-data={signature}");
+        self
+    }
+}
+
+/// It is in use; the reason must name all of these.
+fn refused(target: impl Into<PathBuf>, words: &[&Path]) -> Case {
+    let words = words.iter().map(|word| word.display().to_string());
+    Case {
+        target: target.into(),
+        consent: "--destroy-data".to_owned(),
+        must: Must::Refuse(words.collect()),
+    }
+}
+
+fn written(target: impl Into<PathBuf>) -> Case {
+    Case {
+        target: target.into(),
+        consent: "--destroy-data".to_owned(),
+        must: Must::Write,
+    }
+}
+
+/// A stack to begin with, and what a test adds to it by hand.
+struct Yard {
+    /// Processes go before what they hold.
+    holders: Vec<Holder>,
+    built: Built,
+}
+
+impl Yard {
+    fn new(plan: &Plan) -> Made<Self> {
+        needs_tools()?;
+        Ok(Self {
+            holders: Vec::new(),
+            built: Built::new(plan)?,
+        })
+    }
+
+    fn root(&self) -> &Path {
+        self.built.path(0)
+    }
+
+    fn path(&self, id: Id) -> &Path {
+        self.built.path(id)
+    }
+
+    /// Carries out lines of shell with arguments; what they print.
+    fn sh(&self, script: &str, arguments: &[&Path]) -> Made<String> {
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|argument| argument.display().to_string())
+            .collect();
+        let mut words = vec!["-euc", script, "sh"];
+        words.extend(arguments.iter().map(String::as_str));
+        run("sh", &words)
+    }
+
+    /// Has a command carried out at the end.
+    fn later(&self, command: &[&str]) {
+        self.built.scene.keeper.finally(command);
+    }
+
+    fn over(&self, backing: &Path, options: &str) -> Made<PathBuf> {
+        let device = self.sh(
+            &format!("losetup --find --show {options} \"$1\""),
+            &[backing],
+        )?;
+        self.later(&["losetup", "--detach", &device]);
+        Ok(device.into())
+    }
+
+    fn mount(&self, words: &[&str], name: &str) -> Made<PathBuf> {
+        let at = self.built.scene.subfolder(name)?;
+        let place = at.display().to_string();
+        run("mount", &[words, &[place.as_str()]].concat())?;
+        self.later(&["umount", &place]);
+        Ok(at)
+    }
+
+    /// Holds what iolab does with each target against what it must do.
+    #[track_caller]
+    fn judge(&self, cases: Vec<Case>) {
+        for case in cases {
+            let mut command = seeing(&self.built, View::Whole);
+            command.arg(binary());
+            self.judge_by(command, case);
+        }
+    }
+
+    #[track_caller]
+    fn judge_by(&self, command: Command, case: Case) {
+        let asked = ask_by(command, &self.built, &case.target, &case.consent);
+        let (code, text) = asked.expect("iolab starts");
+        let target = case.target.display();
+        match case.must {
+            Must::Write => assert_eq!(code, Some(0), "{target}: {text}"),
+            Must::Refuse(words) => {
+                assert_eq!(code, Some(3), "{target}: {text}");
+                for word in words {
+                    assert!(text.contains(&word), "{target}, '{word}': {text}");
+                }
+            }
+        }
+    }
+}
+
+/// Performs a test; what cannot be made here is skipped aloud.
+#[track_caller]
+fn perform(name: &str, test: impl FnOnce() -> Made<()>) {
+    let _alone = alone();
+    if let Err(why) = test() {
+        warn(&format!("skipped: {name}: {why}"));
+    }
+}
+
+/// A file and an idle loop device over it.
+fn idle() -> (Plan, Id, Id) {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 24);
+    let device = stack.over(file);
+    (stack.0, file, device)
+}
+
+/// ext4 on a loop device over a file, mounted: the file, the device, the folder, and a device over the file's last 48 MiB.
+fn busy() -> (Plan, [Id; 4]) {
+    let mut stack = Stack::new();
+    let file = stack.file(0, 64);
+    let device = stack.over(file);
+    let folder = stack.mounted(Kind::Ext4, &[device]);
+    let window = stack.window(file, 16, None);
+    (stack.0, [file, device, folder, window])
+}
+
+#[test]
+fn clones_share_extents_and_not_data() {
+    perform("clones", || {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 480);
+        let device = stack.over(file);
+        let folder = stack.mounted(Kind::Btrfs, &[device]);
+        let yard = Yard::new(&stack.0)?;
+        let at = yard.path(folder);
+        let script =
+            "cd \"$1\"; btrfs -q subvolume create v; truncate --size 64M v/im; mkfs.ext4 -qF v/im
+            cp --reflink=always v/im clone; btrfs -q subvolume snapshot v snapshot > /dev/null";
+        yard.sh(script, &[at])?;
+        let below = yard.over(&at.join("v/im"), "")?;
+        let mounted = yard.mount(&[&below.display().to_string()], "inner")?;
+        yard.sh(
+            "head -c 2M /dev/urandom > \"$1/d\"; sync -f \"$1\"",
+            &[&mounted],
+        )?;
+        let sum = || {
+            yard.sh("cksum < \"$1/d\"; umount \"$1\"; e2fsck -fn \"$2\" > /dev/null 2>&1; mount \"$2\" \"$1\"; cksum < \"$1/d\"", &[&mounted, &below])
+        };
+        let before = sum()?;
+        let named = |target: PathBuf| written(target).naming("ext4");
+        yard.judge(vec![
+            named(at.join("clone")),
+            named(at.join("snapshot/im")),
+            refused(at.join("v/im"), &[&below]),
+        ]);
+        assert_eq!(sum()?, before);
+        Ok(())
+    });
+}
+
+#[test]
+fn swap_files_are_known_by_every_path() {
+    perform("a swap file", || {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 64);
+        let device = stack.over(file);
+        let folder = stack.mounted(Kind::Ext4, &[device]);
+        let bind = stack.0.push(Step::Bind { folder });
+        let yard = Yard::new(&stack.0)?;
+        let swap = yard.path(folder).join("swap");
+        let script = "dd if=/dev/zero of=\"$1\" bs=1M count=12 status=none; chmod 600 \"$1\"; mkswap -q \"$1\"; swapon \"$1\"";
+        yard.sh(script, &[&swap])?;
+        yard.later(&["swapoff", &swap.display().to_string()]);
+        let named = |target| refused(target, &[Path::new("swap")]).naming("swap");
+        let over = yard.over(&swap, "")?;
+        yard.judge(vec![
+            named(swap),
+            named(yard.path(bind).join("swap")),
+            named(over),
+        ]);
+        Ok(())
+    });
+}
+
+#[test]
+fn backing_files_are_known_whatever_became_of_their_names() {
+    perform("a backing file that was moved", || {
+        let (plan, [file, device, folder, window]) = busy();
+        let yard = Yard::new(&plan)?;
+        let (name, moved) = (yard.path(file), yard.root().join("moved"));
+        yard.sh(
+            "mv \"$1\" \"$2\"; truncate --size 24M \"$1\"",
+            &[name, &moved],
+        )?;
+        let (device, folder) = (yard.path(device), yard.path(folder));
+        yard.judge(vec![
+            written(name),
+            refused(&moved, &[device, folder]),
+            refused(yard.path(window), &[device, folder]),
+        ]);
+        // Nobody can name the file now.
+        yard.sh("rm \"$1\"", &[&moved])?;
+        yard.judge(vec![
+            written(name),
+            refused(yard.path(window), &[device, folder]),
+        ]);
+        Ok(())
+    });
+}
+
+#[test]
+fn backing_files_that_no_path_reaches_are_known() {
+    perform("a backing file on a detached mount", || {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 320);
+        let device = stack.over(file);
+        let folder = stack.mounted(Kind::Ext4, &[device]);
+        let image = stack.file(folder, 64);
+        let inner = stack.over(image);
+        let mount = stack.mounted(Kind::Ext4, &[inner]);
+        let window = stack.window(image, 16, None);
+        let yard = Yard::new(&stack.0)?;
+        let [folder, inner, mount, window] = [folder, inner, mount, window].map(|id| yard.path(id));
+        yard.sh("umount --lazy \"$1\"", &[folder])?;
+        // For the end, which unmounts it.
+        let back = format!("mount {} {}", yard.path(device).display(), folder.display());
+        yard.later(&["sh", "-c", &back]);
+        yard.judge(vec![
+            refused(window, &[inner, mount]),
+            refused(yard.path(device), &[]),
+        ]);
+        Ok(())
+    });
+}
+
+#[test]
+fn backing_files_in_other_mount_namespaces_are_known() {
+    perform("a backing file in another mount namespace", || {
+        let mut yard = Yard::new(&Plan::new())?;
+        let (at, list) = (
+            yard.built.scene.subfolder("hidden")?,
+            yard.root().join("list"),
+        );
+        let script = "mount -t tmpfs none \"$0\" && mkdir \"$0/at\" && truncate -s 64M \"$0/im\" && mkfs.ext4 -qF \"$0/im\"
+            losetup --find --show \"$0/im\" > \"$1\" && losetup --find --show --offset 16M \"$0/im\" >> \"$1\"
+            mount $(head -n 1 \"$1\") \"$0/at\"";
+        // Whatever of the devices is there when this ends goes with it.
+        let detach = "xargs --no-run-if-empty losetup --detach < \"$0\"";
+        std::fs::write(&list, "").map_err(|error| Missing(error.to_string()))?;
+        yard.later(&["sh", "-c", detach, &list.display().to_string()]);
+        let names = [&at, &list].map(|path| path.display().to_string());
+        yard.holders.push(Holder::namespace(
+            script,
+            &names.each_ref().map(String::as_str),
+        )?);
+        let devices = yard.sh("cat \"$1\"", &[&list])?;
+        let devices: Vec<PathBuf> = devices.lines().map(PathBuf::from).collect();
+        let [whole, window] = devices.as_slice() else {
+            return Err(Missing("no two devices".to_owned()));
+        };
+        yard.judge(vec![
+            refused(whole, &[whole]),
+            refused(window, &[window, whole]),
+        ]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_process_elsewhere_that_may_write_is_known() {
+    perform("a process in another mount namespace", || {
+        for is_device in [false, true] {
+            let (plan, file, device) = idle();
+            let mut yard = Yard::new(&plan)?;
+            let held = yard.path(if is_device { device } else { file }).to_owned();
+            let open = Holder::namespace("exec 3<> \"$0\"", &[&held.display().to_string()])?;
+            yard.holders.push(open);
+            yard.judge(vec![refused(yard.path(device), &[Path::new("process")])]);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn read_only_mounts_are_in_use() {
+    perform("a read-only mount", || {
+        let (plan, file, _) = idle();
+        let yard = Yard::new(&plan)?;
+        let file = yard.path(file);
+        let image = yard.root().join("im");
+        yard.sh(
+            "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"",
+            &[&image],
+        )?;
+        let device = yard.over(&image, "--read-only")?;
+        let at = yard.mount(&["-o", "ro", &device.display().to_string()], "ro")?;
+        let window = yard.over(&image, "--offset 16M")?;
+        let both: &[&Path] = &[&device, &at];
+        let named = refused(&image, both).naming("ext4");
+        yard.judge(vec![named, refused(&window, both), refused(file, &[])]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_lower_file_that_is_backing_through_the_overlay() {
+    perform("a lower file below a loop device", || {
+        let mut stack = Stack::new();
+        let lower = stack.0.push(Step::Folder { within: 0 });
+        let file = stack.file(lower, 64);
+        stack.format(Kind::Ext4, &[file]);
+        let host = stack.0.push(Step::Folder { within: 0 });
+        let through = stack.0.push(Step::Overlay { lower, host });
+        let seen = stack.0.push(Step::Seen { file, through });
+        let yard = Yard::new(&stack.0)?;
+        // Opened for reading alone, it is not copied up.
+        let device = yard.over(yard.path(seen), "--read-only")?;
+        let at = yard.mount(&["-o", "ro", &device.display().to_string()], "ro")?;
+        let named = refused(yard.path(file), &[&device, &at]).naming("ext4");
+        yard.judge(vec![named]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_device_to_be_detached_is_in_use_until_then() {
+    perform("a lazily detached loop device", || {
+        let yard = Yard::new(&Plan::new())?;
+        let file = yard.root().join("im");
+        let image = "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"";
+        yard.sh(image, &[&file])?;
+        // It is detached with the mount.
+        let at = yard.mount(&["-o", "loop", &file.display().to_string()], "at")?;
+        let device = yard.sh("findmnt -no SOURCE \"$1\"", &[&at])?;
+        let window = yard.over(&file, "--offset 16M")?;
+        let both: &[&Path] = &[Path::new(&device), &at];
+        yard.judge(vec![
+            refused(&file, both).naming("ext4"),
+            refused(&window, both),
+        ]);
+        Ok(())
+    });
+}
+
+#[test]
+fn names_with_blanks_and_line_breaks_are_read() {
+    perform("names with blanks", || {
+        let yard = Yard::new(&Plan::new())?;
+        let file = yard.root().join("a b\\n\n\\040c\t\"d\"");
+        yard.sh("truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"", &[&file])?;
+        let device = yard.over(&file, "")?;
+        yard.mount(&[&device.display().to_string()], "at a b\\n\\040c\t\"d\"")?;
+        let window = yard.over(&file, "--offset 16M")?;
+        yard.judge(vec![
+            refused(&file, &[&device]).naming("ext4"),
+            refused(&window, &[&device]),
+        ]);
+        Ok(())
+    });
+}
+
+#[test]
+fn backing_files_with_paths_beyond_path_max_are_known() {
+    perform("a long path", || {
+        let (plan, ..) = idle();
+        let yard = Yard::new(&plan)?;
+        let names = yard.sh(
+            "cd \"$1\"; n=$(printf '%0200d' 0); i=0
+            while [ $i -lt 25 ]; do mkdir $n; cd -P ./$n; i=$((i + 1)); done
+            truncate --size 64M im; mkfs.ext4 -qF im
+            losetup --find --show im; losetup --find --show --offset 16M im",
+            &[yard.root()],
+        )?;
+        let devices: Vec<&Path> = names.lines().map(Path::new).collect();
+        for device in &devices {
+            yard.later(&["losetup", "--detach", &device.display().to_string()]);
+        }
+        let [device, window] = devices.as_slice() else {
+            return Err(Missing(format!("no two devices: {names}")));
+        };
+        let at = yard.mount(&[&device.display().to_string()], "at")?;
+        yard.judge(vec![refused(*window, &[device, &at])]);
+        Ok(())
+    });
+}
+
+#[test]
+fn devices_are_known_by_number_and_not_by_name() {
+    perform("other names of devices", || {
+        let (plan, [_, device, folder, window]) = busy();
+        let yard = Yard::new(&plan)?;
+        let root = yard.root();
+        let file = root.join("private");
+        yard.sh("truncate --size 24M \"$1\"", &[&file])?;
+        let idle = yard.over(&file, "")?;
+        let node = |of: &Path, name: &str| -> Made<PathBuf> {
+            let path = root.join(name);
+            yard.sh("mknod \"$1\" b $(stat -c '0x%t 0x%T' \"$2\")", &[&path, of])?;
+            Ok(path)
+        };
+        let [device, folder, window] = [device, folder, window].map(|id| yard.path(id));
+        yard.judge(vec![
+            refused(node(device, "node")?, &[folder]),
+            refused(node(window, "window")?, &[folder]),
+            written(node(&idle, "idle")?),
+        ]);
+        Ok(())
+    });
+}
+
+#[test]
+fn links_lead_to_what_is_in_use() {
+    perform("links", || {
+        let (plan, [file, device, folder, window]) = busy();
+        let yard = Yard::new(&plan)?;
+        let [file, device, folder, window] = [file, device, folder, window].map(|id| yard.path(id));
+        let root = yard.root();
+        let link = |to: &Path, name: &str| {
+            let path = root.join(name);
+            std::os::unix::fs::symlink(to, &path).expect("a link");
+            path
+        };
+        let through = link(root, "root").join(file.file_name().expect("a name"));
+        let named = refused(through, &[device, folder]).naming("ext4");
+        yard.judge(vec![
+            refused(link(file, "to-file"), &[]),
+            refused(link(window, "to-window"), &[]),
+            named,
+        ]);
+        // By the number of a descriptor.
+        for path in [file, device, window] {
+            let mut shell = seeing(&yard.built, View::Whole);
+            let script = "exec 3< \"$0\"; exec \"$@\"";
+            shell.args(["sh", "-c", script]).arg(path).arg(binary());
+            yard.judge_by(shell, refused("/proc/self/fd/3", &[]));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_file_is_mounted_by_itself() {
+    perform("a bind mount of a file", || {
+        let (plan, [file, device, folder, _]) = busy();
+        let yard = Yard::new(&plan)?;
+        let place = yard.root().join("place");
+        yard.sh(
+            "touch \"$2\"; mount --bind \"$1\" \"$2\"",
+            &[yard.path(file), &place],
+        )?;
+        yard.later(&["umount", &place.display().to_string()]);
+        let both: &[&Path] = &[yard.path(device), yard.path(folder)];
+        yard.judge(vec![refused(&place, both).naming("ext4")]);
+        Ok(())
+    });
+}
+
+#[test]
+fn memory_that_is_a_disk_is_a_disk() {
+    perform("zram", || {
+        let yard = Yard::new(&Plan::new())?;
+        let device = zram(&yard.built.scene, 64 * MIB)?;
+        yard.judge(vec![written(&device)]);
+        let at = mounted(&yard.built.scene, &device, &["mkfs.ext4", "-qF"], "rw")?;
+        let window = yard.over(&device, "--offset 16M")?;
+        yard.judge(vec![
+            refused(&device, &[&at]),
+            refused(&window, &[&device, &at]),
+        ]);
+        Ok(())
+    });
+}
+
+/// What an ordinary user cannot check about files of their own must not stop them.
+#[test]
+fn an_ordinary_user_may_write_to_files_of_their_own() {
+    perform("an ordinary user", || {
+        let (plan, ..) = idle();
+        let yard = Yard::new(&plan)?;
+        let file = yard.root().join("own");
+        let script =
+            "truncate --size 24M \"$1/own\" && chmod 755 \"$1\" && chown -R 65534:65534 \"$1\"";
+        yard.sh(script, &[yard.root()])?;
+        let by_user = |program: &Path| {
+            let mut command = seeing(&yard.built, View::Whole);
+            command
+                .args([
+                    "setpriv",
+                    "--reuid=65534",
+                    "--regid=65534",
+                    "--clear-groups",
+                ])
+                .arg(program);
+            command
+        };
+        let can = by_user(binary()).arg("list").output();
+        if !can.is_ok_and(|output| output.status.success()) {
+            return Err(Missing(
+                "an ordinary user cannot reach the program".to_owned(),
+            ));
+        }
+        let folder = Case {
+            consent: String::new(),
+            ..written(yard.root())
+        };
+        yard.judge_by(by_user(binary()), written(&file));
+        yard.judge_by(by_user(binary()), folder);
+        Ok(())
+    });
+}
