@@ -98,7 +98,7 @@ impl Stack {
 
     /// It must be written to.
     #[track_caller]
-    fn is_free(self, target: Id) {
+    fn accepts(self, target: Id) {
         if let Some(outcome) = self.done(target) {
             assert_eq!(outcome.verdict, Verdict::Free);
         }
@@ -106,7 +106,7 @@ impl Stack {
 
     /// It must be refused, and the reason must name what these steps made.
     #[track_caller]
-    fn is_taken(self, target: Id, named: &[Id], words: &[&str]) {
+    fn refuses(self, target: Id, named: &[Id], words: &[&str]) {
         let Some(outcome) = self.done(target) else {
             return;
         };
@@ -132,7 +132,7 @@ fn a_loop_device_over_a_part_of_a_mounted_image() {
     let mut stack = Stack::new();
     let [file, device, folder] = mounted_image(&mut stack);
     let window = stack.window(file, 16, None);
-    stack.is_taken(
+    stack.refuses(
         window,
         &[window, file, device, folder],
         &["(bytes 16 MiB to 64 MiB)", "mounted at"],
@@ -144,7 +144,7 @@ fn a_loop_device_over_a_mounted_loop_device() {
     let mut stack = Stack::new();
     let [_, device, folder] = mounted_image(&mut stack);
     let above = stack.over(device);
-    stack.is_taken(above, &[above, device, folder], &["mounted at"]);
+    stack.refuses(above, &[above, device, folder], &["mounted at"]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_disk_with_a_mounted_partition_and_what_stands_on_that_disk() {
         let target = if is_loop { stack.over(disk) } else { disk };
         stack
             .named()
-            .is_taken(target, &[target, part, folder], &["mounted at"]);
+            .refuses(target, &[target, part, folder], &["mounted at"]);
     }
 }
 
@@ -170,7 +170,7 @@ fn a_loop_device_over_the_range_of_a_mounted_partition() {
     let [part, _] = stack.partitions(disk);
     let folder = stack.mounted(Kind::Ext4, &[part]);
     let range = stack.window(file, 1, Some(63));
-    stack.is_taken(range, &[range, part, folder], &["mounted at"]);
+    stack.refuses(range, &[range, part, folder], &["mounted at"]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_file_that_backs_a_mounted_loop_device_through_an_overlay() {
     let device = stack.over(file);
     let folder = stack.mounted(Kind::Ext4, &[device]);
     let under = stack.0.push(Step::Under { file });
-    stack.is_taken(under, &[under, device, folder], &["mounted at"]);
+    stack.refuses(under, &[under, device, folder], &["mounted at"]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_file_through_an_overlay_whose_upper_file_backs_a_mounted_loop_device() {
     let under = stack.0.push(Step::Under { file });
     let device = stack.over(under);
     let folder = stack.mounted(Kind::Ext4, &[device]);
-    stack.is_taken(file, &[file, device, folder], &["mounted at"]);
+    stack.refuses(file, &[file, device, folder], &["mounted at"]);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_mount_that_only_another_namespace_sees() {
             None => device,
             Some(offset) => stack.window(file, offset, None),
         };
-        stack.is_taken(target, &[target], &[]);
+        stack.refuses(target, &[target], &[]);
     }
 }
 
@@ -221,7 +221,7 @@ fn four_layers_down_is_still_down() {
     let folder = stack.mounted(Kind::Ext4, &[device]);
     let window = stack.window(image, 64, None);
     let above = stack.over(window);
-    stack.is_taken(above, &[above, image, folder], &["mounted at"]);
+    stack.refuses(above, &[above, image, folder], &["mounted at"]);
 }
 
 #[test]
@@ -236,18 +236,18 @@ fn the_external_log_of_an_xfs() {
     };
     let mut stack = Stack::new();
     let (device, _) = log(&mut stack);
-    stack.is_taken(device, &[device], &["--destroy-data=xfs_external_log"]);
+    stack.refuses(device, &[device], &["--destroy-data=xfs_external_log"]);
 
     let mut stack = Stack::new();
     let (device, _) = log(&mut stack);
-    stack.named().is_free(device);
+    stack.named().accepts(device);
 
     let mut stack = Stack::new();
     let (device, format) = log(&mut stack);
     let hidden = false;
     stack.0.push(Step::Mount { format, hidden });
     let above = stack.over(device);
-    stack.named().is_taken(above, &[above, device], &[]);
+    stack.named().refuses(above, &[above, device], &[]);
 }
 
 #[test]
@@ -260,8 +260,8 @@ fn the_external_journal_of_an_ext4() {
         });
         stack.format(Kind::Ext4Journal, &[data, journal]);
         match is_named {
-            false => stack.is_taken(journal, &[journal], &["--destroy-data="]),
-            true => stack.named().is_free(journal),
+            false => stack.refuses(journal, &[journal], &["--destroy-data="]),
+            true => stack.named().accepts(journal),
         }
     }
 }
@@ -276,7 +276,7 @@ fn swap_below_a_loop_device() {
     let above = stack.over(device);
     stack
         .named()
-        .is_taken(above, &[above, device], &["used as swap"]);
+        .refuses(above, &[above, device], &["used as swap"]);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_file_that_another_process_may_write() {
         let mut stack = Stack::new();
         let file = stack.file(0, 24);
         stack.hold(file, how);
-        stack.is_taken(file, &[file], &["process"]);
+        stack.refuses(file, &[file], &["process"]);
     }
 }
 
@@ -307,7 +307,7 @@ fn a_file_that_another_process_may_write_by_another_path() {
             (file, under)
         };
         stack.hold(held, how);
-        stack.is_taken(target, &[target], &["process"]);
+        stack.refuses(target, &[target], &["process"]);
     }
 }
 
@@ -318,7 +318,7 @@ fn a_device_that_another_process_may_write() {
         let file = stack.file(0, 24);
         let device = stack.over(file);
         stack.hold(device, how);
-        stack.is_taken(device, &[device], &["process"]);
+        stack.refuses(device, &[device], &["process"]);
     }
 }
 
@@ -329,7 +329,7 @@ fn a_device_whose_file_another_process_may_write() {
         let file = stack.file(0, 24);
         let device = stack.over(file);
         stack.hold(file, how);
-        stack.is_taken(device, &[device, file], &["process"]);
+        stack.refuses(device, &[device, file], &["process"]);
     }
 }
 
@@ -340,7 +340,7 @@ fn an_idle_file_system_under_another_offset() {
     let device = stack.over(file);
     stack.format(Kind::Ext4, &[device]);
     let window = stack.window(file, 16, None);
-    stack.is_taken(window, &[window, device], &["ext4"]);
+    stack.refuses(window, &[window, device], &["ext4"]);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn an_idle_file_system_in_the_file_below() {
     let file = stack.file(0, 64);
     stack.format(Kind::Ext4, &[file]);
     let window = stack.window(file, 16, None);
-    stack.is_taken(window, &[window, file], &["ext4"]);
+    stack.refuses(window, &[window, file], &["ext4"]);
 }
 
 /// Without `/sys` nobody knows which loop devices there are; without `/proc`, what is mounted.
@@ -360,7 +360,7 @@ fn what_cannot_be_seen_is_in_use() {
             let mut stack = Stack::new();
             let file = stack.file(0, 24);
             let target = if is_device { stack.over(file) } else { file };
-            stack.seen(view).is_taken(target, &[], &[missing]);
+            stack.seen(view).refuses(target, &[], &[missing]);
         }
     }
 }
@@ -372,28 +372,28 @@ fn a_mounted_image_stays_in_use_where_sys_cannot_be_seen() {
     stack
         .named()
         .seen(View::NoSys)
-        .is_taken(file, &[], &["/sys"]);
+        .refuses(file, &[], &["/sys"]);
 }
 
 #[test]
 fn a_folder_is_free_wherever_it_lies() {
-    Stack::new().is_free(0);
+    Stack::new().accepts(0);
 
     let mut stack = Stack::new();
     let (_, overlay) = stack.overlay();
-    stack.is_free(overlay);
+    stack.accepts(overlay);
 
     let mut stack = Stack::new();
     let folder = stack.0.push(Step::Folder { within: 0 });
     let bind = stack.0.push(Step::Bind { folder });
-    stack.is_free(bind);
+    stack.accepts(bind);
 
     for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs] {
         let mut stack = Stack::new();
         let file = stack.file(0, 480);
         let device = stack.over(file);
         let folder = stack.mounted(kind, &[device]);
-        stack.is_free(folder);
+        stack.accepts(folder);
     }
 }
 
@@ -401,12 +401,12 @@ fn a_folder_is_free_wherever_it_lies() {
 fn a_file_of_ones_own_is_free() {
     let mut stack = Stack::new();
     let file = stack.file(0, 24);
-    stack.is_free(file);
+    stack.accepts(file);
 
     let mut stack = Stack::new();
     let (_, overlay) = stack.overlay();
     let upper = stack.file(overlay, 24);
-    stack.is_free(upper);
+    stack.accepts(upper);
 
     // Of the lower layer: what is written is a copy.
     let mut stack = Stack::new();
@@ -415,7 +415,7 @@ fn a_file_of_ones_own_is_free() {
     let host = stack.0.push(Step::Folder { within: 0 });
     let through = stack.0.push(Step::Overlay { lower, host });
     let seen = stack.0.push(Step::Seen { file, through });
-    stack.is_free(seen);
+    stack.accepts(seen);
 }
 
 #[test]
@@ -426,7 +426,7 @@ fn a_file_in_a_mounted_image_is_free() {
         let device = stack.over(file);
         let folder = stack.mounted(kind, &[device]);
         let inside = stack.file(folder, 24);
-        stack.is_free(inside);
+        stack.accepts(inside);
     }
 }
 
@@ -442,7 +442,7 @@ fn an_idle_device_is_free_when_its_signature_is_named() {
             })
             .collect();
         stack.format(*kind, &devices);
-        stack.named().is_free(devices[0]);
+        stack.named().accepts(devices[0]);
     }
 }
 
@@ -454,7 +454,7 @@ fn what_does_not_overlap_is_free() {
     let start = stack.window(file, 0, Some(32));
     stack.mounted(Kind::Ext4, &[start]);
     let rest = stack.window(file, 32, None);
-    stack.is_free(rest);
+    stack.accepts(rest);
 
     // A partition beside a mounted one.
     let mut stack = Stack::new();
@@ -462,7 +462,7 @@ fn what_does_not_overlap_is_free() {
     let disk = stack.over(file);
     let [part, other] = stack.partitions(disk);
     stack.mounted(Kind::Ext4, &[other]);
-    stack.is_free(part);
+    stack.accepts(part);
 
     // A loop device over such a partition.
     let mut stack = Stack::new();
@@ -471,7 +471,7 @@ fn what_does_not_overlap_is_free() {
     let [part, other] = stack.partitions(disk);
     stack.mounted(Kind::Ext4, &[other]);
     let above = stack.over(part);
-    stack.is_free(above);
+    stack.accepts(above);
 }
 
 #[test]
@@ -480,5 +480,5 @@ fn a_loop_device_over_a_private_file_is_free() {
     let file = stack.file(0, 64);
     let device = stack.over(file);
     let above = stack.window(device, 8, Some(32));
-    stack.is_free(above);
+    stack.accepts(above);
 }
