@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::errno;
 
 mod blkid;
+mod extent;
 mod formats;
 mod partitions;
 
@@ -59,7 +60,6 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
         start,
         length,
     };
-    let whole = Region { start: 0, length };
     let mut sites = Vec::new();
     for name in all_names(&probe)? {
         let places = match name.as_str() {
@@ -68,7 +68,10 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
                 start: 0,
                 length: length.min(512),
             }],
-            _ => vec![whole],
+            _ => vec![Region {
+                start: 0,
+                length: extent::of(&name, &probe)?.unwrap_or(length).min(length),
+            }],
         };
         let is_table = matches!(name.as_str(), "gpt" | "mbr");
         sites.extend(places.iter().map(|place| place.site(&name, None)));
@@ -187,11 +190,16 @@ impl Probe<'_> {
         }
     }
 
+    /// The bytes at an offset; zeros beyond the end.
+    fn bytes<const N: usize>(&self, offset: u64) -> Found<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read(offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// A little-endian number; zero beyond the end.
     fn u32(&self, offset: u64) -> Found<u32> {
-        let mut bytes = [0; 4];
-        self.read(offset, &mut bytes)?;
-        Ok(u32::from_le_bytes(bytes))
+        self.bytes(offset).map(u32::from_le_bytes)
     }
 }
 

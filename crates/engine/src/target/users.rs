@@ -150,8 +150,11 @@ impl Users {
         self.check_known()?;
         let mut wanted = Wanted::default();
         let mut chains = BTreeMap::new();
+        // What is known to use the target is said before what is not known.
+        let mut unknown = Ok(());
         for file in self.files_below(number) {
-            self.look_at_backing(number, file, &mut wanted)?;
+            let seen = self.look_at_backing(number, file, &mut wanted);
+            unknown = unknown.and(seen);
         }
         if let Some(use_) = self.use_of(Node::Device(number)) {
             return Err(lasting(format!("it is {use_}"), SEE_DEVICES));
@@ -163,6 +166,13 @@ impl Users {
             }
         }
         let sharers = self.sharers(number, &ways);
+        let used = sharers.iter().find_map(|sharer| {
+            let use_ = self.use_of(Node::Device(sharer.number))?;
+            Some(format!("{}, {use_}", sharer.chain))
+        });
+        if let Some(why) = used {
+            return Err(lasting(why, SEE_DEVICES));
+        }
         for sharer in &sharers {
             self.look_at_sharer(sharer, &ways)?;
             chains.insert(Node::Device(sharer.number), sharer.chain.clone());
@@ -170,6 +180,7 @@ impl Users {
         }
         wanted.devices.insert(number);
         self.look_at_openers(&wanted, &chains, number)?;
+        unknown?;
         let below = self.devices_below_files(number);
         self.check_file_systems(below)
     }
@@ -347,12 +358,13 @@ impl Users {
     fn look_at_sharer(&mut self, sharer: &Sharer, ways: &[Way]) -> Checked {
         let graph = &self.inventory.graph;
         let Sharer { number, chain, .. } = sharer;
-        if let Some(use_) = self.use_of(Node::Device(*number)) {
-            return Err(lasting(format!("{chain}, {use_}"), SEE_DEVICES));
-        }
         if !sharer.is_below && graph.is_loop(*number) {
+            let holds = match self.first_signature(*number) {
+                Some(name) => format!(" and holds {name}"),
+                None => String::new(),
+            };
             return Err(lasting(
-                format!("{chain}, a loop device that is set up"),
+                format!("{chain}, a loop device that is set up{holds}"),
                 "detach it first (`losetup -d`), or choose another target",
             ));
         }

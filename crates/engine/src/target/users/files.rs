@@ -44,9 +44,6 @@ impl Users {
 
     fn look_at_file(&mut self, handle: &File) -> Checked {
         let aliases = Aliases::of(&self.inventory, handle);
-        if let Some(overlay) = &aliases.layer_of {
-            return Err(in_layer("it", overlay));
-        }
         for file in &aliases.files {
             if self.inventory.is_swap(Node::File(*file)) {
                 return Err(lasting(
@@ -79,6 +76,9 @@ impl Users {
         }
         for handle in &aliases.handles {
             self.look_at_lease(handle, &aliases)?;
+        }
+        if let Some(overlay) = &aliases.layer_of {
+            return Err(in_layer("it", overlay));
         }
         self.check_file_systems(aliases.devices)
     }
@@ -178,7 +178,7 @@ impl Users {
         Ok(())
     }
 
-    fn first_signature(&self, number: Number) -> Option<String> {
+    pub(super) fn first_signature(&self, number: Number) -> Option<String> {
         let device = self.inventory.graph.devices.get(&number)?;
         let file = super::inventory::open_node(number, &device.name, OFlags::RDONLY).ok()?;
         let sites = signature::sites(&file, 0, device.bytes).ok()?;

@@ -136,42 +136,8 @@ impl Inventory {
                 )
             })?;
             Below::Partition(piece(Node::Device(disk), sectors("start").unwrap_or(0)))
-        } else if let Some(path) = sysfs::backing_file(dir) {
-            match ask(number, &name) {
-                Ok(backing) => {
-                    if let Node::File(file) = backing.node {
-                        self.names.insert(file, path);
-                    }
-                    Below::Loop(piece(backing.node, backing.offset))
-                }
-                // Detached between the two looks.
-                Err(Errno::NXIO) => Below::Nothing,
-                // An ordinary user may not ask; what the name leads to is the best guess.
-                Err(_) if !rustix::process::geteuid().is_root() && path.exists() => {
-                    let stat = rustix::fs::stat(&path).map_err(|errno| {
-                        untold(
-                            &format!("{}: {}", path.display(), reason(errno)),
-                            "run as root",
-                        )
-                    })?;
-                    let node = match number_of(&stat) {
-                        Some(number) => Node::Device(number),
-                        None => Node::File(FileId::of(&stat)),
-                    };
-                    if let Node::File(file) = node {
-                        self.names.insert(file, path);
-                    }
-                    Below::Loop(piece(
-                        node,
-                        sysfs::value(&dir.join("loop/offset")).unwrap_or(0),
-                    ))
-                }
-                Err(errno) => Below::Unknown(format!(
-                    "/dev/{name} stands on {}, and does not tell more: {}",
-                    path.display(),
-                    reason(errno)
-                )),
-            }
+        } else if dir.join("loop").exists() {
+            self.loop_device(dir, number, &name, bytes, ask)
         } else if slaves.is_empty() {
             Below::Nothing
         } else {
@@ -187,6 +153,50 @@ impl Inventory {
             holders: linked(&dir.join("holders"))?,
             read_only: sysfs::value(&dir.join("ro")) == Some(1),
         })
+    }
+
+    /// What a loop device stands on. Its file may have a name that is too long to be told, or none.
+    fn loop_device(
+        &mut self,
+        dir: &Path,
+        number: Number,
+        name: &str,
+        bytes: u64,
+        ask: Ask,
+    ) -> Below {
+        let path = sysfs::backing_file(dir);
+        let answer = ask(number, name).or_else(|errno| match &path {
+            // An ordinary user may not ask; what the name leads to is the best guess.
+            Some(path) if !rustix::process::geteuid().is_root() => {
+                named_backing(dir, path).ok_or(errno)
+            }
+            _ => Err(errno),
+        });
+        match answer {
+            Ok(backing) => {
+                if let (Node::File(file), Some(path)) = (backing.node, path) {
+                    self.names.insert(file, path);
+                }
+                Below::Loop(Piece {
+                    from: 0,
+                    length: bytes,
+                    below: backing.node,
+                    to: backing.offset,
+                })
+            }
+            // Detached between the two looks.
+            Err(Errno::NXIO) => Below::Nothing,
+            Err(errno) => {
+                let on = match path {
+                    Some(path) => format!("stands on {}, and", path.display()),
+                    None => "is set up, and".to_owned(),
+                };
+                Below::Unknown(format!(
+                    "/dev/{name} {on} does not tell more: {}",
+                    reason(errno)
+                ))
+            }
+        }
     }
 
     /// Where a device is mounted, in words.
@@ -375,12 +385,23 @@ fn btrfs(sys: &Path) -> Vec<Vec<Number>> {
         .collect()
 }
 
+/// What the name of a loop device's file leads to.
+fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
+    let stat = rustix::fs::stat(path).ok()?;
+    let node = match number_of(&stat) {
+        Some(number) => Node::Device(number),
+        None => Node::File(FileId::of(&stat)),
+    };
+    let offset = sysfs::value(&dir.join("loop/offset")).unwrap_or(0);
+    Some(Backing { node, offset })
+}
+
 /// Whether any loop device is set up.
 pub(super) fn has_loops(sys: &Path) -> bool {
     let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
     entries
         .flatten()
-        .any(|entry| entry.path().join("loop/backing_file").exists())
+        .any(|entry| entry.path().join("loop").exists())
 }
 
 fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {

@@ -1,0 +1,73 @@
+//! How many bytes a file system says it has: what lies behind them is not its own. Offsets are those of the superblocks in the
+//! headers of Linux (fs/ext4/ext4.h, fs/xfs/libxfs/xfs_format.h, uapi/linux/btrfs_tree.h) and of mkswap.
+
+use super::{Found, Probe};
+
+/// Bytes of a format from its start; `None` where it does not say, or says what cannot be.
+pub(super) fn of(name: &str, probe: &Probe) -> Found<Option<u64>> {
+    let bytes = match name {
+        "ext2" | "ext3" | "ext4" => ext(probe)?,
+        "xfs" => {
+            let block = u64::from(u32::from_be_bytes(probe.bytes(4)?));
+            u64::from_be_bytes(probe.bytes(8)?).checked_mul(block)
+        }
+        // Of this device alone, where there are several.
+        "btrfs" => Some(u64::from_le_bytes(probe.bytes(0x1_0000 + 0xc9 + 8)?)),
+        _ => None,
+    };
+    // Not less than its superblock takes.
+    Ok(bytes.filter(|bytes| *bytes >= 128 << 10))
+}
+
+fn ext(probe: &Probe) -> Found<Option<u64>> {
+    const IS_64BIT: u32 = 0x80;
+    let high = match probe.u32(0x460)? & IS_64BIT {
+        0 => 0,
+        _ => u64::from(probe.u32(0x550)?),
+    };
+    let blocks = u64::from(probe.u32(0x404)?) | high << 32;
+    let block = 1024u64.checked_shl(probe.u32(0x418)?);
+    Ok(block.and_then(|block| blocks.checked_mul(block)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What mkfs makes of a part of a file.
+    #[test]
+    fn file_systems_say_how_large_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("image");
+        let length = 400u64 << 20;
+        for (name, tool, arguments, size) in [
+            ("ext4", "mkfs.ext4", &["-qF", "IMAGE", "330M"][..], 330),
+            ("xfs", "mkfs.xfs", &["-qf", "-d", "size=310m", "IMAGE"], 310),
+            ("btrfs", "mkfs.btrfs", &["-qf", "-b", "320M", "IMAGE"], 320),
+        ] {
+            let file = File::create(&path).unwrap();
+            file.set_len(length).unwrap();
+            let mut command = Command::new(tool);
+            for argument in arguments {
+                match *argument {
+                    "IMAGE" => command.arg(&path),
+                    other => command.arg(other),
+                };
+            }
+            if !command.output().is_ok_and(|done| done.status.success()) {
+                println!("{name} left out: {tool} is not here or fails");
+                continue;
+            }
+            let file = File::open(&path).unwrap();
+            let probe = Probe {
+                file: &file,
+                start: 0,
+                length,
+            };
+            assert_eq!(of(name, &probe).unwrap(), Some(size << 20), "{name}");
+        }
+    }
+}
