@@ -153,3 +153,27 @@ fn a_run_file_cut_short_is_refused() {
         assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
     }
 }
+
+#[test]
+fn all_mistakes_of_a_job_file_are_told_with_their_lines() {
+    let folder = folder();
+    let text =
+        "[global]\nbs=banana\n\n[one]\nrw=read\nnosuch=1\n[two]\nstonewall\nrw=writ\niodepth=0\n";
+    std::fs::write(folder.path().join("bad.fio"), text).unwrap();
+    let done = run(folder.path(), &["run", "bad.fio"]).expect(2);
+    let lines = [
+        "line 2: bs=",
+        "line 6: ",
+        "line 9: rw=",
+        "line 10: iodepth=",
+    ];
+    for part in lines {
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+    assert!(
+        done.stderr.starts_with("error: bad.fio: 4 mistakes"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(entries(folder.path()), ["bad.fio"]);
+}

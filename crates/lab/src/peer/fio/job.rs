@@ -1,10 +1,11 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use iolab_engine::{Error, Result};
 
-use super::options::{Options, cell_of, duration, is_set};
+use super::options::{Options, cell_or_faults, duration, is_set};
 use crate::analysis::Response;
 use crate::experiment::{Design, Experiment, check_name, read_text};
 use crate::settings::{CellSpec, SETTINGS, Setting, nearest, unknown};
@@ -36,6 +37,8 @@ const KNOWN: [&str; 22] = [
 ];
 /// Most jobs of a file.
 const JOBS_MAX: usize = 1000;
+/// Most mistakes that a message lists.
+const MISTAKES_TOLD: usize = 40;
 
 /// What a job file asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,10 +51,64 @@ pub struct JobFile {
     pub notes: Vec<String>,
 }
 
-/// A job with the number of its first line.
+/// A job.
 struct Job {
+    /// The number of its first line.
     line: usize,
     options: Options,
+    /// The lines that its options stand in.
+    lines: BTreeMap<String, usize>,
+}
+
+impl Job {
+    /// The line that gives an option, or else the job's first.
+    fn line_of(&self, option: &str) -> usize {
+        self.lines.get(option).copied().unwrap_or(self.line)
+    }
+}
+
+/// Mistakes in a job file, by the number of their line.
+#[derive(Default)]
+struct Mistakes(Vec<(usize, Error)>);
+
+impl Mistakes {
+    /// Adds one; what `[global]` is wrong about is wrong in every job, and told once.
+    fn add(&mut self, line: usize, error: Error) {
+        let mistake = (line, error);
+        if !self.0.contains(&mistake) {
+            self.0.push(mistake);
+        }
+    }
+
+    /// All of them as one error, in the order of their lines.
+    fn told(mut self) -> Result<()> {
+        self.0.sort_by_key(|(line, _)| *line);
+        if self.0.len() <= 1 {
+            return self
+                .0
+                .pop()
+                .map_or(Ok(()), |(line, error)| Err(at(line, error)));
+        }
+        let mut message = format!("{} mistakes", self.0.len());
+        for (line, error) in self.0.iter().take(MISTAKES_TOLD) {
+            message.push_str(&format!("\n  line {line}: {}", error.message()));
+        }
+        if let Some(more) = self
+            .0
+            .len()
+            .checked_sub(MISTAKES_TOLD)
+            .filter(|more| *more > 0)
+        {
+            message.push_str(&format!("\n  and {more} more"));
+        }
+        let mut hints: Vec<&str> = Vec::new();
+        for hint in self.0.iter().filter_map(|(_, error)| error.remedy()) {
+            if !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        }
+        Err(Error::usage(message).hint(hints.join("\n  ")))
+    }
 }
 
 impl JobFile {
@@ -74,14 +131,15 @@ impl JobFile {
     /// Reads the text of a job file; the experiment gets `name` where that can be a name.
     ///
     /// # Errors
-    /// Of kind usage: an option that iolab does not know, with its line; jobs that are no one experiment.
+    /// Of kind usage: all options that iolab does not know or cannot carry out, with their lines; jobs that are no one
+    /// experiment.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
-        let jobs = jobs(text)?;
-        let size_else = CellSpec::default().trial.region;
-        let cells = jobs
-            .iter()
-            .map(|job| cell_of(&job.options, size_else).map_err(|error| at(job.line, error)))
-            .collect::<Result<Vec<CellSpec>>>()?;
+        let mut mistakes = Mistakes::default();
+        let jobs = jobs(text, &mut mistakes)?;
+        let cells = cells_of(&jobs, &mut mistakes);
+        let target = target(&jobs, &mut mistakes);
+        check_order(&jobs, &mut mistakes);
+        mistakes.told()?;
         let name = check_name(name).unwrap_or_else(|_| "fio-job".to_owned());
         let mut experiment = Experiment {
             question: format!("What does the fio job file {name} measure here?"),
@@ -96,8 +154,8 @@ impl JobFile {
         experiment.check()?;
         Ok(Self {
             experiment,
-            target: target(&jobs)?,
-            notes: notes(&jobs, &cells)?,
+            target,
+            notes: notes(&jobs, &cells),
         })
     }
 }
@@ -107,8 +165,11 @@ fn at(line: usize, error: Error) -> Error {
 }
 
 /// The jobs, each with the options of `[global]`.
-fn jobs(text: &str) -> Result<Vec<Job>> {
-    let mut global = Options::new();
+///
+/// # Errors
+/// When there is none, or there are too many.
+fn jobs(text: &str, mistakes: &mut Mistakes) -> Result<Vec<Job>> {
+    let mut global = (Options::new(), BTreeMap::new());
     let mut jobs: Vec<Job> = Vec::new();
     let mut in_global = true;
     for (number, line) in text.lines().enumerate() {
@@ -117,17 +178,17 @@ fn jobs(text: &str) -> Result<Vec<Job>> {
             continue;
         }
         if let Some(section) = line.strip_prefix('[') {
-            let section = section.strip_suffix(']').ok_or_else(|| {
-                at(
-                    number,
-                    Error::usage("a section has no closing bracket").hint("write [name]"),
-                )
-            })?;
+            let section = section.strip_suffix(']').unwrap_or_else(|| {
+                let error = Error::usage("a section has no closing bracket").hint("write [name]");
+                mistakes.add(number, error);
+                section
+            });
             in_global = section.trim() == "global";
             if !in_global {
                 jobs.push(Job {
                     line: number,
-                    options: global.clone(),
+                    options: global.0.clone(),
+                    lines: global.1.clone(),
                 });
             }
             if jobs.len() > JOBS_MAX {
@@ -136,16 +197,62 @@ fn jobs(text: &str) -> Result<Vec<Job>> {
             }
             continue;
         }
-        let (name, value) = option(line).map_err(|error| at(number, error))?;
-        match jobs.last_mut() {
-            Some(job) if !in_global => job.options.insert(name, value),
-            _ => global.insert(name, value),
+        let (name, value) = match option(line) {
+            Ok(option) => option,
+            Err(error) => {
+                mistakes.add(number, error);
+                continue;
+            }
         };
+        let (options, lines) = match jobs.last_mut() {
+            Some(job) if !in_global => (&mut job.options, &mut job.lines),
+            _ => (&mut global.0, &mut global.1),
+        };
+        lines.insert(name.clone(), number);
+        options.insert(name, value);
     }
-    match jobs.is_empty() {
-        true => Err(Error::usage("there is no job in it")
-            .hint("a job begins with its name in brackets: [job1]")),
-        false => Ok(jobs),
+    if jobs.is_empty() {
+        let error = Error::usage("there is no job in it");
+        mistakes.add(
+            text.lines().count().max(1),
+            error.hint("a job begins with its name in brackets: [job1]"),
+        );
+    }
+    Ok(jobs)
+}
+
+/// What each job measures; of those with mistakes nothing.
+fn cells_of(jobs: &[Job], mistakes: &mut Mistakes) -> Vec<CellSpec> {
+    let size_else = CellSpec::default().trial.region;
+    let mut cells = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        // It is not waited for, but has to be a time all the same.
+        let ramp = job.options.get("ramp_time");
+        if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
+            mistakes.add(job.line_of(fault.option), fault.error);
+        }
+        match cell_or_faults(&job.options, size_else) {
+            Ok(cell) => match cell.trial.check() {
+                Ok(()) => cells.push(cell),
+                Err(error) => mistakes.add(job.line, error),
+            },
+            Err(faults) => {
+                for fault in faults {
+                    mistakes.add(job.line_of(fault.option), fault.error);
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// Jobs run one after the other here.
+fn check_order(jobs: &[Job], mistakes: &mut Mistakes) {
+    for job in jobs.iter().skip(1) {
+        if !is_set(&job.options, "stonewall") {
+            let error = Error::usage("this job would run beside the one before it");
+            mistakes.add(job.line, error.hint("add stonewall, or give one job"));
+        }
     }
 }
 
@@ -192,13 +299,6 @@ fn put_settings(experiment: &mut Experiment, jobs: &[Job], cells: &[CellSpec]) -
     let Some(second) = jobs.get(1) else {
         return Ok(());
     };
-    if let Some(job) = jobs[1..]
-        .iter()
-        .find(|job| !is_set(&job.options, "stonewall"))
-    {
-        let error = Error::usage("this job would run beside the one before it");
-        return Err(at(job.line, error.hint("add stonewall, or give one job")));
-    }
     if differing.len() != 1 {
         let names: Vec<&str> = differing.iter().map(|setting| setting.name).collect();
         let error = Error::usage(format!(
@@ -213,17 +313,16 @@ fn put_settings(experiment: &mut Experiment, jobs: &[Job], cells: &[CellSpec]) -
 }
 
 /// The one file or directory that all jobs name.
-fn target(jobs: &[Job]) -> Result<Option<PathBuf>> {
+fn target(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     let mut found: Option<PathBuf> = None;
     for (number, job) in jobs.iter().enumerate() {
         let directory = job.options.get("directory").map(PathBuf::from);
         let target = match (job.options.get("filename"), directory) {
             (Some(name), _) if name.contains(':') => {
                 let error = Error::usage("filename has a colon, which parts several files");
-                return Err(at(
-                    job.line,
-                    error.hint("name one file, or give it as TARGET"),
-                ));
+                let error = error.hint("name one file, or give it as TARGET");
+                mistakes.add(job.line_of("filename"), error);
+                continue;
             }
             (Some(name), Some(directory)) => Some(directory.join(name)),
             (Some(name), None) => Some(PathBuf::from(name)),
@@ -231,21 +330,18 @@ fn target(jobs: &[Job]) -> Result<Option<PathBuf>> {
         };
         if number > 0 && target != found {
             let error = Error::usage("the jobs use different files");
-            return Err(at(job.line, error.hint("give one job file for each file")));
+            let named = ["filename", "directory"].map(|option| job.line_of(option));
+            let line = named.into_iter().max().unwrap_or(job.line);
+            mistakes.add(line, error.hint("give one job file for each file"));
         }
         found = target;
     }
-    Ok(found)
+    found
 }
 
 /// What is done otherwise.
-fn notes(jobs: &[Job], cells: &[CellSpec]) -> Result<Vec<String>> {
+fn notes(jobs: &[Job], cells: &[CellSpec]) -> Vec<String> {
     let mut notes = Vec::new();
-    for job in jobs {
-        if let Some(text) = job.options.get("ramp_time") {
-            duration("ramp_time", text).map_err(|error| at(job.line, error))?;
-        }
-    }
     let given = |name: &str| jobs.iter().any(|job| is_set(&job.options, name));
     if given("ramp_time") {
         notes.push(
@@ -260,7 +356,7 @@ fn notes(jobs: &[Job], cells: &[CellSpec]) -> Result<Vec<String>> {
     if cells.iter().any(|cell| cell.trial.threads > 1) {
         notes.push("the threads share the region, each with a part of its own; fio's jobs would each go over all of it".to_owned());
     }
-    Ok(notes)
+    notes
 }
 
 #[cfg(test)]
@@ -290,22 +386,46 @@ mod tests {
     fn what_is_not_understood_is_named_with_its_line() {
         for (text, line, part) in [
             ("[a]\nrw=read\nverify=crc32c\n", "line 3", "verify"),
-            ("[a]\nrw=read\nioengine=rbd\n", "line 1", "ioengine"),
+            ("[a]\nrw=read\nioengine=rbd\n", "line 3", "ioengine"),
+            ("[global]\nbs=4q\n[a]\nrw=read\n", "line 2", "bs=4q"),
+            ("[a]\r\nrw=read\r\n\r\nbs=4q\r\n", "line 4", "bs=4q"),
+            (
+                "[a]\nrw=read\nsize=1k\nbs=4k\nnumjobs=4000\n",
+                "line 1",
+                "threads",
+            ),
             ("[a\n", "line 1", "bracket"),
-            ("rw=read\n", "", "no job"),
+            ("rw=read\n", "line 1", "no job"),
             ("[a]\nrw=read\n[b]\nrw=write\n", "line 3", "beside"),
             (
                 "[a]\nrw=read\nbs=4k\n[b]\nstonewall\nrw=write\nbs=8k\n",
                 "line 4",
                 "differ in 2",
             ),
-            ("[a]\nfilename=/x:/y\n", "line 1", "colon"),
-            ("[a]\nramp_time=soon\n", "line 1", "ramp_time"),
+            ("[a]\nfilename=/x:/y\n", "line 2", "colon"),
+            ("[a]\nramp_time=soon\n", "line 2", "ramp_time"),
         ] {
             let error = JobFile::parse(text, "x").expect_err(text);
             let told = error.to_string();
             assert!(told.contains(line) && told.contains(part), "{told}");
             assert!(error.remedy().is_some(), "{told}");
         }
+    }
+
+    #[test]
+    fn all_mistakes_are_told_at_once() {
+        let text = "[global]\nbs=banana\nioengine=nonsense\n[one]\nrw=read\nnosuch=1\n[two\nstonewall\nrw=writ\niodepth=0\n[three]\nfilename=a:b\n";
+        let error = JobFile::parse(text, "x").expect_err("much is wrong");
+        let lines: Vec<&str> = error
+            .message()
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("line ")?.split(':').next())
+            .collect();
+        assert_eq!(
+            lines,
+            ["2", "3", "6", "7", "9", "10", "11", "12"],
+            "{error}"
+        );
+        assert!(error.message().starts_with("8 mistakes"), "{error}");
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use iolab_engine::spec::{Backend, CacheState, Content, Pattern, SyncPolicy, TrialSpec};
+use iolab_engine::spec::{
+    BS_MAX, Backend, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX, TrialSpec,
+};
 use iolab_engine::{Error, Result};
 
 use crate::peer::Tool;
@@ -12,20 +14,63 @@ use crate::settings::CellSpec;
 /// The options of one job, those of `[global]` among them.
 pub(crate) type Options = BTreeMap<String, String>;
 
+/// An option whose value iolab has no words for.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// Its name, as it was given.
+    pub(crate) option: &'static str,
+    /// What is wrong, of kind usage.
+    pub(crate) error: Error,
+}
+
+/// A value, or what is wrong with it.
+pub(crate) type Read<T> = std::result::Result<T, Fault>;
+
+/// Faults met so far: one is no reason not to look at the other options.
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// What was read, or something instead where it is a fault.
+    fn or<T>(&mut self, read: Read<T>, instead: T) -> T {
+        read.unwrap_or_else(|fault| {
+            self.0.push(fault);
+            instead
+        })
+    }
+}
+
 /// The cell that a job is. Options that are not there have fio's default; those that say nothing of a cell are not looked
 /// at. Without a `size` the region is `size_else`.
 ///
 /// # Errors
-/// Of kind usage, naming the option whose value iolab has no words for.
+/// Of kind usage, naming the first option whose value iolab has no words for.
 pub(crate) fn cell_of(options: &Options, size_else: u64) -> Result<CellSpec> {
+    // There is at least one.
+    cell_or_faults(options, size_else).map_err(|mut faults| faults.swap_remove(0).error)
+}
+
+/// As [`cell_of`].
+///
+/// # Errors
+/// Every option whose value iolab has no words for; at least one.
+pub(crate) fn cell_or_faults(
+    options: &Options,
+    size_else: u64,
+) -> std::result::Result<CellSpec, Vec<Fault>> {
     let mut trial = TrialSpec::default();
-    order(options, &mut trial)?;
-    requests(options, &mut trial)?;
-    durability(options, &mut trial)?;
-    bounds(options, &mut trial, size_else)?;
+    let mut faults = Faults::default();
+    order(options, &mut trial, &mut faults);
+    requests(options, &mut trial, &mut faults);
+    let sync = durability(options);
+    trial.sync = faults.or(sync, trial.sync);
+    bounds(options, &mut trial, size_else, &mut faults);
+    if !faults.0.is_empty() {
+        return Err(faults.0);
+    }
     if is_set(options, "zero_buffers") {
         trial.content = Content::Zero;
-    } else if value(options, &["scramble_buffers"]) == Some("0") {
+    } else if text(options, "scramble_buffers") == Some("0") {
         trial.content = Content::Repeated;
     }
     Ok(CellSpec {
@@ -36,19 +81,25 @@ pub(crate) fn cell_of(options: &Options, size_else: u64) -> Result<CellSpec> {
     })
 }
 
-fn value<'a>(options: &'a Options, names: &[&str]) -> Option<&'a str> {
-    let found = names.iter().find_map(|name| options.get(*name));
-    found.map(|text| text.trim())
+/// The first of these options that is given, with its value.
+fn value<'a>(options: &'a Options, names: &[&'static str]) -> Option<(&'static str, &'a str)> {
+    names
+        .iter()
+        .find_map(|name| text(options, name).map(|text| (*name, text)))
+}
+
+fn text<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+    options.get(name).map(|text| text.trim())
 }
 
 /// Whether an option that needs no value is given.
 pub(crate) fn is_set(options: &Options, name: &str) -> bool {
-    value(options, &[name]).is_some_and(|text| text != "0")
+    text(options, name).is_some_and(|text| text != "0")
 }
 
 /// `rw`, what it mixes, and whether blocks can come twice.
-fn order(options: &Options, trial: &mut TrialSpec) -> Result<()> {
-    let text = value(options, &["rw", "readwrite"]).unwrap_or("read");
+fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    let (option, text) = value(options, &["rw", "readwrite"]).unwrap_or(("rw", "read"));
     let (name, skip) = match text.split_once(':') {
         Some((name, skip)) => (name, Some(skip)),
         None => (text, None),
@@ -57,91 +108,100 @@ fn order(options: &Options, trial: &mut TrialSpec) -> Result<()> {
         Some(direction) => (true, direction),
         None => (false, name),
     };
-    trial.read_percent = match direction {
-        "read" => 100,
-        "write" => 0,
-        "rw" | "readwrite" => mix(options)?,
-        _ => return Err(unknown("rw", text)),
+    let percent = match direction {
+        "read" => Ok(100),
+        "write" => Ok(0),
+        "rw" | "readwrite" => mix(options),
+        _ => Err(unknown(option, text)),
     };
+    trial.read_percent = faults.or(percent, 100);
     trial.pattern = match (random, is_set(options, "norandommap")) {
         (false, _) => Pattern::Seq,
         (true, false) => Pattern::Rand,
         (true, true) => Pattern::RandReplace,
     };
-    if let Some(theta) = value(options, &["random_distribution"])
+    if let Some((option, theta)) = value(options, &["random_distribution"])
         .filter(|_| random)
-        .and_then(|text| text.strip_prefix("zipf:"))
+        .and_then(|(option, text)| Some((option, text.strip_prefix("zipf:")?)))
     {
-        trial.pattern = format!("zipf:{theta}")
-            .parse()
-            .map_err(|error: Error| error.within("random_distribution"))?;
+        let zipf = format!("zipf:{theta}").parse().map_err(|error: Error| {
+            let error = error.within(option);
+            Fault { option, error }
+        });
+        trial.pattern = faults.or(zipf, Pattern::Rand);
     }
     match skip {
         None => {}
         Some(skip) if !random => {
             trial.pattern = Pattern::Strided;
-            trial.skip = size("rw", skip)?;
+            trial.skip = faults.or(size(option, skip), 0);
         }
-        Some(_) => return Err(unknown("rw", text)),
+        Some(_) => faults.or(Err(unknown(option, text)), ()),
     }
-    Ok(())
 }
 
-fn mix(options: &Options) -> Result<u8> {
-    let percent = |name: &str, text: &str| {
-        let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
-        percent.ok_or_else(|| unknown(name, text))
+fn mix(options: &Options) -> Read<u8> {
+    let Some((name, text)) = value(options, &["rwmixread", "rwmixwrite"]) else {
+        return Ok(50);
     };
-    match (
-        value(options, &["rwmixread"]),
-        value(options, &["rwmixwrite"]),
-    ) {
-        (Some(text), _) => percent("rwmixread", text),
-        (None, Some(text)) => percent("rwmixwrite", text).map(|writes| 100 - writes),
-        (None, None) => Ok(50),
-    }
+    let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
+    let percent = percent.ok_or_else(|| unknown(name, text))?;
+    Ok(match name {
+        "rwmixwrite" => 100 - percent,
+        _ => percent,
+    })
 }
 
 /// Their size, and how they are made.
-fn requests(options: &Options, trial: &mut TrialSpec) -> Result<()> {
-    let engine = value(options, &["ioengine"]).unwrap_or("psync");
-    trial.backend = engine
-        .parse::<Backend>()
-        .map_err(|_| unknown("ioengine", engine))?;
-    let bs = value(options, &["bs", "blocksize"]).unwrap_or("4k");
-    trial.bs = size("bs", bs.strip_suffix(',').unwrap_or(bs))?;
-    if trial.bs == 0 {
-        return Err(unknown("bs", bs));
+fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    if let Some((name, engine)) = value(options, &["ioengine"]) {
+        let backend = engine.parse::<Backend>().map_err(|_| unknown(name, engine));
+        trial.backend = faults.or(backend, trial.backend);
+    } else {
+        trial.backend = Backend::Psync;
     }
-    trial.threads = count(options, "numjobs")?;
+    let (name, bs) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", "4k"));
+    let bytes = size(name, bs.strip_suffix(',').unwrap_or(bs));
+    let bytes = bytes.and_then(|bytes| match bytes {
+        1..=BS_MAX => Ok(bytes),
+        _ => Err(unknown(name, bs)),
+    });
+    trial.bs = faults.or(bytes, trial.bs);
+    trial.threads = faults.or(count(options, "numjobs", THREADS_MAX), 1);
+    let depth = faults.or(count(options, "iodepth", DEPTH_MAX), 1);
     trial.depth = match trial.backend.is_asynchronous() {
-        true => count(options, "iodepth")?,
+        true => depth,
         // Whatever is asked of them, synchronous engines have one request under way.
         false => 1,
     };
-    let direct = match value(options, &["buffered"]) {
+    let direct = match text(options, "buffered") {
         Some(text) => text == "0",
         None => is_set(options, "direct"),
     };
-    trial.cache = match (direct, value(options, &["invalidate"])) {
+    trial.cache = match (direct, text(options, "invalidate")) {
         (true, _) => CacheState::Direct,
         (false, Some("0")) => CacheState::Hot,
         (false, _) => CacheState::Cold,
     };
-    Ok(())
 }
 
-fn count(options: &Options, name: &str) -> Result<u32> {
-    let Some(text) = value(options, &[name]) else {
+fn count(options: &Options, name: &'static str, most: u32) -> Read<u32> {
+    let Some(text) = text(options, name) else {
         return Ok(1);
     };
-    let count = text.parse::<u32>().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| unknown(name, text))
+    let count = text.parse::<u32>().ok();
+    let count = count.filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| Fault {
+        option: name,
+        error: unknown(name, text)
+            .error
+            .hint(format!("{name} is a number from 1 to {most}")),
+    })
 }
 
-fn durability(options: &Options, trial: &mut TrialSpec) -> Result<()> {
-    let flag = value(options, &["sync"]).unwrap_or("0");
-    trial.sync = match (flag, value(options, &["fsync"]).unwrap_or("0")) {
+fn durability(options: &Options) -> Read<SyncPolicy> {
+    let flag = text(options, "sync").unwrap_or("0");
+    Ok(match (flag, text(options, "fsync").unwrap_or("0")) {
         ("0" | "none", "0") if is_set(options, "end_fsync") => SyncPolicy::End,
         ("0" | "none", "0") => SyncPolicy::None,
         ("0" | "none", "1") => SyncPolicy::Each,
@@ -149,25 +209,22 @@ fn durability(options: &Options, trial: &mut TrialSpec) -> Result<()> {
         ("dsync", "0") => SyncPolicy::Odsync,
         ("0" | "none" | "1" | "sync" | "dsync", fsync) => return Err(unknown("fsync", fsync)),
         _ => return Err(unknown("sync", flag)),
-    };
-    Ok(())
+    })
 }
 
 /// The region and what ends the job. Every one of its clones goes over the whole size.
-fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64) -> Result<()> {
-    let own = match value(options, &["size"]) {
-        Some(text) => size("size", text)?,
-        None => size_else,
+fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64, faults: &mut Faults) {
+    let mut bytes_of = |names: &[&'static str]| {
+        let (name, text) = value(options, names)?;
+        Some(faults.or(size(name, text), size_else))
     };
+    let own = bytes_of(&["size"]).unwrap_or(size_else);
+    let of_one = bytes_of(&["io_size", "io_limit"]).unwrap_or(own);
+    let offset = bytes_of(&["offset"]);
     let of_all = |bytes: u64| bytes.saturating_mul(u64::from(trial.threads));
-    let of_one = match value(options, &["io_size", "io_limit"]) {
-        Some(text) => size("io_size", text)?,
-        None => own,
-    };
-    let time = match value(options, &["runtime", "timeout"]) {
-        Some(text) => Some(duration("runtime", text)?).filter(|time| !time.is_zero()),
-        None => None,
-    };
+    let time = value(options, &["runtime", "timeout"]).and_then(|(name, text)| {
+        Some(faults.or(duration(name, text), Duration::ZERO)).filter(|time| !time.is_zero())
+    });
     let time_based = is_set(options, "time_based") && time.is_some();
     trial.limit.time = time;
     trial.limit.bytes = (!time_based && of_one > 0).then(|| of_all(of_one));
@@ -177,14 +234,11 @@ fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64) -> Result<()
         false => of_all(own),
     }
     .max(trial.bs);
-    if let Some(text) = value(options, &["offset"]) {
-        trial.offset = size("offset", text)?;
-    }
-    Ok(())
+    trial.offset = offset.unwrap_or(trial.offset);
 }
 
 /// A size as fio reads it: `4k` and `4kb` are 4096.
-fn size(name: &str, text: &str) -> Result<u64> {
+fn size(name: &'static str, text: &str) -> Read<u64> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match lower[digits.len()..].trim() {
@@ -203,7 +257,7 @@ fn size(name: &str, text: &str) -> Result<u64> {
 }
 
 /// A time as fio reads it: a bare number is seconds.
-pub(crate) fn duration(name: &str, text: &str) -> Result<Duration> {
+pub(crate) fn duration(name: &'static str, text: &str) -> Read<Duration> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let us = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
         "us" | "usec" => 1,
@@ -221,11 +275,12 @@ pub(crate) fn duration(name: &str, text: &str) -> Result<Duration> {
         .ok_or_else(|| unknown(name, text))
 }
 
-fn unknown(name: &str, text: &str) -> Error {
+fn unknown(option: &'static str, text: &str) -> Fault {
     let text: String = text.chars().take(60).collect();
-    Error::usage(format!("{name}={text} is nothing that iolab can do")).hint(
+    let error = Error::usage(format!("{option}={text} is nothing that iolab can do")).hint(
         "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is",
-    )
+    );
+    Fault { option, error }
 }
 
 #[cfg(test)]
@@ -268,6 +323,17 @@ mod tests {
     }
 
     #[test]
+    fn every_fault_is_found() {
+        let text = "rw=trim bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=9 size=50% io_size=q offset=-1 runtime=1y";
+        let options = text.split_whitespace().map(|word| {
+            let (name, value) = word.split_once('=').expect("name=value");
+            (name.to_owned(), value.to_owned())
+        });
+        let faults = cell_or_faults(&options.collect(), 1 << 20).expect_err("nothing is right");
+        assert_eq!(faults.len(), text.split_whitespace().count(), "{faults:?}");
+    }
+
+    #[test]
     fn what_has_no_words_is_refused_by_name() {
         for (text, name) in [
             ("rw=trim", "rw=trim"),
@@ -282,6 +348,9 @@ mod tests {
             ("sync=maybe", "sync="),
             ("runtime=1y", "runtime="),
             ("rw=randrw rwmixread=101", "rwmixread="),
+            ("rw=randrw rwmixwrite=-1", "rwmixwrite="),
+            ("readwrite=trim", "readwrite="),
+            ("blocksize=4q", "blocksize="),
         ] {
             let error = cell(text).expect_err(text);
             assert!(error.message().contains(name), "{error}");
