@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use iolab_lab::analysis::{Analysis, CellAnalysis};
 use iolab_stats::Summary;
 
+use crate::plain::plain;
+
 /// Writes a gauge per cell and quantity.
 ///
 /// # Errors
@@ -110,20 +112,26 @@ fn labels(analysis: &Analysis, cell: &CellAnalysis, extra: Extra) -> String {
         .served
         .as_ref()
         .map_or(String::new(), ToString::to_string);
-    let fixed = [
+    let mut labels = vec![
         ("experiment".to_owned(), analysis.experiment.as_str()),
         ("target".to_owned(), analysis.target.as_str()),
         ("served_by".to_owned(), served.as_str()),
     ];
-    let levels = analysis.factors.iter().zip(&cell.cell.levels);
-    let levels = levels.map(|(factor, level)| (label_name(factor), level.as_str()));
-    let extra = extra
-        .as_ref()
-        .map(|(name, value)| ((*name).to_owned(), value.as_str()));
-    let pairs: Vec<String> = fixed
+    for (factor, level) in analysis.factors.iter().zip(&cell.cell.levels) {
+        let mut name = label_name(factor);
+        // Two factors may differ in nothing that a label can show, and no label may come twice.
+        while labels.iter().any(|(other, _)| *other == name) {
+            name.push('_');
+        }
+        labels.push((name, level));
+    }
+    labels.extend(
+        extra
+            .as_ref()
+            .map(|(name, value)| ((*name).to_owned(), value.as_str())),
+    );
+    let pairs: Vec<String> = labels
         .into_iter()
-        .chain(levels)
-        .chain(extra)
         .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
         .collect();
     pairs.join(",")
@@ -152,26 +160,65 @@ fn label_name(factor: &str) -> String {
     }
 }
 
+/// A value of a label, without control characters. A line's end, which the format could escape, is one of them.
 fn escaped(value: &str) -> String {
+    let value = plain(value);
     let mut text = String::with_capacity(value.len());
     for c in value.chars() {
-        match c {
-            '\\' => text.push_str("\\\\"),
-            '"' => text.push_str("\\\""),
-            '\n' => text.push_str("\\n"),
-            c => text.push(c),
+        if matches!(c, '\\' | '"') {
+            text.push('\\');
         }
+        text.push(c);
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A value as a reader of the format takes it; `None` where it would find no end, or the end too soon.
+    fn read(value: &str) -> Option<String> {
+        let mut text = String::new();
+        let mut rest = value.chars();
+        while let Some(c) = rest.next() {
+            text.push(match c {
+                '\\' => match rest.next()? {
+                    'n' => '\n',
+                    c @ ('\\' | '"') => c,
+                    _ => return None,
+                },
+                '"' | '\n' => return None,
+                c => c,
+            });
+        }
+        Some(text)
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_value_without_control_characters(
+            text in prop_oneof![any::<String>(), "[\"\\\\n{},= \u{0}-\u{1f}\u{7f}-\u{9f}]{0,16}"]
+        ) {
+            let value = escaped(&text);
+            prop_assert!(!value.contains(char::is_control));
+            prop_assert_eq!(read(&value), Some(plain(&text).into_owned()));
+        }
+
+        #[test]
+        fn any_factor_is_a_name(factor in any::<String>()) {
+            let name = label_name(&factor);
+            prop_assert!(name.starts_with(|c: char| c.is_ascii_alphabetic()));
+            prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        }
+    }
 
     #[test]
     fn what_comes_from_outside_stays_inside_its_label() {
-        assert_eq!(escaped("a\"} 1\n\\"), "a\\\"} 1\\n\\\\");
+        assert_eq!(escaped("a\"} 1\n\\"), r#"a\"} 1\\u{a}\\"#);
+        assert_eq!(escaped("\u{1b}[2J"), r"\\u{1b}[2J");
         assert_eq!(label_name("bs"), "bs");
         assert_eq!(label_name("a-b c"), "a_b_c");
         assert_eq!(label_name("9"), "level_9");
