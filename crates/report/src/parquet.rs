@@ -13,7 +13,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use serde_json::Value;
 
-use crate::tidy::{Column, Kind, csv_text};
+use crate::tidy::{Column, Kind, text_of};
 
 /// Rows that are held back until they are written together.
 const GROUP_ROWS: usize = 1 << 16;
@@ -85,7 +85,7 @@ impl ParquetRows {
                 Kind::Integer => write::<Int64Type>(&mut group, &values, Value::as_i64)?,
                 Kind::Number => write::<DoubleType>(&mut group, &values, Value::as_f64)?,
                 Kind::Text => write::<ByteArrayType>(&mut group, &values, |value| {
-                    let text = csv_text(Some(value));
+                    let text = text_of(Some(value));
                     (!value.is_null()).then(|| ByteArray::from(text.as_str()))
                 })?,
             }

@@ -13,7 +13,7 @@ pub type Field = (String, Value);
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// RFC 4180 with a header line; a missing value is empty.
+    /// RFC 4180 with a header line; a missing value is empty. Text that a spreadsheet would run has a `'` in front.
     Csv,
     /// An array of objects, one per line; a missing value is `null`.
     Json,
@@ -105,7 +105,7 @@ impl<W: Write> TidyWriter<W> {
         let output = match format {
             Format::Csv => {
                 let mut csv = csv::Writer::from_writer(to);
-                let header = columns.iter().map(|c| &c.name);
+                let header = columns.iter().map(|c| cell(&c.name));
                 csv.write_record(header).map_err(io_error)?;
                 Output::Csv(Box::new(csv))
             }
@@ -126,7 +126,7 @@ impl<W: Write> TidyWriter<W> {
         let of = |column: &Column| row.iter().find(|(n, _)| *n == column.name).map(|(_, v)| v);
         let values = self.columns.iter().map(of);
         match &mut self.output {
-            Output::Csv(csv) => csv.write_record(values.map(csv_text)).map_err(io_error)?,
+            Output::Csv(csv) => csv.write_record(values.map(csv_cell)).map_err(io_error)?,
             Output::Json { to, rows } => {
                 to.write_all(if *rows == 0 { b"[\n" } else { b",\n" })?;
                 let fields = self.columns.iter().zip(values);
@@ -182,8 +182,28 @@ fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
+/// A value as a cell of CSV; a missing one is empty.
+fn csv_cell(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => cell(text),
+        other => text_of(other),
+    }
+}
+
+/// Text that no spreadsheet takes for a formula: what begins like one gets a `'` in front, which says that it is text. Numbers
+/// stay numbers.
+///
+/// Source: "CSV Injection" of the OWASP Foundation, which names the characters.
+fn cell(text: &str) -> String {
+    let is_number = || text.parse::<f64>().is_ok_and(f64::is_finite);
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && !is_number() {
+        true => format!("'{text}"),
+        false => text.to_owned(),
+    }
+}
+
 /// A value as text; a missing one is empty.
-pub(crate) fn csv_text(value: Option<&Value>) -> String {
+pub(crate) fn text_of(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -227,6 +247,8 @@ pub(crate) fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     struct Closed;
@@ -277,6 +299,50 @@ mod tests {
     fn csv_quotes_and_leaves_missing_values_empty() {
         let expected = "a,d,b,c\n1,,\"x, \"\"y\"\"\",\n2.5,true,,3\n";
         assert_eq!(written(Format::Csv, &rows()), expected);
+    }
+
+    #[test]
+    fn csv_neutralises_what_a_spreadsheet_would_run() {
+        for (value, expected) in [
+            ("=1+1", "'=1+1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("-1+1", "'-1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'\r=1"),
+            ("-", "'-"),
+            ("-inf", "'-inf"),
+            ("-1.5", "-1.5"),
+            ("+2e-3", "+2e-3"),
+            ("1=1", "1=1"),
+            ("4KiB", "4KiB"),
+        ] {
+            assert_eq!(csv_cell(Some(&Value::from(value))), expected);
+        }
+        assert_eq!(csv_cell(Some(&Value::from(-1.5))), "-1.5");
+        assert_eq!(csv_cell(Some(&Value::from(-3))), "-3");
+    }
+
+    proptest! {
+        #[test]
+        fn no_cell_of_csv_runs_and_each_can_be_read_back(
+            name in "[a=+\\-@\t\r\n\",; 1]{1,8}",
+            text in prop_oneof![any::<String>(), "[-+=@.0-9e\t\r\n\",'; a]{0,8}"],
+            number in any::<f64>(),
+        ) {
+            let rows = [vec![field(&name, text.clone()), field("number", number)]];
+            let csv = written(Format::Csv, &rows);
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(csv.as_bytes());
+            let lines: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+            for (found, meant) in [(&lines[0][0], &name), (&lines[1][0], &text)] {
+                let runs = found.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+                prop_assert!(!runs || found.parse::<f64>().is_ok(), "{found:?}");
+                prop_assert_eq!(found.strip_prefix('\'').filter(|_| *found != *meant).unwrap_or(found), meant);
+            }
+            // A number, whatever its sign, is one.
+            let read: Option<f64> = lines[1][1].parse().ok();
+            prop_assert_eq!(read, Some(number).filter(|number| number.is_finite()));
+        }
     }
 
     #[test]

@@ -12,7 +12,10 @@
   };
 
   const quoted = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
+    let text = value === null || value === undefined ? "" : String(value);
+    // A spreadsheet would run text that begins like a formula; the apostrophe says that it is text.
+    const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
+    if (/^[=+\-@\t\r\n]/.test(text) && !isNumber) text = "'" + text;
     return /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
   };
 
