@@ -10,6 +10,7 @@ use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use serde_json::{Map, Value, json};
 
 use crate::layout::{self, Column};
+use crate::markdown::line;
 use crate::plain::plain;
 use crate::table::bare;
 use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
@@ -19,9 +20,17 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
     heading(comparison) + "\n" + &layout::text(columns(comparison), width)
 }
 
-/// The comparison in Markdown, without its closing remarks.
+/// The comparison in Markdown, with its closing remarks.
 pub fn markdown(comparison: &Comparison) -> String {
-    heading(comparison) + "\n" + &layout::markdown(columns(comparison))
+    let heading = heading(comparison);
+    let lines = heading.lines().map(|text| line(text) + "\n");
+    let remarks = remarks(comparison);
+    let remarks = remarks.iter().map(|text| format!("- {}\n", line(text)));
+    let table = layout::markdown(columns(comparison));
+    lines
+        .chain(["\n".to_owned(), table, "\n".to_owned()])
+        .chain(remarks)
+        .collect()
 }
 
 /// What is compared, and what differs besides.

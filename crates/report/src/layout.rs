@@ -3,6 +3,9 @@
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use crate::latex;
+use crate::markdown::escaped;
+
 /// Least width in columns that a text table is made for.
 pub const WIDTH_MIN: u16 = 40;
 
@@ -94,8 +97,11 @@ pub(crate) fn text(mut columns: Vec<Column>, width: u16) -> String {
 
 /// Every column, in Markdown.
 pub(crate) fn markdown(mut columns: Vec<Column>) -> String {
-    for value in columns.iter_mut().flat_map(|c| &mut c.values) {
-        *value = value.replace('|', "\\|");
+    for column in &mut columns {
+        let values = column.values.iter_mut();
+        for text in values.chain([&mut column.heading]) {
+            *text = escaped(text);
+        }
     }
     let mut table = filled(&columns);
     table.load_style(ASCII_MARKDOWN);
@@ -106,7 +112,7 @@ pub(crate) fn markdown(mut columns: Vec<Column>) -> String {
 pub(crate) fn latex(columns: Vec<Column>) -> String {
     let grid = Grid::of(columns);
     let row = |cells: &mut dyn Iterator<Item = &String>| {
-        let cells: Vec<String> = cells.map(|text| latex_text(text)).collect();
+        let cells: Vec<String> = cells.map(|text| latex::escaped(text)).collect();
         format!("{} \\\\\n", cells.join(" & "))
     };
     let sides: String = grid
@@ -123,19 +129,6 @@ pub(crate) fn latex(columns: Vec<Column>) -> String {
     format!(
         "\\begin{{tabular}}{{{sides}}}\n\\hline\n{head}\\hline\n{rows}\\hline\n\\end{{tabular}}\n"
     )
-}
-
-/// Text in which nothing is a command of LaTeX.
-fn latex_text(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
-            '\\' => "\\textbackslash{}".to_owned(),
-            '~' => "\\textasciitilde{}".to_owned(),
-            '^' => "\\textasciicircum{}".to_owned(),
-            other => other.to_string(),
-        })
-        .collect()
 }
 
 fn filled(columns: &[Column]) -> Table {

@@ -6,6 +6,7 @@ use iolab_lab::record::RunStatus;
 use iolab_stats::Interval;
 
 use crate::layout::{self, Column};
+use crate::markdown;
 use crate::plain::plain;
 
 /// The table for a terminal of `width` columns. Columns that do not fit are left out, least
@@ -16,11 +17,12 @@ pub fn text(analysis: &Analysis, width: u16) -> String {
 
 /// The table in Markdown, with every column.
 pub fn markdown(analysis: &Analysis) -> String {
-    format!(
-        "{}\n{}",
-        caption(analysis),
-        layout::markdown(columns(analysis))
-    )
+    let caption = caption(analysis);
+    let lines: String = caption
+        .lines()
+        .map(|text| markdown::line(text) + "\n")
+        .collect();
+    format!("{lines}\n{}", layout::markdown(columns(analysis)))
 }
 
 /// The table as a LaTeX `tabular` with every column; it takes no package.

@@ -5,8 +5,12 @@ mod synthetic;
 
 use std::path::PathBuf;
 
+use iolab_lab::analysis::analyse;
+use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::record::{Event, RunRecord, ServedBy};
 use iolab_report::report::{Input, Report};
+use iolab_report::tidy::Format;
+use iolab_report::{compare, export, table};
 use synthetic::{add_cell, around, record, serve, size_curve};
 
 /// Ends elements, comments, attributes, scripts and lines; opens others.
@@ -51,26 +55,31 @@ fn cached() -> RunRecord {
 }
 
 fn hostile() -> RunRecord {
-    let mut record = record(HOSTILE, &[HOSTILE]);
+    made_of(HOSTILE)
+}
+
+/// A run whose every text is this one.
+fn made_of(text: &str) -> RunRecord {
+    let mut record = record(text, &[text]);
     let cell = add_cell(&mut record, &[], &around(100.0));
-    record.cells[cell].levels = vec![HOSTILE.to_owned()];
-    record.cells[cell].command = Some(HOSTILE.to_owned());
-    serve(&mut record, cell, ServedBy::Unknown, HOSTILE);
-    record.experiment.question = HOSTILE.to_owned();
-    record.experiment.toml = format!("# {HOSTILE}\nname = 'x'");
-    record.run.target = HOSTILE.to_owned();
-    record.run.target_kind = HOSTILE.to_owned();
-    record.run.tool_version = HOSTILE.to_owned();
-    record.run.started_utc = HOSTILE.to_owned();
+    record.cells[cell].levels = vec![text.to_owned()];
+    record.cells[cell].command = Some(text.to_owned());
+    serve(&mut record, cell, ServedBy::Unknown, text);
+    record.experiment.question = text.to_owned();
+    record.experiment.toml = format!("# {text}\nname = 'x'");
+    record.run.target = text.to_owned();
+    record.run.target_kind = text.to_owned();
+    record.run.tool_version = text.to_owned();
+    record.run.started_utc = text.to_owned();
     record.environment = vec![
-        (HOSTILE.to_owned(), HOSTILE.to_owned()),
-        ("device_model".to_owned(), HOSTILE.to_owned()),
+        (text.to_owned(), text.to_owned()),
+        ("device_model".to_owned(), text.to_owned()),
     ];
     record.events.push(Event {
-        at_utc: HOSTILE.to_owned(),
-        kind: HOSTILE.to_owned(),
+        at_utc: text.to_owned(),
+        kind: text.to_owned(),
         cell: Some(0),
-        message: HOSTILE.to_owned(),
+        message: text.to_owned(),
     });
     record
 }
@@ -176,6 +185,92 @@ fn text_from_outside_commands_no_text_processor() {
     let latex = Report::new(&inputs).latex("../x").unwrap();
     assert!(!latex.text.contains("alert(1)>"));
     assert!(latex.figures.iter().all(|(name, _)| !name.contains('/')));
+}
+
+/// What GitHub makes of Markdown.
+fn rendered(markdown: &str) -> String {
+    let mut options = comrak::Options::default();
+    options.extension.autolink = true;
+    options.extension.table = true;
+    options.render.r#unsafe = true;
+    comrak::markdown_to_html(markdown, &options)
+}
+
+#[test]
+fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
+    for text in [
+        HOSTILE,
+        "[x](http://192.0.2.1) ![y](//192.0.2.1) <http://192.0.2.1> https://192.0.2.1/ www.x.org a@x.org",
+        "- [ ] x | y |\n\n# z\n<b>",
+    ] {
+        let runs = inputs(vec![made_of(text), made_of(text)]);
+        let analysis = analyse(&runs[0].record);
+        let side = |number: usize| Source {
+            record: &runs[number].record,
+            held: None,
+        };
+        let mut comparison = Comparison::of_runs(
+            [text.to_owned(), text.to_owned()],
+            side(0),
+            side(1),
+            Terms {
+                margin: 0.05,
+                tests: vec![Test::Welch],
+                better: Better::Unstated,
+                repeats: Vec::new(),
+            },
+        )
+        .expect("the same cells");
+        comparison.only_base = vec![text.to_owned()];
+        for (what, markdown) in [
+            ("report", Report::new(&runs).markdown("x").unwrap().text),
+            ("table", table::markdown(&analysis)),
+            ("compare", compare::markdown(&comparison)),
+        ] {
+            let html = rendered(&markdown);
+            for tag in ["<a ", "<script", "<b>", "<!--", "<input"] {
+                assert!(!html.contains(tag), "{what}: {tag} in {html}");
+            }
+            let figures = html.matches("<img ").count();
+            let own = html.matches("<img src=\"x-").count();
+            assert_eq!(figures, own, "{what}: {html}");
+        }
+    }
+}
+
+#[test]
+fn no_csv_that_is_written_has_formulas_of_a_run() {
+    for text in [
+        "=HYPERLINK(\"http://192.0.2.1\")",
+        "+1-1",
+        "-1+1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+    ] {
+        let record = made_of(text);
+        let (mut samples, mut cells) = (Vec::new(), Vec::new());
+        export::samples(std::slice::from_ref(&record), Format::Csv, &mut samples).unwrap();
+        export::cells(&[analyse(&record)], Format::Csv, &mut cells).unwrap();
+        for csv in [samples, cells] {
+            let mut reader = csv::ReaderBuilder::new()
+                .has_headers(false)
+                .from_reader(csv.as_slice());
+            let mut found = false;
+            for line in reader.records() {
+                for cell in &line.unwrap() {
+                    let begins = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+                    assert!(!begins || cell.parse::<f64>().is_ok(), "{cell}");
+                    found |= cell.starts_with('\'');
+                }
+            }
+            // Control characters were made visible before: such text begins with a backslash.
+            assert!(
+                found || text.starts_with(char::is_control),
+                "{text} is nowhere"
+            );
+        }
+    }
 }
 
 #[test]

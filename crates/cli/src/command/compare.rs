@@ -33,12 +33,7 @@ fn write(comparison: &Comparison, format: CompareFormat) -> Outcome {
         CompareFormat::Json => report::json(comparison, &mut to)?,
         CompareFormat::Csv => report::csv(comparison, &mut to)?,
         CompareFormat::Benchstat => benchstat::comparison(comparison, &mut to)?,
-        CompareFormat::Markdown => {
-            writeln!(to, "{}", report::markdown(comparison))?;
-            for remark in report::remarks(comparison) {
-                writeln!(to, "- {remark}")?;
-            }
-        }
+        CompareFormat::Markdown => write!(to, "{}", report::markdown(comparison))?,
         CompareFormat::Text => {
             let style = output::style();
             writeln!(to, "{}", report::text(comparison, style.width))?;

@@ -9,6 +9,7 @@ use super::bundle::{Bundle, Shown, draw};
 use super::method::RULES;
 use super::section::{Captioned, Section};
 use super::statement::{Group, Statement};
+use crate::markdown::{escaped, line};
 
 /// The text, with its figures as SVG.
 pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
@@ -21,7 +22,7 @@ pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
 fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
     let mut text = format!("# {}\n\n", escaped(&report.title));
     for sentence in &report.summary {
-        let _ = writeln!(text, "{}\n", escaped(sentence));
+        let _ = writeln!(text, "{}\n", line(sentence));
     }
     text.push_str(&questions(report));
     for (heading, groups) in [
@@ -47,10 +48,10 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
 
 /// What was asked, where there is more than one question.
 fn questions(report: &Report<'_>) -> String {
-    let line = |s: &Section| format!("- {}: {}\n", escaped(&s.name), escaped(&s.question));
+    let item = |s: &Section| format!("- {}: {}\n", line(&s.name), escaped(&s.question));
     match report.sections.as_slice() {
         [] | [_] => String::new(),
-        sections => sections.iter().map(line).collect::<String>() + "\n",
+        sections => sections.iter().map(item).collect::<String>() + "\n",
     }
 }
 
@@ -65,8 +66,8 @@ fn group(group: &Group) -> String {
 
 fn list(statements: &[Statement]) -> String {
     let item = |s: &Statement| match s.basis.as_str() {
-        "" => format!("- {}\n", escaped(&s.text)),
-        basis => format!("- {} Rests on: {}.\n", escaped(&s.text), escaped(basis)),
+        "" => format!("- {}\n", line(&s.text)),
+        basis => format!("- {} Rests on: {}.\n", line(&s.text), escaped(basis)),
     };
     statements.iter().map(item).collect()
 }
@@ -75,22 +76,22 @@ fn experiment(section: &Section, figure: Option<&Shown>) -> String {
     let mut text = format!(
         "## {}\n\n{}\n\n",
         escaped(&section.name),
-        escaped(&section.question)
+        line(&section.question)
     );
     if let Some(shown) = figure {
         let _ = writeln!(text, "![{}]({})\n", escaped(&shown.words), shown.file);
     }
     text.extend(section.tables.iter().map(table));
     let _ = writeln!(text, "### Evidence\n\n{}", table(&section.evidence));
-    let _ = writeln!(text, "### Settings\n\n{}\n", escaped(&section.ended));
+    let _ = writeln!(text, "### Settings\n\n{}\n", line(&section.ended));
     for (name, value) in &section.settings {
-        let _ = writeln!(text, "- {}: {}", escaped(name), escaped(value));
+        let _ = writeln!(text, "- {}: {}", line(name), escaped(value));
     }
     let _ = writeln!(text, "\nDefinition:\n\n{}", block(&section.toml));
     if !section.events.is_empty() {
         text.push_str("### What happened meanwhile\n\n");
         for event in &section.events {
-            let _ = writeln!(text, "- {}", escaped(&event.line()));
+            let _ = writeln!(text, "- {}", line(&event.line()));
         }
         text.push('\n');
     }
@@ -135,7 +136,7 @@ fn table(table: &Captioned) -> String {
     for values in &grid.rows {
         text.push_str(&row(values.iter().map(|v| escaped(v)).collect()));
     }
-    format!("{text}\n{}\n\n", escaped(&table.caption))
+    format!("{text}\n{}\n\n", line(&table.caption))
 }
 
 /// Lines that are shown as they are, between fences longer than any within them.
@@ -149,24 +150,6 @@ fn block(lines: &str) -> String {
     format!("{fence}\n{}\n{fence}\n\n", lines.trim_end())
 }
 
-/// The text without anything that Markdown, or HTML within it, takes for more than text.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '&' => safe.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '#' | '|' | '!' | '~' | '$' => {
-                safe.push('\\');
-                safe.push(c);
-            }
-            c => safe.push(c),
-        }
-    }
-    safe
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,13 +158,5 @@ mod tests {
     fn a_fence_is_longer_than_what_it_holds() {
         assert_eq!(block("a\n"), "```\na\n```\n\n");
         assert_eq!(block("```\nb"), "````\n```\nb\n````\n\n");
-    }
-
-    #[test]
-    fn text_stays_text() {
-        assert_eq!(
-            escaped("[a](b) <img> `x` | y_z"),
-            "\\[a\\](b) &lt;img&gt; \\`x\\` \\| y\\_z"
-        );
     }
 }

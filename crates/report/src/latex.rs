@@ -1,0 +1,52 @@
+//! Text from a run file within LaTeX.
+
+use std::fmt::Write as _;
+
+/// The text without anything that LaTeX takes for more than text, and without characters that its fonts lack.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => safe.push_str("\\textbackslash{}"),
+            '{' | '}' | '$' | '&' | '#' | '_' | '%' => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            '~' => safe.push_str("\\textasciitilde{}"),
+            '^' => safe.push_str("\\textasciicircum{}"),
+            '<' => safe.push_str("\\textless{}"),
+            '>' => safe.push_str("\\textgreater{}"),
+            '|' => safe.push_str("\\textbar{}"),
+            '"' => safe.push_str("\\textquotedbl{}"),
+            '\'' => safe.push_str("\\textquotesingle{}"),
+            '`' => safe.push_str("\\textasciigrave{}"),
+            // Two of them would become a dash, and a bracket would be read as an option after a line's end.
+            '-' | '[' | ']' => {
+                safe.push('{');
+                safe.push(c);
+                safe.push('}');
+            }
+            c if c.is_ascii() && !c.is_control() => safe.push(c),
+            // What Latin-1 has, pdflatex has.
+            '\u{a1}'..='\u{ff}' if c != '\u{ad}' => safe.push(c),
+            c => {
+                let _ = write!(safe, "{{[}}U+{:04X}{{]}}", u32::from(c));
+            }
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(
+            escaped(r"50 % of \input{x} $a_b$ --"),
+            r"50 \% of \textbackslash{}input\{x\} \$a\_b\$ {-}{-}"
+        );
+        assert_eq!(escaped("µ → 文"), "µ {[}U+2192{]} {[}U+6587{]}");
+    }
+}
