@@ -118,9 +118,11 @@ impl Draw<'_> {
                 limit: None,
             });
         }
-        let offset = self.below((bytes - LOOP_MIN) / MIB + 1) * MIB;
+        // Whole MiB, so that ranges end where others begin; or sectors, so that they miss each other by a hair.
+        let unit = if self.one_in(4) { 512 } else { MIB };
+        let offset = self.below((bytes - LOOP_MIN) / unit + 1) * unit;
         let rest = bytes - offset;
-        let limit = LOOP_MIN + self.below((rest - LOOP_MIN) / MIB + 1) * MIB;
+        let limit = LOOP_MIN + self.below((rest - LOOP_MIN) / unit + 1) * unit;
         let limit = (self.one_in(2) && limit < rest).then_some(limit);
         Some(Step::Loop {
             over,

@@ -152,6 +152,12 @@ fn beside(plan: &Plan, target: &Extent) -> Option<String> {
             return Some(format!("step {id} stands on it too"));
         }
     }
+    let is_linked = |(id, step): (Id, &Step)| {
+        matches!(step, Step::Link { .. }) && plan.extent(id).is_some_and(|e| e.base == target.base)
+    };
+    if !plan.is_device(plan.target) && plan.all().any(is_linked) {
+        return Some("the file has two names".to_owned());
+    }
     if is_in_layer(plan, target.base) {
         return Some("it lies in a layer of an overlay".to_owned());
     }

@@ -53,7 +53,7 @@ impl Stack {
     }
 
     /// A table on a device, and its two partitions.
-    fn partitions(&mut self, on: Id) -> [Id; 2] {
+    pub(crate) fn partitions(&mut self, on: Id) -> [Id; 2] {
         let table = self.0.push(Step::Table { on });
         [0, 1].map(|nth| self.0.push(Step::Partition { table, nth }))
     }
@@ -168,9 +168,9 @@ fn a_loop_device_over_the_range_of_a_mounted_partition() {
     let file = stack.file(0, 128);
     let disk = stack.over(file);
     let [part, _] = stack.partitions(disk);
-    let folder = stack.mounted(Kind::Ext4, &[part]);
+    stack.mounted(Kind::Ext4, &[part]);
     let range = stack.window(file, 1, Some(63));
-    stack.refuses(range, &[range, part, folder], &["mounted at"]);
+    stack.refuses(range, &[range, file, disk], &[]);
 }
 
 #[test]
@@ -179,9 +179,10 @@ fn a_file_that_backs_a_mounted_loop_device_through_an_overlay() {
     let (_, overlay) = stack.overlay();
     let file = stack.file(overlay, 64);
     let device = stack.over(file);
-    let folder = stack.mounted(Kind::Ext4, &[device]);
+    stack.mounted(Kind::Ext4, &[device]);
     let under = stack.0.push(Step::Under { file });
-    stack.refuses(under, &[under, device, folder], &["mounted at"]);
+    // That it lies in a layer is reason enough.
+    stack.refuses(under, &[under], &[]);
 }
 
 #[test]
@@ -340,7 +341,7 @@ fn an_idle_file_system_under_another_offset() {
     let device = stack.over(file);
     stack.format(Kind::Ext4, &[device]);
     let window = stack.window(file, 16, None);
-    stack.refuses(window, &[window, device], &["ext4"]);
+    stack.refuses(window, &[window, device], &[]);
 }
 
 #[test]

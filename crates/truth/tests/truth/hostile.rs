@@ -258,18 +258,15 @@ fn backing_files_that_no_path_reaches_are_known() {
         let folder = stack.mounted(Kind::Ext4, &[device]);
         let image = stack.file(folder, 64);
         let inner = stack.over(image);
-        let mount = stack.mounted(Kind::Ext4, &[inner]);
+        stack.mounted(Kind::Ext4, &[inner]);
         let window = stack.window(image, 16, None);
         let yard = Yard::new(&stack.0)?;
-        let [folder, inner, mount, window] = [folder, inner, mount, window].map(|id| yard.path(id));
+        let [folder, window] = [folder, window].map(|id| yard.path(id));
         yard.sh("umount --lazy \"$1\"", &[folder])?;
         // For the end, which unmounts it.
         let back = format!("mount {} {}", yard.path(device).display(), folder.display());
         yard.later(&["sh", "-c", &back]);
-        yard.judge(vec![
-            refused(window, &[inner, mount]),
-            refused(yard.path(device), &[]),
-        ]);
+        yard.judge(vec![refused(window, &[]), refused(yard.path(device), &[])]);
         Ok(())
     });
 }
@@ -356,8 +353,8 @@ fn a_lower_file_that_is_backing_through_the_overlay() {
         let yard = Yard::new(&stack.0)?;
         // Opened for reading alone, it is not copied up.
         let device = yard.over(yard.path(seen), "--read-only")?;
-        let at = yard.mount(&["-o", "ro", &device.display().to_string()], "ro")?;
-        let named = refused(yard.path(file), &[&device, &at]).naming("ext4");
+        yard.mount(&["-o", "ro", &device.display().to_string()], "ro")?;
+        let named = refused(yard.path(file), &[]).naming("ext4");
         yard.judge(vec![named]);
         Ok(())
     });
@@ -452,9 +449,9 @@ fn devices_are_known_by_number_and_not_by_name() {
 #[test]
 fn links_lead_to_what_is_in_use() {
     perform("links", || {
-        let (plan, [file, device, folder, window]) = busy();
+        let (plan, [file, device, _, window]) = busy();
         let yard = Yard::new(&plan)?;
-        let [file, device, folder, window] = [file, device, folder, window].map(|id| yard.path(id));
+        let [file, device, window] = [file, device, window].map(|id| yard.path(id));
         let root = yard.root();
         let link = |to: &Path, name: &str| {
             let path = root.join(name);
@@ -462,7 +459,7 @@ fn links_lead_to_what_is_in_use() {
             path
         };
         let through = link(root, "root").join(file.file_name().expect("a name"));
-        let named = refused(through, &[device, folder]).naming("ext4");
+        let named = refused(through, &[]).naming("ext4");
         yard.judge(vec![
             refused(link(file, "to-file"), &[]),
             refused(link(window, "to-window"), &[]),
@@ -510,6 +507,88 @@ fn memory_that_is_a_disk_is_a_disk() {
         ]);
         Ok(())
     });
+}
+
+#[test]
+fn a_mount_over_a_backing_file_hides_its_name_and_not_its_use() {
+    perform("a backing file below a mount", || {
+        let yard = Yard::new(&Plan::new())?;
+        let folder = yard.built.scene.subfolder("folder")?;
+        let file = folder.join("im");
+        let image = "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"";
+        yard.sh(image, &[&file])?;
+        let device = yard.over(&file, "")?;
+        yard.mount(&[&device.display().to_string()], "at")?;
+        let window = yard.over(&file, "--offset 16M")?;
+        yard.sh("mount -t tmpfs none \"$1\"", &[&folder])?;
+        yard.later(&["umount", &folder.display().to_string()]);
+        yard.sh("truncate --size 24M \"$1\"", &[&file])?;
+        yard.judge(vec![refused(&window, &[]), written(&file)]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_partition_that_two_disks_show() {
+    perform("two loop devices with partitions", || {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 128);
+        let disk = stack.over(file);
+        let [part, other] = stack.partitions(disk);
+        stack.mounted(Kind::Ext4, &[part]);
+        let yard = Yard::new(&stack.0)?;
+        yard.judge(vec![written(yard.path(other))]);
+        let second = yard.over(yard.path(file), "--partscan")?;
+        yard.sh("partx --update \"$1\"", &[&second])?;
+        let part = PathBuf::from(format!("{}p1", second.display()));
+        yard.judge(vec![refused(part, &[yard.path(disk)]).naming("ext4")]);
+        Ok(())
+    });
+}
+
+/// A `/proc` of processes alone does not tell of swap.
+#[test]
+fn swap_that_proc_does_not_tell() {
+    perform("swap below a bare /proc", || {
+        let mut stack = Stack::new();
+        let file = stack.file(0, 24);
+        let device = stack.over(file);
+        let format = stack.format(Kind::Swap, &[device]);
+        stack.0.push(Step::Swap { format });
+        let above = stack.over(device);
+        let yard = Yard::new(&stack.0)?;
+        let mut bare = seeing(&yard.built, View::Whole);
+        let script = "mount -t proc -o subset=pid none /proc; exec \"$@\"";
+        bare.args(["unshare", "--mount", "--propagation", "private"])
+            .args(["sh", "-euc", script, "sh"])
+            .arg(binary());
+        yard.judge_by(bare, refused(yard.path(above), &[]).naming("swap"));
+        Ok(())
+    });
+}
+
+/// In a container `/proc` has the container's processes only: those outside may use a device as well.
+#[test]
+fn a_process_outside_a_container_that_may_write() {
+    for is_device in [false, true] {
+        perform("a process outside a PID namespace", || {
+            let (plan, _, device) = idle();
+            let mut yard = Yard::new(&plan)?;
+            let private = yard.root().join("private");
+            yard.sh("truncate --size 24M \"$1\"", &[&private])?;
+            let target = match is_device {
+                true => yard.path(device).to_owned(),
+                false => private,
+            };
+            yard.holders.push(Holder::open(&target, true)?);
+            let mut inside = seeing(&yard.built, View::Whole);
+            inside
+                .args(["unshare", "--pid", "--fork", "--mount-proc"])
+                .arg(binary());
+            yard.judge_by(inside, refused(target, &[]));
+            Ok(())
+        });
+    }
 }
 
 /// What an ordinary user cannot check about files of their own must not stop them.
