@@ -1,0 +1,37 @@
+//! Checks a definition against a trace of the real drive: `check DEFINITION.toml TRACE`.
+
+use std::error::Error;
+use std::io::Write;
+
+use iolab_model::{Definition, check};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [definition, trace] = &words[..] else {
+        return Err("usage: check DEFINITION.toml TRACE".into());
+    };
+    let definition = Definition::parse(&std::fs::read_to_string(definition)?)?;
+    let trace = check::parse_trace(&std::fs::read_to_string(trace)?)?;
+    let mut model = definition.build(0)?;
+    let found = check::check(&mut *model, definition.block(), &trace);
+    let mut out = std::io::stdout();
+    writeln!(out, "{}", definition.title)?;
+    writeln!(
+        out,
+        "ms                 requests  measured  modelled      rms   median      p95"
+    )?;
+    for group in &found.groups {
+        writeln!(
+            out,
+            "{:18} {:8} {:9.3} {:9.3} {:8.4} {:8.3} {:8.3}",
+            group.group,
+            group.requests,
+            group.measured_mean,
+            group.modelled_mean,
+            group.rms,
+            group.median,
+            group.p95
+        )?;
+    }
+    Ok(())
+}

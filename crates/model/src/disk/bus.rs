@@ -1,0 +1,36 @@
+//! One bus that commands and data share.
+
+use crate::model::Ns;
+
+/// When the bus is taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timetable {
+    /// Taken spans, in order, none of them over at the last look.
+    taken: Vec<(Ns, Ns)>,
+}
+
+impl Timetable {
+    /// Forgets what is over at `now`.
+    pub(super) fn forget(&mut self, now: Ns) {
+        self.taken.retain(|span| span.1 > now);
+    }
+
+    /// The first time from `at` on at which the bus is free for `length`.
+    pub(super) fn fit(&self, at: Ns, length: Ns) -> Ns {
+        let mut start = at;
+        for &(from, until) in &self.taken {
+            if from < start + length.max(1) && until > start {
+                start = until;
+            }
+        }
+        start
+    }
+
+    /// Takes the bus from `from` to `until`.
+    pub(super) fn take(&mut self, from: Ns, until: Ns) {
+        if until > from {
+            let at = self.taken.partition_point(|span| span.0 <= from);
+            self.taken.insert(at, (from, until));
+        }
+    }
+}

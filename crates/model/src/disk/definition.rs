@@ -1,0 +1,420 @@
+//! A hard disk as its definition says it: everything that decides its timing, in the units of data sheets.
+
+use serde::{Deserialize, Serialize};
+
+/// A hard disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskDefinition {
+    /// Bytes of a logical block.
+    #[serde(default = "block_of_512")]
+    pub block: u64,
+    /// Where blocks lie.
+    pub geometry: Geometry,
+    /// How heads move and platters turn.
+    pub mechanics: Mechanics,
+    /// What the controller's work costs.
+    #[serde(default)]
+    pub overhead: Overhead,
+    /// The way between buffer and host.
+    #[serde(default)]
+    pub bus: Bus,
+    /// The buffer and what it is used for.
+    #[serde(default)]
+    pub buffer: Buffer,
+    /// The choice of the next request.
+    #[serde(default)]
+    pub queue: Queue,
+}
+
+fn block_of_512() -> u64 {
+    512
+}
+
+/// Where blocks lie.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry {
+    /// Surfaces that hold data; one head each.
+    pub surfaces: u32,
+    /// Cylinders, used or not.
+    pub cylinders: u32,
+    /// In which order the tracks of a cylinder are filled.
+    #[serde(default)]
+    pub order: TrackOrder,
+    /// What a spare is kept for.
+    #[serde(default)]
+    pub spares: Sparing,
+    /// Cylinders that share spares, with `spares = "range"`.
+    #[serde(default = "one")]
+    pub range: u32,
+    /// The zones, outermost first.
+    pub zone: Vec<Zone>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// In which order the tracks of a cylinder are filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrackOrder {
+    /// From the first head to the last in every cylinder.
+    #[default]
+    Forward,
+    /// Back and forth: the head stays where the cylinder changes; the first cylinder of each zone goes forward.
+    SerpentineZone,
+    /// Back and forth; even cylinders go forward.
+    SerpentineDisk,
+}
+
+/// What a spare is kept for. Slipped places are skipped in the order of blocks: within their unit the blocks behind
+/// them move towards its spares, or (`-slip-to-end`) all blocks behind them in the zone move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sparing {
+    /// No spares.
+    #[default]
+    None,
+    /// Whole tracks at the end of a zone; slips and defects name tracks.
+    Tracks,
+    /// Sectors at the end of each track.
+    Track,
+    /// Sectors at the end of each cylinder.
+    Cylinder,
+    /// Sectors at the end of each cylinder; slips move the rest of the zone.
+    CylinderSlipToEnd,
+    /// Sectors at the front of each cylinder.
+    CylinderFront,
+    /// Sectors at the front of each cylinder; slips move the rest of the zone.
+    CylinderFrontSlipToEnd,
+    /// Sectors at the end of each range of cylinders.
+    Range,
+    /// Sectors at the end of each zone.
+    Zone,
+    /// Sectors at the end of each zone, and as many more as there are slips.
+    ZoneSlipToEnd,
+    /// As many sectors at the end of each zone as there are slips.
+    EndOfZone,
+}
+
+/// Neighbouring cylinders whose tracks have the same number of sectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// First and last cylinder.
+    pub cylinders: [u32; 2],
+    /// Sectors of a track.
+    pub sectors: u32,
+    /// Where the first sector of the zone stands, in sectors behind the index.
+    #[serde(default)]
+    pub offset: f64,
+    /// Sectors between the first block of a track and that of the track before, in the same cylinder.
+    #[serde(default)]
+    pub track_skew: f64,
+    /// The same where the cylinder changes.
+    #[serde(default)]
+    pub cylinder_skew: f64,
+    /// Blocks at the front that hold no data of the host.
+    #[serde(default)]
+    pub reserved: u64,
+    /// Spares of each unit: tracks or sectors.
+    #[serde(default)]
+    pub spares: u64,
+    /// Places (sectors or tracks, counted from the start of the zone) that the order of blocks leaves out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slips: Vec<u64>,
+    /// Places whose block lies elsewhere in the zone: `[bad, replacement]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defects: Vec<[u64; 2]>,
+}
+
+/// How heads move and platters turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mechanics {
+    /// Revolutions per minute.
+    pub rpm: f64,
+    /// Time from one cylinder to another, for reads.
+    pub seek: Seek,
+    /// Time to change the head, in ms. Where the cylinder changes too, the longer of both counts.
+    pub head_switch_ms: f64,
+    /// What a write adds to a seek or a change of head, in ms; may be negative.
+    #[serde(default)]
+    pub write_settle_ms: f64,
+    /// Whether the angle of the platters is followed.
+    #[serde(default)]
+    pub rotation: Rotation,
+    /// Fixed time of every access to the medium, in ms, in place of all other mechanics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_access_ms: Option<f64>,
+}
+
+/// Whether the angle of the platters is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rotation {
+    /// The wait is what the angle asks for.
+    #[default]
+    Followed,
+    /// Every wait takes half a revolution.
+    Average,
+}
+
+/// Time from one cylinder to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seek {
+    /// The same for every distance, in ms.
+    Constant(f64),
+    /// Measured `[cylinders, ms]`, with straight lines between them and beyond the last.
+    Measured(Vec<[f64; 2]>),
+    /// Short seeks by the square root of the distance, long ones by the distance.
+    Curve(SeekCurve),
+    /// One cylinder, the average and the full stroke, in ms, with straight lines (`[one, average, full]`).
+    Lines([f64; 3]),
+    /// One cylinder, the average and the full stroke, in ms, as `a sqrt(d-1) + b (d-1) + c`.
+    Lee([f64; 3]),
+}
+
+/// `short[0] + short[1] sqrt(d)` ms for distances below `limit`, `long[0] + long[1] d` ms from there on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeekCurve {
+    /// The first distance of the long form, in cylinders.
+    pub limit: u32,
+    /// Constant and factor of the square root.
+    pub short: [f64; 2],
+    /// Constant and factor of the distance.
+    pub long: [f64; 2],
+    /// Times of the first distances (1, 2, ...), in ms, in place of the formula.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<f64>,
+}
+
+/// What the controller's work costs, in ms.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overhead {
+    /// Before anything else, for every request.
+    pub request: f64,
+    /// Multiplies all others; 0 counts as 1.
+    pub scale: f64,
+    /// A command that the buffer serves: `[after a read, after a write]`.
+    pub read_hit: [f64; 2],
+    /// A read that needs the medium: `[after a read, after a write]`.
+    pub read_miss: [f64; 2],
+    /// A write that completes from the buffer: `[after a read, after a write]`.
+    pub write_hit: [f64; 2],
+    /// A write that completes on the medium: `[after a read, after a write]`.
+    pub write_miss: [f64; 2],
+    /// End of a read.
+    pub read_complete: f64,
+    /// End of a write.
+    pub write_complete: f64,
+    /// Before data moves over the bus.
+    pub data_preparation: f64,
+    /// Taking the bus again.
+    pub reselect: f64,
+    /// Taking the bus again after an extra disconnect.
+    pub reselect_again: f64,
+    /// Leaving the bus during a read: `[after a read, after a write]`.
+    pub read_disconnect: [f64; 2],
+    /// Leaving the bus during a write.
+    pub write_disconnect: f64,
+    /// The extra disconnect of a write behind a write that it does not continue; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_disconnect: Option<ExtraDisconnect>,
+    /// The least time from command to landing of a write that continues no other.
+    pub write_seek_least: f64,
+}
+
+/// The extra disconnect that some drives make before a write's data, in ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExtraDisconnect {
+    /// The command.
+    pub command: f64,
+    /// Leaving the bus.
+    pub disconnect: f64,
+    /// Off the bus.
+    pub pause: f64,
+    /// Leaving the bus after the data.
+    pub disconnect_again: f64,
+    /// From the end of the command to the start of the seek; may be negative.
+    pub seek_delay: f64,
+}
+
+/// The way between buffer and host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bus {
+    /// Time of a block to the host, in ms.
+    pub read_block_ms: f64,
+    /// Time of a block from the host, in ms.
+    pub write_block_ms: f64,
+    /// The bus stays taken from the first data of a read to its last.
+    pub hold_reads: bool,
+    /// The bus stays taken from the first data of a write to its last.
+    pub hold_writes: bool,
+    /// The bus stays taken from command to completion.
+    pub never_disconnect: bool,
+}
+
+/// The buffer and what it is used for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Buffer {
+    /// Segments; each holds one run of blocks.
+    pub segments: u32,
+    /// Blocks of a segment.
+    pub segment_blocks: u64,
+    /// One segment is for writes alone.
+    pub write_segment: bool,
+    /// Data stays for later reads.
+    pub cache: bool,
+    /// Reads are served from what was written.
+    pub read_written: bool,
+    /// How far reading goes on when the host has what it asked for.
+    pub read_ahead: ReadAhead,
+    /// Blocks that are read ahead before another request is served.
+    pub read_ahead_least: u64,
+    /// Blocks beyond the request that are read ahead; 0: a whole segment.
+    pub read_ahead_most: u64,
+    /// What is read ahead may take the place of the request's own data; else a whole segment holds both.
+    pub read_ahead_over_request: bool,
+    /// A read that the buffer serves starts reading ahead behind the segment, if the heads are idle.
+    pub read_ahead_after_hit: bool,
+    /// A read is served by the segment that is being filled although its first block is only next to come.
+    pub almost_hits: bool,
+    /// Whole hits are served while the heads work for another request.
+    pub hits_while_busy: bool,
+    /// The host gets the first part of a partial hit at once.
+    pub partial_hit_at_once: bool,
+    /// Share of the request (or of the segment) that is in the buffer before a read takes the bus again.
+    pub read_watermark: f64,
+    /// The watermark is a share of the request, not of the segment.
+    pub watermark_of_request: bool,
+    /// Reads start with any sector of theirs that comes first.
+    pub read_on_arrival: bool,
+    /// Writes start with any sector of theirs that comes first.
+    pub write_on_arrival: bool,
+    /// Blocks that pass the head before the requested ones are kept.
+    pub keep_passing: bool,
+    /// Reading ahead ends in the middle of a sector; else at its end.
+    pub stop_within_sector: bool,
+    /// Blocks in the buffer before the heads write the first, as `[blocks of the write, blocks needed]`, ascending: the
+    /// last step that a write reaches counts; one block where none does. A write with fewer blocks needs all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write_start: Vec<[u64; 2]>,
+    /// What a write waits for.
+    pub write_back: WriteBack,
+    /// A write that continues the one under way joins it.
+    pub join_writes: bool,
+    /// Bytes of accepted writes that may wait for the medium, with `write_back = "cache"`.
+    pub write_back_bytes: u64,
+    /// When the heads may turn to the next request.
+    pub next_seek: NextSeek,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self {
+            segments: 1,
+            segment_blocks: 256,
+            write_segment: false,
+            cache: true,
+            read_written: true,
+            read_ahead: ReadAhead::Segment,
+            read_ahead_least: 0,
+            read_ahead_most: 0,
+            read_ahead_over_request: true,
+            read_ahead_after_hit: false,
+            almost_hits: false,
+            hits_while_busy: false,
+            partial_hit_at_once: true,
+            read_watermark: 0.0,
+            watermark_of_request: true,
+            read_on_arrival: false,
+            write_on_arrival: false,
+            keep_passing: false,
+            stop_within_sector: false,
+            write_start: Vec::new(),
+            write_back: WriteBack::Off,
+            join_writes: true,
+            write_back_bytes: 0,
+            next_seek: NextSeek::AfterCompletion,
+        }
+    }
+}
+
+/// How far reading goes on when the host has what it asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadAhead {
+    /// Not at all.
+    None,
+    /// To the end of the track.
+    Track,
+    /// To the end of the cylinder.
+    Cylinder,
+    /// Until the segment is full.
+    #[default]
+    Segment,
+    /// To the end of the track, and of the next one when the reads came from the track before.
+    NextTrack,
+}
+
+/// What a write waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteBack {
+    /// The medium.
+    #[default]
+    Off,
+    /// The buffer, when the heads are idle or it continues the write under way and nothing else waits.
+    Sequential,
+    /// The buffer, when the heads are idle or it continues the write under way.
+    One,
+    /// The buffer, while `write_back_bytes` are not used up.
+    Cache,
+}
+
+/// When the heads may turn to the next request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NextSeek {
+    /// When the host has got the completion.
+    #[default]
+    AfterCompletion,
+    /// While the completion is sent.
+    DuringCompletion,
+    /// When the medium has delivered or taken the data.
+    BeforeCompletion,
+}
+
+/// The choice of the next request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Queue {
+    /// By what the next request is chosen.
+    pub policy: Policy,
+    /// Requests that the drive holds; 0: any number. Further ones wait outside.
+    pub depth: u32,
+    /// How long a request may be passed over before it is taken, in ms; 0: for ever.
+    pub patience_ms: f64,
+}
+
+/// By what the next request is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The first to come.
+    #[default]
+    Fifo,
+    /// The next in the order of blocks, from the outermost again when the innermost is passed.
+    Elevator,
+    /// The one that the head reaches first, seek and rotation together.
+    Sptf,
+}

@@ -1,0 +1,435 @@
+//! The drive: commands, queue, and what the heads do next.
+//!
+//! A request meets either idle heads (reading ahead counts as idle: it gives way) and is served at once, or busy ones
+//! and waits in the queue. Once the heads take it up, all its times are computed; only the choice between waiting
+//! requests needs an event.
+
+use std::collections::VecDeque;
+
+use super::bus::Timetable;
+use super::costs::Costs;
+use super::definition::{Buffer, Bus, DiskDefinition, Policy, WriteBack};
+use super::layout::{Layout, Place};
+use super::mechanics::{Arm, Head};
+use super::segments::{Rules, Segments};
+use super::stream::{Arrival, Stream, Writing};
+use crate::model::{Completion, Done, Model, Ns, Op, Request, Served, from_ms};
+
+/// Requests among which the drive chooses when its definition names no depth: the ones that came first.
+const WINDOW: usize = 128;
+
+/// What the heads are to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A read that the host waits for.
+    Read,
+    /// A write that the host waits for.
+    Write,
+    /// A write that the buffer has accepted.
+    Destage,
+}
+
+/// A request on its way to the heads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) kind: Kind,
+    pub(super) tag: u64,
+    /// First block and the one behind the last.
+    pub(super) first: u64,
+    pub(super) end: u64,
+    pub(super) arrived: Ns,
+    /// The command has been worked off; the heads may start.
+    pub(super) ready: Ns,
+    place: Place,
+}
+
+/// A flush that waits for accepted writes.
+#[derive(Clone, Copy, Debug)]
+struct WaitingFlush {
+    tag: u64,
+    left: usize,
+}
+
+/// A write that goes to the medium while the host has its completion already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Behind {
+    pub(super) segment: usize,
+    pub(super) end: u64,
+    pub(super) until: Ns,
+}
+
+/// A hard disk.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    block: u64,
+    pub(super) layout: Layout,
+    pub(super) arm: Arm,
+    pub(super) costs: Costs,
+    pub(super) buffer: Buffer,
+    pub(super) line: Bus,
+    policy: Policy,
+    window: usize,
+    patience: Ns,
+    pub(super) segments: Segments,
+    pub(super) bus: Timetable,
+    /// Where the heads are when they are not reading ahead.
+    pub(super) head: Head,
+    /// The heads take nothing else up before.
+    pub(super) busy_until: Ns,
+    pub(super) stream: Option<Stream>,
+    /// Reading ahead goes on at least up to this block.
+    pub(super) least_end: u64,
+    pub(super) behind: Option<Behind>,
+    pub(super) last_was_write: bool,
+    queue: Vec<Job>,
+    sweep: u64,
+    /// Accepted writes, with `write_back = "cache"`.
+    dirty_bytes: u64,
+    dirty_jobs: usize,
+    destaging: Option<(Ns, u64)>,
+    held: VecDeque<Job>,
+    flushes: Vec<WaitingFlush>,
+    pub(super) done: Done,
+}
+
+impl Drive {
+    /// The drive of a definition.
+    ///
+    /// # Errors
+    ///
+    /// What of the definition makes no disk, in words.
+    pub fn new(definition: &DiskDefinition) -> Result<Self, String> {
+        let layout = Layout::new(&definition.geometry)?;
+        let arm = Arm::new(&definition.mechanics, layout.cylinders())?;
+        if definition.block == 0 {
+            return Err("a block has at least one byte".into());
+        }
+        let buffer = definition.buffer.clone();
+        let rules = Rules {
+            cache: buffer.cache,
+            read_written: buffer.read_written,
+            almost_hits: buffer.almost_hits,
+            write_segment: buffer.write_segment,
+        };
+        Ok(Self {
+            block: definition.block,
+            layout,
+            arm,
+            costs: Costs::new(&definition.overhead, &definition.bus),
+            segments: Segments::new(buffer.segments, buffer.segment_blocks, rules),
+            buffer,
+            line: definition.bus.clone(),
+            policy: definition.queue.policy,
+            window: if definition.queue.depth == 0 {
+                WINDOW
+            } else {
+                definition.queue.depth as usize
+            },
+            patience: from_ms(definition.queue.patience_ms),
+            bus: Timetable::default(),
+            head: Head::default(),
+            busy_until: 0,
+            stream: None,
+            least_end: 0,
+            behind: None,
+            last_was_write: false,
+            queue: Vec::new(),
+            sweep: 0,
+            dirty_bytes: 0,
+            dirty_jobs: 0,
+            destaging: None,
+            held: VecDeque::new(),
+            flushes: Vec::new(),
+            done: Done::default(),
+        })
+    }
+
+    /// Where blocks lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Which of the costs apply: after a read, or after a write.
+    pub(super) fn after(&self) -> usize {
+        usize::from(self.last_was_write)
+    }
+
+    /// The way of so many blocks to the medium.
+    pub(super) fn writing(&self, blocks: u64) -> Writing<'_> {
+        let start = &self.buffer.write_start;
+        let least = start
+            .iter()
+            .rfind(|step| step[0] <= blocks)
+            .map_or(1, |step| step[1]);
+        Writing {
+            arm: &self.arm,
+            layout: &self.layout,
+            on_arrival: self.buffer.write_on_arrival,
+            least,
+        }
+    }
+
+    /// When the next thing happens inside.
+    fn next_step(&self) -> Option<Ns> {
+        let start = self
+            .queue
+            .first()
+            .map(|job| self.busy_until.max(job.arrived));
+        let end = self.destaging.map(|(at, _)| at);
+        match (start, end) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn run(&mut self, until: Ns) {
+        while let Some(at) = self.next_step().filter(|&at| at <= until) {
+            if self.destaging.is_some_and(|(end, _)| end <= at) {
+                self.destaged(at);
+                continue;
+            }
+            self.follow_stream(at);
+            let job = self.choose(at);
+            self.sweep = job.first;
+            match job.kind {
+                Kind::Read => self.read(&job, at, false),
+                Kind::Write => self.write(&job, at, false),
+                Kind::Destage => self.destage(&job, at),
+            }
+        }
+    }
+
+    /// Takes the next request out of the queue.
+    fn choose(&mut self, at: Ns) -> Job {
+        let window = &self.queue[..self.queue.len().min(self.window)];
+        let impatient = self.patience > 0 && at.saturating_sub(window[0].arrived) > self.patience;
+        // What the host waits for comes first, unless writes wait for room in the buffer.
+        let waited_for = self.held.is_empty() && window.iter().any(|job| job.kind != Kind::Destage);
+        let open = |job: &Job| !waited_for || job.kind != Kind::Destage;
+        let candidates = window.iter().enumerate().filter(|(_, job)| open(job));
+        let chosen = match self.policy {
+            _ if impatient => Some(0),
+            Policy::Fifo => candidates.map(|(n, _)| n).next(),
+            Policy::Elevator => candidates
+                .min_by_key(|(_, job)| (job.first < self.sweep, job.first))
+                .map(|(n, _)| n),
+            Policy::Sptf => candidates
+                .min_by_key(|(_, job)| self.positioning(job, at))
+                .map(|(n, _)| n),
+        };
+        self.queue.remove(chosen.unwrap_or(0))
+    }
+
+    /// How long until the head is at a request, from where it is now.
+    fn positioning(&self, job: &Job, at: Ns) -> Ns {
+        let start = at.max(job.ready);
+        let head = self.stream.as_ref().map_or(self.head, Stream::head);
+        let landed = start
+            + self
+                .arm
+                .reposition(head, Head::from(job.place), job.kind != Kind::Read);
+        landed + self.arm.wait(landed, job.place.angle)
+    }
+
+    /// Whether heads and queue are free for a request that comes at `now`.
+    fn idle(&self, now: Ns) -> bool {
+        self.queue.is_empty() && now >= self.busy_until
+    }
+
+    fn submit_read(&mut self, mut job: Job) {
+        let now = job.arrived;
+        if self.buffer.write_back == WriteBack::Cache && self.dirty_holds(job.first, job.end) {
+            return self.read_from_buffer(&job, now);
+        }
+        if self.idle(now) {
+            return self.read(&job, now, true);
+        }
+        if self.buffer.hits_while_busy && self.segments.whole(job.first, job.end).is_some() {
+            return self.read_from_buffer(&job, now);
+        }
+        let command = self.costs.read_miss[self.after()];
+        let length = command + self.costs.read_disconnect[self.after()];
+        let at = self.bus.fit(now, length);
+        self.bus.take(at, at + length);
+        job.ready = at + command;
+        self.queue.push(job);
+    }
+
+    fn submit_write(&mut self, mut job: Job) {
+        let now = job.arrived;
+        let fast = self.buffer.write_back != WriteBack::Off;
+        if self.buffer.write_back == WriteBack::Cache {
+            let bytes = (job.end - job.first) * self.block;
+            if self.held.is_empty() && self.has_room(bytes) {
+                self.accept(job, now)
+            } else {
+                self.held.push_back(job)
+            }
+            return;
+        }
+        if self.idle(now) {
+            return self.write(&job, now, true);
+        }
+        if fast && self.joins(&job, now) {
+            return self.join(&job, now);
+        }
+        let after = self.after();
+        let (command, leave) = if fast {
+            (self.costs.write_hit[after], self.costs.write_disconnect)
+        } else {
+            (self.costs.write_miss[after], 0)
+        };
+        let at = self.bus.fit(now, command + leave);
+        self.bus.take(at, at + command + leave);
+        job.ready = at + command;
+        self.queue.push(job);
+    }
+
+    /// Whether a write continues the one that is on its way to the medium.
+    fn joins(&self, job: &Job, now: Ns) -> bool {
+        let alone = self.buffer.write_back == WriteBack::One || self.queue.is_empty();
+        let continues = self
+            .behind
+            .is_some_and(|behind| behind.until > now && behind.end == job.first);
+        self.buffer.join_writes && alone && continues
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.dirty_bytes == 0 || self.dirty_bytes + bytes <= self.buffer.write_back_bytes
+    }
+
+    /// Takes a write into the buffer; the medium gets it later.
+    fn accept(&mut self, mut job: Job, now: Ns) {
+        let blocks = job.end - job.first;
+        let command = self.costs.write_hit[self.after()] + self.costs.preparation;
+        let length = command + blocks * self.costs.write_block;
+        let at = self.bus.fit(now, length);
+        let end = at + length + self.costs.write_complete;
+        self.bus.take(at, end);
+        self.last_was_write = true;
+        self.dirty_bytes += blocks * self.block;
+        self.dirty_jobs += 1;
+        self.done.add(job.tag, end, Served::Buffered);
+        (job.kind, job.ready) = (Kind::Destage, end);
+        self.queue.push(job);
+    }
+
+    fn dirty_holds(&self, first: u64, end: u64) -> bool {
+        self.queue
+            .iter()
+            .any(|job| job.kind == Kind::Destage && job.first <= first && end <= job.end)
+    }
+
+    /// Brings an accepted write to the medium.
+    fn destage(&mut self, job: &Job, now: Ns) {
+        let (head, free) = self.stop_stream(now);
+        let at = free.max(job.ready);
+        let there = Arrival {
+            start: job.ready,
+            block: 0,
+        };
+        let (end, head) = self
+            .writing(job.end - job.first)
+            .write(job.first, job.end, at, 0, head, there);
+        let segment = self.segments.for_write(job.first, job.end, None);
+        self.segments.hold_write(segment, job.first, job.end, false);
+        self.head = head;
+        self.busy_until = end;
+        self.destaging = Some((end, (job.end - job.first) * self.block));
+    }
+
+    /// A write is on the medium: room for the next, and for flushes one less to wait for.
+    fn destaged(&mut self, at: Ns) {
+        if let Some((_, bytes)) = self.destaging.take() {
+            self.dirty_bytes -= bytes;
+            self.dirty_jobs -= 1;
+        }
+        for flush in &mut self.flushes {
+            flush.left -= 1;
+        }
+        let end = at + self.costs.write_complete;
+        for flush in self.flushes.iter().filter(|flush| flush.left == 0) {
+            self.done.add(flush.tag, end, Served::Control);
+        }
+        self.flushes.retain(|flush| flush.left > 0);
+        while let Some(job) = self.held.front().copied() {
+            if !self.has_room((job.end - job.first) * self.block) {
+                break;
+            }
+            self.held.pop_front();
+            self.accept(job, at);
+        }
+    }
+
+    fn submit_flush(&mut self, now: Ns, tag: u64) {
+        if self.dirty_jobs > 0 {
+            self.flushes.push(WaitingFlush {
+                tag,
+                left: self.dirty_jobs,
+            });
+            return;
+        }
+        let written = self.behind.map_or(now, |behind| behind.until.max(now));
+        self.done
+            .add(tag, written + self.costs.write_complete, Served::Control);
+    }
+}
+
+impl Model for Drive {
+    fn capacity(&self) -> u64 {
+        self.layout.blocks() * self.block
+    }
+
+    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
+        self.run(now);
+        self.bus.forget(now);
+        if !request.fits(self.capacity()) {
+            return self.done.add(tag, now, Served::Refused);
+        }
+        let now = now + self.costs.request;
+        match request.op {
+            Op::Flush => return self.submit_flush(now, tag),
+            Op::Trim => {
+                return self
+                    .done
+                    .add(tag, now + self.costs.write_complete, Served::Control);
+            }
+            Op::Read | Op::Write if request.len == 0 => {
+                return self.done.add(tag, now, Served::Control);
+            }
+            Op::Read | Op::Write => {}
+        }
+        let first = request.offset / self.block;
+        let end = (request.offset + request.len).div_ceil(self.block);
+        let kind = if request.op == Op::Read {
+            Kind::Read
+        } else {
+            Kind::Write
+        };
+        let job = Job {
+            kind,
+            tag,
+            first,
+            end,
+            arrived: now,
+            ready: now,
+            place: self.layout.place(first),
+        };
+        match kind {
+            Kind::Read => self.submit_read(job),
+            Kind::Write | Kind::Destage => self.submit_write(job),
+        }
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        match (self.next_step(), self.done.next()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
+        self.run(until);
+        self.done.take(until, out);
+    }
+}

@@ -1,0 +1,17 @@
+//! A hard disk with heads, platters, a segmented buffer and a queue.
+
+mod bus;
+mod costs;
+pub mod definition;
+mod drive;
+mod layout;
+mod mechanics;
+mod segments;
+mod stream;
+mod transfer;
+mod zone;
+
+pub use definition::DiskDefinition;
+pub use drive::Drive;
+pub use layout::{Layout, Place, Run};
+pub use mechanics::{Arm, Head};

@@ -1,0 +1,190 @@
+//! The segmented buffer: what of the disk it holds, and which segment takes a request.
+
+/// One run of blocks in the buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    /// First block; the segment is empty when it is not below `end`.
+    pub(super) start: u64,
+    /// Block behind the last.
+    pub(super) end: u64,
+    /// Its data came from the host.
+    pub(super) written: bool,
+    /// When it was used last; larger is later.
+    used: u64,
+}
+
+impl Segment {
+    fn empty(&self) -> bool {
+        self.start >= self.end
+    }
+
+    fn overlaps(&self, first: u64, end: u64) -> bool {
+        !self.empty() && first < self.end && end > self.start
+    }
+}
+
+/// What a segment offers a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    /// All of it.
+    Whole,
+    /// Its front.
+    Front,
+    /// Nothing; the segment is free to be filled anew.
+    Nothing,
+}
+
+/// What the rules for choosing depend on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) cache: bool,
+    pub(super) read_written: bool,
+    pub(super) almost_hits: bool,
+    pub(super) write_segment: bool,
+}
+
+/// All segments.
+#[derive(Clone, Debug)]
+pub(super) struct Segments {
+    list: Vec<Segment>,
+    size: u64,
+    rules: Rules,
+    uses: u64,
+}
+
+impl Segments {
+    pub(super) fn new(count: u32, size: u64, rules: Rules) -> Self {
+        let empty = Segment {
+            start: 0,
+            end: 0,
+            written: false,
+            used: 0,
+        };
+        Self {
+            list: vec![empty; count.max(1) as usize],
+            size: size.max(1),
+            rules,
+            uses: 0,
+        }
+    }
+
+    pub(super) fn get(&self, segment: usize) -> &Segment {
+        &self.list[segment]
+    }
+
+    /// Blocks of a segment.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// With a segment for writes alone it is the first.
+    fn for_reads(&self) -> usize {
+        usize::from(self.rules.write_segment && self.list.len() > 1)
+    }
+
+    /// The segment that serves a read of `first..end`, and what it holds of it. `filling` is the one that reading
+    /// ahead fills. Whole hits come before partial ones, those in data still on its way before others, and empty
+    /// segments before full ones; then the one used least recently.
+    pub(super) fn for_read(&self, first: u64, end: u64, filling: Option<usize>) -> (usize, Match) {
+        let mut best = (self.for_reads(), Match::Nothing);
+        let mut best_key = (0, u64::MAX);
+        for (n, segment) in self.list.iter().enumerate().skip(self.for_reads()) {
+            let active = filling == Some(n);
+            let usable = self.rules.cache && (self.rules.read_written || !segment.written);
+            let holds = !segment.empty() && first >= segment.start && first < segment.end;
+            let (worth, found) = if usable && holds && end <= segment.end {
+                (8 + u32::from(active), Match::Whole)
+            } else if usable && (holds || self.rules.almost_hits && active && first == segment.end)
+            {
+                (4 + u32::from(active), Match::Front)
+            } else if active {
+                (1, Match::Nothing)
+            } else {
+                (if segment.empty() { 3 } else { 2 }, Match::Nothing)
+            };
+            let key = (worth, segment.used);
+            if key.0 > best_key.0 || key.0 == best_key.0 && key.1 < best_key.1 {
+                (best, best_key) = ((n, found), key);
+            }
+        }
+        best
+    }
+
+    /// Whether some segment holds all of `first..end`.
+    pub(super) fn whole(&self, first: u64, end: u64) -> Option<usize> {
+        (self.rules.cache).then_some(())?;
+        self.list
+            .iter()
+            .skip(self.for_reads())
+            .position(|segment| {
+                !segment.empty()
+                    && first >= segment.start
+                    && end <= segment.end
+                    && (self.rules.read_written || !segment.written)
+            })
+            .map(|n| n + self.for_reads())
+    }
+
+    /// The segment that takes a write: one that it overwrites, else an empty one, else the one used least recently.
+    pub(super) fn for_write(&self, first: u64, end: u64, filling: Option<usize>) -> usize {
+        if self.for_reads() > 0 {
+            return 0;
+        }
+        let key = |n: usize| {
+            let segment = &self.list[n];
+            let worth = if filling == Some(n) {
+                3
+            } else if segment.overlaps(first, end) {
+                0
+            } else if segment.empty() {
+                1
+            } else {
+                2
+            };
+            (worth, segment.used)
+        };
+        (0..self.list.len()).min_by_key(|&n| key(n)).unwrap_or(0)
+    }
+
+    /// Whether the segment was the last one used.
+    pub(super) fn used_last(&self, segment: usize) -> bool {
+        self.uses > 0 && self.list[segment].used == self.uses
+    }
+
+    pub(super) fn touch(&mut self, segment: usize) {
+        self.uses += 1;
+        self.list[segment].used = self.uses;
+    }
+
+    /// Starts a segment anew for a read from `start` on, which holds what is read up to `end`.
+    pub(super) fn fill(&mut self, segment: usize, start: u64, end: u64) {
+        let segment = &mut self.list[segment];
+        (segment.start, segment.end, segment.written) = (start, end, false);
+    }
+
+    /// The segment reaches to `end` now; its front gives way.
+    pub(super) fn grow(&mut self, segment: usize, end: u64) {
+        let size = self.size;
+        let segment = &mut self.list[segment];
+        segment.end = segment.end.max(end);
+        segment.start = segment.start.max(segment.end.saturating_sub(size));
+    }
+
+    /// The segment holds a write of `first..end`, behind what it held (`join`) or alone. All others forget the range.
+    pub(super) fn hold_write(&mut self, segment: usize, first: u64, end: u64, join: bool) {
+        for (n, other) in self.list.iter_mut().enumerate() {
+            if n != segment && other.overlaps(first, end) {
+                (other.start, other.end) = (0, 0);
+            }
+        }
+        let size = self.size;
+        let held = &mut self.list[segment];
+        if !join {
+            held.start = first;
+        }
+        held.end = end;
+        held.written = true;
+        held.start = held.start.max(end.saturating_sub(size));
+        self.touch(segment);
+    }
+}

@@ -1,0 +1,357 @@
+//! The head over the medium: reading that goes on by itself, and writing.
+//!
+//! Reading is a stream of passes. A pass is the head over neighbouring blocks of one track; its times follow from
+//! where the head lands, so that nothing is computed sector by sector. Passes are made only as far as a question asks.
+
+use std::collections::VecDeque;
+
+use super::layout::Layout;
+use super::mechanics::{Arm, Head};
+use crate::model::Ns;
+
+/// The head over neighbouring blocks of one track.
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    first: u64,
+    count: u64,
+    /// The head is on the track.
+    landed: Ns,
+    /// Block `first` comes under the head.
+    start: Ns,
+    /// Time of all blocks.
+    length: Ns,
+    /// Blocks that come in order; those behind them had passed before.
+    lead: u64,
+    head: Head,
+}
+
+impl Pass {
+    /// When the blocks up to and including the `n`th (from 0) have been read.
+    fn read(&self, n: u64) -> Ns {
+        self.start + self.length * (n + 1).min(self.lead) / self.count
+    }
+
+    fn done(&self) -> Ns {
+        self.read(self.count - 1)
+    }
+
+    /// Blocks that have been read in order at `at`.
+    fn read_at(&self, at: Ns) -> u64 {
+        let Some(since) = at.checked_sub(self.start) else {
+            return 0;
+        };
+        let count = (since * self.count)
+            .checked_div(self.length)
+            .unwrap_or(self.count);
+        if count >= self.lead {
+            self.count
+        } else {
+            count
+        }
+    }
+}
+
+/// Reading that goes on until its limit or until it is stopped.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    /// The segment that takes the blocks.
+    pub(super) segment: usize,
+    passes: VecDeque<Pass>,
+    /// Blocks below it had been read before the first pass.
+    read: u64,
+    /// The next block that no pass covers.
+    next: u64,
+    /// The block to stop at.
+    limit: u64,
+    /// The head has finished the last pass.
+    clock: Ns,
+    head: Head,
+    on_arrival: bool,
+}
+
+/// Where and when a stopped stream leaves the head.
+pub(super) struct Stopped {
+    pub(super) head: Head,
+    pub(super) free: Ns,
+}
+
+impl Stream {
+    pub(super) fn new(
+        segment: usize,
+        first: u64,
+        limit: u64,
+        at: Ns,
+        head: Head,
+        on_arrival: bool,
+    ) -> Self {
+        Self {
+            segment,
+            passes: VecDeque::new(),
+            read: first,
+            next: first,
+            limit,
+            clock: at,
+            head,
+            on_arrival,
+        }
+    }
+
+    /// Moves the limit further out.
+    pub(super) fn extend(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// Whether it still reads at `at`.
+    pub(super) fn active(&self, at: Ns) -> bool {
+        self.next < self.limit || self.clock > at
+    }
+
+    /// Where the head is, as far as passes have been made.
+    pub(super) fn head(&self) -> Head {
+        self.head
+    }
+
+    fn pass(&mut self, arm: &Arm, layout: &Layout) {
+        let run = layout.run(self.next);
+        let count = run.blocks.min(self.limit - self.next);
+        let to = Head::from(run.place);
+        let landed = self.clock + arm.reposition(self.head, to, false);
+        let start = landed + arm.wait(landed, run.place.angle);
+        let span = if count == run.blocks { run.span } else { count };
+        let length = arm.pass(span, run.sectors);
+        let inside = if self.on_arrival {
+            arm.inside(landed, &run)
+        } else {
+            0
+        };
+        let lead = if inside > 0 && inside < count {
+            inside
+        } else {
+            count
+        };
+        let pass = Pass {
+            first: self.next,
+            count,
+            landed,
+            start,
+            length,
+            lead,
+            head: to,
+        };
+        self.next += count;
+        self.clock = pass.done();
+        self.head = to;
+        self.passes.push_back(pass);
+    }
+
+    /// Makes passes until `block` is covered; the limit is at least there.
+    fn cover(&mut self, block: u64, arm: &Arm, layout: &Layout) {
+        while self.next < block.min(self.limit) {
+            self.pass(arm, layout);
+        }
+    }
+
+    /// Makes passes up to `at`.
+    pub(super) fn follow(&mut self, at: Ns, arm: &Arm, layout: &Layout) {
+        while self.clock <= at && self.next < self.limit {
+            self.pass(arm, layout);
+        }
+        while let Some(pass) = self.passes.front().filter(|pass| pass.done() <= at) {
+            self.read = pass.first + pass.count;
+            if self.passes.len() == 1 {
+                break;
+            }
+            self.passes.pop_front();
+        }
+    }
+
+    /// The block behind the last one read in order at `at`; `follow` was called up to there.
+    pub(super) fn end_at(&self, at: Ns) -> u64 {
+        let mut end = self.read;
+        for pass in &self.passes {
+            let count = pass.read_at(at);
+            end = end.max(pass.first + count);
+            if count < pass.count {
+                break;
+            }
+        }
+        end
+    }
+
+    /// When all blocks below `end` have been read.
+    pub(super) fn time_of(&mut self, end: u64, arm: &Arm, layout: &Layout) -> Ns {
+        self.cover(end, arm, layout);
+        self.passes
+            .iter()
+            .rev()
+            .find(|pass| pass.first < end)
+            .map_or(0, |pass| {
+                pass.read((end - 1 - pass.first).min(pass.count - 1))
+            })
+    }
+
+    /// When the host has the blocks from `first` up to `end` if the first may go over the bus at `at` and each takes
+    /// `block`: no block before it was read, and one after the other.
+    pub(super) fn transfer(
+        &mut self,
+        first: u64,
+        end: u64,
+        at: Ns,
+        block: Ns,
+        arm: &Arm,
+        layout: &Layout,
+    ) -> Ns {
+        self.cover(end, arm, layout);
+        let mut finish = at + (end - first) * block;
+        for pass in &self.passes {
+            let (low, high) = (first.max(pass.first), end.min(pass.first + pass.count));
+            if low >= high {
+                continue;
+            }
+            // Between its ends a pass delivers evenly, so that its first or its last block decides.
+            let last = (pass.first + pass.lead - 1).clamp(low, high - 1);
+            for n in [low, last] {
+                finish = finish.max(pass.read(n - pass.first) + (end - n) * block);
+            }
+        }
+        finish
+    }
+
+    /// Stops at `at`: in the middle of a sector or at its end, and during a seek where the seek ends.
+    pub(super) fn stop(
+        &mut self,
+        at: Ns,
+        within_sector: bool,
+        arm: &Arm,
+        layout: &Layout,
+    ) -> Stopped {
+        self.follow(at, arm, layout);
+        self.limit = self.limit.min(self.next);
+        let Some(pass) = self.passes.back().filter(|_| self.clock > at) else {
+            return Stopped {
+                head: self.head,
+                free: at,
+            };
+        };
+        let free = if at < pass.landed {
+            pass.landed
+        } else if within_sector || pass.length == 0 {
+            at
+        } else {
+            let sector = (pass.length / pass.count).max(1);
+            at + (sector - at.abs_diff(pass.start) % sector) % sector
+        };
+        Stopped {
+            head: pass.head,
+            free,
+        }
+    }
+
+    /// Blocks before the first one that pass the head between landing and the first block, none before `from`.
+    pub(super) fn passing_before(&mut self, from: u64, arm: &Arm, layout: &Layout) -> u64 {
+        self.cover(self.next + 1, arm, layout);
+        let Some(pass) = self.passes.front() else {
+            return 0;
+        };
+        let sector = (pass.length / pass.count).max(1);
+        ((pass.start - pass.landed) / sector).min(pass.first - from)
+    }
+}
+
+/// When a write's blocks come into the buffer: one after the other, the first `block` after `start`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) start: Ns,
+    pub(super) block: Ns,
+}
+
+impl Arrival {
+    fn of(&self, n: u64) -> Ns {
+        self.start + (n + 1) * self.block
+    }
+}
+
+/// A write on its way to the medium.
+pub(super) struct Writing<'a> {
+    pub(super) arm: &'a Arm,
+    pub(super) layout: &'a Layout,
+    /// Start with any sector that comes first, when all are there.
+    pub(super) on_arrival: bool,
+    /// Blocks that are there before the first is written.
+    pub(super) least: u64,
+}
+
+impl Writing<'_> {
+    /// Writes the blocks from `first` up to `end` from `at` on, the first seek taking `seek` or longer. A block that
+    /// is not there when its sector comes waits for the next revolution. Gives the end and where the head is then.
+    pub(super) fn write(
+        &self,
+        first: u64,
+        end: u64,
+        at: Ns,
+        seek: Ns,
+        mut head: Head,
+        data: Arrival,
+    ) -> (Ns, Head) {
+        let mut clock = at;
+        let mut next = first;
+        while next < end {
+            let run = self.layout.run(next);
+            let count = run.blocks.min(end - next);
+            let to = Head::from(run.place);
+            let move_time = self.arm.reposition(head, to, true);
+            clock += if next == first {
+                move_time.max(seek)
+            } else {
+                move_time
+            };
+            head = to;
+            let span = if count == run.blocks { run.span } else { count };
+            let length = self.arm.pass(span, run.sectors);
+            let mut start = clock + self.arm.wait(clock, run.place.angle);
+            let before = next - first;
+            if self.on_arrival && data.of(before + count - 1) <= clock {
+                let inside = self.arm.inside(clock, &run);
+                let last = if inside > 0 && inside < count {
+                    inside
+                } else {
+                    count
+                };
+                clock = start + length * last / count;
+                next += count;
+                continue;
+            }
+            let there = data.of(if next == first {
+                self.least.clamp(1, end - first) - 1
+            } else {
+                before
+            });
+            if there > start {
+                start += (there - start).div_ceil(self.arm.period) * self.arm.period;
+            }
+            // Sector n passes at `start + n length / count`; the data for it comes evenly too.
+            let late = |n: u64| data.of(before + n) > start + length * n / count;
+            let written = if late(count - 1) {
+                first_true(1, count - 1, late)
+            } else {
+                count
+            };
+            clock = start + length * written / count;
+            next += written;
+        }
+        (clock, head)
+    }
+}
+
+/// The least of `low..=high` for which a condition holds that holds for `high` and, once it holds, for all above.
+fn first_true(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = (low + high) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}

@@ -1,0 +1,206 @@
+//! What every model offers: requests go in, completions come out, time is a number.
+
+/// A point in virtual time, or a length of it, in nanoseconds.
+pub type Ns = u64;
+
+/// Nanoseconds in a millisecond, the unit of disk parameters.
+pub const MILLISECOND: f64 = 1e6;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Data from the model to the host.
+    Read,
+    /// Data from the host to the model.
+    Write,
+    /// Everything written before is on the medium when it completes. It has no range.
+    Flush,
+    /// The range holds no data any longer.
+    Trim,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What to do.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// Number of bytes. A model works in whole blocks: a range that covers part of one takes all of it.
+    pub len: u64,
+}
+
+impl Request {
+    /// A read of `len` bytes at `offset`.
+    pub fn read(offset: u64, len: u64) -> Self {
+        Self {
+            op: Op::Read,
+            offset,
+            len,
+        }
+    }
+
+    /// A write of `len` bytes at `offset`.
+    pub fn write(offset: u64, len: u64) -> Self {
+        Self {
+            op: Op::Write,
+            offset,
+            len,
+        }
+    }
+
+    /// A flush.
+    pub fn flush() -> Self {
+        Self {
+            op: Op::Flush,
+            offset: 0,
+            len: 0,
+        }
+    }
+
+    /// A trim of `len` bytes at `offset`.
+    pub fn trim(offset: u64, len: u64) -> Self {
+        Self {
+            op: Op::Trim,
+            offset,
+            len,
+        }
+    }
+
+    /// Whether the range lies within `capacity` bytes.
+    pub fn fits(&self, capacity: u64) -> bool {
+        self.op == Op::Flush
+            || self
+                .offset
+                .checked_add(self.len)
+                .is_some_and(|end| end <= capacity)
+    }
+}
+
+/// How a model served a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Served {
+    /// All data came from a buffer.
+    Hit,
+    /// A part came from a buffer, or the medium was already delivering it.
+    Partial,
+    /// The medium served it.
+    Miss,
+    /// A write that completed when its data was in a buffer.
+    Buffered,
+    /// A flush or a trim.
+    Control,
+    /// The range lies outside the model; nothing was done.
+    Refused,
+}
+
+/// The end of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The tag that the request was submitted with.
+    pub tag: u64,
+    /// When it completed.
+    pub finished: Ns,
+    /// How it was served.
+    pub served: Served,
+}
+
+/// A disk computed in virtual time.
+///
+/// A model has no clock: it does nothing until it is asked, and the same calls give the same answers. Times passed to
+/// `submit` and `advance` never decrease.
+///
+/// ```text
+/// submit(now, tag, request)   the model takes the request at this time
+/// next_event()                the next time at which something happens inside
+/// advance(until, out)         everything up to and including that time happens; completions go to `out`, in order
+/// ```
+pub trait Model: Send {
+    /// Bytes that requests can address.
+    fn capacity(&self) -> u64;
+
+    /// Takes a request at `now`. A range outside the capacity completes at once as [`Served::Refused`].
+    fn submit(&mut self, now: Ns, tag: u64, request: &Request);
+
+    /// When the model next changes its state; `None` when no request is under way.
+    fn next_event(&self) -> Option<Ns>;
+
+    /// Lets time pass up to and including `until`, and appends what completes to `out` in the order of completion.
+    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>);
+
+    /// Lets time pass until all requests have completed; returns the time of the last event.
+    fn drain(&mut self, out: &mut Vec<Completion>) -> Option<Ns> {
+        let mut last = None;
+        while let Some(at) = self.next_event() {
+            self.advance(at, out);
+            last = Some(at);
+        }
+        last
+    }
+}
+
+impl Model for Box<dyn Model> {
+    fn capacity(&self) -> u64 {
+        (**self).capacity()
+    }
+    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
+        (**self).submit(now, tag, request);
+    }
+    fn next_event(&self) -> Option<Ns> {
+        (**self).next_event()
+    }
+    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
+        (**self).advance(until, out);
+    }
+}
+
+/// Runs one request by itself on an idle model: submits it at `now` and returns its completion.
+///
+/// Completions of other requests must have been taken before.
+pub fn serve(model: &mut dyn Model, now: Ns, request: &Request) -> Completion {
+    let mut out = Vec::new();
+    model.submit(now, 0, request);
+    while out.is_empty() {
+        let Some(at) = model.next_event() else {
+            unreachable!("a submitted request completes");
+        };
+        model.advance(at, &mut out);
+    }
+    out[0]
+}
+
+/// Completions whose time is known, in the order of their time; those of equal time in the order they were added.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Done {
+    heap: std::collections::BinaryHeap<std::cmp::Reverse<(Ns, u64, u64, Served)>>,
+    added: u64,
+}
+
+impl Done {
+    pub(crate) fn add(&mut self, tag: u64, finished: Ns, served: Served) {
+        self.added += 1;
+        self.heap
+            .push(std::cmp::Reverse((finished, self.added, tag, served)));
+    }
+
+    pub(crate) fn next(&self) -> Option<Ns> {
+        self.heap.peek().map(|first| first.0.0)
+    }
+
+    pub(crate) fn take(&mut self, until: Ns, out: &mut Vec<Completion>) {
+        while self.next().is_some_and(|at| at <= until) {
+            if let Some(std::cmp::Reverse((finished, _, tag, served))) = self.heap.pop() {
+                out.push(Completion {
+                    tag,
+                    finished,
+                    served,
+                });
+            }
+        }
+    }
+}
+
+/// Milliseconds as nanoseconds, rounded; negative ones as zero.
+pub(crate) fn from_ms(ms: f64) -> Ns {
+    (ms * MILLISECOND).round() as Ns
+}

@@ -1,0 +1,62 @@
+//! Plain parts that combine: what stands in front of another model, beside it, or below everything.
+
+mod cache;
+mod limit;
+mod raid;
+mod simple;
+
+pub use cache::{Cache, CacheDefinition};
+pub use limit::{Limit, LimitDefinition, Rate};
+pub use raid::{Level, Raid, RaidDefinition};
+pub use simple::{Latency, LatencyDefinition, Memory, Server};
+
+/// Values by number, where numbers of removed values are used again.
+#[derive(Clone, Debug)]
+struct Slab<T> {
+    values: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Slab<T> {
+    fn add(&mut self, value: T) -> u64 {
+        match self.free.pop() {
+            Some(at) => {
+                self.values[at] = Some(value);
+                at as u64
+            }
+            None => {
+                self.values.push(Some(value));
+                self.values.len() as u64 - 1
+            }
+        }
+    }
+
+    fn get(&mut self, at: u64) -> Option<&mut T> {
+        self.values.get_mut(at as usize)?.as_mut()
+    }
+
+    fn take(&mut self, at: u64) -> Option<T> {
+        let value = self.values.get_mut(at as usize)?.take();
+        if value.is_some() {
+            self.free.push(at as usize);
+        }
+        value
+    }
+}
+
+/// The earlier of two times that may not be there.
+fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
