@@ -4,8 +4,6 @@
 //! and waits in the queue. Once the heads take it up, all its times are computed; only the choice between waiting
 //! requests needs an event.
 
-use std::collections::VecDeque;
-
 use super::bus::Timetable;
 use super::costs::Costs;
 use super::definition::{Buffer, Bus, DiskDefinition, Policy, WriteBack};
@@ -13,6 +11,7 @@ use super::layout::{Layout, Place};
 use super::mechanics::{Arm, Head};
 use super::segments::{Rules, Segments};
 use super::stream::{Arrival, Stream, Writing};
+use super::write_cache::WriteCache;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served, from_ms};
 
 /// Requests among which the drive chooses when its definition names no depth: the ones that came first.
@@ -41,13 +40,6 @@ pub(super) struct Job {
     /// The command has been worked off; the heads may start.
     pub(super) ready: Ns,
     place: Place,
-}
-
-/// A flush that waits for accepted writes.
-#[derive(Clone, Copy, Debug)]
-struct WaitingFlush {
-    tag: u64,
-    left: usize,
 }
 
 /// A write that goes to the medium while the host has its completion already.
@@ -83,12 +75,7 @@ pub struct Drive {
     pub(super) last_was_write: bool,
     queue: Vec<Job>,
     sweep: u64,
-    /// Accepted writes, with `write_back = "cache"`.
-    dirty_bytes: u64,
-    dirty_jobs: usize,
-    destaging: Option<(Ns, u64)>,
-    held: VecDeque<Job>,
-    flushes: Vec<WaitingFlush>,
+    cache: WriteCache,
     pub(super) done: Done,
 }
 
@@ -135,11 +122,7 @@ impl Drive {
             last_was_write: false,
             queue: Vec::new(),
             sweep: 0,
-            dirty_bytes: 0,
-            dirty_jobs: 0,
-            destaging: None,
-            held: VecDeque::new(),
-            flushes: Vec::new(),
+            cache: WriteCache::new(definition.buffer.write_back_bytes),
             done: Done::default(),
         })
     }
@@ -171,12 +154,13 @@ impl Drive {
 
     /// When the next thing happens inside.
     fn next_step(&self) -> Option<Ns> {
-        let start = self
-            .queue
-            .first()
-            .map(|job| self.busy_until.max(job.arrived));
-        let end = self.destaging.map(|(at, _)| at);
-        match (start, end) {
+        let first = [self.queue.first(), self.cache.jobs().front()]
+            .into_iter()
+            .flatten()
+            .map(|job| job.arrived)
+            .min();
+        let start = first.map(|arrived| self.busy_until.max(arrived));
+        match (start, self.cache.next_end()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -184,12 +168,14 @@ impl Drive {
 
     fn run(&mut self, until: Ns) {
         while let Some(at) = self.next_step().filter(|&at| at <= until) {
-            if self.destaging.is_some_and(|(end, _)| end <= at) {
+            if self.cache.next_end().is_some_and(|end| end <= at) {
                 self.destaged(at);
                 continue;
             }
             self.follow_stream(at);
-            let job = self.choose(at);
+            let Some(job) = self.choose(at) else {
+                return;
+            };
             self.sweep = job.first;
             match job.kind {
                 Kind::Read => self.read(&job, at, false),
@@ -199,28 +185,51 @@ impl Drive {
         }
     }
 
-    /// Takes the next request out of the queue.
-    fn choose(&mut self, at: Ns) -> Job {
-        let window = &self.queue[..self.queue.len().min(self.window)];
-        let impatient = self.patience > 0 && at.saturating_sub(window[0].arrived) > self.patience;
-        // What the host waits for comes first, unless writes wait for room in the buffer.
-        let waited_for = self.held.is_empty() && window.iter().any(|job| job.kind != Kind::Destage);
-        let open = |job: &Job| !waited_for || job.kind != Kind::Destage;
-        let candidates = window.iter().enumerate().filter(|(_, job)| open(job));
-        let chosen = match self.policy {
-            _ if impatient => Some(0),
-            Policy::Fifo => candidates.map(|(n, _)| n).next(),
-            Policy::Elevator => candidates
-                .min_by_key(|(_, job)| (job.first < self.sweep, job.first))
-                .map(|(n, _)| n),
-            Policy::Sptf => candidates
-                .min_by_key(|(_, job)| self.positioning(job, at))
-                .map(|(n, _)| n),
-        };
-        self.queue.remove(chosen.unwrap_or(0))
+    /// Takes the next request: one that the host waits for, or an accepted write. The host comes first, unless it
+    /// waits for room among the accepted writes.
+    fn choose(&mut self, at: Ns) -> Option<Job> {
+        if !self.queue.is_empty() && !self.cache.is_short() {
+            let n = self.best(self.queue.iter().take(self.window), at)?;
+            return Some(self.queue.remove(n));
+        }
+        let n = self.best(self.cache.jobs().iter().take(self.window), at);
+        match n.and_then(|n| self.cache.take(n)) {
+            Some(job) => Some(job),
+            None => {
+                let n = self.best(self.queue.iter().take(self.window), at)?;
+                Some(self.queue.remove(n))
+            }
+        }
     }
 
-    /// How long until the head is at a request, from where it is now.
+    /// The number of the request that the policy chooses.
+    fn best<'a>(&self, mut jobs: impl Iterator<Item = &'a Job> + Clone, at: Ns) -> Option<usize> {
+        let first = jobs.clone().next()?;
+        if self.policy == Policy::Fifo
+            || self.patience > 0 && at.saturating_sub(first.arrived) > self.patience
+        {
+            return Some(0);
+        }
+        if self.policy == Policy::Elevator {
+            let by_block = |(_, job): &(usize, &Job)| (job.first < self.sweep, job.first);
+            return jobs.enumerate().min_by_key(by_block).map(|(n, _)| n);
+        }
+        // The first of the best; a head that is there already cannot be bettered.
+        let mut best = (Ns::MAX, 0);
+        let count = jobs.clone().count();
+        for n in 0..count {
+            let there = self.positioning(jobs.next()?, at);
+            if there < best.0 {
+                best = (there, n);
+            }
+            if there <= at {
+                break;
+            }
+        }
+        Some(best.1)
+    }
+
+    /// When the head can be at a request.
     fn positioning(&self, job: &Job, at: Ns) -> Ns {
         let start = at.max(job.ready);
         let head = self.stream.as_ref().map_or(self.head, Stream::head);
@@ -233,12 +242,12 @@ impl Drive {
 
     /// Whether heads and queue are free for a request that comes at `now`.
     fn idle(&self, now: Ns) -> bool {
-        self.queue.is_empty() && now >= self.busy_until
+        self.queue.is_empty() && self.cache.jobs().is_empty() && now >= self.busy_until
     }
 
     fn submit_read(&mut self, mut job: Job) {
         let now = job.arrived;
-        if self.buffer.write_back == WriteBack::Cache && self.dirty_holds(job.first, job.end) {
+        if self.buffer.write_back == WriteBack::Cache && self.cache.holds(job.first, job.end) {
             return self.read_from_buffer(&job, now);
         }
         if self.idle(now) {
@@ -259,11 +268,8 @@ impl Drive {
         let now = job.arrived;
         let fast = self.buffer.write_back != WriteBack::Off;
         if self.buffer.write_back == WriteBack::Cache {
-            let bytes = (job.end - job.first) * self.block;
-            if self.held.is_empty() && self.has_room(bytes) {
-                self.accept(job, now)
-            } else {
-                self.held.push_back(job)
+            if let Some(job) = self.cache.hold(job, (job.end - job.first) * self.block) {
+                self.accept(job, now);
             }
             return;
         }
@@ -294,10 +300,6 @@ impl Drive {
         self.buffer.join_writes && alone && continues
     }
 
-    fn has_room(&self, bytes: u64) -> bool {
-        self.dirty_bytes == 0 || self.dirty_bytes + bytes <= self.buffer.write_back_bytes
-    }
-
     /// Takes a write into the buffer; the medium gets it later.
     fn accept(&mut self, mut job: Job, now: Ns) {
         let blocks = job.end - job.first;
@@ -307,17 +309,9 @@ impl Drive {
         let end = at + length + self.costs.write_complete;
         self.bus.take(at, end);
         self.last_was_write = true;
-        self.dirty_bytes += blocks * self.block;
-        self.dirty_jobs += 1;
         self.done.add(job.tag, end, Served::Buffered);
         (job.kind, job.ready) = (Kind::Destage, end);
-        self.queue.push(job);
-    }
-
-    fn dirty_holds(&self, first: u64, end: u64) -> bool {
-        self.queue
-            .iter()
-            .any(|job| job.kind == Kind::Destage && job.first <= first && end <= job.end)
+        self.cache.accept(job, blocks * self.block);
     }
 
     /// Brings an accepted write to the medium.
@@ -335,43 +329,28 @@ impl Drive {
         self.segments.hold_write(segment, job.first, job.end, false);
         self.head = head;
         self.busy_until = end;
-        self.destaging = Some((end, (job.end - job.first) * self.block));
+        self.cache
+            .start(job, (job.end - job.first) * self.block, end);
     }
 
-    /// A write is on the medium: room for the next, and for flushes one less to wait for.
+    /// A write is on the medium: flushes may be done, and there is room for others.
     fn destaged(&mut self, at: Ns) {
-        if let Some((_, bytes)) = self.destaging.take() {
-            self.dirty_bytes -= bytes;
-            self.dirty_jobs -= 1;
+        for tag in self.cache.finish() {
+            self.done
+                .add(tag, at + self.costs.write_complete, Served::Control);
         }
-        for flush in &mut self.flushes {
-            flush.left -= 1;
-        }
-        let end = at + self.costs.write_complete;
-        for flush in self.flushes.iter().filter(|flush| flush.left == 0) {
-            self.done.add(flush.tag, end, Served::Control);
-        }
-        self.flushes.retain(|flush| flush.left > 0);
-        while let Some(job) = self.held.front().copied() {
-            if !self.has_room((job.end - job.first) * self.block) {
-                break;
-            }
-            self.held.pop_front();
+        let block = self.block;
+        while let Some(job) = self.cache.release(|job| (job.end - job.first) * block) {
             self.accept(job, at);
         }
     }
 
     fn submit_flush(&mut self, now: Ns, tag: u64) {
-        if self.dirty_jobs > 0 {
-            self.flushes.push(WaitingFlush {
-                tag,
-                left: self.dirty_jobs,
-            });
-            return;
+        if !self.cache.flush(tag) {
+            let written = self.behind.map_or(now, |behind| behind.until.max(now));
+            self.done
+                .add(tag, written + self.costs.write_complete, Served::Control);
         }
-        let written = self.behind.map_or(now, |behind| behind.until.max(now));
-        self.done
-            .add(tag, written + self.costs.write_complete, Served::Control);
     }
 }
 

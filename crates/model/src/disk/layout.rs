@@ -89,15 +89,16 @@ impl Layout {
             let map = ZoneMap::new(geometry, zone)?;
             layout.first.push(layout.blocks);
             layout.blocks += map.blocks();
+            let sectors = f64::from(zone.sectors);
             let mut slips = zone.slips.clone();
             slips.sort_unstable();
             layout.zones.push(Placed {
                 map,
                 first_cylinder: zone.cylinders[0],
                 sectors: u64::from(zone.sectors),
-                offset: zone.offset,
-                track_skew: zone.track_skew,
-                cylinder_skew: zone.cylinder_skew,
+                offset: zone.offset.rem_euclid(sectors),
+                track_skew: zone.track_skew.rem_euclid(sectors),
+                cylinder_skew: zone.cylinder_skew.rem_euclid(sectors),
                 slips,
             });
         }
@@ -196,7 +197,7 @@ impl Layout {
             cylinder: absolute,
             head: head as u32,
             sector: sector as u32,
-            angle: turns - turns.floor(),
+            angle: turns - f64::from(turns as u32),
         }
     }
 }

@@ -95,7 +95,7 @@ impl Arm {
         if self.average {
             return self.period / 2;
         }
-        let target = (angle * self.period as f64).round() as Ns;
+        let target = (angle * self.period as f64 + 0.5) as Ns;
         let wait = (target + self.period - at % self.period) % self.period;
         if wait + SLACK > self.period { 0 } else { wait }
     }

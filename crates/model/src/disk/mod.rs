@@ -9,6 +9,7 @@ mod mechanics;
 mod segments;
 mod stream;
 mod transfer;
+mod write_cache;
 mod zone;
 
 pub use definition::DiskDefinition;
