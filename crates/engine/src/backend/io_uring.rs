@@ -140,7 +140,8 @@ impl Uring {
         }
         let queued = self.ring.submission().len() as u32;
         let flags = EnterFlags::GETEVENTS.bits();
-        // SAFETY: no signal mask is passed, so that its type does not matter.
+        // SAFETY: the entries are those that `queue` pushed, whose memory stays until their completion is taken. No signal
+        // mask is passed, so that its type does not matter.
         unsafe {
             self.ring
                 .submitter()
