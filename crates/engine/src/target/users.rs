@@ -225,10 +225,10 @@ impl Users {
         wanted.files.insert(file);
         let name = self.inventory.name(Node::File(file));
         let stands = format!("{} -> {name}", self.inventory.name(Node::Device(top)));
-        if self.inventory.is_swap(Node::File(file)) {
+        if let Some(how) = self.use_of(Node::File(file)) {
             return Err(lasting(
-                format!("{stands}, used as swap"),
-                "see `swapon --show`",
+                format!("{stands}, {how}"),
+                "see `findmnt` and `swapon --show`; stop that use first, or choose another target",
             ));
         }
         let Some(handle) = self.inventory.reach(file) else {
@@ -282,7 +282,7 @@ impl Users {
     fn use_of(&self, node: Node) -> Option<String> {
         let mounted = match node {
             Node::Device(number) => self.inventory.mounted(number),
-            Node::File(_) => None,
+            Node::File(file) => self.inventory.mounted_file(file),
         };
         mounted.or_else(|| {
             let swap = self.inventory.is_swap(node);

@@ -451,13 +451,20 @@ fn an_idle_device_is_free_when_its_signature_is_named() {
 
 #[test]
 fn what_does_not_overlap_is_free() {
-    // The rest of a file whose start is mounted.
-    let mut stack = Stack::new();
-    let file = stack.file(0, 64);
-    let start = stack.window(file, 0, Some(32));
-    stack.mounted(Kind::Ext4, &[start]);
-    let rest = stack.window(file, 32, None);
-    stack.accepts(rest);
+    // The rest of a file whose start is formatted, or mounted.
+    for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs, Kind::Swap] {
+        for is_mounted in [false, true] {
+            let mut stack = Stack::new();
+            let file = stack.file(0, 480);
+            let start = stack.window(file, 0, Some(320));
+            match is_mounted && kind != Kind::Swap {
+                false => stack.format(kind, &[start]),
+                true => stack.mounted(kind, &[start]),
+            };
+            let rest = stack.window(file, 320, None);
+            stack.accepts(rest);
+        }
+    }
 
     // A partition beside a mounted one.
     let mut stack = Stack::new();

@@ -546,6 +546,30 @@ fn a_partition_that_two_disks_show() {
     });
 }
 
+/// EROFS mounts a file by itself: there is no loop device that would tell.
+#[test]
+fn an_image_that_is_mounted_without_a_loop_device() {
+    perform("an image mounted by itself", || {
+        let yard = Yard::new(&Plan::new())?;
+        let (image, at) = (yard.root().join("im"), yard.built.scene.subfolder("at")?);
+        let script = "mkdir \"$1/from\"; head -c 20M /dev/urandom > \"$1/from/data\"; mkfs.erofs \"$1/im\" \"$1/from\" 2>&1";
+        yard.sh(script, &[yard.root()])?;
+        rustix::mount::mount(
+            &image,
+            &at,
+            "erofs",
+            rustix::mount::MountFlags::RDONLY,
+            None,
+        )
+        .map_err(|errno| Missing(format!("erofs from a file: {errno}")))?;
+        yard.later(&["umount", &at.display().to_string()]);
+        yard.judge(vec![refused(&image, &[]).naming("erofs")]);
+        let window = yard.over(&image, "--offset 8M")?;
+        yard.judge(vec![refused(&window, &[&at])]);
+        Ok(())
+    });
+}
+
 /// A `/proc` of processes alone does not tell of swap.
 #[test]
 fn swap_that_proc_does_not_tell() {
@@ -567,28 +591,25 @@ fn swap_that_proc_does_not_tell() {
     });
 }
 
-/// In a container `/proc` has the container's processes only: those outside may use a device as well.
+/// In a container `/proc` has the container's processes only; of files the kernel knows more.
 #[test]
 fn a_process_outside_a_container_that_may_write() {
-    for is_device in [false, true] {
-        perform("a process outside a PID namespace", || {
-            let (plan, _, device) = idle();
-            let mut yard = Yard::new(&plan)?;
-            let private = yard.root().join("private");
-            yard.sh("truncate --size 24M \"$1\"", &[&private])?;
-            let target = match is_device {
-                true => yard.path(device).to_owned(),
-                false => private,
-            };
-            yard.holders.push(Holder::open(&target, true)?);
-            let mut inside = seeing(&yard.built, View::Whole);
-            inside
+    perform("a process outside a PID namespace", || {
+        let yard = Yard::new(&Plan::new())?;
+        let file = yard.root().join("private");
+        yard.sh("truncate --size 24M \"$1\"", &[&file])?;
+        let inside = || {
+            let mut command = seeing(&yard.built, View::Whole);
+            command
                 .args(["unshare", "--pid", "--fork", "--mount-proc"])
                 .arg(binary());
-            yard.judge_by(inside, refused(target, &[]));
-            Ok(())
-        });
-    }
+            command
+        };
+        yard.judge_by(inside(), written(&file));
+        let _held = Holder::open(&file, true)?;
+        yard.judge_by(inside(), refused(&file, &[]));
+        Ok(())
+    });
 }
 
 /// What an ordinary user cannot check about files of their own must not stop them.

@@ -211,13 +211,20 @@ impl Inventory {
         };
         self.namespaces.iter().find_map(|namespace| {
             let is_it = |mount: &&Mount| mount.is_of(number) || of_btrfs(mount);
-            let mount = namespace.mounts.iter().find(is_it)?;
-            let at = mount.fs.mount_point.display();
-            Some(match namespace.process {
-                None => format!("mounted at {at}"),
-                Some(process) => {
-                    format!("mounted at {at} in the mount namespace of process {process}")
-                }
+            namespace.mounted(is_it)
+        })
+    }
+
+    /// Where a file is mounted by itself, without a loop device, in words: erofs and FUSE can do that.
+    pub(super) fn mounted_file(&self, file: FileId) -> Option<String> {
+        self.namespaces.iter().find_map(|namespace| {
+            namespace.mounted(|mount| {
+                let source = Path::new(&mount.fs.source);
+                let stat = source
+                    .is_absolute()
+                    .then(|| rustix::fs::stat(rooted(&namespace.root, source)).ok())
+                    .flatten();
+                stat.is_some_and(|stat| number_of(&stat).is_none() && FileId::of(&stat) == file)
             })
         })
     }
@@ -282,6 +289,20 @@ impl Inventory {
                 ),
             },
         }
+    }
+}
+
+impl Namespace {
+    /// Where the first such mount is, in words.
+    fn mounted(&self, is_it: impl Fn(&&Mount) -> bool) -> Option<String> {
+        let mount = self.mounts.iter().find(is_it)?;
+        let at = mount.fs.mount_point.display();
+        Some(match self.process {
+            None => format!("mounted at {at}"),
+            Some(process) => {
+                format!("mounted at {at} in the mount namespace of process {process}")
+            }
+        })
     }
 }
 
