@@ -13,6 +13,7 @@ pub(super) fn of(name: &str, probe: &Probe) -> Found<Option<u64>> {
         }
         // Of this device alone, where there are several.
         "btrfs" => Some(u64::from_le_bytes(probe.bytes(0x1_0000 + 0xc9 + 8)?)),
+        "swap" => swap(probe)?,
         _ => None,
     };
     // Not less than its superblock takes.
@@ -28,6 +29,16 @@ fn ext(probe: &Probe) -> Found<Option<u64>> {
     let blocks = u64::from(probe.u32(0x404)?) | high << 32;
     let block = 1024u64.checked_shl(probe.u32(0x418)?);
     Ok(block.and_then(|block| blocks.checked_mul(block)))
+}
+
+/// The header counts pages, and its magic number ends the first of them: told for pages of 4 KiB.
+fn swap(probe: &Probe) -> Found<Option<u64>> {
+    const PAGE: u64 = 4096;
+    if probe.bytes(PAGE - 10)? != *b"SWAPSPACE2" {
+        return Ok(None);
+    }
+    let last_page = u64::from(probe.u32(1028)?);
+    Ok(Some((last_page + 1) * PAGE))
 }
 
 #[cfg(test)]
@@ -47,6 +58,7 @@ mod tests {
             ("ext4", "mkfs.ext4", &["-qF", "IMAGE", "330M"][..], 330),
             ("xfs", "mkfs.xfs", &["-qf", "-d", "size=310m", "IMAGE"], 310),
             ("btrfs", "mkfs.btrfs", &["-qf", "-b", "320M", "IMAGE"], 320),
+            ("swap", "mkswap", &["-f", "IMAGE", "102400"], 100),
         ] {
             let file = File::create(&path).unwrap();
             file.set_len(length).unwrap();
