@@ -69,11 +69,11 @@ impl FromStr for Tool {
 
 /// Most bytes that a peer may print in a trial.
 const OUTPUT_MAX: usize = 16 << 20;
-/// Time that a peer may take beyond that of the trial, before it is taken for hung.
-const GRACE: Duration = Duration::from_secs(60);
-/// Time that a trial without a bound in time may take.
-const UNBOUNDED: Duration = Duration::from_secs(3600);
-/// Time to tell its version.
+/// Time that a peer may take to start and to end, however small its share of the budget is.
+const START: Duration = Duration::from_secs(2);
+/// Time that a trial without a bound in time may take, however small the peer's share of the budget is.
+const UNBOUNDED: Duration = Duration::from_secs(60);
+/// Time to tell its version, if the peer's share of the budget is no less.
 const VERSION_TIME: Duration = Duration::from_secs(10);
 
 /// A peer that is there.
@@ -82,6 +82,8 @@ struct Installed {
     tool: Tool,
     path: PathBuf,
     version: String,
+    /// Its share of the budget: no trial takes longer, unless its own bounds say so.
+    share: Duration,
 }
 
 /// What a trial reads or writes: files, each with its range.
@@ -95,23 +97,28 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Looks for the peers among `tools`, and asks each for its version. One that is missing or too old is no error: its
-    /// cells are gaps.
+    /// Looks for the peers among the tools of the cells, and asks each for its version. One that is missing or too old is no
+    /// error: its cells are gaps.
     ///
     /// # Errors
-    /// When `stop` is raised meanwhile.
+    /// When `stop` is raised meanwhile; when one that is there does not tell its version, as it will not work.
     pub fn find(
-        tools: impl IntoIterator<Item = Tool>,
+        cells: &[Tool],
+        budget: Duration,
         clock: &Clock,
         stop: &AtomicBool,
     ) -> Result<Self> {
         let mut peers = Self::default();
-        let tools: BTreeSet<Tool> = tools.into_iter().filter(|tool| tool.is_peer()).collect();
+        let tools: BTreeSet<Tool> = cells.iter().copied().filter(|t| t.is_peer()).collect();
         for tool in tools {
-            match installed(tool, clock, stop) {
+            let own = cells.iter().filter(|cell| **cell == tool).count();
+            let share = budget.mul_f64(own as f64 / cells.len() as f64);
+            match installed(tool, share, clock, stop) {
                 Ok(found) => peers.installed.push(found),
-                Err(error) if error.kind() == Kind::Interrupted => return Err(error),
-                Err(error) => peers.missing.push((tool, in_a_line(&error))),
+                Err(error) if error.kind() == Kind::Usage => {
+                    peers.missing.push((tool, in_a_line(&error)));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(peers)
@@ -158,12 +165,12 @@ impl Peers {
         let unprepared = |why: String| Error::failed(format!("{}: {why}", cell.tool));
         let peer = self.installed.iter().find(|peer| peer.tool == cell.tool);
         let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
-        let time = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + GRACE);
+        let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
         let files = trial::lent(spec, target)?;
         let program = Program {
             path: peer.path.clone(),
             arguments: arguments(cell, &files).map_err(unprepared)?,
-            time_limit: Some(time),
+            time_limit: Some(peer.share.max(least)),
             output_max: Some(OUTPUT_MAX),
         };
         let ran = program::run(&program, &files, spec, clock, stop)?;
@@ -242,7 +249,7 @@ fn arguments(cell: &CellSpec, files: &Files<'_>) -> std::result::Result<Vec<OsSt
     }
 }
 
-fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> {
+fn installed(tool: Tool, share: Duration, clock: &Clock, stop: &AtomicBool) -> Result<Installed> {
     let (question, oldest) = match tool {
         Tool::Iozone => ("-v", iozone::OLDEST),
         Tool::Fio | Tool::Iolab => ("--version", fio::OLDEST),
@@ -253,7 +260,7 @@ fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> 
     let program = Program {
         path: path.clone(),
         arguments: vec![question.into()],
-        time_limit: Some(VERSION_TIME),
+        time_limit: Some(share.clamp(START, VERSION_TIME)),
         output_max: Some(OUTPUT_MAX),
     };
     let ran = program::run(&program, &[], &TrialSpec::default(), clock, stop)?;
@@ -263,7 +270,7 @@ fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> 
     let text = String::from_utf8_lossy(&ran.output);
     let place = path.display();
     let number = version_number(&text).ok_or_else(|| {
-        Error::usage(format!("{place} does not tell its version"))
+        Error::failed(format!("{place} does not tell its version"))
             .hint(format!("check that it is {tool}: {place} {question}"))
     })?;
     let version = format!("{tool}-{}.{}", number.0, number.1);
@@ -276,6 +283,7 @@ fn installed(tool: Tool, clock: &Clock, stop: &AtomicBool) -> Result<Installed> 
         tool,
         path,
         version,
+        share,
     })
 }
 

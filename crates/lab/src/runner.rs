@@ -12,6 +12,7 @@ mod programs;
 mod repetition;
 mod sample;
 mod session;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +35,7 @@ use crate::cells::{PlannedCell, left_out};
 use crate::doctor::{Preflight, Remark};
 use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
-use crate::peer::Peers;
+use crate::peer::{Peers, Tool};
 use crate::record::{ExperimentRecord, Run, RunRecord, RunStatus};
 use crate::runfile::{NewFile, RunFile};
 use execute::Engine;
@@ -125,12 +126,12 @@ impl Setup<'_> {
     }
 
     /// What carries the trials out.
-    fn engine(&self, cells: &[PlannedCell]) -> Result<Engine<'_>> {
-        let tools = cells.iter().map(|cell| cell.spec.tool);
+    fn engine(&self, cells: &[PlannedCell], budget: Duration) -> Result<Engine<'_>> {
+        let tools: Vec<Tool> = cells.iter().map(|cell| cell.spec.tool).collect();
         Ok(Engine {
             target: self.target,
             programs: self.programs,
-            peers: Peers::find(tools, self.clock, self.stop)?,
+            peers: Peers::find(&tools, budget, self.clock, self.stop)?,
             clock: self.clock,
         })
     }
@@ -168,7 +169,7 @@ pub fn run(
         .map(|(id, cell)| fit::record(id, cell))
         .collect();
     let left_out = left_out(experiment);
-    let mut engine = setup.engine(&planned)?;
+    let mut engine = setup.engine(&planned, experiment.design.budget)?;
     check_gaps(&engine, &planned)?;
     let environment = setup.environment(&engine.peers);
     let remarks = setup.remarks(&planned);
@@ -240,7 +241,7 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
     let mut planned = fit::resolve(&experiment, setup.target)?;
     restore(&mut planned, &record, path)?;
     let remarks = setup.remarks(&planned);
-    let mut engine = setup.engine(&planned)?;
+    let mut engine = setup.engine(&planned, experiment.design.budget)?;
     let mut session = Session::new(
         &experiment,
         planned,

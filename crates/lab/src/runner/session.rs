@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use iolab_engine::outcome::Ended as TrialEnded;
+use iolab_engine::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
 use iolab_engine::spec::{Batch, CacheState, TrialSpec};
 use iolab_engine::target::Medium;
 use iolab_engine::{Error, Kind, Result};
@@ -12,6 +12,7 @@ use super::execute::Executor;
 use super::phase::Phase;
 use super::repetition::Ended;
 use super::sample::{self, Place};
+use super::standing::Standing;
 use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc, precondition};
 use crate::analysis::analyse;
 use crate::cells::{PlannedCell, cells};
@@ -34,6 +35,7 @@ pub(super) struct Session<'a> {
     medium: Medium,
     observer: &'a mut dyn Observer,
     phase: Phase,
+    standing: Standing,
     /// Trials of earlier phases.
     trials_before: u64,
     trials: u64,
@@ -50,6 +52,7 @@ impl<'a> Session<'a> {
     ) -> Self {
         Self {
             phase: Phase::of(experiment, cells.len()),
+            standing: Standing::default(),
             experiment: experiment.clone(),
             cells,
             seed,
@@ -78,6 +81,9 @@ impl<'a> Session<'a> {
             else {
                 continue;
             };
+            if sample.ok {
+                self.standing.worked(self.cells[cell].spec.tool);
+            }
             if sample.ok && self.phase.add(cell, sample.block) && !sample.warmup {
                 self.measured(cell, sample);
             }
@@ -95,7 +101,9 @@ impl<'a> Session<'a> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<Finished> {
-        let result = self.phases(executor, stop);
+        let result = self
+            .phases(executor, stop)
+            .and_then(|()| self.standing.check());
         let status = match &result {
             Ok(_) => RunStatus::Done,
             Err(error) if error.kind() == Kind::Interrupted => RunStatus::Interrupted,
@@ -272,13 +280,24 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's.
-    fn give_up(&mut self, id: usize, why: &Error) -> Result<()> {
+    /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's. A tool that hung gets
+    /// none at all: it would hang again, each time for as long.
+    fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
+        let tool = self.cells[id].spec.tool;
+        self.standing.failed(tool, why);
         let name = fit::describe(&self.experiment, &self.cells[id]);
         let message = format!("{name} gets no further trial: {why}");
         self.observer.note(&message);
         self.phase.close(id);
-        self.keep("gap", Some(id), &message)
+        self.keep("gap", Some(id), &message)?;
+        let others = |id: &usize| self.cells[*id].spec.tool == tool && !self.phase.is_closed(*id);
+        let others: Vec<usize> = (0..self.cells.len()).filter(others).collect();
+        for other in others.into_iter().filter(|_| hung) {
+            self.phase.close(other);
+            let message = format!("no further trial with {tool}, which hung ({name})");
+            self.keep("gap", Some(other), &message)?;
+        }
+        Ok(())
     }
 
     fn blocks(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<Ended> {
@@ -346,7 +365,7 @@ impl<'a> Session<'a> {
         let (started_utc, began) = (now_utc(), Instant::now());
         let outcome = match executor.run(&spec, stop) {
             Err(error) if spec.tool.is_peer() && error.kind() != Kind::Interrupted => {
-                return self.give_up(place.cell, &error);
+                return self.give_up(place.cell, &error, false);
             }
             outcome => outcome?,
         };
@@ -363,7 +382,9 @@ impl<'a> Session<'a> {
         if let Some(failure) = &outcome.failure {
             let error = Error::failed(sample::describe(failure));
             if spec.tool.is_peer() {
-                return kept.and_then(|_| self.give_up(place.cell, &error));
+                let hung = matches!(failure, Failure::Program(program)
+                    if matches!(program.end, ProgramEnd::Time(_)));
+                return kept.and_then(|_| self.give_up(place.cell, &error, hung));
             }
             let error = error.within(name).hint(sample::remedy(failure));
             // The failed request comes first: what has failed it may have hit the run file too.
@@ -373,6 +394,7 @@ impl<'a> Session<'a> {
             });
         }
         kept?;
+        self.standing.worked(spec.tool);
         self.phase.add(place.cell, place.block);
         if !sample.warmup {
             self.measured(place.cell, &sample);

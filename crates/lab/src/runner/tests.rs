@@ -376,9 +376,11 @@ fn a_peer_that_fails_is_given_up_and_the_run_goes_on() {
     let of_fio = if first == 1 { 0 } else { 1 };
     let mut mock = mock(&steady);
     mock.cut = Some((of_fio, Cut::Fail(5)));
-    bench.start(&mut mock).expect("runs on");
+    let error = bench.start(&mut mock).expect_err("fio never worked");
+    assert_eq!(error.kind(), Kind::Failed);
+    assert!(error.message().starts_with("fio never worked: "), "{error}");
     let record = bench.record();
-    assert_eq!(record.run.status, RunStatus::Done);
+    assert_eq!(record.run.status, RunStatus::Failed);
     let failed: Vec<_> = record.samples.iter().filter(|s| !s.ok).collect();
     assert_eq!((failed.len(), failed[0].cell), (1, 1));
     assert_eq!(record.samples.iter().filter(|s| s.cell == 1).count(), 1);

@@ -389,11 +389,8 @@ mod tests {
             ("[a]\nrw=read\nioengine=rbd\n", "line 3", "ioengine"),
             ("[global]\nbs=4q\n[a]\nrw=read\n", "line 2", "bs=4q"),
             ("[a]\r\nrw=read\r\n\r\nbs=4q\r\n", "line 4", "bs=4q"),
-            (
-                "[a]\nrw=read\nsize=1k\nbs=4k\nnumjobs=4000\n",
-                "line 1",
-                "threads",
-            ),
+            ("[a]\nrw=read\nnumjobs=4000\n", "line 3", "numjobs"),
+            ("\n[a]\ndirect=1\nioengine=mmap\n", "line 2", "mmap"),
             ("[a\n", "line 1", "bracket"),
             ("rw=read\n", "line 1", "no job"),
             ("[a]\nrw=read\n[b]\nrw=write\n", "line 3", "beside"),
