@@ -7,12 +7,16 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use iolab_lab::runner::{Observer, Progress};
+use iolab_lab::units::rough_duration;
 use iolab_report::plain::plain;
 
 use crate::output;
 
 /// Time between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
 
 /// Shows the progress of one experiment, or of filling the scratch file.
 pub(crate) struct Display {
@@ -105,18 +109,20 @@ impl Observer for Display {
 
     fn trial_done(&mut self, progress: Progress) {
         let left = progress.left.map_or(String::new(), |left| {
-            format!(", about {} s left", left.as_secs_f64().ceil())
+            format!(", about {} left", rough_duration(left))
         });
-        let trials = format!(
-            "{} of {} trials{left}",
-            progress.trials_done, progress.trials_expected
-        );
+        let trials = match progress.trials_done {
+            1 => format!("1 trial{left}"),
+            done => format!("{done} trials{left}"),
+        };
         if let Some(bar) = &self.bar {
-            bar.set_length(progress.trials_expected);
+            bar.set_length(STEPS);
             bar.set_message(trials);
-            bar.set_position(progress.trials_done);
+            bar.set_position((progress.share * STEPS as f64) as u64);
         } else if self.line_is_due() {
-            output::note(format_args!("{}: {trials}", self.name));
+            // 100 % are reached by the last trial alone.
+            let percent = (progress.share * 100.0) as u64;
+            output::note(format_args!("{}: {percent} %, {trials}", self.name));
         }
     }
 

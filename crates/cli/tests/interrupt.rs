@@ -4,6 +4,7 @@ mod support;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -163,6 +164,39 @@ fn a_target_with_any_name_can_be_resumed() {
         assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
         assert_eq!(entries(&target), [""; 0]);
     }
+}
+
+#[test]
+fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
+    let folder = folder();
+    let levels = |from: usize| {
+        let sizes = (from..from + 99).map(|n| (4096 * n).to_string());
+        sizes.collect::<Vec<String>>().join(",")
+    };
+    let (bs, skip) = (format!("bs={}", levels(1)), format!("skip=0,{}", levels(1)));
+    let run = [
+        "run",
+        "read-stride",
+        "-o",
+        "r.iolab",
+        "--size",
+        "16MiB",
+        "--budget",
+        "3",
+    ];
+    let mut child = iolab(folder.path(), &run)
+        .args(["--time", "500ms", "--set", &bs, "--set", &skip])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let told = lines
+        .map_while(Result::ok)
+        .find(|line| line.contains("9900 cells take up to 2.8 h"));
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(told.is_some());
 }
 
 #[test]

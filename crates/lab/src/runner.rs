@@ -1,6 +1,7 @@
 //! Carries an experiment out: warm-up block, measured blocks, the end by precision or budget; and takes a run up
 //! again where it was cut off.
 
+mod advance;
 mod choice;
 mod execute;
 mod faulty;
@@ -46,8 +47,8 @@ use session::Session;
 pub struct Progress {
     /// Trials done, warm-ups included.
     pub trials_done: u64,
-    /// Trials that the run will have at its end, as far as can be foreseen.
-    pub trials_expected: u64,
+    /// Share of the run that is done, 0 to 1; it never falls.
+    pub share: f64,
     /// Time spent.
     pub spent: Duration,
     /// Time left, as far as can be foreseen; `None` before the first trial.

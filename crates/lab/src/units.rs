@@ -121,6 +121,16 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     Some(seconds.map_or(Duration::MAX, |seconds| Duration::new(seconds, ns)))
 }
 
+/// A duration for people who wait: two digits and a unit, rounded up: `40 s`, `3 min`, `2.9 h`.
+pub fn rough_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64().ceil();
+    match seconds {
+        ..120.0 => format!("{seconds} s"),
+        ..7200.0 => format!("{} min", (seconds / 60.0).ceil()),
+        _ => format!("{:.1} h", (seconds / 360.0).ceil() / 10.0),
+    }
+}
+
 /// Writes a duration with one unit and at most three digits after the point: `250ms`, `1.5s`, `2min`.
 /// Readable by [`parse_duration`] and exact to the nanosecond for such values.
 pub fn format_duration(duration: Duration) -> String {
@@ -188,6 +198,19 @@ mod tests {
             assert_eq!(parse_size(text).unwrap(), 4096, "{text}");
         }
         assert_eq!(parse_size("1.5MiB").unwrap(), 1_572_864);
+    }
+
+    #[test]
+    fn people_who_wait_get_two_digits() {
+        for (seconds, text) in [
+            (0.2, "1 s"),
+            (119.0, "119 s"),
+            (119.5, "2 min"),
+            (7000.0, "117 min"),
+            (10_209.0, "2.9 h"),
+        ] {
+            assert_eq!(rough_duration(Duration::from_secs_f64(seconds)), text);
+        }
     }
 
     #[test]

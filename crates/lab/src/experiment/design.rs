@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_engine::{Error, Result};
 
 use crate::precondition::Precondition;
-use crate::units::{format_duration, parse_duration};
+use crate::units::{format_duration, parse_duration, rough_duration};
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
@@ -49,6 +49,29 @@ impl Default for Design {
 }
 
 impl Design {
+    /// What to tell whoever has planned more than the budget pays for; `block` is the most that one trial of each of so many
+    /// cells takes.
+    pub(crate) fn shortfall(&self, cells: usize, block: Duration) -> Option<String> {
+        let budget = format_duration(self.budget);
+        // A warm-up and one measured trial are granted to every cell.
+        let granted = block.saturating_mul(2);
+        if granted > self.budget {
+            return Some(format!(
+                "{cells} cells take up to {}, whatever the budget ({budget}): each gets a warm-up and at least one measured trial; choose fewer levels or lower --time to take less",
+                rough_duration(granted)
+            ));
+        }
+        let fewest = block.saturating_mul(self.trials_min + 1);
+        // Trials may end by their byte bound long before; only a gross misfit is worth a warning.
+        (fewest > self.budget.saturating_mul(2)).then(|| {
+            format!(
+                "{cells} cells with {} measured trials each take up to {}, the budget is {budget}: cells may end with fewer; raise --budget or lower --time",
+                self.trials_min,
+                rough_duration(fewest)
+            )
+        })
+    }
+
     /// Refuses what is absurd.
     pub(super) fn check(&self) -> Result<()> {
         if self.trials_min == 0 || self.trials_min > self.trials_max {

@@ -385,3 +385,25 @@ fn brackets_without_end_are_refused() {
         assert!(error.to_string().contains("brackets are open"), "{error}");
     }
 }
+
+#[test]
+fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
+    let design = Design {
+        trials_min: 6,
+        budget: Duration::from_secs(3),
+        ..Design::default()
+    };
+    let told = |cells: usize, ms: u64| {
+        let block = Duration::from_millis(ms).saturating_mul(cells as u32);
+        design.shortfall(cells, block)
+    };
+    let far = told(9900, 500).expect("far too much");
+    assert!(far.contains("9900 cells take up to 2.8 h"), "{far}");
+    assert!(far.contains("(3s)"), "{far}");
+    let fewer = told(2, 500).expect("too much");
+    assert!(
+        fewer.contains("6 measured trials each take up to 7 s"),
+        "{fewer}"
+    );
+    assert_eq!(told(2, 400), None);
+}

@@ -43,6 +43,13 @@ impl Phase {
         last.map_or(self.first_block, |block| block + 1)
     }
 
+    /// Trials of the last block that has any which are still to come, and whether it is the warm-up.
+    pub(super) fn left_in_block(&self, cells: usize) -> (u64, bool) {
+        let block = self.next_block().saturating_sub(1).max(self.first_block);
+        let left = (0..cells).filter(|cell| !self.has(*cell, block)).count();
+        (left as u64, block == self.first_block)
+    }
+
     /// Whether a trial is done, or will never be.
     pub(super) fn has(&self, cell: usize, block: u32) -> bool {
         self.is_closed(cell) || self.done.contains(&(cell, block))

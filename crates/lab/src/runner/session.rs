@@ -8,6 +8,7 @@ use iolab_engine::spec::{Batch, CacheState, TrialSpec};
 use iolab_engine::target::Medium;
 use iolab_engine::{Error, Kind, Result};
 
+use super::advance::Advance;
 use super::execute::Executor;
 use super::phase::Phase;
 use super::repetition::Ended;
@@ -24,7 +25,7 @@ use crate::plan::{block_order, trial_seed};
 use crate::record::{Event, RunRecord, RunStatus, Sample};
 use crate::refine::finer_sizes;
 use crate::runfile::{self, RunFile};
-use crate::units::{format_duration, format_size};
+use crate::units::format_size;
 
 /// A run under way.
 pub(super) struct Session<'a> {
@@ -36,6 +37,7 @@ pub(super) struct Session<'a> {
     observer: &'a mut dyn Observer,
     phase: Phase,
     standing: Standing,
+    advance: Advance,
     /// Trials of earlier phases.
     trials_before: u64,
     trials: u64,
@@ -53,6 +55,7 @@ impl<'a> Session<'a> {
         Self {
             phase: Phase::of(experiment, cells.len()),
             standing: Standing::default(),
+            advance: Advance::default(),
             experiment: experiment.clone(),
             cells,
             seed,
@@ -404,26 +407,30 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&mut self) -> Progress {
         let open = (0..self.cells.len()).filter(|cell| !self.phase.is_closed(*cell));
-        let (cells, done) = (open.count().max(1) as u64, self.phase.trials() as u64);
+        let (cells, done) = (open.count() as u64, self.phase.trials() as u64);
         let repetition = &self.phase.repetition;
-        let in_block = (cells - done % cells) % cells;
         let per_trial = repetition
             .spent()
             .checked_div(done.max(1) as u32)
             .unwrap_or_default();
+        let (in_block, is_warmup) = self.phase.left_in_block(self.cells.len());
         let block = repetition.block_estimate(per_trial);
         let blocks = u64::from(repetition.blocks_left(block));
         // In the warm-up block every measured block is still to come; later the one under way is counted.
-        let under_way = u64::from(in_block > 0 && done > cells);
-        let left = in_block + cells * blocks.saturating_sub(under_way);
+        let under_way = u64::from(in_block > 0 && !is_warmup);
+        let mut left = in_block + cells * blocks.saturating_sub(under_way);
+        if self.experiment.design.refine > 0 && self.experiment.refined.is_none() {
+            // Finer sizes take about as long again.
+            left += done + left;
+        }
         let trials_done = self.trials_before + done;
         Progress {
             trials_done,
-            trials_expected: trials_done + left,
+            share: self.advance.trial(trials_done, left),
             spent: repetition.spent(),
-            left: Some(per_trial.saturating_mul(left as u32)),
+            left: Some(per_trial.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX))),
         }
     }
 
@@ -510,28 +517,12 @@ impl<'a> Session<'a> {
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
-        let block: Duration = self
-            .cells
-            .iter()
-            .filter(|cell| !cell.spec.runs_program())
+        let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
+        let block = bounds
             .filter_map(|cell| cell.spec.trial.time_foreseen())
             .fold(Duration::ZERO, Duration::saturating_add);
-        let design = &self.experiment.design;
-        let fewest = block.saturating_mul(design.trials_min + 1);
-        // Trials may end by their byte bound long before; only a gross misfit is worth a warning.
-        if fewest <= design.budget.saturating_mul(2) {
-            return Ok(());
-        }
-        self.event(
-            "warning",
-            &format!(
-                "{} cells with {} measured trials each may take {}, the budget is {}: cells may end with fewer; raise --budget or lower --time",
-                self.cells.len(),
-                design.trials_min,
-                format_duration(Duration::from_secs(fewest.as_secs().max(1))),
-                format_duration(design.budget)
-            ),
-        )
+        let message = self.experiment.design.shortfall(self.cells.len(), block);
+        message.map_or(Ok(()), |message| self.event("warning", &message))
     }
 
     /// Notes what differs between the machine of the earlier session and this one.

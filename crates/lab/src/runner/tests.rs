@@ -252,13 +252,16 @@ fn progress_counts_up_to_what_was_foreseen() {
     .expect("done");
     let done: Vec<u64> = watch.0.iter().map(|p| p.trials_done).collect();
     assert_eq!(done, (1..=30).collect::<Vec<u64>>());
-    assert!(
-        watch
-            .0
-            .iter()
-            .all(|p| p.trials_expected >= p.trials_done && p.trials_expected <= 30)
-    );
-    assert_eq!(watch.0.last().map(|p| p.trials_expected), Some(30));
+    never_goes_back(&watch.0);
+}
+
+#[track_caller]
+fn never_goes_back(seen: &[Progress]) {
+    let shares: Vec<f64> = seen.iter().map(|p| p.share).collect();
+    assert!(shares.is_sorted(), "{shares:?}");
+    let (last, before) = shares.split_last().expect("trials");
+    assert!((last - 1.0).abs() < 1e-9, "{last} at the end");
+    assert!(before.iter().all(|share| *share < 1.0), "{shares:?}");
 }
 
 /// Eleven sizes whose throughput rises up to 64 KiB and stays: a bend there, and a best size.

@@ -1,0 +1,51 @@
+//! How far a run has come. What is left is estimated anew after every trial, and can grow; the share that is done never
+//! falls: each trial takes it forward by its part of what is left.
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Advance {
+    share: Option<f64>,
+}
+
+impl Advance {
+    /// Notes a trial: `done` trials are done with it, `left` are left as far as can be foreseen. Gives the share that is done,
+    /// which is 1 only where none is left.
+    pub(super) fn trial(&mut self, done: u64, left: u64) -> f64 {
+        let share = match self.share {
+            // What an earlier session has done counts at once.
+            None => done as f64 / (done + left).max(1) as f64,
+            Some(before) => before + (1.0 - before) / (left + 1) as f64,
+        };
+        self.share = Some(share);
+        share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_never_goes_back(lefts in prop::collection::vec(0u64..10_000, 1..200), before in 0u64..1000) {
+            let mut advance = Advance::default();
+            let mut last = 0.0;
+            for (trial, left) in lefts.iter().enumerate() {
+                let share = advance.trial(before + trial as u64 + 1, *left);
+                prop_assert!((last..=1.0).contains(&share));
+                last = share;
+            }
+        }
+    }
+
+    #[test]
+    fn steady_estimates_give_equal_steps() {
+        let mut advance = Advance::default();
+        for done in 1..=10 {
+            let share = advance.trial(done, 10 - done);
+            assert!((share - done as f64 / 10.0).abs() < 1e-12);
+        }
+    }
+}
