@@ -16,6 +16,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let found = check::check(&mut *model, definition.block(), &trace);
     let mut out = std::io::stdout();
     writeln!(out, "{}", definition.title)?;
+    if found.outside > 0 {
+        writeln!(out, "{} requests lie outside the model", found.outside)?;
+    }
     writeln!(
         out,
         "ms                 requests  measured  modelled      rms   median      p95"

@@ -131,23 +131,36 @@ pub struct Errors {
 /// What a replay shows: all requests first, then by direction, then by how the model served them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
+    /// Requests that lie outside the model. They take no time and are part of no group.
+    pub outside: usize,
     /// One entry per group that holds a request.
     pub groups: Vec<Errors>,
 }
 
 impl Check {
-    /// All requests together.
-    pub fn all(&self) -> &Errors {
-        &self.groups[0]
+    /// All requests together; `None` when all of them lie outside the model.
+    pub fn all(&self) -> Option<&Errors> {
+        self.groups.first()
     }
 }
 
-/// Compares modelled with measured times. `replayed` holds at least one request.
+/// Compares modelled with measured times.
 pub fn compare(replayed: &[Replayed]) -> Check {
-    let mut groups = vec![errors("all", replayed.iter())];
+    let inside: Vec<Replayed> = replayed
+        .iter()
+        .copied()
+        .filter(|one| one.served != Served::Refused)
+        .collect();
+    if inside.is_empty() {
+        return Check {
+            outside: replayed.len(),
+            groups: Vec::new(),
+        };
+    }
+    let mut groups = vec![errors("all", inside.iter())];
     let mut add = |name: &str, keep: &dyn Fn(&Replayed) -> bool| {
-        if replayed.iter().any(keep) {
-            groups.push(errors(name, replayed.iter().filter(|one| keep(one))));
+        if inside.iter().any(keep) {
+            groups.push(errors(name, inside.iter().filter(|one| keep(one))));
         }
     };
     add("reads", &|one| one.op == Op::Read);
@@ -167,7 +180,10 @@ pub fn compare(replayed: &[Replayed]) -> Check {
     add("written through", &|one| {
         one.op == Op::Write && one.served == Served::Miss
     });
-    Check { groups }
+    Check {
+        outside: replayed.len() - inside.len(),
+        groups,
+    }
 }
 
 /// Replays and compares.

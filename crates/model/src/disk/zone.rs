@@ -106,8 +106,14 @@ impl ZoneMap {
                 .collect();
         } else {
             slips.retain(|p| p % unit >= map.front);
+            // A zone with more slips than spares loses blocks; a smaller unit has no room for them.
+            if unit == places {
+                map.slots = map
+                    .slots
+                    .min((unit - map.front).saturating_sub(slips.len() as u64));
+            }
             let mut in_unit = 0;
-            for (n, slip) in slips.iter().enumerate() {
+            for (n, slip) in slips.iter().enumerate().filter(|_| unit < places) {
                 in_unit = if n > 0 && slips[n - 1] / unit == slip / unit {
                     in_unit + 1
                 } else {

@@ -7,6 +7,10 @@
 //! kind name { key = value, key = kind { ... }, key = [ value, ... ] }
 //! ```
 
+mod syntax;
+
+use syntax::{Block, Value, find};
+
 use crate::disk::definition::{
     Buffer, Bus, DiskDefinition, ExtraDisconnect, Geometry, Mechanics, NextSeek, Overhead, Policy,
     Queue, ReadAhead, Rotation, Seek, SeekCurve, Sparing, TrackOrder, WriteBack, Zone,
@@ -32,196 +36,6 @@ pub struct Imported {
     pub disk: DiskDefinition,
     /// One sentence for each setting that was left out.
     pub left_out: Vec<String>,
-}
-
-#[derive(Clone, Debug)]
-enum Value {
-    Number(f64),
-    Text(String),
-    List(Vec<Value>),
-    Block(Block),
-}
-
-#[derive(Clone, Debug)]
-struct Block {
-    kind: String,
-    entries: Vec<(String, Value)>,
-}
-
-impl Block {
-    fn get(&self, key: &str) -> Option<&Value> {
-        self.entries
-            .iter()
-            .find(|entry| entry.0 == key)
-            .map(|entry| &entry.1)
-    }
-
-    fn number(&self, key: &str) -> Option<f64> {
-        match self.get(key) {
-            Some(Value::Number(number)) => Some(*number),
-            _ => None,
-        }
-    }
-
-    fn required(&self, key: &str) -> Result<f64, String> {
-        self.number(key)
-            .ok_or_else(|| format!("{}: no number for \"{key}\"", self.kind))
-    }
-
-    fn or_zero(&self, key: &str) -> f64 {
-        self.number(key).unwrap_or(0.0)
-    }
-
-    fn flag(&self, key: &str) -> bool {
-        self.or_zero(key) != 0.0
-    }
-
-    fn text(&self, key: &str) -> Option<&str> {
-        match self.get(key) {
-            Some(Value::Text(text)) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn block(&self, key: &str) -> Result<&Block, String> {
-        match self.get(key) {
-            Some(Value::Block(block)) => Ok(block),
-            _ => Err(format!("{}: no block \"{key}\"", self.kind)),
-        }
-    }
-
-    fn list(&self, key: &str) -> &[Value] {
-        match self.get(key) {
-            Some(Value::List(list)) => list,
-            _ => &[],
-        }
-    }
-
-    fn numbers(&self, key: &str) -> Vec<f64> {
-        let number = |value: &Value| {
-            if let Value::Number(number) = value {
-                Some(*number)
-            } else {
-                None
-            }
-        };
-        self.list(key).iter().filter_map(number).collect()
-    }
-}
-
-struct Reader<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Reader<'a> {
-    fn skip(&mut self) {
-        loop {
-            self.rest = self
-                .rest
-                .trim_start_matches(|c: char| c.is_whitespace() || c == ',');
-            match self.rest.strip_prefix('#') {
-                Some(comment) => self.rest = comment.find('\n').map_or("", |end| &comment[end..]),
-                None => return,
-            }
-        }
-    }
-
-    fn eat(&mut self, mark: char) -> bool {
-        self.skip();
-        match self.rest.strip_prefix(mark) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Text up to one of the marks.
-    fn until(&mut self, marks: &[char]) -> &'a str {
-        self.skip();
-        let end = self.rest.find(marks).unwrap_or(self.rest.len());
-        let (text, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        text.trim()
-    }
-
-    fn entries(&mut self) -> Result<Vec<(String, Value)>, String> {
-        let mut entries = Vec::new();
-        while !self.eat('}') {
-            if self.rest.is_empty() {
-                return Err("a block does not end".into());
-            }
-            let key = self.until(&['=', '}']).to_string();
-            if !self.eat('=') {
-                return Err(format!("\"{key}\" has no value"));
-            }
-            entries.push((key, self.value()?));
-        }
-        Ok(entries)
-    }
-
-    fn value(&mut self) -> Result<Value, String> {
-        if self.eat('[') {
-            let mut list = Vec::new();
-            while !self.eat(']') {
-                if self.rest.is_empty() {
-                    return Err("a list does not end".into());
-                }
-                list.push(self.value()?);
-            }
-            return Ok(Value::List(list));
-        }
-        let word = self.until(&[',', '{', '}', ']', '[', '\n', '#']);
-        if self.eat('{') {
-            return Ok(Value::Block(Block {
-                kind: word.to_string(),
-                entries: self.entries()?,
-            }));
-        }
-        if word.is_empty() {
-            return Err(format!(
-                "no value before \"{}\"",
-                self.rest.chars().take(20).collect::<String>()
-            ));
-        }
-        Ok(word
-            .parse()
-            .map_or_else(|_| Value::Text(word.to_string()), Value::Number))
-    }
-
-    /// The blocks of a file; statements that are no blocks are passed over.
-    fn blocks(mut self) -> Result<Vec<Block>, String> {
-        let mut blocks = Vec::new();
-        loop {
-            let head = self.until(&['{', '[', ']', '\n']);
-            if self.rest.is_empty() {
-                return Ok(blocks);
-            }
-            if self.rest.starts_with('{') {
-                self.eat('{');
-                let kind = head
-                    .split_whitespace()
-                    .next()
-                    .unwrap_or_default()
-                    .to_string();
-                blocks.push(Block {
-                    kind,
-                    entries: self.entries()?,
-                });
-            } else {
-                self.rest = &self.rest[1..];
-            }
-        }
-    }
-}
-
-fn find(text: &str, kind: &str) -> Result<Block, String> {
-    let blocks = Reader { rest: text }.blocks()?;
-    blocks
-        .into_iter()
-        .find(|block| block.kind == kind)
-        .ok_or_else(|| format!("no {kind} in the file"))
 }
 
 /// Reads the files of a drive.
@@ -449,7 +263,7 @@ fn bus(specs: &Block, parv: Option<&str>) -> Result<Bus, String> {
         never_disconnect: specs.flag("Never disconnect"),
     };
     // The slowest part of the way sets the pace.
-    for part in parv.map_or(Ok(Vec::new()), |text| Reader { rest: text }.blocks())? {
+    for part in parv.map_or(Ok(Vec::new()), syntax::blocks)? {
         match part.kind.as_str() {
             "disksim_bus" => {
                 bus.read_block_ms = bus
