@@ -12,8 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let definition = Definition::parse(&std::fs::read_to_string(definition)?)?;
     let trace = check::parse_trace(&std::fs::read_to_string(trace)?)?;
-    let mut model = definition.build(0)?;
-    let found = check::check(&mut *model, definition.block(), &trace);
+    let found = check::check(&definition, &trace)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", definition.title)?;
     if found.outside > 0 {

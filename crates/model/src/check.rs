@@ -2,6 +2,7 @@
 //!
 //! One request is outstanding: the next is issued as long after the end of the one before as in the trace.
 
+use crate::definition::Definition;
 use crate::model::{Model, Ns, Op, Request, Served, serve};
 
 /// One request of a trace.
@@ -186,9 +187,14 @@ pub fn compare(replayed: &[Replayed]) -> Check {
     }
 }
 
-/// Replays and compares.
-pub fn check(model: &mut dyn Model, block: u64, trace: &[Traced]) -> Check {
-    compare(&replay(model, block, trace))
+/// Replays a trace on the model of a definition and compares.
+///
+/// # Errors
+///
+/// What of the definition makes no model, in words.
+pub fn check(definition: &Definition, trace: &[Traced]) -> Result<Check, String> {
+    let mut model = definition.build(0)?;
+    Ok(compare(&replay(&mut *model, definition.block(), trace)))
 }
 
 fn errors<'a>(group: &str, requests: impl Iterator<Item = &'a Replayed>) -> Errors {

@@ -16,12 +16,7 @@ const DRIVES: [(&str, &str, u32, f64); 7] = [
 
 fn checked(name: &str, trace: &str) -> Check {
     let definition = catalogue::find(name).unwrap().unwrap();
-    let mut model = definition.build(0).unwrap();
-    check(
-        &mut *model,
-        definition.block(),
-        &parse_trace(trace).unwrap(),
-    )
+    check(&definition, &parse_trace(trace).unwrap()).unwrap()
 }
 
 /// The whole traces are not part of the project. A folder with them is named by `IOLAB_DRIVES`.

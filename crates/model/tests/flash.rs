@@ -3,7 +3,8 @@
 use iolab_model::ssd::definition::Collection;
 use iolab_model::ssd::{Ssd, SsdDefinition};
 use iolab_model::{Definition, Model, Part, Request, Served, catalogue, serve};
-use rand_core::{Rng, SeedableRng};
+use proptest::prelude::*;
+use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// One die of many blocks, one slot a page: all of it is data, and there is no time to model.
@@ -147,6 +148,47 @@ fn trim_restores_a_worn_in_drive() {
     }
     let after = ssd.ftl().written();
     assert_eq!(after.1 - before.1, after.0 - before.0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Drives of a few blocks with hardly any room: nothing is lost, and collection always finds some.
+    #[test]
+    fn every_slot_that_was_written_has_a_place_of_its_own(
+        seed in any::<u64>(),
+        collection in prop::sample::select(vec![Collection::Greedy, Collection::CostBenefit, Collection::Fifo]),
+        blocks in 6u32..20,
+        dies in 1u32..4,
+        page in 1u64..5,
+        trims in 0u64..20,
+    ) {
+        let mut definition = small(collection, 4, 0.07);
+        (definition.flash.channels, definition.flash.chips) = (dies, 1);
+        (definition.flash.blocks, definition.flash.page) = (blocks, page * 4096);
+        // What is left when three blocks of each die hold nothing.
+        definition.over_provisioning = f64::from(blocks) / (f64::from(blocks) - 3.0) - 1.0 + 1e-9;
+        definition.controller.buffer = definition.flash.page * 2;
+        let mut ssd = Ssd::new(&definition, 0).unwrap();
+        let slots = ssd.ftl().logical();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut holds = std::collections::HashSet::new();
+        let mut now = 0;
+        for _ in 0..slots * 20 {
+            let slot = random.next_u64() % slots;
+            if random.next_u64() % 100 < trims {
+                now = serve(&mut ssd, now, &Request::trim(slot * 4096, 4096)).finished;
+                holds.remove(&slot);
+            } else {
+                write_slot(&mut ssd, &mut now, slot);
+                holds.insert(slot);
+            }
+        }
+        prop_assert_eq!(ssd.ftl().mapped(), holds.len() as u64);
+        for slot in 0..slots {
+            prop_assert_eq!(ssd.ftl().spot(slot).is_some(), holds.contains(&slot));
+        }
+    }
 }
 
 #[test]

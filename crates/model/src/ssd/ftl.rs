@@ -275,7 +275,13 @@ impl Ftl {
             self.turn = (self.turn + 1) % self.dies.len();
             if self.dies[die].host.is_none() {
                 cost = self.make_room(die);
-                let Some(block) = self.take_free(die) else {
+                // The last free block is what collection moves data into.
+                let block = if self.dies[die].free.len() > 1 {
+                    self.take_free(die)
+                } else {
+                    None
+                };
+                let Some(block) = block else {
                     continue;
                 };
                 self.dies[die].host = Some(Frontier { block, next: 0 });
