@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
@@ -262,7 +263,7 @@ impl Users {
         Ok(())
     }
 
-    fn cannot_reach(&mut self, what: &str, layer: &std::path::Path) -> Checked {
+    fn cannot_reach(&mut self, what: &str, layer: &Path) -> Checked {
         let why = format!(
             "{what} lies on an overlay whose upper layer {} cannot be reached from here",
             layer.display()
@@ -439,7 +440,7 @@ impl Users {
         chains: &BTreeMap<Node, String>,
         target: Number,
     ) -> Checked {
-        let look = openers::look(std::path::Path::new("/proc"), wanted);
+        let look = openers::look(Path::new("/proc"), wanted);
         let user = look.openers.iter().find(|opener| opener.how != How::Reads);
         if let Some(user) = user {
             let chain = chains
@@ -450,6 +451,16 @@ impl Users {
                 None => user.to_string(),
             };
             return Err(passing(why, SEE_OPENERS));
+        }
+        if !openers::sees_all(Path::new("/proc")) {
+            const WHY: &str = "processes outside this PID namespace cannot be seen";
+            if self.is_root {
+                return Err(lasting(
+                    format!("cannot tell whether it is in use: {WHY}"),
+                    "run in the PID namespace of the host (docker run --pid=host)",
+                ));
+            }
+            self.notes.insert(WHY.to_owned());
         }
         self.check_seen(look.closed)
     }
@@ -473,7 +484,7 @@ impl Users {
     }
 }
 
-fn in_layer(what: &str, overlay: &std::path::Path) -> Refusal {
+fn in_layer(what: &str, overlay: &Path) -> Refusal {
     lasting(
         format!(
             "{what} lies in a layer of the overlay mounted at {}",
@@ -485,7 +496,7 @@ fn in_layer(what: &str, overlay: &std::path::Path) -> Refusal {
 
 /// Opens what a handle without access stands for.
 fn opened(handle: impl AsFd, flags: OFlags) -> std::result::Result<File, Errno> {
-    super::lookup::open_same(handle, std::path::Path::new(""), flags)
+    super::lookup::open_same(handle, Path::new(""), flags)
 }
 
 fn refused(found: &Found, refusal: Refusal) -> Error {

@@ -591,7 +591,7 @@ fn swap_that_proc_does_not_tell() {
     });
 }
 
-/// In a container `/proc` has the container's processes only; of files the kernel knows more.
+/// In a container `/proc` has the container's processes only; of files the kernel knows more, of devices it does not.
 #[test]
 fn a_process_outside_a_container_that_may_write() {
     perform("a process outside a PID namespace", || {
@@ -608,6 +608,15 @@ fn a_process_outside_a_container_that_may_write() {
         yard.judge_by(inside(), written(&file));
         let _held = Holder::open(&file, true)?;
         yard.judge_by(inside(), refused(&file, &[]));
+        let (idle, ..) = idle();
+        let yard = Yard::new(&idle)?;
+        let device = yard.sh(
+            "truncate --size 24M \"$1\"; losetup --find --show \"$1\"",
+            &[&yard.root().join("free")],
+        )?;
+        let device = Path::new(device.trim());
+        yard.later(&["losetup", "--detach", &device.display().to_string()]);
+        yard.judge_by(inside(), refused(device, &[]).naming("PID namespace"));
         Ok(())
     });
 }

@@ -68,6 +68,13 @@ pub(super) struct Look {
     pub(super) closed: usize,
 }
 
+/// Whether `/proc` shows the processes of all namespaces: those of a PID namespace other than the first are not all.
+pub(super) fn sees_all(proc: &Path) -> bool {
+    /// `PROC_PID_INIT_INO` of linux/proc_ns.h.
+    const FIRST: &str = "pid:[4026531836]";
+    std::fs::read_link(proc.join("self/ns/pid")).is_ok_and(|own| own == Path::new(FIRST))
+}
+
 /// Looks into all processes but this one.
 pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
     let own = std::process::id();
