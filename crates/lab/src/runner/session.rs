@@ -423,7 +423,7 @@ impl<'a> Session<'a> {
         let mut left = in_block + cells * blocks.saturating_sub(under_way);
         if self.experiment.design.refine > 0 && self.experiment.refined.is_none() {
             // Finer sizes take about as long again.
-            left += done + left;
+            left = done + 2 * left;
         }
         let trials_done = self.trials_before + done;
         Progress {
