@@ -203,7 +203,7 @@ impl Drive {
     }
 
     /// The number of the request that the policy chooses.
-    fn best<'a>(&self, mut jobs: impl Iterator<Item = &'a Job> + Clone, at: Ns) -> Option<usize> {
+    fn best<'a>(&self, jobs: impl Iterator<Item = &'a Job> + Clone, at: Ns) -> Option<usize> {
         let first = jobs.clone().next()?;
         if self.policy == Policy::Fifo
             || self.patience > 0 && at.saturating_sub(first.arrived) > self.patience
@@ -214,30 +214,21 @@ impl Drive {
             let by_block = |(_, job): &(usize, &Job)| (job.first < self.sweep, job.first);
             return jobs.enumerate().min_by_key(by_block).map(|(n, _)| n);
         }
-        // The first of the best; a head that is there already cannot be bettered.
+        let head = self.stream.as_ref().map_or(self.head, Stream::head);
         let mut best = (Ns::MAX, 0);
-        let count = jobs.clone().count();
-        for n in 0..count {
-            let there = self.positioning(jobs.next()?, at);
-            if there < best.0 {
-                best = (there, n);
-            }
-            if there <= at {
-                break;
+        for (n, job) in jobs.enumerate() {
+            let write = job.kind != Kind::Read;
+            let landed =
+                at.max(job.ready) + self.arm.reposition(head, Head::from(job.place), write);
+            // Most are out of the race before the platters are asked.
+            if landed < best.0 {
+                let there = landed + self.arm.wait(landed, job.place.angle);
+                if there < best.0 {
+                    best = (there, n);
+                }
             }
         }
         Some(best.1)
-    }
-
-    /// When the head can be at a request.
-    fn positioning(&self, job: &Job, at: Ns) -> Ns {
-        let start = at.max(job.ready);
-        let head = self.stream.as_ref().map_or(self.head, Stream::head);
-        let landed = start
-            + self
-                .arm
-                .reposition(head, Head::from(job.place), job.kind != Kind::Read);
-        landed + self.arm.wait(landed, job.place.angle)
     }
 
     /// Whether heads and queue are free for a request that comes at `now`.

@@ -73,6 +73,26 @@ pub fn import(files: &Files<'_>) -> Result<Imported, String> {
             left_out.push(format!("{key}: {what} are not modelled"));
         }
     }
+    for (key, what) in [
+        (
+            "Read directly to buffer",
+            "a second buffer between medium and segment is not modelled",
+        ),
+        (
+            "Write hit stop prefetch",
+            "reading ahead of what is overwritten ends all the same",
+        ),
+    ] {
+        if specs.number(key) == Some(0.0) {
+            left_out.push(format!("{key} = 0: {what}"));
+        }
+    }
+    if model
+        .block("Mechanical Model")?
+        .flag("Percent error in rpms")
+    {
+        left_out.push("Percent error in rpms: the speed is exact".into());
+    }
     let disk = DiskDefinition {
         block: 512,
         geometry,
