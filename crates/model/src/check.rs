@@ -10,7 +10,7 @@ use crate::model::{Model, Ns, Op, Request, Served, serve};
 pub struct Traced {
     /// Read or write.
     pub op: Op,
-    /// What the drive's buffer did, in the trace's word.
+    /// What the drive's buffer did, as the trace states it.
     pub buffer: String,
     /// First block.
     pub first: u64,

@@ -1,4 +1,4 @@
-//! Models as text: a definition says what a model is made of, where each value is from, and builds the model.
+//! Models as text: a definition lists the parts of a model and the sources of its values, and builds the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// A value that TOML cannot say (an integer above 2^63).
+    /// A value that TOML cannot express (an integer above 2^63).
     pub fn to_toml(&self) -> Result<String, String> {
         toml::to_string(self).map_err(|error| error.to_string())
     }

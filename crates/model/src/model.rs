@@ -107,7 +107,7 @@ pub struct Completion {
 
 /// A disk computed in virtual time.
 ///
-/// A model has no clock: it does nothing until it is asked, and the same calls give the same answers. Times passed to
+/// A model has no clock: it does nothing between calls, and the same calls give the same results. Times passed to
 /// `submit` and `advance` never decrease.
 ///
 /// ```text
@@ -125,10 +125,10 @@ pub trait Model: Send {
     /// When the model next changes its state; `None` when no request is under way.
     fn next_event(&self) -> Option<Ns>;
 
-    /// Lets time pass up to and including `until`, and appends what completes to `out` in the order of completion.
+    /// Advances time up to and including `until`, and appends completions to `out` in order.
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>);
 
-    /// Lets time pass until all requests have completed; returns the time of the last event.
+    /// Advances time until all requests have completed; returns the time of the last event.
     fn drain(&mut self, out: &mut Vec<Completion>) -> Option<Ns> {
         let mut last = None;
         while let Some(at) = self.next_event() {

@@ -1,6 +1,6 @@
 //! Models of measured drives against what these drives did.
 
-use iolab_model::check::{Check, check, parse_trace};
+use iolab_model::check::{Check, check, distance, parse_trace};
 use iolab_model::{Part, Served, catalogue};
 
 /// Name in the catalogue, name of the whole trace, published rms in us, and the rms that this model reaches, in ms.
@@ -100,6 +100,24 @@ fn hits_of_the_c2247a_are_hits_of_the_model() {
         table.map(|(buffer, served)| count(buffer, served)),
         [61, 0, 0, 0, 1]
     );
+}
+
+#[test]
+fn the_distance_of_two_distributions_is_that_of_their_quantiles() {
+    let a: Vec<f64> = (0..101).map(f64::from).collect();
+    let shifted: Vec<f64> = a.iter().map(|x| x + 2.0).collect();
+    assert!((distance(&a, &shifted) - 2.0).abs() < 1e-9);
+    // One side twice as wide: the distance at p is 100 p, and its root mean square 100 / sqrt(3).
+    let wider: Vec<f64> = a.iter().map(|x| x * 2.0).collect();
+    assert!((distance(&a, &wider) - 100.0 / 3f64.sqrt()).abs() < 0.01);
+    assert_eq!(distance(&a, &a), 0.0);
+}
+
+#[test]
+fn requests_outside_the_model_are_counted() {
+    let trace = parse_trace("R Hit 0 8 5000 1000\nR Hit 999999999 8 5000 1000").unwrap();
+    let found = check(&catalogue::find("hp-97560").unwrap().unwrap(), &trace).unwrap();
+    assert_eq!((found.outside, found.all().unwrap().requests), (1, 1));
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub(super) struct Timetable {
 }
 
 impl Timetable {
-    /// Forgets what is over at `now`.
+    /// Removes what is over at `now`.
     pub(super) fn forget(&mut self, now: Ns) {
         self.taken.retain(|span| span.1 > now);
     }

@@ -1,4 +1,4 @@
-//! A hard disk as its definition says it: everything that decides its timing, in the units of data sheets.
+//! The definition of a hard disk: every value that affects its timing, in the units of data sheets.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +69,8 @@ pub enum TrackOrder {
     SerpentineDisk,
 }
 
-/// What a spare is kept for. Slipped places are skipped in the order of blocks: within their unit the blocks behind
-/// them move towards its spares, or (`-slip-to-end`) all blocks behind them in the zone move.
+/// What a spare is kept for. Slipped places hold no block: the blocks that follow move towards the spares of their unit, or
+/// (`-slip-to-end`) all blocks that follow in the zone move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sparing {
@@ -107,7 +107,7 @@ pub struct Zone {
     pub cylinders: [u32; 2],
     /// Sectors of a track.
     pub sectors: u32,
-    /// Where the first sector of the zone stands, in sectors behind the index.
+    /// Where the first sector of the zone is, in sectors after the index.
     #[serde(default)]
     pub offset: f64,
     /// Sectors between the first block of a track and that of the track before, in the same cylinder.
@@ -223,7 +223,7 @@ pub struct Overhead {
     pub read_disconnect: [f64; 2],
     /// Leaving the bus during a write.
     pub write_disconnect: f64,
-    /// The extra disconnect of a write behind a write that it does not continue; absent where there is none.
+    /// The extra disconnect of a write that follows another write without continuing it; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_disconnect: Option<ExtraDisconnect>,
     /// The least time from command to landing of a write that continues no other.
@@ -276,7 +276,7 @@ pub struct Buffer {
     pub cache: bool,
     /// Reads are served from what was written.
     pub read_written: bool,
-    /// How far reading goes on when the host has what it asked for.
+    /// How far read-ahead goes after the requested data.
     pub read_ahead: ReadAhead,
     /// Blocks that are read ahead before another request is served.
     pub read_ahead_least: u64,
@@ -284,7 +284,7 @@ pub struct Buffer {
     pub read_ahead_most: u64,
     /// What is read ahead may take the place of the request's own data; else a whole segment holds both.
     pub read_ahead_over_request: bool,
-    /// A read that the buffer serves starts reading ahead behind the segment, if the heads are idle.
+    /// A read hit starts read-ahead at the end of its segment, if the heads are idle.
     pub read_ahead_after_hit: bool,
     /// A read is served by the segment that is being filled although its first block is only next to come.
     pub almost_hits: bool,
@@ -349,7 +349,7 @@ impl Default for Buffer {
     }
 }
 
-/// How far reading goes on when the host has what it asked for.
+/// How far read-ahead goes after the requested data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadAhead {

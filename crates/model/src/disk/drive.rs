@@ -1,7 +1,7 @@
 //! The drive: commands, queue, and what the heads do next.
 //!
-//! A request meets either idle heads (reading ahead counts as idle: it gives way) and is served at once, or busy ones
-//! and waits in the queue. Once the heads take it up, all its times are computed; only the choice between waiting
+//! A request that arrives while the heads are idle is served at once (read-ahead counts as idle: it is stopped). One that
+//! arrives while they are busy waits in the queue. Once the heads take it up, all its times are computed; only the choice between waiting
 //! requests needs an event.
 
 use super::bus::Timetable;
@@ -33,7 +33,7 @@ pub(super) enum Kind {
 pub(super) struct Job {
     pub(super) kind: Kind,
     pub(super) tag: u64,
-    /// First block and the one behind the last.
+    /// First block and one past the last.
     pub(super) first: u64,
     pub(super) end: u64,
     pub(super) arrived: Ns,
@@ -220,7 +220,7 @@ impl Drive {
             let write = job.kind != Kind::Read;
             let landed =
                 at.max(job.ready) + self.arm.reposition(head, Head::from(job.place), write);
-            // Most are out of the race before the platters are asked.
+            // The wait is computed only where the head lands before the best candidate is reached.
             if landed < best.0 {
                 let there = landed + self.arm.wait(landed, job.place.angle);
                 if there < best.0 {
@@ -231,7 +231,7 @@ impl Drive {
         Some(best.1)
     }
 
-    /// Whether heads and queue are free for a request that comes at `now`.
+    /// Whether heads and queue are idle when a request arrives at `now`.
     fn idle(&self, now: Ns) -> bool {
         self.queue.is_empty() && self.cache.jobs().is_empty() && now >= self.busy_until
     }

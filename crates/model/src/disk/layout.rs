@@ -12,11 +12,11 @@ pub struct Place {
     pub head: u32,
     /// Sector of the track, counted from the first of the track.
     pub sector: u32,
-    /// Angle of the sector's start behind the index, in revolutions, 0 up to 1.
+    /// Angle of the sector's start after the index, in revolutions, 0 up to 1.
     pub angle: f64,
 }
 
-/// Blocks that lie behind each other on one track.
+/// Consecutive blocks on one track.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     /// Where the first of them lies.
@@ -148,7 +148,7 @@ impl Layout {
         (first + zone.map.blocks_before(place / zone.sectors * zone.sectors)).min(block)
     }
 
-    /// The block behind the last one on the track of `block`.
+    /// One past the last block on the track of `block`.
     pub fn track_end(&self, block: u64) -> u64 {
         let (zone, first) = self.zone(block);
         let place = zone.map.place(block - first);
@@ -159,7 +159,7 @@ impl Layout {
         .max(block + 1)
     }
 
-    /// The block behind the last one on the cylinder of `block`.
+    /// One past the last block on the cylinder of `block`.
     pub fn cylinder_end(&self, block: u64) -> u64 {
         let (zone, first) = self.zone(block);
         let cylinder = zone.sectors * self.surfaces;

@@ -122,7 +122,7 @@ impl Arm {
         (since * u64::from(run.sectors)).div_ceil(self.period)
     }
 
-    /// Whether angles mean anything.
+    /// Whether the model follows the angle of the platters.
     pub fn follows_rotation(&self) -> bool {
         !self.average && self.constant.is_none()
     }

@@ -5,7 +5,7 @@
 pub(super) struct Segment {
     /// First block; the segment is empty when it is not below `end`.
     pub(super) start: u64,
-    /// Block behind the last.
+    /// One past the last block.
     pub(super) end: u64,
     /// Its data came from the host.
     pub(super) written: bool,
@@ -162,7 +162,7 @@ impl Segments {
         (segment.start, segment.end, segment.written) = (start, end, false);
     }
 
-    /// The segment reaches to `end` now; its front gives way.
+    /// The segment now reaches to `end`; its oldest blocks are dropped.
     pub(super) fn grow(&mut self, segment: usize, end: u64) {
         let size = self.size;
         let segment = &mut self.list[segment];
@@ -170,7 +170,7 @@ impl Segments {
         segment.start = segment.start.max(segment.end.saturating_sub(size));
     }
 
-    /// The segment holds a write of `first..end`, behind what it held (`join`) or alone. All others forget the range.
+    /// The segment holds a write of `first..end`, after what it held (`join`) or alone. The range is invalidated in all others.
     pub(super) fn hold_write(&mut self, segment: usize, first: u64, end: u64, join: bool) {
         for (n, other) in self.list.iter_mut().enumerate() {
             if n != segment && other.overlaps(first, end) {

@@ -165,7 +165,7 @@ impl Stream {
         }
     }
 
-    /// The block behind the last one read in order at `at`; `follow` was called up to there.
+    /// One past the last block read in order at `at`; `follow` was called up to there.
     pub(super) fn end_at(&self, at: Ns) -> u64 {
         let mut end = self.read;
         for pass in &self.passes {

@@ -88,7 +88,7 @@ impl Drive {
         self.done.add(job.tag, at + length, Served::Hit);
     }
 
-    /// Sets the heads to work for a read: gives the segment that its data comes to, and what was there.
+    /// Starts the heads for a read. Returns the segment that takes the data, and what it already held.
     fn fetch(&mut self, job: &Job, now: Ns, ready: Ns) -> (usize, Match) {
         self.follow_stream(now);
         let filling = self.stream.as_ref().map(|stream| stream.segment);

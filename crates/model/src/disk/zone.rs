@@ -5,8 +5,8 @@
 //! formula and its inverse serve every way of sparing:
 //!
 //! - a unit of `unit` places has `slots` slots; its spares lie at its end or its front;
-//! - slips within their unit push the slots behind them towards its spares;
-//! - slips to the end push all slots behind them in the zone, over the spares of the units between.
+//! - slips within their unit move the following slots towards its spares;
+//! - slips to the end move all following slots of the zone, over the spares of the units between.
 
 use super::definition::{Geometry, Sparing, Zone};
 
@@ -203,7 +203,7 @@ impl ZoneMap {
         }
     }
 
-    /// The place of block `n`, the number of blocks from it on that lie behind each other on its track, and the
+    /// The place of block `n`, the number of consecutive blocks from it on, up to the end of its track, and the
     /// number of sectors that they span.
     pub(crate) fn run(&self, n: u64, sectors: u64) -> (u64, u64, u64) {
         let slot = n + self.reserved;

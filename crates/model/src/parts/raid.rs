@@ -123,7 +123,7 @@ impl Raid {
         }
     }
 
-    /// The requests to members for a range, chunks that lie behind each other on a member as one.
+    /// The requests to members for a range, consecutive chunks of a member as one.
     fn split(&self, op: Op, offset: u64, end: u64) -> Vec<(usize, Request)> {
         let mut parts: Vec<(usize, Request)> = Vec::new();
         let mut at = offset;

@@ -1,4 +1,4 @@
-//! A solid-state disk as its definition says it.
+//! The definition of a solid-state disk.
 
 use serde::{Deserialize, Serialize};
 

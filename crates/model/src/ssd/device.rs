@@ -22,7 +22,7 @@ struct OpenPage {
 /// Reading ahead of a sequential stream.
 #[derive(Clone, Debug, Default)]
 struct Ahead {
-    /// The slot behind the last read, and how many reads have followed each other.
+    /// One past the last slot read, and how many reads have followed each other.
     next: u64,
     length: u32,
     /// What was read ahead: up to which slot, and when it is there. In order.
@@ -166,13 +166,13 @@ impl Ssd {
         *channel
     }
 
-    /// Lets the controller take a command up.
+    /// Passes a command through the controller.
     fn command(&mut self, now: Ns) -> Ns {
         self.core = self.core.max(now) + self.times.command;
         self.core
     }
 
-    /// Forgets what has left the buffer by `now`.
+    /// Removes what has left the buffer by `now`.
     fn settle(&mut self, now: Ns) {
         while self
             .giving_back
@@ -279,7 +279,7 @@ impl Ssd {
         self.over_channel(spot.die, read, bytes)
     }
 
-    /// Follows a sequential stream: reads ahead of it, and says up to which slot data has been read ahead for this
+    /// Follows a sequential stream: reads ahead of it, and returns up to which slot data has been read ahead for this
     /// request, and when it is there.
     fn read_ahead(&mut self, at: Ns, first: u64, end: u64) -> (u64, Ns) {
         let window = self.definition.controller.read_ahead / self.definition.slot;
