@@ -42,12 +42,29 @@ pub(super) struct Job {
     place: Place,
 }
 
-/// A write that goes to the medium while the host has its completion already.
+/// Writes in sequence that go to the medium while the host has its completions already.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
     pub(super) segment: usize,
+    /// First block, and one past the last.
+    pub(super) first: u64,
     pub(super) end: u64,
+    /// When the heads started, and when the last block is on the medium.
+    pub(super) from: Ns,
     pub(super) until: Ns,
+}
+
+impl Behind {
+    /// When a segment of `size` blocks has room for the last block: the rest of the writes has reached the medium by
+    /// then. Between start and end the medium is taken to advance evenly.
+    pub(super) fn room(&self, size: u64) -> Ns {
+        let before = (self.end - self.first).saturating_sub(size);
+        if before == 0 {
+            0
+        } else {
+            self.from + (self.until - self.from) * before / (self.end - self.first)
+        }
+    }
 }
 
 /// A hard disk.
@@ -210,6 +227,13 @@ impl Drive {
         {
             return Some(0);
         }
+        let streaming = jobs
+            .clone()
+            .enumerate()
+            .filter(|(_, job)| self.is_streaming(job));
+        if let Some((n, _)) = streaming.min_by_key(|(_, job)| job.first) {
+            return Some(n);
+        }
         if self.policy == Policy::Elevator {
             let by_block = |(_, job): &(usize, &Job)| (job.first < self.sweep, job.first);
             return jobs.enumerate().min_by_key(by_block).map(|(n, _)| n);
@@ -229,6 +253,14 @@ impl Drive {
             }
         }
         Some(best.1)
+    }
+
+    /// Whether a read needs no seek: read-ahead has its first block, or reads it next.
+    fn is_streaming(&self, job: &Job) -> bool {
+        self.stream.as_ref().is_some_and(|stream| {
+            let held = self.segments.get(stream.segment);
+            job.kind == Kind::Read && held.start <= job.first && job.first <= held.end
+        })
     }
 
     /// Whether heads and queue are idle when a request arrives at `now`.

@@ -303,13 +303,16 @@ impl Drive {
         self.segments.hold_write(segment, job.first, job.end, false);
         self.last_was_write = true;
         if fast {
-            let end = sent + self.costs.write_complete;
-            self.bus.take(from, end);
-            self.behind = Some(Behind {
+            let behind = Behind {
                 segment,
+                first: job.first,
                 end: job.end,
+                from: ready.max(free),
                 until: written,
-            });
+            };
+            let end = sent.max(behind.room(self.segments.size())) + self.costs.write_complete;
+            self.bus.take(from, end);
+            self.behind = Some(behind);
             self.busy_until = written.max(end);
             self.done.add(job.tag, end, Served::Buffered);
             return;
@@ -345,8 +348,6 @@ impl Drive {
         let at = self.bus.fit(now, command);
         let start = at + command + self.costs.preparation;
         let block = self.costs.write_block;
-        let end = start + (job.end - job.first) * block + self.costs.write_complete;
-        self.bus.take(at, end);
         let data = Arrival { start, block };
         let (written, head) = self.writing(job.end - job.first).write(
             job.first,
@@ -359,11 +360,15 @@ impl Drive {
         self.head = head;
         self.segments
             .hold_write(behind.segment, job.first, job.end, true);
-        self.behind = Some(Behind {
+        let behind = Behind {
             end: job.end,
             until: written,
             ..behind
-        });
+        };
+        let sent = start + (job.end - job.first) * block;
+        let end = sent.max(behind.room(self.segments.size())) + self.costs.write_complete;
+        self.bus.take(at, end);
+        self.behind = Some(behind);
         self.busy_until = written.max(end);
         self.last_was_write = true;
         self.done.add(job.tag, end, Served::Buffered);
