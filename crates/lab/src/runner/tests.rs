@@ -1,6 +1,8 @@
 //! The runner with a stand-in for the engine: no disk, no timing.
 
 mod bench;
+mod machine;
+mod recorded;
 
 use std::collections::BTreeSet;
 
