@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use iolab_engine::target::Consent;
 use iolab_lab::Result;
 use iolab_lab::experiment::Experiment;
-use iolab_lab::peer::Tool;
 use iolab_lab::settings::Setting;
+use iolab_lab::tool::Tool;
 use iolab_lab::units::{format_size, parse_size};
 
 use crate::arguments::{Changes, ConsentOption, PeerName};

@@ -1,10 +1,14 @@
 //! What one trial did: counted by the engine as it happened, never copied from what was asked.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::counters::Counters;
+use crate::error::{Error, Result};
 use crate::histogram::LatencyHistogram;
 use crate::series::Series;
+use crate::spec::named;
 use crate::verify::{FaultyData, Verified};
 pub use crate::witness::Region;
 
@@ -34,7 +38,7 @@ pub struct Waits {
 }
 
 /// How a trial kept up with its rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pace {
     /// Requests per second asked for.
     pub rate_wanted: f64,
@@ -122,6 +126,27 @@ pub enum Ended {
     Failed,
 }
 
+/// How a ring of `io_uring` was set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RingFlag {
+    /// A kernel thread polls the submission queue.
+    Sqpoll,
+    /// One thread submits.
+    SingleIssuer,
+    /// Completions are processed when they are asked for.
+    DeferTaskrun,
+    /// Completions are processed when the thread enters the kernel.
+    CoopTaskrun,
+    /// Completions are polled for.
+    Iopoll,
+}
+
+named!(RingFlag, "ring flag", {
+    "sqpoll" => RingFlag::Sqpoll, "single_issuer" => RingFlag::SingleIssuer,
+    "defer_taskrun" => RingFlag::DeferTaskrun, "coop_taskrun" => RingFlag::CoopTaskrun,
+    "iopoll" => RingFlag::Iopoll,
+});
+
 /// What was in effect, where that can differ from what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Effective {
@@ -129,8 +154,12 @@ pub struct Effective {
     pub fixed_file: bool,
     /// `io_uring`: the buffers were registered.
     pub fixed_buffers: bool,
-    /// `io_uring`: set-up flags in force, for example `single_issuer,defer_taskrun`.
-    pub ring_flags: String,
+    /// `io_uring`: set-up flags in force.
+    pub ring: Vec<RingFlag>,
+    /// Whether completions or submissions were polled for: CPU time is no sign of work then.
+    pub polled: bool,
+    /// Of a trial that another tool carried out: its version and its command line.
+    pub command: Option<String>,
     /// Why something asked for is not in force; empty when all is.
     pub note: String,
 }

@@ -400,6 +400,16 @@ impl Backend {
     }
 }
 
+impl SyncPolicy {
+    /// Whether each write is durable when it is completed.
+    pub fn is_per_write(self) -> bool {
+        matches!(
+            self,
+            SyncPolicy::Each | SyncPolicy::Osync | SyncPolicy::Odsync
+        )
+    }
+}
+
 impl Pattern {
     /// Whether every thread draws from the whole region (else each visits a share of its own).
     pub fn shares_region(self) -> bool {

@@ -3,15 +3,14 @@
 mod circumstances;
 mod concurrency;
 mod flag;
-mod response;
 mod served;
 mod verified;
 
+pub use crate::response::Response;
 pub use circumstances::{Circumstances, Group, Split};
 pub use concurrency::{Basis, Concurrency};
 pub use flag::Flag;
-pub use response::Response;
-pub use served::{Served, name};
+pub use served::Served;
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
@@ -23,8 +22,9 @@ use crate::course::{Course, course};
 use crate::experiment::Experiment;
 use crate::knots::BendsFound;
 use crate::pace::CellPace;
-use crate::peer::Tool;
-use crate::record::{Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy};
+use crate::record::{
+    Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
+};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
 
@@ -136,7 +136,7 @@ pub struct Analysis {
     /// The target, as the run file names it.
     pub target: String,
     /// What the target is.
-    pub target_kind: String,
+    pub target_kind: TargetKind,
     /// Seed of the run, which seeds the resampling too.
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
@@ -158,7 +158,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     for sample in record.samples.iter().filter(|s| !s.warmup || !s.ok) {
         samples.entry(sample.cell).or_default().push(sample);
     }
-    let response = Response::of(&record.experiment.response);
+    let response = record.experiment.response;
     let context = Context {
         response,
         trials_min: record.experiment.trials_min as usize,
@@ -173,7 +173,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     let gaps: BTreeMap<i64, &str> = record
         .events
         .iter()
-        .filter(|event| event.kind == "gap")
+        .filter(|event| event.kind == EventKind::Gap)
         .filter_map(|event| Some((event.cell?, event.message.as_str())))
         .collect();
     let mut cells: Vec<CellAnalysis> = record
@@ -202,7 +202,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         precision_goal: record.experiment.precision,
         status: record.run.status,
         target: record.run.target.clone(),
-        target_kind: record.run.target_kind.clone(),
+        target_kind: record.run.target_kind,
         seed: record.run.seed,
         thresholds: thresholds(&record.environment),
         bends: BendsFound::default(),
@@ -230,7 +230,7 @@ fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
         let levels = factors.iter().zip(&ranks).zip(&cell.cell.levels);
         let places = levels.map(|((factor, seen), level)| {
             if factor == "bs" {
-                cell.cell.bs_bytes
+                cell.cell.trial().bs
             } else {
                 seen.iter().position(|other| other == level).unwrap_or(0) as u64
             }
@@ -251,9 +251,9 @@ struct Context {
 impl Context {
     fn cell(&self, cell: &Cell, trials: &[&Sample], gap: Option<&str>) -> CellAnalysis {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
-        let of = |response: Response| summarise(&ok, |s| response.value(s));
+        let of = |response: Response| summarise(&ok, |s| s.value(response));
         let response = of(self.response);
-        let measured = values(&ok, |s| self.response.value(s));
+        let measured = values(&ok, |s| s.value(self.response));
         let mut analysis = CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
@@ -267,7 +267,7 @@ impl Context {
             values: measured,
             latency: quantiles(&ok, |s| s.main_direction().waited()),
             tail: summarise(&ok, tail),
-            pace: CellPace::of(&ok, cell.threads),
+            pace: CellPace::of(&ok, cell.trial().threads),
             concurrency: Concurrency::of(cell, &ok),
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, |s| {
@@ -351,17 +351,17 @@ impl Context {
     /// limit. Workers that poll always do, and those that wait for an intended start may.
     fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
         // What a program costs is what its trial is about, and what iolab costs is nothing to another tool.
-        if cell.cell.command.is_some() || is_peer(&cell.cell) {
+        if cell.cell.spec.runs_program() || is_peer(&cell.cell) {
             return false;
         }
-        let threads = f64::from(cell.cell.threads);
+        let threads = f64::from(cell.cell.trial().threads);
         let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
         let near_floor = time_per_request.is_some_and(|t| self.floor_ns >= 0.25 * t);
-        let cores = self
-            .cpus
-            .map_or(cell.cell.threads, |n| n.min(cell.cell.threads));
+        let cores = self.cpus.map_or(cell.cell.trial().threads, |n| {
+            n.min(cell.cell.trial().threads)
+        });
         let waits = cell.pace.as_ref().is_some_and(|pace| pace.not_held == 0);
-        let polls = waits || ok.iter().any(|s| s.effective.contains("poll"));
+        let polls = waits || ok.iter().any(|s| s.effective.polled);
         let cpu_share = median_of(ok, |s| {
             let cpu = s.cpu_ns() as f64;
             (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))
@@ -380,12 +380,12 @@ fn tail(sample: &Sample) -> Option<f64> {
 
 /// What the runner notes of a peer's trial.
 fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
-    let note = &ok.last().filter(|_| is_peer(cell))?.effective;
-    Some(note.trim_start_matches("; ").to_owned())
+    let last = ok.last().filter(|_| is_peer(cell))?;
+    Some(last.command().unwrap_or_default())
 }
 
 fn is_peer(cell: &Cell) -> bool {
-    cell.tool != Tool::Iolab.to_string()
+    cell.spec.tool.is_peer()
 }
 
 fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {

@@ -297,7 +297,7 @@ impl Ceilings {
     pub(crate) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
         let (mb_s, iops) = (cell.throughput?.median, cell.iops?.median);
         self.by_source.iter().find_map(|(source, peaks)| {
-            let (most_mb_s, most_iops) = match cell.cell.read_percent {
+            let (most_mb_s, most_iops) = match cell.cell.trial().read_percent {
                 100 => (peaks.read_mb_s, peaks.read_iops),
                 0 => (peaks.write_mb_s, peaks.write_iops),
                 _ => return None,

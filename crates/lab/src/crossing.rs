@@ -187,7 +187,7 @@ fn point(base: &CellAnalysis, new: &CellAnalysis) -> Point {
     };
     let medians = base.response.zip(new.response);
     Point {
-        size: base.cell.region_bytes,
+        size: base.cell.trial().region,
         medians_ns: medians.map(|(a, b)| (a.median, b.median)),
         ratio: ratio_of_medians(a, b, CONFIDENCE),
         first_trials: FIRST_TRIALS.map(first),

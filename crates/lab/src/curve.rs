@@ -41,10 +41,10 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
         let held = held_levels(analysis, cell, swept);
         let point = Point {
             size: match factor {
-                "skip" => cell.cell.skip_bytes,
-                "threads" => cell.cell.threads.into(),
-                "depth" => cell.cell.depth.into(),
-                _ => cell.cell.bs_bytes,
+                "skip" => cell.cell.trial().skip,
+                "threads" => cell.cell.trial().threads.into(),
+                "depth" => cell.cell.trial().depth.into(),
+                _ => cell.cell.trial().bs,
             },
             summary,
             cell,

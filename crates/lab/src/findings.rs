@@ -41,7 +41,7 @@ pub use tail::{tail, tail_unknown};
 pub use timeline::{level_over_run, level_within_trials};
 pub use verified::verified;
 
-use crate::analysis::{Analysis, CellAnalysis, Flag, Response, name};
+use crate::analysis::{Analysis, CellAnalysis, Flag, Response};
 use crate::cells::label;
 use crate::curve::{Curve, Point, by_size};
 use crate::quantity::{format_percent, format_ratio};
@@ -420,7 +420,7 @@ fn origin(cell: &CellAnalysis) -> String {
         Some(ServedBy::PageCache) => "page cache",
         Some(ServedBy::NotStorage) => "not storage",
         Some(ServedBy::Unknown) => "of unknown origin",
-        Some(other) => return format!(" [{}]", name(other)),
+        Some(other) => return format!(" [{other}]"),
         None => return format!(" [{served}]"),
     };
     format!(" [{what}]")

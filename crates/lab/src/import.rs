@@ -15,14 +15,14 @@ use iolab_engine::{Error, Result};
 use crate::analysis::Response;
 use crate::cells::{PlannedCell, cells};
 use crate::experiment::{Design, Experiment, check_name};
-use crate::peer::Tool;
 use crate::record::{
-    Counters, Direction, Event, ExperimentRecord, Region, ResourceUse, Run, RunStatus, Sample,
-    ServedBy, Verdict,
+    Counters, Direction, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, LatencyOf,
+    ResourceUse, Run, RunStatus, Sample, ServedBy, TargetKind, Verdict,
 };
 use crate::runfile::{NewFile, RunFile};
 use crate::runner::cell_record;
 use crate::settings::{CellSpec, SETTINGS, Setting};
+use crate::tool::Tool;
 
 /// Largest text that is read, bytes.
 pub const TEXT_MAX: u64 = 64 << 20;
@@ -54,7 +54,7 @@ struct Entry {
     failure: Option<String>,
     /// What it was called with.
     command: String,
-    histograms: Vec<(&'static str, LatencyHistogram)>,
+    histograms: Vec<(LatencyOf, LatencyHistogram)>,
 }
 
 impl Import {
@@ -166,12 +166,10 @@ impl Import {
             started_utc: self.measured_utc.clone().unwrap_or_else(|| now.to_owned()),
             ended_utc: None,
             target: source.display().to_string(),
-            target_kind: "imported".to_owned(),
+            target_kind: TargetKind::Imported,
             target_bytes: ends.max().unwrap_or(0),
-            seed: 0,
-            clock_cost_ns: f64::NAN,
             clock_source: format!("of {}", self.version),
-            floor_ns: f64::NAN,
+            ..Run::default()
         }
     }
 
@@ -234,10 +232,11 @@ impl Import {
                 block += u32::from(!entry.warmup);
                 let sample = entry.sample(id as i64, block, started_utc);
                 let histograms = entry.histograms.iter();
-                let histograms: Vec<_> = histograms.map(|(name, of)| (*name, of)).collect();
+                let histograms: Vec<_> =
+                    histograms.map(|(of, histogram)| (*of, histogram)).collect();
                 file.add_sample(&sample, &histograms, &Series::default())?;
             }
-            file.set_ended_by(id as i64, "trials-max")?;
+            file.set_ended_by(id as i64, EndedBy::TrialsMax)?;
         }
         Ok(())
     }
@@ -254,7 +253,7 @@ fn levels_of(experiment: &Experiment, entry: &Entry) -> Vec<String> {
 fn remark(message: &str) -> Event {
     Event {
         at_utc: jiff::Timestamp::now().to_string(),
-        kind: "note".to_owned(),
+        kind: EventKind::Note,
         cell: None,
         message: message.to_owned(),
     }
@@ -276,13 +275,10 @@ impl Entry {
             syncs: self.syncs,
             errors: u64::from(!ok),
             failure: self.failure.clone(),
-            ended: if ok { "done" } else { "failed" }.to_owned(),
+            ended: if ok { Ended::Done } else { Ended::Failed },
             elapsed_ns: self.elapsed_ns,
             all_active_ns: self.elapsed_ns,
-            end_sync_ns: 0,
             wall_ns: self.elapsed_ns,
-            clock_drift_ppm: f64::NAN,
-            seed: 0,
             counters: Counters {
                 usage: ResourceUse {
                     user_ns: self.user_ns,
@@ -291,15 +287,16 @@ impl Entry {
                 },
                 ..Counters::default()
             },
-            region: Region::default(),
-            pace: None,
-            verified: None,
-            effective: self.command.clone(),
+            effective: Effective {
+                command: Some(self.command.clone()),
+                ..Effective::default()
+            },
             verdict: Verdict {
                 served_by: ServedBy::Unknown,
                 device_fraction: None,
                 reason: "imported: nobody looked at where the bytes came from".to_owned(),
             },
+            ..Sample::default()
         }
     }
 }

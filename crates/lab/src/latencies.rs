@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use iolab_engine::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_engine::{Error, Result};
 
-use crate::record::RunRecord;
+use crate::record::{LatencyOf, RunRecord};
 use crate::runfile::SampleLatency;
 
-/// Latencies by cell and [`SampleLatency::direction`], in ns.
-pub type CellLatencies = BTreeMap<(i64, &'static str), LatencyHistogram>;
+/// Latencies by cell and [`SampleLatency::of`], in ns; of all parts together.
+pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
 
 /// Puts the latencies of a run's measured trials together. They are taken one by one: all at once would fill the memory.
 ///
@@ -19,7 +19,7 @@ pub fn of_cells(
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
 ) -> Result<CellLatencies> {
-    let measured = record.samples.iter().filter(|s| s.ok && !s.warmup);
+    let measured = record.samples.iter().filter(|s| s.is_measured());
     let cells: BTreeMap<i64, i64> = measured.map(|s| (s.id, s.cell)).collect();
     let mut together = CellLatencies::new();
     for latency in latencies {
@@ -28,7 +28,7 @@ pub fn of_cells(
             continue;
         };
         let sum = together
-            .entry((*cell, latency.direction))
+            .entry((*cell, latency.of))
             .or_insert_with(new_latency_histogram);
         if sum.add(&latency.histogram).is_err() {
             // It has times beyond the range of ours.

@@ -8,64 +8,21 @@ pub mod iozone;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
 use iolab_engine::counters::Pressure;
-use iolab_engine::outcome::{Ended, FailedProgram, Failure, Outcome, ProgramEnd};
+use iolab_engine::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_engine::program::{self, Program};
 use iolab_engine::spec::{Descriptors, Layout, TrialSpec};
 use iolab_engine::target::Target;
 use iolab_engine::{Error, Kind, Result, trial};
 
 use crate::settings::CellSpec;
-
-/// What issues the requests of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Tool {
-    /// iolab itself, or a program that it times.
-    #[default]
-    Iolab,
-    /// fio.
-    Fio,
-    /// IOzone in throughput mode.
-    Iozone,
-}
-
-impl Tool {
-    /// Every name that [`FromStr`] takes, in the order of the values.
-    pub const NAMES: [&'static str; 3] = ["iolab", "fio", "iozone"];
-
-    /// Whether it is another tool than iolab.
-    pub fn is_peer(self) -> bool {
-        self != Tool::Iolab
-    }
-}
-
-impl fmt::Display for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(Self::NAMES[*self as usize])
-    }
-}
-
-impl FromStr for Tool {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let all = [Tool::Iolab, Tool::Fio, Tool::Iozone];
-        all.into_iter()
-            .find(|tool| Self::NAMES[*tool as usize] == text)
-            .ok_or_else(|| {
-                Error::usage(format!("'{text}' is unknown"))
-                    .hint(format!("it is one of: {}", Self::NAMES.join(", ")))
-            })
-    }
-}
+use crate::tool::Tool;
 
 /// Most bytes that a peer may print in a trial.
 const OUTPUT_MAX: usize = 16 << 20;
@@ -175,7 +132,10 @@ impl Peers {
         };
         let ran = program::run(&program, &files, spec, clock, stop)?;
         let mut outcome = ran.outcome;
-        outcome.effective.note = format!("{}: {}", peer.version, program.line());
+        outcome.effective = Effective {
+            command: Some(format!("{}: {}", peer.version, program.line())),
+            ..Effective::default()
+        };
         // The kernel counted from the start of the program to its end, which is longer than what it timed.
         outcome.counters.pressure = Pressure {
             suspended_ns: outcome.counters.pressure.suspended_ns,
@@ -312,7 +272,7 @@ mod tests {
     #[test]
     fn names_of_tools_are_read_and_written() {
         for name in Tool::NAMES {
-            assert_eq!(name.parse::<Tool>().expect("known").to_string(), name);
+            assert_eq!(name.parse::<Tool>().expect("known").name(), *name);
         }
         let error = "dd".parse::<Tool>().expect_err("unknown");
         assert!(error.remedy().is_some_and(|hint| hint.contains("iozone")));

@@ -1,10 +1,8 @@
 //! The built-in reader: one C source, built with the user's compiler for each linkage, and checked.
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::str::FromStr;
 
 use iolab_engine::program::Program;
 use iolab_engine::{Error, Result};
@@ -12,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::command::Template;
 use crate::elf;
+use crate::linkage::Linkage;
 
 const SOURCE: &str = include_str!("../probe/reader.c");
 /// Compilers that are looked for where `CC` names none, in this order.
@@ -19,48 +18,6 @@ const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 /// What is missing where static linking fails.
 const STATIC_REMEDY: &str = "install the static C library (Debian, Ubuntu: libc6-dev; Fedora: glibc-static; Alpine: \
                              musl-dev; Arch: musl, then CC=musl-gcc), or leave static out with --set linkage=dynamic";
-
-/// How the reader is linked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Linkage {
-    /// All code in the program itself.
-    Static,
-    /// The C library is loaded when the program starts.
-    Dynamic,
-}
-
-impl Linkage {
-    /// The reader with its arguments, as run files keep it.
-    pub(crate) fn template(self) -> Template {
-        let text = match self {
-            Linkage::Static => "reader-static {file} {bs}",
-            Linkage::Dynamic => "reader-dynamic {file} {bs}",
-        };
-        text.parse().expect("a constant that a test reads")
-    }
-}
-
-impl fmt::Display for Linkage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Linkage::Static => "static",
-            Linkage::Dynamic => "dynamic",
-        })
-    }
-}
-
-impl FromStr for Linkage {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "static" => Ok(Linkage::Static),
-            "dynamic" => Ok(Linkage::Dynamic),
-            _ => Err(Error::usage(format!("linkage '{text}' is unknown"))
-                .hint("it is one of: none, static, dynamic")),
-        }
-    }
-}
 
 /// One build of the reader.
 #[derive(Debug)]

@@ -1,37 +1,36 @@
 //! What a run file holds, as plain values: the common ground of the writer (runner), the
 //! reader (analysis) and everything that prints.
 
-mod counts;
+pub mod column;
+mod effective;
+pub mod tables;
+mod words;
 
-pub use counts::Count;
-pub(crate) use counts::fault_names;
 pub use iolab_engine::counters::{
     Bottom, Counters, DeviceStat, Extents, Hardware, HardwareEvents, NoHardware, Pressure,
     ProcessIo, Residency, ResourceUse,
 };
-pub use iolab_engine::outcome::{Pace, Region};
+pub use iolab_engine::outcome::{Effective, Pace, Region, RingFlag};
+pub use iolab_engine::schedule::Arrivals;
 pub use iolab_engine::series::{Done, Interval, Series};
 pub use iolab_engine::verify::{FaultKind, Faults, Verified};
 
-use std::collections::BTreeMap;
+use iolab_engine::spec::TrialSpec;
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::response::Response;
+use crate::settings::{CellSpec, SETTINGS, Setting, Value};
+
+pub(crate) use effective::parse as effective_before_5;
+pub use tables::{FurtherTarget, Group, Rank};
+pub use words::{
+    ClockDomain, Ended, EndedBy, EventKind, Operation, RequestTime, RunStatus, ServedBy, TargetKind,
+};
 
 /// Schema version this build writes; a file with a greater one is refused.
-pub const SCHEMA_VERSION: i64 = 4;
-
-/// How a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunStatus {
-    /// Being measured, or cut off by a crash.
-    Running,
-    /// The plan was carried out.
-    Done,
-    /// Stopped by the user; can be resumed.
-    Interrupted,
-    /// Ended by a failure; can be resumed.
-    Failed,
-}
+pub const SCHEMA_VERSION: i64 = 5;
 
 /// The run: one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,29 +45,51 @@ pub struct Run {
     pub ended_utc: Option<String>,
     /// The target as the user named it, made absolute.
     pub target: String,
-    /// `scratch`, `file`, `block-device`, `char-device`; `imported` where another tool measured, before.
-    pub target_kind: String,
+    /// What it is.
+    pub target_kind: TargetKind,
     /// Usable bytes of the target.
     pub target_bytes: u64,
     /// Seed of the plan; trial seeds derive from it.
     pub seed: u64,
-    /// Cost of one time stamp, ns.
+    /// Which clock it was timed by.
+    pub clock_domain: ClockDomain,
+    /// Cost of one time stamp, ns; NaN where it is not known.
     pub clock_cost_ns: f64,
     /// `tsc` or `clock_monotonic_raw`, and why.
     pub clock_source: String,
-    /// CPU cost of one request of the null backend with latency recorded, ns: iolab's own floor.
+    /// CPU cost of one request of the null backend with latency recorded, ns: iolab's own floor; NaN where it is not known.
     pub floor_ns: f64,
 }
 
+impl Default for Run {
+    /// What was measured with it is not known.
+    fn default() -> Self {
+        Self {
+            status: RunStatus::default(),
+            tool_version: String::new(),
+            started_utc: String::new(),
+            ended_utc: None,
+            target: String::new(),
+            target_kind: TargetKind::default(),
+            target_bytes: 0,
+            seed: 0,
+            clock_domain: ClockDomain::default(),
+            clock_cost_ns: f64::NAN,
+            clock_source: String::new(),
+            floor_ns: f64::NAN,
+        }
+    }
+}
+
 /// The experiment: one row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExperimentRecord {
     /// Its name.
     pub name: String,
     /// The question it asks.
     pub question: String,
-    /// `throughput`, `iops`, `latency` or `elapsed`.
-    pub response: String,
+    /// What it measures.
+    pub response: Response,
     /// The whole resolved definition; enough to repeat it.
     pub toml: String,
     /// Names of the factors in order; more than one level each.
@@ -84,80 +105,21 @@ pub struct ExperimentRecord {
 }
 
 /// One combination of levels, with every setting in force.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
     /// 0-based, in the order of the definition.
     pub id: i64,
     /// The factor levels, in the order of [`ExperimentRecord::factors`], canonical text (`4KiB`, `rand`).
     pub levels: Vec<String>,
-    /// The program that a trial runs, with `{file}`, `{size}` and `{bs}` not filled in; `None` where iolab issues the requests
-    /// itself. Of the settings below only those of the file it reads (`bs`, `region`, `cache`) have a meaning then.
-    pub command: Option<String>,
-    /// What carries the trials out: `iolab`, `fio` or `iozone`.
-    pub tool: String,
-    /// I/O engine.
-    pub backend: String,
-    /// Access pattern.
-    pub pattern: String,
-    /// I/O size, bytes.
-    pub bs_bytes: u64,
-    /// Skipped after each I/O, bytes.
-    pub skip_bytes: u64,
-    /// First byte of the region.
-    pub offset_bytes: u64,
-    /// Length of the region, bytes.
-    pub region_bytes: u64,
-    /// Workers.
-    pub threads: u32,
-    /// Outstanding requests per worker.
-    pub depth: u32,
-    /// Completion strategy; `auto` until it has been chosen by measurement.
-    pub batch: String,
-    /// Share of reads, percent.
-    pub read_percent: u8,
-    /// Which bytes belong to which worker.
-    pub layout: String,
-    /// Whose the open file descriptions are.
-    pub descriptors: String,
-    /// Whether trials that only write start on a new file each.
-    pub fresh: bool,
-    /// Sync policy.
-    pub sync: String,
-    /// Cache state.
-    pub cache: String,
-    /// Buffer preparation.
-    pub buffer_init: String,
-    /// What is written.
-    pub content: String,
-    /// Whether written data was read back after each trial.
-    pub verify: bool,
-    /// Requests per second over all threads (open loop); `None` in the closed loop.
-    pub rate: Option<u64>,
-    /// How the intended starts of a rate are spaced; `None` in the closed loop.
-    pub arrivals: Option<String>,
-    /// What ended the repetition: `precision`, `budget`, `trials-max`; `None` while it is open.
-    pub ended_by: Option<String>,
-}
-
-/// Where the bytes of a sample came from or went to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ServedBy {
-    /// The storage device.
-    Device,
-    /// The page cache.
-    PageCache,
-    /// Partly the device; see the fraction.
-    Mixed,
-    /// Nothing: the bytes lie in holes or unwritten extents, which read as zeros.
-    Hole,
-    /// A character device, a file system in memory, or no I/O at all.
-    NotStorage,
-    /// The evidence does not tell; see the reason.
-    Unknown,
+    /// What it asks for: every setting in force. Where a trial runs a program, only those of the file that it reads
+    /// (`bs`, `region`, `cache`) have a meaning.
+    pub spec: CellSpec,
+    /// What ended the repetition; `None` while it is open.
+    pub ended_by: Option<EndedBy>,
 }
 
 /// The verdict on one sample.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Verdict {
     /// Where from.
     pub served_by: ServedBy,
@@ -185,7 +147,7 @@ pub struct Direction {
 }
 
 /// Quantiles of one histogram, ns.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LatencySummary {
     /// Mean.
     pub mean_ns: f64,
@@ -210,6 +172,8 @@ pub struct Sample {
     pub cell: i64,
     /// Block number; block 0 is the warm-up.
     pub block: u32,
+    /// Which visit of the block to the cell it is, from 0.
+    pub visit: u32,
     /// Place within the block.
     pub position: u32,
     /// Whether it is left out of summaries: the cell's first, or made before finer sizes were added.
@@ -228,8 +192,8 @@ pub struct Sample {
     pub errors: u64,
     /// First failure in words.
     pub failure: Option<String>,
-    /// `done` or `time`; `failed` for a failed one.
-    pub ended: String,
+    /// How it ended.
+    pub ended: Ended,
     /// First start to last end, ns.
     pub elapsed_ns: u64,
     /// Span with every worker active, ns.
@@ -238,7 +202,7 @@ pub struct Sample {
     pub end_sync_ns: u64,
     /// Preparation, trial and evidence together: what it took from the budget, ns.
     pub wall_ns: u64,
-    /// TSC against `CLOCK_MONOTONIC_RAW`, ppm.
+    /// TSC against `CLOCK_MONOTONIC_RAW`, ppm; NaN where it is not known.
     pub clock_drift_ppm: f64,
     /// Seed of this trial.
     pub seed: u64,
@@ -250,10 +214,115 @@ pub struct Sample {
     pub pace: Option<Pace>,
     /// What reading back has shown; `None` where that was not done.
     pub verified: Option<Verified>,
-    /// Settings in force, where they can differ from those asked (`fixed_file,fixed_buffers,...; note`).
-    pub effective: String,
+    /// What was in force, where that can differ from what was asked for.
+    pub effective: Effective,
     /// Where the bytes came from.
     pub verdict: Verdict,
+}
+
+impl Default for Sample {
+    /// Nothing was done, and nothing is known.
+    fn default() -> Self {
+        Self {
+            id: 0,
+            cell: 0,
+            block: 0,
+            visit: 0,
+            position: 0,
+            warmup: false,
+            ok: false,
+            started_utc: String::new(),
+            reads: Direction::default(),
+            writes: Direction::default(),
+            syncs: 0,
+            errors: 0,
+            failure: None,
+            ended: Ended::default(),
+            elapsed_ns: 0,
+            all_active_ns: 0,
+            end_sync_ns: 0,
+            wall_ns: 0,
+            clock_drift_ppm: f64::NAN,
+            seed: 0,
+            counters: Counters::default(),
+            region: Region::default(),
+            pace: None,
+            verified: None,
+            effective: Effective::default(),
+            verdict: Verdict::default(),
+        }
+    }
+}
+
+/// A part of a sample: what one group did on one rank, to one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct PartId {
+    /// The group; 0 is what the cell itself describes.
+    pub group: u32,
+    /// The rank; 0 is the one that plans.
+    pub rank: u32,
+    /// The target; 0 is the run's own.
+    pub target: u32,
+}
+
+/// What a part of a sample did. A sample with one part has none: it says all itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Part {
+    /// The sample's number in the file.
+    pub sample: i64,
+    /// Which part of it.
+    pub id: PartId,
+    /// Its first worker's start, from that of the sample, ns.
+    pub start_ns: u64,
+    /// Its first worker's start to its last worker's end, ns.
+    pub elapsed_ns: u64,
+    /// Reads completed.
+    pub read_requests: u64,
+    /// Writes completed.
+    pub write_requests: u64,
+    /// Syncs completed.
+    pub sync_requests: u64,
+    /// Trims completed.
+    pub trim_requests: u64,
+    /// Operations on files and directories.
+    pub metadata_requests: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Bytes given back.
+    pub trim_bytes: u64,
+    /// Requests that failed.
+    pub errors: u64,
+}
+
+/// Which latencies of a part: what the requests did, and which of their times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct LatencyOf {
+    /// What the requests did.
+    pub operation: Operation,
+    /// Which of their times.
+    pub quantity: RequestTime,
+}
+
+impl LatencyOf {
+    /// Service times.
+    pub const fn service(operation: Operation) -> Self {
+        Self {
+            operation,
+            quantity: RequestTime::Service,
+        }
+    }
+}
+
+/// As exports call it: `read`, `read-response`, `write-lateness`.
+impl fmt::Display for LatencyOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.quantity {
+            RequestTime::Service => f.pad(self.operation.name()),
+            quantity => f.pad(&format!("{}-{quantity}", self.operation)),
+        }
+    }
 }
 
 /// A trial over time.
@@ -266,12 +335,12 @@ pub struct SampleSeries {
 }
 
 /// Something that happened: a warning, an error, a choice made by measurement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
     /// RFC 3339, UTC.
     pub at_utc: String,
-    /// `note`, `warning`, `error`, `choice`, `resume`, `gap` (why a cell has no trial).
-    pub kind: String,
+    /// What it is.
+    pub kind: EventKind,
     /// The cell it concerns.
     pub cell: Option<i64>,
     /// What happened, in words.
@@ -279,18 +348,28 @@ pub struct Event {
 }
 
 /// A whole run file in memory, latency histograms left out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunRecord {
     /// The run.
     pub run: Run,
-    /// Environment, in order: key with its unit (`memory_bytes`), value.
+    /// Environment of the host that plans, in order: key with its unit (`memory_bytes`), value.
     pub environment: Vec<(String, String)>,
+    /// Environments of further hosts.
+    pub further_hosts: Vec<tables::Fact>,
+    /// Further targets.
+    pub further_targets: Vec<FurtherTarget>,
+    /// The processes of a run across hosts; none where there is one.
+    pub ranks: Vec<Rank>,
     /// The experiment.
     pub experiment: ExperimentRecord,
     /// All cells.
     pub cells: Vec<Cell>,
+    /// Further groups of the cells.
+    pub groups: Vec<Group>,
     /// All samples in the order of time.
     pub samples: Vec<Sample>,
+    /// Parts of those samples that have several.
+    pub parts: Vec<Part>,
     /// Trials over time, in the order of the samples; none of programs, and none in files before schema version 4. Where
     /// there are more than a million intervals, neighbouring ones are folded.
     pub series: Vec<SampleSeries>,
@@ -299,32 +378,46 @@ pub struct RunRecord {
 }
 
 impl Cell {
-    /// Every setting, named as run files and exports name it.
-    pub fn settings(&self) -> [(&'static str, Value); 22] {
-        [
-            ("command", self.command.clone().into()),
-            ("tool", self.tool.clone().into()),
-            ("backend", self.backend.clone().into()),
-            ("pattern", self.pattern.clone().into()),
-            ("bs_bytes", self.bs_bytes.into()),
-            ("skip_bytes", self.skip_bytes.into()),
-            ("offset_bytes", self.offset_bytes.into()),
-            ("region_bytes", self.region_bytes.into()),
-            ("threads", self.threads.into()),
-            ("depth", self.depth.into()),
-            ("batch", self.batch.clone().into()),
-            ("read_percent", self.read_percent.into()),
-            ("layout", self.layout.clone().into()),
-            ("descriptors", self.descriptors.clone().into()),
-            ("fresh", self.fresh.into()),
-            ("sync", self.sync.clone().into()),
-            ("cache", self.cache.clone().into()),
-            ("buffer_init", self.buffer_init.clone().into()),
-            ("content", self.content.clone().into()),
-            ("verify", self.verify.into()),
-            ("rate", self.rate.into()),
-            ("arrivals", self.arrivals.clone().into()),
-        ]
+    /// What a trial of it is asked to do.
+    pub fn trial(&self) -> &TrialSpec {
+        &self.spec.trial
+    }
+
+    /// The program that a trial runs, with `{file}`, `{size}` and `{bs}` not filled in; `None` where requests are issued.
+    pub fn program(&self) -> Option<String> {
+        self.spec.program().map(|template| template.to_string())
+    }
+
+    /// How the intended starts of a rate are spaced; `None` in the closed loop, where there are none.
+    pub fn arrivals(&self) -> Option<Arrivals> {
+        self.spec.trial.rate.map(|_| self.spec.trial.arrivals)
+    }
+
+    /// Every setting with its value as far as it has an effect: what a shorthand (`workload`, `linkage`) stands for instead
+    /// of it, and nothing of arrivals in the closed loop.
+    pub fn in_force(&self) -> impl Iterator<Item = (&'static Setting, Value)> {
+        SETTINGS.iter().filter_map(|setting| {
+            let value = match setting.name {
+                "workload" | "linkage" => return None,
+                "command" => Value::word(self.program()),
+                "arrivals" => Value::word(self.arrivals()),
+                _ => setting.value(&self.spec),
+            };
+            Some((setting, value))
+        })
+    }
+
+    /// The settings that exports show, named as they name them: what carries the cell out, then the others.
+    pub fn exported(&self) -> Vec<(&'static str, serde_json::Value)> {
+        let first = |(setting, _): &(&Setting, Value)| match setting.name {
+            "command" => 0,
+            "tool" => 1,
+            _ => 2,
+        };
+        let mut shown: Vec<_> = self.in_force().filter(|(s, _)| s.exported).collect();
+        shown.sort_by_key(first);
+        let named = |(setting, value): (&Setting, Value)| (setting.column, value.into());
+        shown.into_iter().map(named).collect()
     }
 }
 
@@ -332,7 +425,7 @@ impl RunRecord {
     /// Each cell with the trials that summaries rest on: those that succeeded and are no warm-up, in the order of time.
     pub fn measured(&self) -> impl Iterator<Item = (&Cell, Vec<&Sample>)> {
         let mut trials: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
-        for sample in self.samples.iter().filter(|s| s.ok && !s.warmup) {
+        for sample in self.samples.iter().filter(|s| s.is_measured()) {
             trials.entry(sample.cell).or_default().push(sample);
         }
         let mut of = move |cell: &Cell| trials.remove(&cell.id).unwrap_or_default();
@@ -341,6 +434,21 @@ impl RunRecord {
 }
 
 impl Sample {
+    /// The value of a response in this trial; `None` where the trial has none.
+    pub fn value(&self, response: Response) -> Option<f64> {
+        match response {
+            Response::Throughput => Some(self.throughput_mb_s()),
+            Response::Iops => Some(self.iops()),
+            Response::Latency => self.latency_p50_ns().map(|ns| ns as f64),
+            Response::Elapsed => Some(self.elapsed_ns as f64),
+        }
+    }
+
+    /// Whether summaries rest on it: it succeeded and is no warm-up.
+    pub fn is_measured(&self) -> bool {
+        self.ok && !self.warmup
+    }
+
     /// Requests completed, both directions.
     pub fn requests(&self) -> u64 {
         self.reads.requests + self.writes.requests

@@ -4,33 +4,37 @@
 //! whatever the reason, everything is brought into the one plain file. A process that is killed
 //! leaves `FILE-wal` beside it; both together are complete, and reading them is enough.
 
-mod counts;
+mod before_5;
 mod create;
 mod fault;
-mod fields;
 mod guard;
 mod latency;
-mod names;
 mod place;
 mod read;
+mod rows;
 mod schema;
 mod series;
 #[cfg(test)]
-mod tests;
-mod write;
+pub(crate) mod tests;
+mod upgrade;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use iolab_engine::histogram::LatencyHistogram;
+use iolab_engine::spec::Batch;
 use iolab_engine::{Error, Result};
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, Params, params};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::record::tables::{
+    CELL, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, IntervalRow, LATENCY, LatencyRow, PART,
+    RUN, SAMPLE, SERIES,
+};
 use crate::record::{
-    Cell, Event, ExperimentRecord, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample, SampleSeries,
-    Series,
+    Cell, EndedBy, Event, ExperimentRecord, LatencyOf, Part, PartId, Run, RunRecord, RunStatus,
+    SCHEMA_VERSION, Sample, SampleSeries, Series,
 };
 pub use create::NewFile;
 use fault::{
@@ -38,6 +42,9 @@ use fault::{
     while_writing,
 };
 pub use place::check_place;
+
+/// The oldest schema version whose runs are taken up again; earlier ones measured less.
+const UPGRADED_FROM: i64 = 4;
 
 /// A run file that is being written. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -86,12 +93,17 @@ impl RunFile {
     /// # Errors
     /// As [`read`]; of kind refused when another process is writing it, and when an older iolab wrote it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
-        let (opened, version) = Self::open_to_write(path)?;
-        if version < SCHEMA_VERSION {
+        let (mut opened, version) = Self::open_to_write(path)?;
+        if version < UPGRADED_FROM {
             return Err(older(path));
         }
-        guard::check_ours(&opened.connection, path)?;
+        if version == SCHEMA_VERSION {
+            guard::check_ours(&opened.connection, path)?;
+        }
         let record = read::record(&opened.connection, path, version)?;
+        if version < SCHEMA_VERSION {
+            upgrade::upgrade(&mut opened.connection, path, &record)?;
+        }
         opened.enter_wal()?;
         Ok((opened, record))
     }
@@ -164,37 +176,70 @@ impl RunFile {
     }
 
     /// Adds a sample with its latencies and its series in one transaction, and gives the sample's number in the
-    /// file ([`Sample::id`] is not looked at). Each histogram comes with its [`SampleLatency::direction`];
-    /// empty ones are not kept.
+    /// file ([`Sample::id`] is not looked at). Histograms are those of the whole sample; empty ones are not kept.
     ///
     /// # Errors
     /// When it cannot be written, or an ok sample of this cell and block is there already.
     pub fn add_sample(
         &mut self,
         sample: &Sample,
-        latencies: &[(&'static str, &LatencyHistogram)],
+        latencies: &[(LatencyOf, &LatencyHistogram)],
+        series: &Series,
+    ) -> Result<i64> {
+        let of_whole = |(of, histogram): &(LatencyOf, _)| (PartId::default(), *of, *histogram);
+        let latencies: Vec<_> = latencies.iter().map(of_whole).collect();
+        self.add_sample_in_parts(sample, &[], &latencies, series)
+    }
+
+    /// As [`RunFile::add_sample`], of a sample that has several parts ([`Part::sample`] is not looked at), each with
+    /// histograms of its own.
+    ///
+    /// # Errors
+    /// As [`RunFile::add_sample`].
+    pub fn add_sample_in_parts(
+        &mut self,
+        sample: &Sample,
+        parts: &[Part],
+        latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
         series: &Series,
     ) -> Result<i64> {
         let path = self.path.clone();
         let mark = !self.marked_running;
         let id = self
             .transaction(|connection| {
-                let id = write::sample(sample).insert(connection, &path)?;
+                let id = rows::insert(connection, &path, &SAMPLE, sample, false)?;
                 if id > read::ROWS_MAX as i64 {
                     let what = format!("it has {} samples", read::ROWS_MAX);
                     return Err(too_large(&path, what));
                 }
-                for (direction, histogram) in latencies {
+                for part in parts {
+                    let part = Part {
+                        sample: id,
+                        ..*part
+                    };
+                    rows::insert(connection, &path, &PART, &part, true)?;
+                }
+                for (part, of, histogram) in latencies {
                     if !histogram.is_empty() {
-                        let bytes = latency::encode(histogram)?;
-                        write::latency(id, direction, bytes).insert(connection, &path)?;
+                        let row = LatencyRow {
+                            sample: id,
+                            part: *part,
+                            operation: of.operation,
+                            quantity: of.quantity,
+                            histogram: latency::encode(histogram)?,
+                        };
+                        rows::insert(connection, &path, &LATENCY, &row, true)?;
                     }
                 }
                 for interval in &series.intervals {
-                    write::interval(id, interval).insert(connection, &path)?;
+                    let row = IntervalRow {
+                        sample: id,
+                        interval: *interval,
+                    };
+                    rows::insert(connection, &path, &SERIES, &row, true)?;
                 }
                 if mark {
-                    let status = names::status(RunStatus::Running);
+                    let status = RunStatus::Running.name();
                     connection
                         .execute("UPDATE run SET status = ?, ended_utc = NULL", [status])
                         .map_err(|error| fault(&path, &error))?;
@@ -211,8 +256,7 @@ impl RunFile {
     /// # Errors
     /// When it cannot be written.
     pub fn add_event(&mut self, event: &Event) -> Result<()> {
-        write::event(event)
-            .insert(&self.connection, &self.path)
+        rows::insert(&self.connection, &self.path, &EVENT, event, false)
             .map(drop)
             .map_err(while_writing)
     }
@@ -221,16 +265,18 @@ impl RunFile {
     ///
     /// # Errors
     /// When it cannot be written, or there is no such cell.
-    pub fn set_batch(&mut self, cell: i64, batch: &str) -> Result<()> {
-        self.update_cell("UPDATE cell SET batch = ? WHERE id = ?", cell, batch)
+    pub fn set_batch(&mut self, cell: i64, batch: Batch) -> Result<()> {
+        let sql = "UPDATE cell SET batch = ? WHERE id = ?";
+        self.update_cell(sql, cell, &batch.to_string())
     }
 
-    /// Notes what ended the repetition of a cell: `precision`, `budget` or `trials-max`.
+    /// Notes what ended the repetition of a cell.
     ///
     /// # Errors
     /// When it cannot be written, or there is no such cell.
-    pub fn set_ended_by(&mut self, cell: i64, ended_by: &str) -> Result<()> {
-        self.update_cell("UPDATE cell SET ended_by = ? WHERE id = ?", cell, ended_by)
+    pub fn set_ended_by(&mut self, cell: i64, ended_by: EndedBy) -> Result<()> {
+        let sql = "UPDATE cell SET ended_by = ? WHERE id = ?";
+        self.update_cell(sql, cell, ended_by.name())
     }
 
     /// Adds cells to the plan of a run under way, together with the definition that now holds them.
@@ -243,10 +289,7 @@ impl RunFile {
             connection
                 .execute("UPDATE experiment SET toml = ?", [&experiment.toml])
                 .map_err(|error| fault(&path, &error))?;
-            for cell in cells {
-                write::cell(&experiment.factors, cell).insert(connection, &path)?;
-            }
-            Ok(())
+            write_cells(connection, &path, experiment, cells)
         })
     }
 
@@ -268,7 +311,7 @@ impl RunFile {
     pub fn finish(self, status: RunStatus, ended_utc: &str) -> Result<()> {
         let sql = "UPDATE run SET status = ?, ended_utc = ?";
         self.connection
-            .execute(sql, params![names::status(status), ended_utc])
+            .execute(sql, params![status.name(), ended_utc])
             .map_err(|error| while_writing(fault(&self.path, &error)))?;
         // Dropping it does the rest.
         Ok(())
@@ -339,9 +382,10 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 pub struct SampleLatency {
     /// The sample.
     pub sample: i64,
-    /// `read` or `write`: service times. With `-response`: response times; with `-lateness`: how late requests
-    /// were submitted.
-    pub direction: &'static str,
+    /// The part of it; that with all 0 where it has one.
+    pub part: PartId,
+    /// What the requests did, and which of their times it is.
+    pub of: LatencyOf,
     /// In ns.
     pub histogram: LatencyHistogram,
 }
@@ -351,7 +395,8 @@ pub struct SampleLatency {
 pub struct Latencies {
     connection: Connection,
     path: PathBuf,
-    left: std::vec::IntoIter<(i64, &'static str)>,
+    version: i64,
+    left: std::vec::IntoIter<read::LatencyKey>,
 }
 
 /// Opens the latency histograms of a run file.
@@ -359,11 +404,12 @@ pub struct Latencies {
 /// # Errors
 /// As [`read`].
 pub fn read_latency(path: &Path) -> Result<Latencies> {
-    let (connection, _) = open_to_read(path)?;
-    let left = read::latency_keys(&connection, path)?.into_iter();
+    let (connection, version) = open_to_read(path)?;
+    let left = read::latency_keys(&connection, path, version)?.into_iter();
     Ok(Latencies {
         connection,
         path: path.to_owned(),
+        version,
         left,
     })
 }
@@ -372,14 +418,28 @@ impl Iterator for Latencies {
     type Item = Result<SampleLatency>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (sample, direction) = self.left.next()?;
-        let sql = "SELECT histogram FROM latency WHERE sample_id = ? AND direction = ?";
-        let bytes: rusqlite::Result<Vec<u8>> =
-            self.connection
-                .prepare_cached(sql)
-                .and_then(|mut statement| {
-                    statement.query_row(params![sample, direction], |row| row.get(0))
-                });
+        let (sample, part, of) = self.left.next()?;
+        let connection = &self.connection;
+        let bytes = match self.version {
+            ..5 => blob(
+                connection,
+                "SELECT histogram FROM latency WHERE sample_id = ? AND direction = ?",
+                params![sample, before_5::direction(of)],
+            ),
+            _ => blob(
+                connection,
+                "SELECT histogram FROM latency WHERE sample_id = ? AND group_id = ? AND rank_id = ?
+                     AND target_id = ? AND operation = ? AND quantity = ?",
+                params![
+                    sample,
+                    part.group,
+                    part.rank,
+                    part.target,
+                    of.operation.name(),
+                    of.quantity.name()
+                ],
+            ),
+        };
         let histogram = bytes
             .map_err(|error| fault(&self.path, &error))
             .and_then(|bytes| {
@@ -392,10 +452,16 @@ impl Iterator for Latencies {
             });
         Some(histogram.map(|histogram| SampleLatency {
             sample,
-            direction,
+            part,
+            of,
             histogram,
         }))
     }
+}
+
+fn blob(connection: &Connection, sql: &str, key: impl Params) -> rusqlite::Result<Vec<u8>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row(key, |row| row.get(0))
 }
 
 /// The trials of a run file over time, in the order of the samples; each is read when asked for.
@@ -447,20 +513,63 @@ fn laid_out(
         "PRAGMA application_id = {}; PRAGMA user_version = {SCHEMA_VERSION}; BEGIN;",
         schema::APPLICATION_ID
     );
-    for sql in [identity.as_str(), schema::CREATE] {
+    for sql in [identity.as_str(), &schema::CREATE] {
         memory.execute_batch(sql).map_err(wrong)?;
     }
-    write::run(run).insert(&memory, nowhere)?;
-    for (position, (key, value)) in environment.iter().enumerate() {
-        write::environment(position, key, value).insert(&memory, nowhere)?;
-    }
-    write::experiment(experiment).insert(&memory, nowhere)?;
-    for cell in cells {
-        write::cell(&experiment.factors, cell).insert(&memory, nowhere)?;
-    }
+    rows::insert(&memory, nowhere, &RUN, run, true)?;
+    write_environment(&memory, nowhere, environment)?;
+    rows::insert(&memory, nowhere, &EXPERIMENT, experiment, true)?;
+    write_cells(&memory, nowhere, experiment, cells)?;
     memory.execute_batch("COMMIT").map_err(wrong)?;
     let content = memory.serialize("main").map_err(wrong)?;
     Ok(content.to_vec())
+}
+
+fn write_environment(
+    connection: &Connection,
+    path: &Path,
+    environment: &[(String, String)],
+) -> Result<()> {
+    for (position, (key, value)) in environment.iter().enumerate() {
+        let fact = Fact {
+            host: 0,
+            position: position as u64,
+            key: key.clone(),
+            value: value.clone(),
+        };
+        rows::insert(connection, path, &ENVIRONMENT, &fact, true)?;
+    }
+    Ok(())
+}
+
+fn write_cells(
+    connection: &Connection,
+    path: &Path,
+    experiment: &ExperimentRecord,
+    cells: &[Cell],
+) -> Result<()> {
+    for cell in cells {
+        let levels: serde_json::Map<String, serde_json::Value> = experiment
+            .factors
+            .iter()
+            .zip(&cell.levels)
+            .map(|(factor, level)| (factor.clone(), level.as_str().into()))
+            .collect();
+        let row = CellRow {
+            cell: cell.clone(),
+            levels: serde_json::Value::Object(levels).to_string(),
+        };
+        rows::insert(connection, path, &CELL, &row, true)?;
+    }
+    Ok(())
+}
+
+/// Everything of a run but its samples and events.
+fn write_plan(connection: &Connection, path: &Path, record: &RunRecord) -> Result<()> {
+    rows::insert(connection, path, &RUN, &record.run, true)?;
+    write_environment(connection, path, &record.environment)?;
+    rows::insert(connection, path, &EXPERIMENT, &record.experiment, true)?;
+    write_cells(connection, path, &record.experiment, &record.cells)
 }
 
 /// Opens the file, and gives the version of its schema.

@@ -36,9 +36,10 @@ use crate::cells::{PlannedCell, left_out};
 use crate::doctor::{Preflight, Remark};
 use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
-use crate::peer::{Peers, Tool};
-use crate::record::{ExperimentRecord, Run, RunRecord, RunStatus};
+use crate::peer::Peers;
+use crate::record::{self, ClockDomain, EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
 use crate::runfile::{NewFile, RunFile};
+use crate::tool::Tool;
 use execute::Engine;
 use session::Session;
 
@@ -180,9 +181,10 @@ pub fn run(
         started_utc: now_utc(),
         ended_utc: None,
         target: setup.path().display().to_string(),
-        target_kind: kind_name(setup.target.kind()).to_owned(),
+        target_kind: kind(setup.target.kind()),
         target_bytes: setup.bytes(),
         seed,
+        clock_domain: ClockDomain::Real,
         clock_cost_ns: setup.clock.cost_ns(),
         clock_source: setup.clock.source(),
         floor_ns: floor_ns(
@@ -208,10 +210,10 @@ pub fn run(
     );
     for note in setup.target.notes() {
         // Whoever opened the target has told it.
-        session.keep("note", None, note)?;
+        session.keep(EventKind::Note, None, note)?;
     }
     if let Some(note) = left_out {
-        session.event("note", &note)?;
+        session.event(EventKind::Note, &note)?;
     }
     session.remark(&remarks)?;
     session.warn_about_time()?;
@@ -253,7 +255,7 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
     );
     session.take_over(&record);
     session.event(
-        "resume",
+        EventKind::Resume,
         &format!("resumed after {} samples", record.samples.len()),
     )?;
     let environment = setup.environment(&engine.peers);
@@ -289,9 +291,9 @@ fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Resu
         .hint("the file was changed; start a new run"));
     }
     for (cell, row) in planned.iter_mut().zip(&record.cells) {
-        cell.spec.trial.region = row.region_bytes;
-        if row.batch != "auto" {
-            cell.spec.trial.batch = row.batch.parse()?;
+        cell.spec.trial.region = row.trial().region;
+        if !row.spec.batch_auto {
+            cell.spec.trial.batch = row.trial().batch;
             cell.spec.batch_auto = false;
         }
     }
@@ -302,7 +304,7 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
     Ok(ExperimentRecord {
         name: experiment.name.clone(),
         question: experiment.question.clone(),
-        response: experiment.response_name().to_owned(),
+        response: experiment.response,
         toml: experiment.to_toml()?,
         factors: fit::factor_names(experiment),
         precision: experiment.design.precision,
@@ -312,12 +314,12 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
     })
 }
 
-fn kind_name(kind: TargetKind) -> &'static str {
+fn kind(kind: TargetKind) -> record::TargetKind {
     match kind {
-        TargetKind::Scratch => "scratch",
-        TargetKind::File => "file",
-        TargetKind::BlockDevice => "block-device",
-        TargetKind::CharDevice => "char-device",
+        TargetKind::Scratch => record::TargetKind::Scratch,
+        TargetKind::File => record::TargetKind::File,
+        TargetKind::BlockDevice => record::TargetKind::BlockDevice,
+        TargetKind::CharDevice => record::TargetKind::CharDevice,
     }
 }
 

@@ -1,65 +1,21 @@
 //! The one table of settings that an experiment may set or sweep: it serves TOML, `--set`,
 //! messages and help.
 
+mod cell;
 mod names;
+mod value;
 mod values;
 
 use iolab_engine::Result;
-use iolab_engine::spec::TrialSpec;
 
+pub use self::cell::CellSpec;
 pub(crate) use self::names::{nearest, unknown};
+pub use self::value::Value;
 use self::values::{
-    bound_text, or_none, parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag,
-    put_or_none, put_read_percent, put_size, put_workload,
+    parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag, put_or_none,
+    put_read_percent, put_size, put_workload,
 };
-use crate::command::Template;
-use crate::peer::Tool;
-use crate::probe::Linkage;
-use crate::units::{format_duration, format_size, parse_duration, parse_size};
-use crate::workload::Workload;
-
-/// What a cell asks of the engine, before the choices that only a measurement can make.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellSpec {
-    /// The trial; its seed is set per trial.
-    pub trial: TrialSpec,
-    /// What gives its pattern and its share of reads, where a code does.
-    pub workload: Option<Workload>,
-    /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
-    pub batch_auto: bool,
-    /// Which build of the built-in reader each trial runs, if any.
-    pub linkage: Option<Linkage>,
-    /// The program of the user's that each trial runs, if any.
-    pub command: Option<Template>,
-    /// What carries the cell out.
-    pub tool: Tool,
-}
-
-impl CellSpec {
-    /// Whether a trial runs a program instead of issuing requests.
-    pub fn runs_program(&self) -> bool {
-        self.linkage.is_some() || self.command.is_some()
-    }
-
-    /// The program with its arguments, not filled in yet.
-    pub fn program(&self) -> Option<Template> {
-        let reader = self.linkage.map(Linkage::template);
-        self.command.clone().or(reader)
-    }
-}
-
-impl Default for CellSpec {
-    fn default() -> Self {
-        Self {
-            trial: TrialSpec::default(),
-            workload: None,
-            batch_auto: true,
-            linkage: None,
-            command: None,
-            tool: Tool::Iolab,
-        }
-    }
-}
+use crate::units::{parse_duration, parse_size};
 
 /// What kind of value a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +33,16 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
+    /// Whether its values are stored as numbers.
+    pub fn is_number(self) -> bool {
+        self != ValueKind::Word
+    }
+
+    /// Whether its values are times.
+    pub fn is_time(self) -> bool {
+        self == ValueKind::Time
+    }
+
     /// What it takes, for messages.
     pub fn wants(self) -> &'static str {
         match self {
@@ -102,8 +68,14 @@ pub struct Setting {
     pub doc: &'static str,
     /// What kind of value it takes.
     pub kind: ValueKind,
+    /// The column of a run file and of exports that holds it; the name carries the unit.
+    pub column: &'static str,
+    /// The schema version that brought the column; [`LATER`](crate::record::column::LATER) for a new one.
+    pub since: i64,
+    /// Whether exports have that column.
+    pub exported: bool,
     set: fn(&mut CellSpec, &str) -> Result<()>,
-    get: fn(&CellSpec) -> String,
+    get: fn(&CellSpec) -> Value,
 }
 
 /// Every setting, in the order in which they are shown.
@@ -114,8 +86,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "how requests are issued: sync, psync, pvsync2, mmap, libaio, io_uring or null",
         kind: ValueKind::Word,
+        column: "backend",
+        since: 1,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.backend, text),
-        get: |cell| cell.trial.backend.to_string(),
+        get: |cell| Value::word(Some(cell.trial.backend)),
     },
     Setting {
         name: "pattern",
@@ -123,8 +98,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace or zipf:THETA",
         kind: ValueKind::Word,
+        column: "pattern",
+        since: 1,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.pattern, text),
-        get: |cell| cell.trial.pattern.to_string(),
+        get: |cell| Value::word(Some(cell.trial.pattern)),
     },
     Setting {
         name: "bs",
@@ -132,8 +110,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "bytes",
         doc: "I/O size: bytes of one request",
         kind: ValueKind::Size,
+        column: "bs_bytes",
+        since: 1,
+        exported: true,
         set: |cell, text| put_size(&mut cell.trial.bs, text),
-        get: |cell| format_size(cell.trial.bs),
+        get: |cell| cell.trial.bs.into(),
     },
     Setting {
         name: "skip",
@@ -141,8 +122,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "bytes",
         doc: "bytes left out after each I/O by pattern strided",
         kind: ValueKind::Size,
+        column: "skip_bytes",
+        since: 1,
+        exported: true,
         set: |cell, text| put_size(&mut cell.trial.skip, text),
-        get: |cell| format_size(cell.trial.skip),
+        get: |cell| cell.trial.skip.into(),
     },
     Setting {
         name: "offset",
@@ -150,8 +134,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "bytes",
         doc: "first byte of the region",
         kind: ValueKind::Size,
+        column: "offset_bytes",
+        since: 1,
+        exported: true,
         set: |cell, text| put_size(&mut cell.trial.offset, text),
-        get: |cell| format_size(cell.trial.offset),
+        get: |cell| cell.trial.offset.into(),
     },
     Setting {
         name: "region",
@@ -159,8 +146,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "bytes",
         doc: "length of the byte range that a trial may touch; cut to the target's size",
         kind: ValueKind::Size,
+        column: "region_bytes",
+        since: 1,
+        exported: true,
         set: |cell, text| put_size(&mut cell.trial.region, text),
-        get: |cell| format_size(cell.trial.region),
+        get: |cell| cell.trial.region.into(),
     },
     Setting {
         name: "threads",
@@ -168,8 +158,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "workers, 1 to 1024",
         kind: ValueKind::Count,
+        column: "threads",
+        since: 1,
+        exported: true,
         set: |cell, text| put_count(&mut cell.trial.threads, text),
-        get: |cell| cell.trial.threads.to_string(),
+        get: |cell| cell.trial.threads.into(),
     },
     Setting {
         name: "depth",
@@ -177,8 +170,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "outstanding requests per worker, 1 to 4096; above 1 for libaio, io_uring and null only",
         kind: ValueKind::Count,
+        column: "depth",
+        since: 1,
+        exported: true,
         set: |cell, text| put_count(&mut cell.trial.depth, text),
-        get: |cell| cell.trial.depth.to_string(),
+        get: |cell| cell.trial.depth.into(),
     },
     Setting {
         name: "batch",
@@ -186,11 +182,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "completions an asynchronous worker waits for: one, a share such as 50%, all, or auto (chosen by short probes)",
         kind: ValueKind::Word,
+        column: "batch",
+        since: 1,
+        exported: true,
         set: put_batch,
-        get: |cell| match cell.batch_auto {
-            true => "auto".to_owned(),
-            false => cell.trial.batch.to_string(),
-        },
+        get: |cell| Value::word(Some(cell.batch_name())),
     },
     Setting {
         name: "read_percent",
@@ -198,8 +194,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "percent",
         doc: "share of reads: 100 reads only, 0 writes only",
         kind: ValueKind::Count,
+        column: "read_percent",
+        since: 1,
+        exported: true,
         set: put_read_percent,
-        get: |cell| cell.trial.read_percent.to_string(),
+        get: |cell| cell.trial.read_percent.into(),
     },
     Setting {
         name: "workload",
@@ -207,8 +206,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to say them apart",
         kind: ValueKind::Word,
+        column: "workload",
+        since: 5,
+        exported: false,
         set: put_workload,
-        get: |cell| or_none(cell.workload.as_ref()),
+        get: |cell| Value::word(cell.workload.as_ref()),
     },
     Setting {
         name: "layout",
@@ -216,8 +218,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "who touches what: shared (one file, a share per thread), interleaved (one file, blocks dealt out in turn) or private (a file per thread)",
         kind: ValueKind::Word,
+        column: "layout",
+        since: 4,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.layout, text),
-        get: |cell| cell.trial.layout.to_string(),
+        get: |cell| Value::word(Some(cell.trial.layout)),
     },
     Setting {
         name: "descriptors",
@@ -225,8 +230,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "who opens the file: private (each thread) or shared (one descriptor for all; backend sync then locks around lseek and read)",
         kind: ValueKind::Word,
+        column: "descriptors",
+        since: 4,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.descriptors, text),
-        get: |cell| cell.trial.descriptors.to_string(),
+        get: |cell| Value::word(Some(cell.trial.descriptors)),
     },
     Setting {
         name: "fresh",
@@ -234,8 +242,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "trials that only write start on a new file each, whose space is not allocated yet",
         kind: ValueKind::Flag,
+        column: "fresh",
+        since: 4,
+        exported: true,
         set: |cell, text| put_flag(&mut cell.trial.fresh, text),
-        get: |cell| cell.trial.fresh.to_string(),
+        get: |cell| cell.trial.fresh.into(),
     },
     Setting {
         name: "sync",
@@ -243,8 +254,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "when writes are made durable: none, end, each, osync or odsync",
         kind: ValueKind::Word,
+        column: "sync",
+        since: 1,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.sync, text),
-        get: |cell| cell.trial.sync.to_string(),
+        get: |cell| Value::word(Some(cell.trial.sync)),
     },
     Setting {
         name: "cache",
@@ -252,8 +266,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "page cache: direct (bypassed), cold (dropped before the trial) or hot (read before the trial)",
         kind: ValueKind::Word,
+        column: "cache",
+        since: 1,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.cache, text),
-        get: |cell| cell.trial.cache.to_string(),
+        get: |cell| Value::word(Some(cell.trial.cache)),
     },
     Setting {
         name: "buffer_init",
@@ -261,8 +278,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "buffer preparation: untouched, zeroed, touched, populated, huge (pages: in one piece of memory), nohuge or random",
         kind: ValueKind::Word,
+        column: "buffer_init",
+        since: 1,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.buffer_init, text),
-        get: |cell| cell.trial.buffer_init.to_string(),
+        get: |cell| Value::word(Some(cell.trial.buffer_init)),
     },
     Setting {
         name: "content",
@@ -270,8 +290,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "what is written: unique (incompressible, different in every 4 KiB), repeated or zero",
         kind: ValueKind::Word,
+        column: "content",
+        since: 1,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.content, text),
-        get: |cell| cell.trial.content.to_string(),
+        get: |cell| Value::word(Some(cell.trial.content)),
     },
     Setting {
         name: "verify",
@@ -279,8 +302,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "write blocks that bear offset, generation and checksum, and read them back after each trial, outside its time",
         kind: ValueKind::Flag,
+        column: "verify",
+        since: 4,
+        exported: true,
         set: |cell, text| put_flag(&mut cell.trial.verify, text),
-        get: |cell| cell.trial.verify.to_string(),
+        get: |cell| cell.trial.verify.into(),
     },
     Setting {
         name: "bytes",
@@ -288,8 +314,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "bytes",
         doc: "ends a trial after so many bytes over all threads; none for no such bound",
         kind: ValueKind::Size,
+        column: "bytes",
+        since: 5,
+        exported: false,
         set: |cell, text| put_bound(&mut cell.trial.limit.bytes, text, parse_size),
-        get: |cell| bound_text(cell.trial.limit.bytes, format_size),
+        get: |cell| cell.trial.limit.bytes.into(),
     },
     Setting {
         name: "requests",
@@ -297,8 +326,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "ends a trial after so many requests over all threads; none for no such bound",
         kind: ValueKind::Count,
+        column: "requests",
+        since: 5,
+        exported: false,
         set: |cell, text| put_bound(&mut cell.trial.limit.requests, text, parse_count),
-        get: |cell| bound_text(cell.trial.limit.requests, |n| n.to_string()),
+        get: |cell| cell.trial.limit.requests.into(),
     },
     Setting {
         name: "time",
@@ -306,8 +338,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "s",
         doc: "ends a trial after so much time; none for no such bound",
         kind: ValueKind::Time,
+        column: "time_ns",
+        since: 5,
+        exported: false,
         set: |cell, text| put_bound(&mut cell.trial.limit.time, text, parse_duration),
-        get: |cell| bound_text(cell.trial.limit.time, format_duration),
+        get: |cell| cell.trial.limit.time.into(),
     },
     Setting {
         name: "rate",
@@ -315,8 +350,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "1/s",
         doc: "requests per second over all threads, made at intended starts whatever the storage does (open loop); none for the next as soon as one completes",
         kind: ValueKind::Count,
+        column: "rate",
+        since: 3,
+        exported: true,
         set: |cell, text| put_bound(&mut cell.trial.rate, text, parse_rate),
-        get: |cell| bound_text(cell.trial.rate, |n| n.to_string()),
+        get: |cell| cell.trial.rate.into(),
     },
     Setting {
         name: "arrivals",
@@ -324,8 +362,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "spacing of the intended starts of a rate: constant or poisson",
         kind: ValueKind::Word,
+        column: "arrivals",
+        since: 3,
+        exported: true,
         set: |cell, text| put(&mut cell.trial.arrivals, text),
-        get: |cell| cell.trial.arrivals.to_string(),
+        get: |cell| Value::word(Some(cell.trial.arrivals)),
     },
     Setting {
         name: "latency",
@@ -333,8 +374,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "record the service time of every request; false where that would cost more than the request",
         kind: ValueKind::Flag,
+        column: "latency",
+        since: 5,
+        exported: false,
         set: |cell, text| put_flag(&mut cell.trial.latency, text),
-        get: |cell| cell.trial.latency.to_string(),
+        get: |cell| cell.trial.latency.into(),
     },
     Setting {
         name: "hardware_counters",
@@ -342,8 +386,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "count cycles, instructions, cache and TLB misses of the workers, where the machine offers it",
         kind: ValueKind::Flag,
+        column: "hardware_counters",
+        since: 5,
+        exported: false,
         set: |cell, text| put_flag(&mut cell.trial.hardware_counters, text),
-        get: |cell| cell.trial.hardware_counters.to_string(),
+        get: |cell| cell.trial.hardware_counters.into(),
     },
     Setting {
         name: "registered",
@@ -351,8 +398,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "io_uring: register the file and the buffers",
         kind: ValueKind::Flag,
+        column: "registered",
+        since: 5,
+        exported: false,
         set: |cell, text| put_flag(&mut cell.trial.registered, text),
-        get: |cell| cell.trial.registered.to_string(),
+        get: |cell| cell.trial.registered.into(),
     },
     Setting {
         name: "sqpoll",
@@ -360,8 +410,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "io_uring: a kernel thread polls the submission queue",
         kind: ValueKind::Flag,
+        column: "sqpoll",
+        since: 5,
+        exported: false,
         set: |cell, text| put_flag(&mut cell.trial.sqpoll, text),
-        get: |cell| cell.trial.sqpoll.to_string(),
+        get: |cell| cell.trial.sqpoll.into(),
     },
     Setting {
         name: "iopoll",
@@ -369,8 +422,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
         kind: ValueKind::Flag,
+        column: "iopoll",
+        since: 5,
+        exported: false,
         set: |cell, text| put_flag(&mut cell.trial.iopoll, text),
-        get: |cell| cell.trial.iopoll.to_string(),
+        get: |cell| cell.trial.iopoll.into(),
     },
     Setting {
         name: "linkage",
@@ -378,8 +434,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "times iolab's small reader as a whole program, built so: static or dynamic; none for no program",
         kind: ValueKind::Word,
+        column: "linkage",
+        since: 5,
+        exported: false,
         set: |cell, text| put_or_none(&mut cell.linkage, text),
-        get: |cell| or_none(cell.linkage.as_ref()),
+        get: |cell| Value::word(cell.linkage.as_ref()),
     },
     Setting {
         name: "command",
@@ -387,8 +446,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "times a program of yours; {file}, {size} and {bs} are filled in; none for no program",
         kind: ValueKind::Word,
+        column: "command",
+        since: 2,
+        exported: true,
         set: |cell, text| put_or_none(&mut cell.command, text),
-        get: |cell| or_none(cell.command.as_ref()),
+        get: |cell| Value::word(cell.command.as_ref()),
     },
     Setting {
         name: "tool",
@@ -396,8 +458,11 @@ pub static SETTINGS: &[Setting] = &[
         unit: "",
         doc: "what carries the cell out: iolab, or your fio or iozone with options that mean the same",
         kind: ValueKind::Word,
+        column: "tool",
+        since: 4,
+        exported: true,
         set: |cell, text| put(&mut cell.tool, text),
-        get: |cell| cell.tool.to_string(),
+        get: |cell| Value::word(Some(cell.tool)),
     },
 ];
 
@@ -426,6 +491,11 @@ impl Setting {
 
     /// Its value in a cell, in the one form in which levels are written: `4KiB`, `rand`, `250ms`.
     pub fn get(&self, cell: &CellSpec) -> String {
+        self.value(cell).text(self.kind)
+    }
+
+    /// Its value in a cell.
+    pub fn value(&self, cell: &CellSpec) -> Value {
         (self.get)(cell)
     }
 

@@ -112,7 +112,7 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
 
 /// Whether the throughput of a cell is its own: iolab issues its requests, as fast as they are answered.
 fn is_free(cell: &Cell) -> bool {
-    cell.command.is_none() && cell.rate.is_none()
+    cell.program().is_none() && cell.trial().rate.is_none()
 }
 
 /// What a shift in one of `series` series of `n` values must be.

@@ -59,7 +59,7 @@ fn the_response_is_the_one_the_experiment_names() {
         ("iops", 100e6 / 4096.0),
         ("latency", 40960.0),
     ] {
-        record.experiment.response = name.to_owned();
+        record.experiment.response = name.parse().expect("a response");
         let median = only_cell(&record).response.unwrap().median;
         assert!((median / expected - 1.0).abs() < 0.01, "{name}: {median}");
     }
@@ -146,7 +146,7 @@ fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
     }
     assert_eq!(only_cell(&record).flags, [Flag::ToolBound]);
     for sample in &mut record.samples {
-        sample.effective = "sqpoll".to_owned();
+        sample.effective.polled = true;
     }
     assert_eq!(only_cell(&record).flags, []);
 }

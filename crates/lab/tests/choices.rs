@@ -3,12 +3,14 @@
 #[path = "support/synthetic.rs"]
 mod synthetic;
 
+use iolab_engine::spec::CacheState;
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::findings::{
     Finding, cost_of_sync, limits, no_given_load, one_cache_state, one_place, optimal_pattern,
     scaling, tail, tail_unknown, untouched,
 };
 use iolab_lab::record::{RunRecord, ServedBy};
+use iolab_lab::response::Response;
 use synthetic::{add_cell, around, pace, record, serve, size_curve};
 
 fn text(findings: &[Finding]) -> String {
@@ -33,7 +35,7 @@ fn policies(throughputs: &[(&str, &str, f64)]) -> Analysis {
         ];
         let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
         let cell = add_cell(&mut record, &levels, &around(*mb_s));
-        record.cells[cell].sync = (*sync).to_owned();
+        record.cells[cell].spec.trial.sync = sync.parse().expect("a value");
     }
     analyse(&record)
 }
@@ -177,7 +179,7 @@ fn curves_without_intervals_share_one_sentence() {
 fn a_count_that_does_not_vary_does_not_scale() {
     assert!(scaling(&analyse(&threads(&[(4, 100.0)]))).is_empty());
     let mut latency = threads(&[(1, 100.0), (2, 190.0)]);
-    latency.experiment.response = "latency".to_owned();
+    latency.experiment.response = Response::Latency;
     assert!(scaling(&analyse(&latency)).is_empty());
 }
 
@@ -294,7 +296,7 @@ fn limits_that_were_overcome_are_silent() {
     let mut direct = size_curve("x", &[("4KiB", 100.0)]);
     pace(&mut direct, 0, 1000, 0);
     let mut hot = size_curve("y", &[("4KiB", 100.0)]);
-    hot.cells[0].cache = "hot".to_owned();
+    hot.cells[0].spec.trial.cache = CacheState::Hot;
     let both = [analyse(&direct), analyse(&hot)];
     assert_eq!(no_given_load(&both), None);
     assert_eq!(one_cache_state(&both), None);

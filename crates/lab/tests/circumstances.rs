@@ -3,6 +3,7 @@
 #[path = "support/synthetic.rs"]
 mod synthetic;
 
+use iolab_engine::spec::CacheState;
 use iolab_lab::analysis::{CellAnalysis, Flag, analyse};
 use iolab_lab::findings::{
     Finding, cpu_contended, findings, not_durable, other_traffic, read_ahead, requests_in_pieces,
@@ -97,8 +98,8 @@ fn traffic_of_others_on_the_device_is_told() {
 
 /// Turns a cell's reads into buffered writes of which a part is still dirty.
 fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
-    record.cells[0].cache = "cold".to_owned();
-    record.cells[0].sync = sync.to_owned();
+    record.cells[0].spec.trial.cache = CacheState::Cold;
+    record.cells[0].spec.trial.sync = sync.parse().expect("a value");
     for sample in &mut record.samples {
         sample.writes = std::mem::take(&mut sample.reads);
         let bytes = sample.writes.bytes;
@@ -166,7 +167,7 @@ fn reading_ahead_is_told() {
                 .read_bytes = fetched;
             sample.counters.device.as_mut().expect("there").read_bytes = fetched;
         });
-        record.cells[0].cache = cache.to_owned();
+        record.cells[0].spec.trial.cache = cache.parse().expect("a state");
         record
     };
     let record = with("cold", 4.0);
@@ -273,7 +274,7 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
     let around = only_cell(&large).circumstances;
     assert!(!around.has_other_traffic() && around.ios_per_request.is_none());
     let mut buffered = one_cell(|_, _| {});
-    buffered.cells[0].cache = "hot".to_owned();
+    buffered.cells[0].spec.trial.cache = CacheState::Hot;
     assert_eq!(only_cell(&buffered).circumstances.ios_per_request, None);
 }
 
@@ -297,8 +298,8 @@ fn writes_that_nothing_made_durable_are_told() {
         let mut record = one_cell(|_, sample| {
             sample.region.owed_sync_ns = Some(sample.elapsed_ns * owed);
         });
-        record.cells[0].read_percent = read_percent;
-        record.cells[0].sync = sync.to_owned();
+        record.cells[0].spec.trial.read_percent = read_percent;
+        record.cells[0].spec.trial.sync = sync.parse().expect("a value");
         text(&not_durable(&analyse(&record)))
     };
     assert!(with(0, "none", 0).contains("The only cell wrote without a sync"));
@@ -378,7 +379,7 @@ proptest! {
                 sample.writes = std::mem::take(&mut sample.reads);
             }
         });
-        record.cells[0].cache = ["direct", "cold", "hot"][cache].to_owned();
+        record.cells[0].spec.trial.cache = [CacheState::Direct, CacheState::Cold, CacheState::Hot][cache];
         for finding in findings(&analyse(&record)) {
             prop_assert!(!finding.text.contains("NaN"), "{}", finding.text);
         }

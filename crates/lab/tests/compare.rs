@@ -3,10 +3,13 @@
 #[path = "support/synthetic.rs"]
 mod synthetic;
 
+use iolab_engine::spec::CacheState;
 use iolab_lab::Kind;
 use iolab_lab::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Verdict};
 use iolab_lab::experiment::Experiment;
 use iolab_lab::record::{RunRecord, ServedBy};
+use iolab_lab::response::Response;
+use iolab_lab::settings::SETTINGS;
 use synthetic::{add_cell, around, record, serve, size_curve};
 
 fn terms() -> Terms {
@@ -85,7 +88,7 @@ fn a_factor_of_one_run_meets_the_fixed_setting_of_the_other() {
     new.experiment.toml = toml(&["bs=4k,64k", "threads=4"]);
     for bs in ["bs=4KiB", "bs=64KiB"] {
         let cell = add_cell(&mut new, &[bs], &around(100.0));
-        new.cells[cell].threads = 4;
+        new.cells[cell].spec.trial.threads = 4;
     }
     let comparison = of(&base, &new, None).unwrap();
     let levels: Vec<String> = comparison
@@ -111,7 +114,7 @@ fn two_levels_of_one_run_are_compared_at_equal_other_levels() {
             &[&format!("bs={bs}"), &format!("buffer_init={init}")],
             &around(mb_s),
         );
-        run.cells[cell].buffer_init = init.to_owned();
+        run.cells[cell].spec.trial.buffer_init = init.parse().expect("a value");
     }
     let comparison = of(&run, &run, Some(("buffer_init", ["zeroed", "untouched"]))).unwrap();
     assert_eq!(comparison.factors, ["bs"]);
@@ -132,9 +135,9 @@ fn what_differs_besides_is_listed() {
     new.environment
         .push(("kernel_release".to_owned(), "7.0".to_owned()));
     for cell in &mut new.cells {
-        cell.cache = "cold".to_owned();
+        cell.spec.trial.cache = CacheState::Cold;
     }
-    new.cells[1].threads = 4;
+    new.cells[1].spec.trial.threads = 4;
     serve(&mut new, 0, ServedBy::PageCache, "all from memory");
     let comparison = of(&base, &new, None).unwrap();
     let told: Vec<String> = comparison
@@ -167,7 +170,7 @@ fn runs_that_cannot_be_compared_say_why() {
     assert_eq!(error.kind(), Kind::Usage);
     assert!(error.message().contains("bs=4KiB"), "{error}");
     let mut latency = base.clone();
-    latency.experiment.response = "latency".to_owned();
+    latency.experiment.response = Response::Latency;
     let error = of(&base, &latency, None).unwrap_err();
     assert!(error.message().contains("latency"), "{error}");
 }
@@ -177,8 +180,8 @@ fn times_are_better_when_they_are_short() {
     let mut base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
     let mut new = size_curve("read-size", &[("4KiB", 50.0), ("8KiB", 200.0)]);
     for response in ["latency", "elapsed"] {
-        base.experiment.response = response.to_owned();
-        new.experiment.response = response.to_owned();
+        base.experiment.response = response.parse().expect("a response");
+        new.experiment.response = response.parse().expect("a response");
         let verdicts: Vec<Verdict> = of(&base, &new, None)
             .unwrap()
             .cells
@@ -213,7 +216,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
     let mut run = record("write-size", &["sync"]);
     for (sync, mb_s) in [("none", 100.0), ("odsync", 90.0), ("osync", 100.3)] {
         let cell = add_cell(&mut run, &[&format!("sync={sync}")], &course(mb_s));
-        run.cells[cell].sync = sync.to_owned();
+        run.cells[cell].spec.trial.sync = sync.parse().expect("a value");
     }
     let verdict = |levels| of(&run, &run, Some(("sync", levels))).unwrap().cells[0].verdict;
     assert_eq!(verdict(["none", "odsync"]), Verdict::Slower);
@@ -247,7 +250,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
         let levels = [format!("sync={sync}"), format!("bs={bs}")];
         let levels = levels.each_ref().map(String::as_str);
         let cell = add_cell(&mut run, &levels, &course(mb_s, blocks));
-        run.cells[cell].sync = sync.to_owned();
+        run.cells[cell].spec.trial.sync = sync.parse().expect("a value");
     }
     let comparison = of(&run, &run, Some(("sync", ["none", "osync"]))).unwrap();
     let overall = comparison.overall.unwrap();
@@ -255,4 +258,68 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
     assert_eq!(overall.blocks, 15);
     assert!(overall.tost_p < 0.001, "{overall:?}");
     assert!(of(&run, &run.clone(), None).unwrap().overall.is_none());
+}
+
+/// Every setting, one at a time, at a value that is not its default.
+#[test]
+fn a_difference_in_any_fixed_setting_is_named() {
+    const OTHER: [(&str, &str); 32] = [
+        ("backend", "sync"),
+        ("pattern", "reverse"),
+        ("bs", "8KiB"),
+        ("skip", "4KiB"),
+        ("offset", "4KiB"),
+        ("region", "2GiB"),
+        ("threads", "2"),
+        ("depth", "2"),
+        ("batch", "50%"),
+        ("read_percent", "50"),
+        ("workload", "RR"),
+        ("layout", "private"),
+        ("descriptors", "shared"),
+        ("fresh", "true"),
+        ("sync", "each"),
+        ("cache", "hot"),
+        ("buffer_init", "huge"),
+        ("content", "zero"),
+        ("verify", "true"),
+        ("bytes", "1MiB"),
+        ("requests", "7"),
+        ("time", "250ms"),
+        ("rate", "1000"),
+        ("arrivals", "poisson"),
+        ("latency", "false"),
+        ("hardware_counters", "true"),
+        ("registered", "false"),
+        ("sqpoll", "true"),
+        ("iopoll", "true"),
+        ("linkage", "static"),
+        ("command", "cat {file}"),
+        ("tool", "fio"),
+    ];
+    let mut same = record("mine", &[]);
+    add_cell(&mut same, &[], &around(100.0));
+    for setting in SETTINGS {
+        let (_, other) = OTHER
+            .into_iter()
+            .find(|(name, _)| *name == setting.name)
+            .unwrap_or_else(|| panic!("no other value of {} is known here", setting.name));
+        let (mut base, mut new) = (same.clone(), same.clone());
+        if setting.name == "arrivals" {
+            // They are of a rate.
+            base.cells[0].spec.trial.rate = Some(5);
+            new.cells[0].spec.trial.rate = Some(5);
+        }
+        setting.set(&mut new.cells[0].spec, other).expect("a value");
+        let found = of(&base, &new, None).expect("cells in common").differences;
+        let column = match setting.name {
+            // What a shorthand stands for.
+            "workload" => "pattern",
+            "linkage" => "command",
+            _ => setting.column,
+        };
+        let named = found.iter().find(|difference| difference.what == column);
+        let named = named.unwrap_or_else(|| panic!("{} is not named", setting.name));
+        assert_ne!(named.base, named.new);
+    }
 }

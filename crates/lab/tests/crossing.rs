@@ -7,6 +7,7 @@ use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::crossing::{Crossing, MARGINS, crossings};
 use iolab_lab::findings::findings;
 use iolab_lab::record::RunRecord;
+use iolab_lab::response::Response;
 use iolab_lab::units::format_size;
 use proptest::prelude::*;
 
@@ -22,7 +23,7 @@ fn around(centre: f64, trials: usize) -> Vec<f64> {
 
 fn empty() -> RunRecord {
     let mut record = record("linkage", &["region", "linkage"]);
-    record.experiment.response = "elapsed".to_owned();
+    record.experiment.response = Response::Elapsed;
     record
 }
 
@@ -34,8 +35,12 @@ fn add(record: &mut RunRecord, size: u64, linkage: &str, times_ns: &[f64]) {
     let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
     // The helper thinks in throughputs; only the number of trials matters here.
     let cell = add_cell(record, &levels, &vec![1.0; times_ns.len()]);
-    record.cells[cell].region_bytes = size;
-    record.cells[cell].command = Some(format!("reader-{linkage} {{file}} {{bs}}"));
+    record.cells[cell].spec.trial.region = size;
+    record.cells[cell].spec.command = Some(
+        format!("reader-{linkage} {{file}} {{bs}}")
+            .parse()
+            .expect("a command"),
+    );
     let own = |s: &&mut iolab_lab::record::Sample| s.cell == cell as i64 && !s.warmup;
     for (sample, ns) in record.samples.iter_mut().filter(own).zip(times_ns) {
         sample.elapsed_ns = *ns as u64;
@@ -157,7 +162,7 @@ fn three_programs_and_other_responses_are_not_compared() {
     assert!(crossings(&analyse(&record)).is_empty());
     let mut analysis = run(&[MB], 20);
     assert_eq!(crossings(&analysis).len(), 1);
-    analysis.response = iolab_lab::analysis::Response::Throughput;
+    analysis.response = Response::Throughput;
     assert!(crossings(&analysis).is_empty());
 }
 

@@ -3,6 +3,7 @@
 #[path = "support/synthetic.rs"]
 mod synthetic;
 
+use iolab_engine::spec::{CacheState, Pattern};
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::findings::{
     Finding, below_precision, best_size, cost_of_skipping, cross_findings, dependence, drift,
@@ -10,6 +11,7 @@ use iolab_lab::findings::{
     writes_against_reads,
 };
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
+use iolab_lab::response::Response;
 use synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 
 const BENT: [(&str, f64); 5] = [
@@ -68,7 +70,7 @@ fn too_few_trials_leave_the_best_open() {
 #[test]
 fn latency_has_a_lowest() {
     let mut record = bent();
-    record.experiment.response = "latency".to_owned();
+    record.experiment.response = Response::Latency;
     let found = text(&best_size(&analyse(&record)));
     assert!(
         found.starts_with("Lowest median latency: 68.3 us"),
@@ -120,7 +122,7 @@ fn a_hump_falls_on_both_sides() {
 #[test]
 fn a_size_that_cannot_be_told_from_the_best_belongs_to_the_plateau() {
     let mut record = bent();
-    let noisy = record.cells.iter().position(|c| c.bs_bytes == 256 << 10);
+    let noisy = record.cells.iter().position(|c| c.trial().bs == 256 << 10);
     let id = record.cells[noisy.expect("a size of BENT")].id;
     for (i, sample) in record.samples.iter_mut().enumerate() {
         if sample.cell == id {
@@ -306,7 +308,7 @@ fn an_unfinished_run_says_so() {
 fn random(points: &[(&str, f64)]) -> RunRecord {
     let mut record = size_curve("read-random", points);
     for cell in &mut record.cells {
-        cell.pattern = "rand".to_owned();
+        cell.spec.trial.pattern = Pattern::Rand;
     }
     record
 }
@@ -395,7 +397,7 @@ fn random_that_never_catches_up() {
 fn runs_that_differ_in_more_than_the_pattern_are_not_compared() {
     let mut other = random(&BENT);
     for cell in &mut other.cells {
-        cell.cache = "cold".to_owned();
+        cell.spec.trial.cache = CacheState::Cold;
     }
     assert_eq!(of_patterns(&[analyse(&bent()), analyse(&other)]), []);
     let mut elsewhere = random(&BENT);

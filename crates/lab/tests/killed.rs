@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 use iolab_engine::histogram::new_latency_histogram;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::record::{
-    Cell, Direction, ExperimentRecord, Run, RunStatus, Sample, ServedBy, Verdict,
+    Cell, Direction, Effective, Ended, ExperimentRecord, Run, RunStatus, Sample, ServedBy, Verdict,
 };
+use iolab_lab::record::{ClockDomain, LatencyOf, Operation, TargetKind};
 use iolab_lab::runfile::{RunFile, read, read_latency};
+use iolab_lab::settings::CellSpec;
 
 /// Set in the process that is to be killed: the run file it writes.
 const WRITER: &str = "IOLAB_TEST_WRITES";
@@ -65,7 +67,11 @@ fn write_until_killed(path: &Path) -> ! {
     let mut out = std::io::stdout();
     for block in 0.. {
         let id = file
-            .add_sample(&sample(block), &[("read", &latency)], &Default::default())
+            .add_sample(
+                &sample(block),
+                &[(LatencyOf::service(Operation::Read), &latency)],
+                &Default::default(),
+            )
             .unwrap();
         writeln!(out, "\nadded {id}").unwrap();
     }
@@ -79,9 +85,10 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         started_utc: String::new(),
         ended_utc: None,
         target: String::new(),
-        target_kind: "scratch".to_owned(),
+        target_kind: TargetKind::Scratch,
         target_bytes: 4096,
         seed: 1,
+        clock_domain: ClockDomain::Real,
         clock_cost_ns: 1.0,
         clock_source: String::new(),
         floor_ns: 1.0,
@@ -91,7 +98,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
     let experiment = ExperimentRecord {
         name: definition.name.clone(),
         question: definition.question.clone(),
-        response: definition.response_name().to_owned(),
+        response: definition.response,
         toml: definition.to_toml().unwrap(),
         factors: Vec::new(),
         precision: 0.05,
@@ -102,28 +109,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
     let cell = Cell {
         id: 0,
         levels: Vec::new(),
-        command: None,
-        tool: "iolab".to_owned(),
-        backend: "psync".to_owned(),
-        pattern: "seq".to_owned(),
-        bs_bytes: 4096,
-        skip_bytes: 0,
-        offset_bytes: 0,
-        region_bytes: 4096,
-        threads: 1,
-        depth: 1,
-        batch: "one".to_owned(),
-        read_percent: 100,
-        layout: "shared".to_owned(),
-        descriptors: "private".to_owned(),
-        fresh: false,
-        sync: "none".to_owned(),
-        cache: "direct".to_owned(),
-        buffer_init: "random".to_owned(),
-        content: "unique".to_owned(),
-        verify: false,
-        rate: None,
-        arrivals: None,
+        spec: CellSpec::default(),
         ended_by: None,
     };
     (run, experiment, cell)
@@ -134,6 +120,7 @@ fn sample(block: u32) -> Sample {
         id: 0,
         cell: 0,
         block,
+        visit: 0,
         position: 0,
         warmup: false,
         ok: true,
@@ -147,7 +134,7 @@ fn sample(block: u32) -> Sample {
         syncs: 0,
         errors: 0,
         failure: None,
-        ended: "done".to_owned(),
+        ended: Ended::Done,
         elapsed_ns: 1000,
         all_active_ns: 1000,
         end_sync_ns: 0,
@@ -158,7 +145,7 @@ fn sample(block: u32) -> Sample {
         region: Default::default(),
         pace: None,
         verified: None,
-        effective: String::new(),
+        effective: Effective::default(),
         verdict: Verdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,

@@ -9,8 +9,12 @@ use iolab_engine::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_lab::Result;
 use iolab_lab::latencies::of_cells;
 use iolab_lab::record::RunRecord;
+use iolab_lab::record::{LatencyOf, Operation, PartId};
 use iolab_lab::runfile::SampleLatency;
 use synthetic::{around, size_curve};
+
+/// Service times of reads.
+const READS: LatencyOf = LatencyOf::service(Operation::Read);
 
 fn of(values: &[u64]) -> LatencyHistogram {
     let mut histogram = new_latency_histogram();
@@ -24,7 +28,8 @@ fn of(values: &[u64]) -> LatencyHistogram {
 fn numbered(record: &RunRecord) -> Vec<Result<SampleLatency>> {
     let of = |sample: i64| SampleLatency {
         sample,
-        direction: "read",
+        part: PartId::default(),
+        of: READS,
         histogram: of(&[1000 * sample as u64]),
     };
     let samples = record.samples.iter();
@@ -40,7 +45,8 @@ fn the_measured_trials_of_a_cell_are_together() {
     let mut latencies = numbered(&record);
     latencies.push(Ok(SampleLatency {
         sample: 1 << 40,
-        direction: "read",
+        part: PartId::default(),
+        of: READS,
         histogram: of(&[1]),
     }));
     let cells = of_cells(&record, latencies).unwrap();
@@ -54,7 +60,7 @@ fn the_measured_trials_of_a_cell_are_together() {
     assert_eq!(counts[0].1, trials as u64);
     let first = record.samples.iter().find(|s| s.ok && !s.warmup).unwrap();
     assert_eq!(
-        cells[&(first.cell, "read")].min(),
+        cells[&(first.cell, READS)].min(),
         of(&[1000 * first.id as u64]).min()
     );
 }
@@ -64,18 +70,18 @@ fn what_ours_cannot_hold_counts_at_its_end_and_too_many_are_an_error() {
     let record = size_curve("read-size", &[("4KiB", 100.0)]);
     let sample = record.samples.iter().find(|s| s.ok && !s.warmup).unwrap();
     let one = |histogram| {
-        let direction = "read";
         [Ok(SampleLatency {
             sample: sample.id,
-            direction,
+            part: PartId::default(),
+            of: READS,
             histogram,
         })]
     };
     let mut long = Histogram::new_with_bounds(1, 1 << 50, 3).unwrap();
     long.record_n(1 << 45, 3).unwrap();
     let cells = of_cells(&record, one(long)).unwrap();
-    assert_eq!(cells[&(sample.cell, "read")].len(), 3);
-    assert!(cells[&(sample.cell, "read")].max() < 1 << 43);
+    assert_eq!(cells[&(sample.cell, READS)].len(), 3);
+    assert!(cells[&(sample.cell, READS)].max() < 1 << 43);
     let mut many = new_latency_histogram();
     many.record_n(1000, i64::MAX as u64).unwrap();
     let twice = [one(many.clone()), one(many)].into_iter().flatten();

@@ -6,12 +6,13 @@ mod synthetic;
 use iolab_lab::analysis::{Analysis, Flag, analyse};
 use iolab_lab::findings::{load, rate_not_held};
 use iolab_lab::record::RunRecord;
+use iolab_lab::response::Response;
 use synthetic::{add_cell, around, pace, record};
 
 /// Cells at these rates that left so many of their 1000 requests unmade.
 fn loaded(rates: &[(u64, u64)]) -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
-    record.experiment.response = "latency".to_owned();
+    record.experiment.response = Response::Latency;
     for (rate, left) in rates {
         let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(1000.0));
         pace(&mut record, cell, *rate, *left);

@@ -6,7 +6,9 @@ mod synthetic;
 use iolab_lab::analysis::analyse;
 use iolab_lab::compare::with_peers;
 use iolab_lab::findings::{agreement, gaps, peers};
+use iolab_lab::record::EventKind;
 use iolab_lab::record::{Event, RunRecord};
+use iolab_lab::tool::Tool;
 use synthetic::{add_cell, around, record, size_curve};
 
 /// Two sizes by iolab and by fio, which is as much faster as `share` says.
@@ -17,12 +19,12 @@ fn beside_fio(share: f64) -> RunRecord {
             let levels = [format!("bs={bs}"), format!("tool={tool}")];
             let levels = levels.each_ref().map(String::as_str);
             let cell = add_cell(&mut run, &levels, &around(mb_s * share));
-            run.cells[cell].tool = tool.to_owned();
+            run.cells[cell].spec.tool = tool.parse().expect("a tool");
         }
     }
     for sample in &mut run.samples {
-        if run.cells[sample.cell as usize].tool == "fio" {
-            sample.effective = "; fio-3.33: fio --rw=read".to_owned();
+        if run.cells[sample.cell as usize].spec.tool == Tool::Fio {
+            sample.effective.command = Some("fio-3.33: fio --rw=read".to_owned());
         }
     }
     run
@@ -63,7 +65,7 @@ fn commands_and_gaps_of_other_tools_are_told() {
     run.samples.retain(|sample| sample.cell != 3);
     run.events.push(Event {
         at_utc: "2026-01-02T03:04:06Z".to_owned(),
-        kind: "gap".to_owned(),
+        kind: EventKind::Gap,
         cell: Some(3),
         message: "it cannot do that".to_owned(),
     });

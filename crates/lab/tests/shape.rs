@@ -118,7 +118,9 @@ fn a_fixed_cost_and_a_rate_are_told_apart() {
     // A curve that falls is not of that kind, and requests that overlap have no such time.
     assert_eq!(fixed_costs(&analyse(&curve(|size| 1e6 / size))), []);
     let mut deep = curve(model);
-    deep.cells.iter_mut().for_each(|cell| cell.depth = 8);
+    deep.cells
+        .iter_mut()
+        .for_each(|cell| cell.spec.trial.depth = 8);
     assert_eq!(fixed_costs(&analyse(&deep)), []);
 }
 

@@ -159,10 +159,10 @@ fn cells_that_read_or_have_a_rate_are_left_out() {
     let falling = |block: usize, _| if block < 10 { 1000.0 } else { 100.0 };
     let mut reading = writing(&["1MiB"], 20, falling);
     assert_eq!(over_run(&reading).len(), 1);
-    reading.cells[0].read_percent = 100;
+    reading.cells[0].spec.trial.read_percent = 100;
     assert_eq!(over_run(&reading), []);
     let mut given = writing(&["1MiB"], 20, falling);
-    given.cells[0].rate = Some(5);
+    given.cells[0].spec.trial.rate = Some(5);
     assert_eq!(over_run(&given), []);
 }
 

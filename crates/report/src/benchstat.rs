@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use iolab_lab::analysis::{Response, name as served_by};
+use iolab_lab::analysis::Response;
 use iolab_lab::compare::{Better, Comparison};
 use iolab_lab::record::{RunRecord, ServedBy};
 
@@ -49,7 +49,7 @@ pub fn comparison(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()>
 /// When the output cannot be written.
 pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
     for record in records {
-        let response = Response::of(&record.experiment.response);
+        let response = record.experiment.response;
         let (unit, scale) = unit(Some(response));
         let better = if response.is_time() {
             "lower"
@@ -64,12 +64,12 @@ pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
                 &cell.levels,
             );
             for sample in trials {
-                let Some(value) = response.value(sample) else {
+                let Some(value) = sample.value(response) else {
                     continue;
                 };
                 let source = match sample.verdict.served_by {
                     ServedBy::Device => String::new(),
-                    other => format!("/served-by={}", served_by(other)),
+                    other => format!("/served-by={}", other),
                 };
                 writeln!(to, "{name}{source}-1 1 {} {unit}", value * scale)?;
             }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use hdrhistogram::Histogram;
 use serde_json::Value;
 
-use iolab_lab::analysis::{Analysis, CellAnalysis, Circumstances, Latency, name};
-use iolab_lab::record::{
-    Cell, Direction, Interval, LatencySummary, RunRecord, Sample, SampleSeries,
-};
+use iolab_lab::analysis::{Analysis, CellAnalysis, Circumstances, Latency};
+use iolab_lab::record::column::{Access, Column as StoredColumn};
+use iolab_lab::record::tables::{IntervalRow, SAMPLE, SERIES};
+use iolab_lab::record::{Cell, EndedBy, Interval, RunRecord, SampleSeries, TargetKind};
 use iolab_stats::Summary;
 
 use crate::tidy::{Column, Field, Format, Kind, TidyWriter, columns_of, field, text};
@@ -127,18 +127,14 @@ pub fn series<E: From<io::Error>>(
 }
 
 fn interval_row(experiment: &str, sample: i64, interval: &Interval) -> Vec<Field> {
-    let done = &interval.done;
-    vec![
-        text("experiment", experiment),
-        field("sample", sample),
-        field("start_ns", interval.start_ns),
-        field("length_ns", interval.length_ns),
-        field("read_requests", done.read_requests),
-        field("read_bytes", done.read_bytes),
-        field("write_requests", done.write_requests),
-        field("write_bytes", done.write_bytes),
-        field("throughput_mb_s", interval.throughput_mb_s()),
-    ]
+    let row = IntervalRow {
+        sample,
+        interval: *interval,
+    };
+    let shown = SERIES.columns.iter().filter(|column| column.exported);
+    let mut fields = vec![text("experiment", experiment), field("sample", sample)];
+    fields.extend(shown.map(|column| column_field(column, &row)));
+    fields
 }
 
 fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
@@ -196,7 +192,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
         text("response", &analysis.response.to_string()),
         field("precision", cell.precision),
         field("precision_goal", analysis.precision_goal),
-        optional_text("ended_by", cell.cell.ended_by.as_deref()),
+        field("ended_by", cell.cell.ended_by.map(EndedBy::name)),
         field("flags", flags.join(", ")),
     ]);
     row
@@ -262,7 +258,7 @@ fn sample_rows(record: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
         let mut row = vec![
             text("experiment", &record.experiment.name),
             text("target", &record.run.target),
-            text("target_kind", &record.run.target_kind),
+            text("target_kind", record.run.target_kind.name()),
             field("sample", sample.id),
             field("cell", sample.cell),
         ];
@@ -270,11 +266,13 @@ fn sample_rows(record: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
             row.extend(level_fields(&record.experiment.factors, cell));
             row.extend(setting_fields(cell));
         }
-        row.extend(course_fields(sample));
-        row.extend(direction_fields("read", &sample.reads));
-        row.extend(direction_fields("write", &sample.writes));
-        row.extend(pace_fields(sample));
-        row.extend(evidence_fields(sample));
+        let imported = record.run.target_kind == TargetKind::Imported;
+        let shown = SAMPLE.columns.iter().filter(|column| column.exported);
+        row.extend(shown.map(|column| match column.name {
+            // There is nothing but a command then.
+            "effective" if imported => optional_text(column.name, sample.command().as_deref()),
+            _ => column_field(column, sample),
+        }));
         row
     })
 }
@@ -288,7 +286,7 @@ fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
 }
 
 fn setting_fields(cell: &Cell) -> Vec<Field> {
-    cell.settings()
+    cell.exported()
         .into_iter()
         .map(|(name, value)| match value {
             Value::String(value) => text(name, &value),
@@ -297,84 +295,17 @@ fn setting_fields(cell: &Cell) -> Vec<Field> {
         .collect()
 }
 
-fn course_fields(sample: &Sample) -> Vec<Field> {
-    vec![
-        field("block", sample.block),
-        field("position", sample.position),
-        field("warmup", sample.warmup),
-        field("ok", sample.ok),
-        text("started_utc", &sample.started_utc),
-        text("ended", &sample.ended),
-        field("throughput_mb_s", sample.throughput_mb_s()),
-        field("iops", sample.iops()),
-        field("elapsed_ns", sample.elapsed_ns),
-        field("all_active_ns", sample.all_active_ns),
-        field("end_sync_ns", sample.end_sync_ns),
-        field("wall_ns", sample.wall_ns),
-        field("clock_drift_ppm", sample.clock_drift_ppm),
-        field("seed", sample.seed),
-        field("syncs", sample.syncs),
-        field("errors", sample.errors),
-        optional_text("failure", sample.failure.as_deref()),
-    ]
-}
-
-fn direction_fields(name: &str, direction: &Direction) -> Vec<Field> {
-    let count = |what: &str, value: u64| field(&format!("{name}_{what}"), value);
-    let mut fields = vec![
-        count("requests", direction.requests),
-        count("bytes", direction.bytes),
-        count("short_transfers", direction.short_transfers),
-    ];
-    for (what, latency) in [
-        ("latency", direction.latency),
-        ("response", direction.response),
-        ("lateness", direction.lateness),
-    ] {
-        fields.extend(latency_fields(&format!("{name}_{what}"), latency));
-    }
-    fields
-}
-
-fn latency_fields(name: &str, latency: Option<LatencySummary>) -> [Field; 6] {
-    let quantile = |part: &str, of: fn(LatencySummary) -> u64| {
-        field(&format!("{name}_{part}_ns"), latency.map(of))
+/// A column of a run file, as exports show it.
+fn column_field<T>(column: &StoredColumn<T>, row: &T) -> Field {
+    let value = match &column.access {
+        Access::Number(get, _) => get(row).into(),
+        Access::Real(get, _) => get(row).into(),
+        Access::Flag(get, _) => get(row).into(),
+        Access::Text(get, _) => return optional_text(column.name, get(row).as_deref()),
+        Access::Setting(setting, get, _) => setting.value(get(row)).into(),
+        Access::Bytes(..) => Value::Null,
     };
-    [
-        field(&format!("{name}_mean_ns"), latency.map(|l| l.mean_ns)),
-        quantile("p50", |l| l.p50_ns),
-        quantile("p90", |l| l.p90_ns),
-        quantile("p99", |l| l.p99_ns),
-        quantile("p999", |l| l.p999_ns),
-        quantile("max", |l| l.max_ns),
-    ]
-}
-
-fn pace_fields(sample: &Sample) -> [Field; 4] {
-    let pace = sample.pace;
-    [
-        field("rate_wanted", pace.map(|p| p.rate_wanted)),
-        field("rate_achieved", pace.map(|p| p.rate_achieved)),
-        field("backlog_max", pace.map(|p| p.backlog_max)),
-        field("backlog_end", pace.map(|p| p.backlog_end)),
-    ]
-}
-
-fn evidence_fields(sample: &Sample) -> Vec<Field> {
-    let mut fields: Vec<Field> = sample
-        .counts()
-        .into_iter()
-        .map(|(name, value)| field(name, value))
-        .collect();
-    let missing = sample.counters.hardware.missing();
-    fields.extend([
-        field("hardware_missing", missing.map(|reason| reason.to_string())),
-        text("effective", &sample.effective),
-        text("served_by", name(sample.verdict.served_by)),
-        field("device_fraction", sample.verdict.device_fraction),
-        text("served_by_reason", &sample.verdict.reason),
-    ]);
-    fields
+    field(column.name, value)
 }
 
 fn optional_text(name: &str, value: Option<&str>) -> Field {

@@ -5,8 +5,9 @@
 use std::io::{self, Write};
 
 use hdrhistogram::Histogram;
+use iolab_engine::spec::{CacheState, Content, Pattern, SyncPolicy};
 use iolab_lab::latencies::CellLatencies;
-use iolab_lab::record::{Cell, Direction, RunRecord, Sample};
+use iolab_lab::record::{Cell, Direction, LatencyOf, Operation, RunRecord, Sample};
 use serde_json::{Map, Value, json};
 
 /// The percentiles that fio tells by default.
@@ -41,7 +42,7 @@ pub fn runs(runs: &[(RunRecord, CellLatencies)], to: &mut dyn Write) -> io::Resu
 }
 
 fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies) -> Option<Value> {
-    let measured = |sample: &&Sample| sample.cell == cell.id && sample.ok && !sample.warmup;
+    let measured = |sample: &&Sample| sample.cell == cell.id && sample.is_measured();
     let samples: Vec<&Sample> = record.samples.iter().filter(measured).collect();
     if samples.is_empty() {
         return None;
@@ -49,18 +50,23 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
     let sum = |of: fn(&Sample) -> u64| samples.iter().map(|s| of(s)).fold(0, u64::saturating_add);
     let elapsed_ns = sum(|s| s.elapsed_ns);
     // fio counts the time of every worker.
-    let worked_ns = elapsed_ns.saturating_mul(u64::from(cell.threads)).max(1);
+    let worked_ns = elapsed_ns
+        .saturating_mul(u64::from(cell.trial().threads))
+        .max(1);
     let percent = |part: u64| part as f64 * 100.0 / worked_ns as f64;
-    let latency = |direction| latencies.get(&(cell.id, direction));
-    let times: Vec<&Histogram<u64>> = ["read", "write"].into_iter().filter_map(latency).collect();
+    let latency = |operation| latencies.get(&(cell.id, LatencyOf::service(operation)));
+    let times: Vec<&Histogram<u64>> = [Operation::Read, Operation::Write]
+        .into_iter()
+        .filter_map(latency)
+        .collect();
     Some(json!({
         "jobname": name(record, cell),
         "groupid": group as u64 * 10_000 + cell.id.unsigned_abs(),
         "error": 0,
         "elapsed": elapsed_ns / 1_000_000_000,
         "job options": options(cell),
-        "read": direction(&samples, elapsed_ns, |s| &s.reads, latency("read")),
-        "write": direction(&samples, elapsed_ns, |s| &s.writes, latency("write")),
+        "read": direction(&samples, elapsed_ns, |s| &s.reads, latency(Operation::Read)),
+        "write": direction(&samples, elapsed_ns, |s| &s.writes, latency(Operation::Write)),
         "trim": direction(&[], 0, |s| &s.reads, None),
         "sync": {"total_ios": sum(|s| s.syncs), "lat_ns": latency_of(None)},
         "job_runtime": worked_ns / 1_000_000,
@@ -85,50 +91,59 @@ fn name(record: &RunRecord, cell: &Cell) -> String {
 /// The cell in fio's words, from which it can be read again.
 fn options(cell: &Cell) -> Map<String, Value> {
     let mut options = Map::new();
-    let mut put = |name: &str, value: String| options.insert(name.to_owned(), Value::String(value));
-    let random = !matches!(cell.pattern.as_str(), "seq" | "strided" | "reverse");
-    let direction = match cell.read_percent {
+    let mut put = |name: &str, value: String| {
+        options.insert(name.to_owned(), Value::String(value));
+    };
+    let trial = cell.trial();
+    let random = !matches!(
+        trial.pattern,
+        Pattern::Seq | Pattern::Strided | Pattern::Reverse
+    );
+    let direction = match trial.read_percent {
         100 => "read",
         0 => "write",
         _ => "rw",
     };
     let order = if random { "rand" } else { "" };
-    let skip = match cell.pattern.as_str() {
-        "strided" => format!(":{}", cell.skip_bytes),
+    let skip = match trial.pattern {
+        Pattern::Strided => format!(":{}", trial.skip),
         _ => String::new(),
     };
     put("rw", format!("{order}{direction}{skip}"));
     if direction == "rw" {
-        put("rwmixread", cell.read_percent.to_string());
+        put("rwmixread", trial.read_percent.to_string());
     }
-    if random && cell.pattern != "rand" {
+    if random && trial.pattern != Pattern::Rand {
         put("norandommap", "1".to_owned());
     }
-    if cell.pattern.starts_with("zipf:") {
-        put("random_distribution", cell.pattern.clone());
+    if let Pattern::Zipf(_) = trial.pattern {
+        put("random_distribution", trial.pattern.to_string());
     }
-    put("bs", cell.bs_bytes.to_string());
-    put("ioengine", cell.backend.clone());
-    put("iodepth", cell.depth.to_string());
-    put("numjobs", cell.threads.to_string());
+    put("bs", trial.bs.to_string());
+    put("ioengine", trial.backend.to_string());
+    put("iodepth", trial.depth.to_string());
+    put("numjobs", trial.threads.to_string());
     put("filename", "target".to_owned());
-    put("size", cell.region_bytes.to_string());
-    put("offset", cell.offset_bytes.to_string());
-    put("direct", u8::from(cell.cache == "direct").to_string());
-    if cell.cache == "hot" {
+    put("size", trial.region.to_string());
+    put("offset", trial.offset.to_string());
+    put(
+        "direct",
+        u8::from(trial.cache == CacheState::Direct).to_string(),
+    );
+    if trial.cache == CacheState::Hot {
         put("invalidate", "0".to_owned());
     }
-    match cell.sync.as_str() {
-        "each" => drop(put("fsync", "1".to_owned())),
-        "end" => drop(put("end_fsync", "1".to_owned())),
-        "osync" => drop(put("sync", "sync".to_owned())),
-        "odsync" => drop(put("sync", "dsync".to_owned())),
-        _ => {}
+    match trial.sync {
+        SyncPolicy::Each => put("fsync", "1".to_owned()),
+        SyncPolicy::End => put("end_fsync", "1".to_owned()),
+        SyncPolicy::Osync => put("sync", "sync".to_owned()),
+        SyncPolicy::Odsync => put("sync", "dsync".to_owned()),
+        SyncPolicy::None => {}
     }
-    match cell.content.as_str() {
-        "zero" => drop(put("zero_buffers", "1".to_owned())),
-        "repeated" => drop(put("scramble_buffers", "0".to_owned())),
-        _ => {}
+    match trial.content {
+        Content::Zero => put("zero_buffers", "1".to_owned()),
+        Content::Repeated => put("scramble_buffers", "0".to_owned()),
+        Content::Unique => {}
     }
     put("group_reporting", "1".to_owned());
     options

@@ -6,7 +6,6 @@
 
 use std::io::{self, Write};
 
-use iolab_lab::analysis::name as served_by;
 use iolab_lab::record::{Cell, RunRecord, Sample};
 use iolab_stats::{Summary, summary};
 use serde_json::{Value, json};
@@ -58,7 +57,7 @@ fn entries(name: &str, cell: &Cell, trials: &[&Sample], family: usize) -> Vec<Va
             "run_name": name,
             "run_type": run_type,
             "repetitions": trials.len(),
-            "threads": cell.threads,
+            "threads": cell.trial().threads,
             "iterations": iterations,
             "time_unit": "ns",
         })
@@ -66,7 +65,7 @@ fn entries(name: &str, cell: &Cell, trials: &[&Sample], family: usize) -> Vec<Va
     let trial = |(index, sample): (usize, &&Sample)| {
         let mut entry = base("iteration", iterations(cell, sample));
         entry["repetition_index"] = index.into();
-        entry["label"] = served_by(sample.verdict.served_by).into();
+        entry["label"] = sample.verdict.served_by.name().into();
         for (key, of) in MEASURES {
             entry[key] = of(cell, sample).into();
         }
@@ -119,7 +118,7 @@ const MEASURES: [(&str, Measure); 4] = [
 
 /// What its time is divided by.
 fn iterations(cell: &Cell, sample: &Sample) -> u64 {
-    match cell.command {
+    match cell.program() {
         Some(_) => 1,
         None => sample.requests().max(1),
     }

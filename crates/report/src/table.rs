@@ -2,6 +2,7 @@
 
 use iolab_lab::analysis::{Analysis, CellAnalysis, Response};
 use iolab_lab::quantity::{digits, format_ns, format_percent, significant};
+use iolab_lab::record::EndedBy;
 use iolab_lab::record::RunStatus;
 use iolab_stats::Interval;
 
@@ -57,11 +58,11 @@ fn times(analysis: &Analysis) -> String {
         let first = values.next()?;
         values.all(|other| other == first).then_some(first)
     };
-    let service = match same(|c| u64::from(c.cell.depth)) {
+    let service = match same(|c| u64::from(c.cell.trial().depth)) {
         Some(depth) => format!("service time at depth {depth}"),
         None => "service time at the depth of the cell".to_owned(),
     };
-    let response = match same(|c| c.cell.rate.unwrap_or(0)) {
+    let response = match same(|c| c.cell.trial().rate.unwrap_or(0)) {
         Some(rate) => format!("response time at {rate}/s"),
         None => "response time at the rate of the cell".to_owned(),
     };
@@ -144,8 +145,8 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         })
         .left(),
         column("ended by", 7, &|c| {
-            let ended = c.cell.ended_by.as_deref().unwrap_or("open");
-            plain(ended).into_owned()
+            let ended = c.cell.ended_by.map_or("open", EndedBy::name);
+            ended.to_owned()
         })
         .left(),
     ]);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use iolab_lab::analysis::analyse;
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_lab::record::{EndedBy, EventKind};
 use iolab_lab::record::{Event, RunRecord, ServedBy};
 use iolab_report::report::{Input, Report};
 use iolab_report::tidy::Format;
@@ -32,10 +33,10 @@ fn sizes() -> RunRecord {
         ("1MiB", 501.5),
     ];
     let mut record = size_curve("read-size", &points);
-    record.cells[0].ended_by = Some("budget".to_owned());
+    record.cells[0].ended_by = Some(EndedBy::Budget);
     record.events.push(Event {
         at_utc: "2026-01-02T03:04:06Z".to_owned(),
-        kind: "warning".to_owned(),
+        kind: EventKind::Warning,
         cell: Some(1),
         message: "the clock stood still".to_owned(),
     });
@@ -63,12 +64,13 @@ fn made_of(text: &str) -> RunRecord {
     let mut record = record(text, &[text]);
     let cell = add_cell(&mut record, &[], &around(100.0));
     record.cells[cell].levels = vec![text.to_owned()];
-    record.cells[cell].command = Some(text.to_owned());
+    // A command is one that can be read: what is quoted may be anything.
+    let command = format!("'{}'", text.replace(['\'', '\0', '{', '}'], ""));
+    record.cells[cell].spec.command = Some(command.parse().expect("a command"));
     serve(&mut record, cell, ServedBy::Unknown, text);
     record.experiment.question = text.to_owned();
     record.experiment.toml = format!("# {text}\nname = 'x'");
     record.run.target = text.to_owned();
-    record.run.target_kind = text.to_owned();
     record.run.tool_version = text.to_owned();
     record.run.started_utc = text.to_owned();
     record.environment = vec![
@@ -77,7 +79,7 @@ fn made_of(text: &str) -> RunRecord {
     ];
     record.events.push(Event {
         at_utc: text.to_owned(),
-        kind: text.to_owned(),
+        kind: EventKind::Note,
         cell: Some(0),
         message: text.to_owned(),
     });
@@ -118,7 +120,7 @@ fn a_page_holds_other_tools_against_iolab() {
         let levels = [format!("bs={bs}"), format!("tool={tool}")];
         let levels = levels.each_ref().map(String::as_str);
         let cell = add_cell(&mut beside, &levels, &around(mb_s));
-        beside.cells[cell].tool = tool.to_owned();
+        beside.cells[cell].spec.tool = tool.parse().expect("a tool");
     }
     let page = page(vec![beside]);
     for part in [

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 use iolab_lab::analysis::analyse;
+use iolab_lab::record::EndedBy;
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
+use iolab_lab::response::Response;
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
 use iolab_report::tidy::Format;
@@ -27,7 +29,7 @@ fn sizes() -> RunRecord {
             ("4MiB", 502.2),
         ],
     );
-    record.cells[0].ended_by = Some("budget".to_owned());
+    record.cells[0].ended_by = Some(EndedBy::Budget);
     record
 }
 
@@ -93,7 +95,7 @@ fn tables() {
 fn tables_of_other_responses() {
     for response in ["iops", "latency"] {
         let mut record = sizes();
-        record.experiment.response = response.to_owned();
+        record.experiment.response = response.parse().expect("a response");
         insta::assert_snapshot!(format!("table_{response}"), table_at(&record, 80));
         insta::assert_snapshot!(format!("chart_{response}"), chart_at(&record, 80, false));
     }
@@ -102,7 +104,7 @@ fn tables_of_other_responses() {
 /// One cell of the closed loop, one that held its rate and one that did not.
 fn loaded() -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
-    record.experiment.response = "latency".to_owned();
+    record.experiment.response = Response::Latency;
     add_cell(&mut record, &["rate=none"], &around(4000.0));
     for (rate, mb_s, left) in [(2000, 1500.0, 0), (8000, 900.0, 3000)] {
         let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
@@ -229,8 +231,6 @@ fn escape_sequences_of_a_hostile_file_are_made_harmless() {
     record.run.target.clone_from(&evil);
     for cell in &mut record.cells {
         cell.levels[0].clone_from(&evil);
-        cell.ended_by = Some(evil.clone());
-        cell.backend.clone_from(&evil);
     }
     for sample in &mut record.samples {
         sample.verdict.reason.clone_from(&evil);

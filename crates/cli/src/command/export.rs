@@ -103,7 +103,7 @@ fn row(experiment: &str, latency: Result<SampleLatency>) -> Outcome<LatencyRow> 
     Ok(LatencyRow {
         experiment: experiment.to_owned(),
         sample: latency.sample,
-        direction: latency.direction.to_owned(),
+        direction: latency.of.to_string(),
         histogram: latency.histogram,
     })
 }

@@ -86,7 +86,7 @@ fn use_it(path: &Path) {
             latency.map_err(Failure::Lab).map(|latency| LatencyRow {
                 experiment: "x".to_owned(),
                 sample: latency.sample,
-                direction: latency.direction.to_owned(),
+                direction: latency.of.to_string(),
                 histogram: latency.histogram,
             })
         });

@@ -10,7 +10,7 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue};
 use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot};
 use crate::error::{Error, Result};
-use crate::outcome::Effective;
+use crate::outcome::{Effective, RingFlag};
 use crate::spec::TrialSpec;
 
 /// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
@@ -77,7 +77,8 @@ impl Uring {
             file,
             in_flight: InFlight::new(spec.depth),
             effective: Effective {
-                ring_flags: flags,
+                ring: flags,
+                polled: spec.sqpoll || spec.iopoll,
                 ..Effective::default()
             },
             // At depth 1 a wait is a wait; with polling the kernel does the looking.
@@ -301,36 +302,37 @@ fn tolerate(entered: std::io::Result<usize>) -> std::result::Result<(), SystemFa
     }
 }
 
-/// The ring in the best mode the kernel takes, and the names of its flags.
-fn build(spec: &TrialSpec) -> Result<(IoUring, String)> {
+/// The ring in the best mode the kernel takes, and its flags.
+fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
     // With SQPOLL the kernel's thread issues and completes: task-run flags do not apply there.
-    let modes: &[&[&str]] = if spec.sqpoll {
-        &[&["sqpoll", "single_issuer"], &["sqpoll"]]
+    let modes: &[&[RingFlag]] = if spec.sqpoll {
+        &[
+            &[RingFlag::Sqpoll, RingFlag::SingleIssuer],
+            &[RingFlag::Sqpoll],
+        ]
     } else {
-        &[&["single_issuer", "defer_taskrun"], &["coop_taskrun"], &[]]
+        &[
+            &[RingFlag::SingleIssuer, RingFlag::DeferTaskrun],
+            &[RingFlag::CoopTaskrun],
+            &[],
+        ]
     };
     let mut last = None;
     for mode in modes {
+        let polled = spec.iopoll.then_some(RingFlag::Iopoll);
+        let flags: Vec<RingFlag> = mode.iter().copied().chain(polled).collect();
         let mut builder = IoUring::builder();
-        for flag in *mode {
-            match *flag {
-                "sqpoll" => builder.setup_sqpoll(SQPOLL_IDLE_MS),
-                "single_issuer" => builder.setup_single_issuer(),
-                "defer_taskrun" => builder.setup_defer_taskrun(),
-                _ => builder.setup_coop_taskrun(),
-            };
-        }
-        let mut names = mode.join(",");
-        if spec.iopoll {
-            builder.setup_iopoll();
-            names = if names.is_empty() {
-                "iopoll".into()
-            } else {
-                names + ",iopoll"
+        for flag in &flags {
+            match flag {
+                RingFlag::Sqpoll => builder.setup_sqpoll(SQPOLL_IDLE_MS),
+                RingFlag::SingleIssuer => builder.setup_single_issuer(),
+                RingFlag::DeferTaskrun => builder.setup_defer_taskrun(),
+                RingFlag::CoopTaskrun => builder.setup_coop_taskrun(),
+                RingFlag::Iopoll => builder.setup_iopoll(),
             };
         }
         match builder.build(spec.depth) {
-            Ok(ring) => return Ok((ring, names)),
+            Ok(ring) => return Ok((ring, flags)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
             Err(error) => {
                 last = Some(error);

@@ -10,6 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
+use crate::outcome::Effective;
 
 /// How one data request becomes system calls.
 pub(crate) trait Calls {
@@ -18,6 +19,11 @@ pub(crate) trait Calls {
 
     fn read(&mut self, file: &File, buffer: &mut [u8], offset: u64) -> Result<usize, Errno>;
     fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno>;
+
+    /// Whether the calls poll for their completion.
+    fn polls(&self) -> bool {
+        false
+    }
 }
 
 /// `lseek` where the position is not already right, then `read` or `write`.
@@ -140,6 +146,10 @@ impl Calls for VectoredCalls {
     fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
         rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, self.flags)
     }
+
+    fn polls(&self) -> bool {
+        self.flags.contains(ReadWriteFlags::HIPRI)
+    }
 }
 
 /// The synchronous backend over one kind of calls.
@@ -207,6 +217,13 @@ impl<C: Calls> Backend for Synchronous<C> {
             Action::Read => C::NAMES.0,
             Action::Write => C::NAMES.1,
             Action::Fsync => "fsync",
+        }
+    }
+
+    fn effective(&self) -> Effective {
+        Effective {
+            polled: self.calls.polls(),
+            ..Effective::default()
         }
     }
 }

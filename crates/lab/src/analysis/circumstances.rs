@@ -1,6 +1,7 @@
 //! What went on around the trials of a cell: others' traffic, read-ahead, split requests, pressure on the CPUs, sleep,
 //! and write-back that was left to be done. Pure functions of what was counted; METHODS.md has the rules.
 
+use iolab_engine::spec::{CacheState, SyncPolicy};
 use iolab_stats::median;
 
 use super::{Context, Response, median_of};
@@ -168,7 +169,7 @@ impl Context {
             owed: median_of(trials, |s| {
                 (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
             }),
-            empty: median_of(trials, |s| empty_share(&s.region, cell.region_bytes)),
+            empty: median_of(trials, |s| empty_share(&s.region, cell.trial().region)),
         }
     }
 }
@@ -198,7 +199,7 @@ fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
 fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let times = |s: &Sample| s.counters.usage.involuntary_switches;
     let counted = sum(trials, times);
-    let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.threads);
+    let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.trial().threads);
     (counted >= PREEMPTIONS_MIN)
         .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
 }
@@ -212,7 +213,7 @@ fn slept_ns(sample: &Sample) -> u64 {
 fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let device = sample.counters.device?;
     let ours = sample.counters.process_io?;
-    let written = if sample.writes.bytes == 0 || cell.cache == "direct" {
+    let written = if sample.writes.bytes == 0 || cell.trial().cache == CacheState::Direct {
         ours.write_bytes
     } else {
         // What was dirtied, less what is still to be written.
@@ -222,8 +223,8 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
             .saturating_add(before)
             .saturating_sub(after)
     };
-    let made_durable = match cell.sync.as_str() {
-        "osync" | "odsync" => sample.writes.requests,
+    let made_durable = match cell.trial().sync {
+        SyncPolicy::Osync | SyncPolicy::Odsync => sample.writes.requests,
         _ => sample.syncs,
     };
     let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
@@ -240,7 +241,7 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let fetched = sample.counters.process_io?.read_bytes;
     let asked = sample.reads.bytes;
-    (cell.cache != "direct" && asked > 0 && fetched > asked)
+    (cell.trial().cache != CacheState::Direct && asked > 0 && fetched > asked)
         .then_some((fetched as f64, asked as f64))
 }
 
@@ -248,14 +249,18 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 /// where the requests did not reach the device, so that all that is counted is somebody's else.
 pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
-    let journals = sample.writes.requests > 0 && !["none", "end"].contains(&cell.sync.as_str());
+    let journals = sample.writes.requests > 0 && cell.trial().sync.is_per_write();
     let undisturbed =
         others(cell, sample).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
     let ios = (device.read_ios + device.write_ios) as f64;
     let reached = sample.verdict.served_by == ServedBy::Device;
     let requests = sample.requests() as f64;
     let ours = stray_ios(sample)? <= STRAY_IOS_MAX * requests;
-    let of_device = ios > 0.0 && cell.cache == "direct" && reached && undisturbed && !journals;
+    let of_device = ios > 0.0
+        && cell.trial().cache == CacheState::Direct
+        && reached
+        && undisturbed
+        && !journals;
     (of_device && ours && requests > 0.0).then(|| ios / requests)
 }
 
@@ -273,7 +278,7 @@ fn stray_ios(sample: &Sample) -> Option<f64> {
 fn split(cell: &Cell, trials: &[&Sample], response: Response) -> Option<Split> {
     let mut points: Vec<(f64, f64)> = trials
         .iter()
-        .filter_map(|s| Some((ios_per_request(cell, s)?, response.value(s)?)))
+        .filter_map(|s| Some((ios_per_request(cell, s)?, s.value(response)?)))
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let gap = |at: &usize| points[*at].0 / points[*at - 1].0;

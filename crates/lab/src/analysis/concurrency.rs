@@ -2,6 +2,7 @@
 
 use super::{CellAnalysis, circumstances, median_of};
 use crate::record::{Cell, Sample};
+use iolab_engine::spec::{Backend, CacheState};
 
 /// A cell is serialised when less than this share of the requests asked for was in service at once.
 const SHARE_MIN: f64 = 0.5;
@@ -37,14 +38,14 @@ pub struct Concurrency {
 impl Concurrency {
     /// What the trials of one cell tell by themselves; `None` for programs, rates, and what goes through the page cache.
     pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
-        let judged = cell.command.is_none()
-            && cell.rate.is_none()
-            && cell.cache == "direct"
-            && cell.backend != "null"
+        let judged = !cell.spec.runs_program()
+            && cell.trial().rate.is_none()
+            && cell.trial().cache == CacheState::Direct
+            && cell.trial().backend != Backend::Null
             && !trials.is_empty();
         let mean = |s: &Sample| s.main_direction().latency.map(|l| l.mean_ns);
         judged.then(|| Self {
-            asked: u64::from(cell.threads) * u64::from(cell.depth),
+            asked: u64::from(cell.trial().threads) * u64::from(cell.trial().depth),
             outstanding: median_of(trials, |s| Some(s.iops() * mean(s)? / 1e9)),
             in_flight: median_of(trials, |s| in_flight(cell, s)),
             achieved: None,

@@ -44,12 +44,12 @@ impl fmt::Display for Served {
             (Some(ServedBy::Mixed), Some(share)) => {
                 format!("mixed ({} device)", format_percent(share))
             }
-            (Some(only), _) => name(only).to_owned(),
+            (Some(only), _) => only.to_string(),
             (None, _) => {
                 let parts: Vec<String> = self
                     .trials
                     .iter()
-                    .map(|(verdict, n)| format!("{n} x {}", name(*verdict)))
+                    .map(|(verdict, n)| format!("{n} x {verdict}"))
                     .collect();
                 parts.join(", ")
             }
@@ -58,28 +58,8 @@ impl fmt::Display for Served {
     }
 }
 
-/// The name of a verdict, as run files and tables write it.
-pub fn name(verdict: ServedBy) -> &'static str {
-    match verdict {
-        ServedBy::Device => "device",
-        ServedBy::PageCache => "page-cache",
-        ServedBy::Mixed => "mixed",
-        ServedBy::Hole => "hole",
-        ServedBy::NotStorage => "not-storage",
-        ServedBy::Unknown => "unknown",
-    }
-}
-
 /// The verdicts of a cell's trials together.
 pub(super) fn served(trials: &[&Sample]) -> Option<Served> {
-    const ORDER: [ServedBy; 6] = [
-        ServedBy::Device,
-        ServedBy::PageCache,
-        ServedBy::Mixed,
-        ServedBy::Hole,
-        ServedBy::NotStorage,
-        ServedBy::Unknown,
-    ];
     let count = |verdict| {
         let of = |s: &&&Sample| s.verdict.served_by == verdict;
         trials.iter().filter(of).count()
@@ -90,8 +70,9 @@ pub(super) fn served(trials: &[&Sample]) -> Option<Served> {
     }
     let reason = reasons.iter().max_by_key(|(_, n)| **n)?.0;
     Some(Served {
-        trials: ORDER
-            .into_iter()
+        trials: ServedBy::ALL
+            .iter()
+            .copied()
             .map(|verdict| (verdict, count(verdict)))
             .filter(|(_, n)| *n > 0)
             .collect(),

@@ -10,7 +10,7 @@ use crate::cells::{cells, label};
 use crate::environment;
 use crate::experiment::Experiment;
 use crate::record::{Cell, RunRecord};
-use crate::settings::Setting;
+use crate::settings::{Setting, Value};
 
 /// One side: a run, or the cells of a run with one level of a factor.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +108,7 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
     differences.extend(pressure::differences(&around));
     let expected = |name: &str| {
         let held = base.held.or(new.held).map(|(factor, _)| column_of(factor));
-        factors.iter().any(|f| column_of(f) == name) || held.as_deref() == Some(name)
+        factors.iter().any(|f| column_of(f) == name) || held == Some(name)
     };
     differences.extend(setting_differences(&both, expected));
     Ok(Matched {
@@ -200,7 +200,7 @@ fn within_blocks(
             .samples
             .iter()
             .filter(|sample| sample.cell == cell.id && sample.ok && !sample.warmup)
-            .filter_map(|sample| Some((sample.block, response.value(sample)?)))
+            .filter_map(|sample| Some((sample.block, sample.value(response)?)))
             .collect()
     };
     let (base, new) = (of(base), of(new));
@@ -231,7 +231,7 @@ fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
         [
             ("experiment", record.experiment.name.clone()),
             ("target", record.run.target.clone()),
-            ("target_kind", record.run.target_kind.clone()),
+            ("target_kind", record.run.target_kind.to_string()),
             ("tool_version", record.run.tool_version.clone()),
         ]
     };
@@ -265,20 +265,15 @@ fn setting_differences(
 ) -> Vec<Difference> {
     let mut found: Vec<Difference> = Vec::new();
     for (a, b) in both {
-        for ((name, base), (_, new)) in a
-            .cell
-            .cell
-            .settings()
-            .into_iter()
-            .zip(b.cell.cell.settings())
-        {
+        for ((setting, base), (_, new)) in a.cell.cell.in_force().zip(b.cell.cell.in_force()) {
+            let name = setting.column;
             if base == new || expected(name) {
                 continue;
             }
             let difference = Difference {
                 what: name.to_owned(),
-                base: text(&base),
-                new: text(&new),
+                base: text(base),
+                new: text(new),
             };
             match found.iter_mut().find(|d| d.what == name) {
                 None => found.push(difference),
@@ -293,19 +288,19 @@ fn setting_differences(
     found
 }
 
-fn text(value: &serde_json::Value) -> String {
-    match value {
+/// A value as exports write it.
+fn text(value: Value) -> String {
+    match serde_json::Value::from(value) {
         serde_json::Value::Null => "none".to_owned(),
-        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::String(text) => text,
         other => other.to_string(),
     }
 }
 
 /// The column of a cell that keeps a setting.
-fn column_of(setting: &str) -> String {
+fn column_of(setting: &str) -> &str {
     match setting {
-        "bs" | "skip" | "offset" | "region" => format!("{setting}_bytes"),
-        "linkage" => "command".to_owned(),
-        _ => setting.to_owned(),
+        "linkage" => "command",
+        name => Setting::find(name).map_or(name, |setting| setting.column),
     }
 }

@@ -1,8 +1,8 @@
 //! iolab against the peers of a run, cell by cell.
 
 use super::{Better, Comparison, Source, Terms, Test};
-use crate::peer::Tool;
 use crate::record::RunRecord;
+use crate::tool::Tool;
 
 /// The smallest difference between tools that matters: what they cannot do alike is within it.
 pub const PEER_MARGIN: f64 = 0.10;

@@ -12,7 +12,7 @@ impl Serialize for Experiment {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;
         map.serialize_entry("question", &self.question)?;
-        map.serialize_entry("response", self.response_name())?;
+        map.serialize_entry("response", self.response.name())?;
         map.serialize_entry("factors", &Factors(&self.factors))?;
         map.serialize_entry("settings", &Settings(&self.settings))?;
         map.serialize_entry("design", &self.design)?;

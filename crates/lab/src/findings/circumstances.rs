@@ -5,6 +5,7 @@ use crate::analysis::{Analysis, CellAnalysis, Circumstances, Flag, Group, Split}
 use crate::cells::label;
 use crate::quantity::{format_ns, format_percent, significant};
 use crate::record::ServedBy;
+use iolab_engine::spec::SyncPolicy;
 
 /// Cells with a flag, and the one of them in which a quantity is greatest.
 fn worst<'a>(
@@ -155,9 +156,9 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     let unsynced = |cell: &&CellAnalysis| {
         let asked = &cell.cell;
         let served = cell.served.as_ref();
-        asked.command.is_none()
-            && asked.read_percent < 100
-            && asked.sync == "none"
+        asked.program().is_none()
+            && asked.trial().read_percent < 100
+            && asked.trial().sync == SyncPolicy::None
             && served.is_some_and(|served| !served.any(ServedBy::NotStorage))
             && !cell.flags.contains(&Flag::WriteBackOwed)
     };

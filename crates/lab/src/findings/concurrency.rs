@@ -4,6 +4,7 @@ use super::{Finding, cells_of, one};
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response};
 use crate::cells::label;
 use crate::quantity::{format_percent, significant};
+use iolab_engine::spec::{Backend, Descriptors};
 
 /// What can make threads wait for each other, and the level that takes it away.
 const REMEDIES: [(&str, &str, &str); 3] = [
@@ -56,7 +57,8 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
             significant(iops)
         );
     }
-    if cell.cell.backend == "sync" && cell.cell.descriptors == "shared" {
+    let trial = cell.cell.trial();
+    if trial.backend == Backend::Sync && trial.descriptors == Descriptors::Shared {
         return "lseek and read on one descriptor need a lock around both, since its position is everybody's: use pread (backend=psync), or a descriptor per thread.".to_owned();
     }
     if cell.flags.contains(&Flag::ToolBound) || cell.circumstances.is_cpu_contended() {
@@ -74,7 +76,7 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
             significant(most)
         );
     }
-    if cell.cell.read_percent < 100 && !["none", "end"].contains(&cell.cell.sync.as_str()) {
+    if trial.writes() && trial.sync.is_per_write() {
         return "Each write waits until it is durable, which file systems and devices do for one after the other.".to_owned();
     }
     if concurrency.is_some_and(|c| c.in_flight.is_some()) {

@@ -15,7 +15,7 @@ const ALPHA: f64 = 0.05;
 /// is written to may start fast and end slow; reads hardly change it.
 pub fn steady(analysis: &Analysis) -> Vec<Finding> {
     let cells = analysis.cells.iter();
-    let writing = cells.filter(|c| c.cell.command.is_none() && c.cell.read_percent < 100);
+    let writing = cells.filter(|c| c.cell.program().is_none() && c.cell.trial().read_percent < 100);
     let judged: Vec<(&CellAnalysis, Steadiness)> = writing
         .filter_map(|cell| Some((cell, cell.course.steady?)))
         .collect();

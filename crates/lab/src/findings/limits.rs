@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Finding;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::units::format_size;
+use iolab_engine::spec::CacheState;
 
 /// The limits of all runs together.
 pub fn limits(analyses: &[Analysis]) -> Vec<Finding> {
@@ -30,7 +31,7 @@ pub fn one_place(analyses: &[Analysis]) -> Option<Finding> {
 
 /// No trial touched more than a part of what there is.
 pub fn untouched(analyses: &[Analysis]) -> Option<Finding> {
-    let most = measured(analyses).map(|c| c.cell.region_bytes).max()?;
+    let most = measured(analyses).map(|c| c.cell.trial().region).max()?;
     limit(
         "untouched",
         format!(
@@ -43,7 +44,7 @@ pub fn untouched(analyses: &[Analysis]) -> Option<Finding> {
 /// All requests were made in a closed loop.
 pub fn no_given_load(analyses: &[Analysis]) -> Option<Finding> {
     let latencies = measured(analyses).filter(|c| c.latency.is_some()).count();
-    let rates = measured(analyses).any(|c| c.cell.rate.is_some());
+    let rates = measured(analyses).any(|c| c.cell.trial().rate.is_some());
     (latencies > 0 && !rates).then_some(())?;
     limit(
         "no-given-load",
@@ -53,13 +54,11 @@ pub fn no_given_load(analyses: &[Analysis]) -> Option<Finding> {
 
 /// Only one state of the page cache was measured.
 pub fn one_cache_state(analyses: &[Analysis]) -> Option<Finding> {
-    let states: BTreeSet<&str> = measured(analyses).map(|c| c.cell.cache.as_str()).collect();
-    let mut states = states.into_iter();
-    let (only, None) = (states.next()?, states.next()) else {
-        return None;
-    };
+    let mut states = measured(analyses).map(|c| c.cell.trial().cache);
+    let only = states.next()?;
+    states.all(|state| state == only).then_some(())?;
     let other = match only {
-        "direct" => {
+        CacheState::Direct => {
             "programs that read and write through the page cache see other numbers, often higher ones"
         }
         _ => "what the storage gives without the page cache is not told; --direct asks that",
@@ -73,7 +72,7 @@ pub fn one_cache_state(analyses: &[Analysis]) -> Option<Finding> {
 /// The cells with measured trials in which iolab itself issued the requests.
 fn measured(analyses: &[Analysis]) -> impl Iterator<Item = &CellAnalysis> {
     let cells = analyses.iter().flat_map(|a| &a.cells);
-    cells.filter(|c| c.n > 0 && c.cell.command.is_none())
+    cells.filter(|c| c.n > 0 && !c.cell.spec.runs_program())
 }
 
 fn limit(rule: &'static str, text: String) -> Option<Finding> {

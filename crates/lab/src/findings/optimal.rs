@@ -1,5 +1,6 @@
 //! The optimal pattern: over all runs, the best setting for throughput and for latency, and what the simpler one costs.
 
+use iolab_engine::spec::{CacheState, Pattern, SyncPolicy};
 use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
 
 use super::Finding;
@@ -44,8 +45,8 @@ pub fn optimal_pattern(analyses: &[Analysis]) -> Vec<Finding> {
 struct Access<'a> {
     target: &'a str,
     read_percent: u8,
-    sync: &'a str,
-    cache: &'a str,
+    sync: SyncPolicy,
+    cache: CacheState,
 }
 
 /// A setting that could be chosen.
@@ -59,7 +60,7 @@ struct Candidate<'a> {
 fn candidates(run: &Analysis) -> impl Iterator<Item = Candidate<'_>> {
     let fits = |c: &&CellAnalysis| {
         let own = &c.cell;
-        c.is_device() && own.command.is_none() && own.rate.is_none()
+        c.is_device() && !own.spec.runs_program() && own.trial().rate.is_none()
     };
     let cells = run.cells.iter().filter(fits);
     cells.filter_map(move |cell| {
@@ -67,9 +68,9 @@ fn candidates(run: &Analysis) -> impl Iterator<Item = Candidate<'_>> {
         Some(Candidate {
             access: Access {
                 target: &run.target,
-                read_percent: own.read_percent,
-                sync: &own.sync,
-                cache: &own.cache,
+                read_percent: own.trial().read_percent,
+                sync: own.trial().sync,
+                cache: own.trial().cache,
             },
             run,
             cell,
@@ -163,20 +164,32 @@ impl Candidate<'_> {
     /// it must be sequential.
     fn effort(&self) -> (u64, u64, bool, u64) {
         let own = &self.cell.cell;
-        let flight = u64::from(own.threads) * u64::from(own.depth);
-        (flight, own.bs_bytes, own.pattern != "rand", own.skip_bytes)
+        let flight = u64::from(own.trial().threads) * u64::from(own.trial().depth);
+        (
+            flight,
+            own.trial().bs,
+            own.trial().pattern != Pattern::Rand,
+            own.trial().skip,
+        )
     }
 
     fn setting(&self) -> String {
         let own = &self.cell.cell;
-        let mut text = format!("{}, bs={}", own.pattern, format_size(own.bs_bytes));
-        for (name, value) in [("threads", own.threads), ("depth", own.depth)] {
+        let mut text = format!(
+            "{}, bs={}",
+            own.trial().pattern,
+            format_size(own.trial().bs)
+        );
+        for (name, value) in [
+            ("threads", own.trial().threads),
+            ("depth", own.trial().depth),
+        ] {
             if value > 1 {
                 text.push_str(&format!(", {name}={value}"));
             }
         }
-        if own.skip_bytes > 0 {
-            text.push_str(&format!(", skip={}", format_size(own.skip_bytes)));
+        if own.trial().skip > 0 {
+            text.push_str(&format!(", skip={}", format_size(own.trial().skip)));
         }
         text
     }

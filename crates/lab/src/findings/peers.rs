@@ -3,13 +3,14 @@
 use super::{Finding, cells_of};
 use crate::analysis::Analysis;
 use crate::cells::label;
+use crate::tool::Tool;
 
 /// The version of each peer and the command line of one of its trials.
 pub fn peers(analysis: &Analysis) -> Vec<Finding> {
-    let mut tools: Vec<&str> = Vec::new();
+    let mut tools: Vec<Tool> = Vec::new();
     let mut findings = Vec::new();
     for cell in &analysis.cells {
-        let tool = cell.cell.tool.as_str();
+        let tool = cell.cell.spec.tool;
         let Some(command) = &cell.peer_command else {
             continue;
         };

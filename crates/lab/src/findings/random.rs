@@ -1,5 +1,6 @@
 //! What random access costs against sequential: a rule over two runs.
 
+use iolab_engine::spec::Pattern;
 use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians};
 
 use super::{Finding, origin};
@@ -12,7 +13,7 @@ use crate::units::format_size;
 pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Option<Finding> {
     let pairs = pairs(sequential, random);
     let (first, last) = (pairs.first()?, pairs.last()?);
-    let what = match first.random.cell.read_percent {
+    let what = match first.random.cell.trial().read_percent {
         100 => "read",
         0 => "write",
         _ => "mixed",
@@ -55,17 +56,15 @@ fn pairs<'a>(sequential: &'a Analysis, random: &'a Analysis) -> Vec<Pair<'a>> {
         })
     };
     let mut pairs: Vec<Pair<'a>> = random.cells.iter().filter_map(pair).collect();
-    pairs.sort_by_key(|pair| pair.random.cell.bs_bytes);
+    pairs.sort_by_key(|pair| pair.random.cell.trial().bs);
     pairs
 }
 
 fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> bool {
-    let (s, r) = (&sequential.cell, &random.cell);
-    (s.pattern.as_str(), r.pattern.as_str()) == ("seq", "rand")
-        && (s.bs_bytes, s.threads, s.depth, s.read_percent)
-            == (r.bs_bytes, r.threads, r.depth, r.read_percent)
-        && (&s.backend, &s.sync, &s.cache, &s.region_bytes)
-            == (&r.backend, &r.sync, &r.cache, &r.region_bytes)
+    let (s, r) = (sequential.cell.trial(), random.cell.trial());
+    (s.pattern, r.pattern) == (Pattern::Seq, Pattern::Rand)
+        && (s.bs, s.threads, s.depth, s.read_percent) == (r.bs, r.threads, r.depth, r.read_percent)
+        && (s.backend, s.sync, s.cache, s.region) == (r.backend, r.sync, r.cache, r.region)
 }
 
 /// The sizes at which the whole interval of the ratio lies below 1; what remains shows no cost, which does not
@@ -74,7 +73,7 @@ fn where_it_costs(pairs: &[Pair<'_>]) -> String {
     let slower: Vec<String> = pairs
         .iter()
         .filter(|pair| pair.ratio.interval.is_some_and(|i| i.high < 1.0))
-        .map(|pair| format_size(pair.random.cell.bs_bytes))
+        .map(|pair| format_size(pair.random.cell.trial().bs))
         .collect();
     match slower.len() {
         0 => " At no size can a cost of random access be told.".to_owned(),
@@ -95,7 +94,7 @@ impl Pair<'_> {
         format!(
             "{} at {} ({} against {}{})",
             format_ratio(&self.ratio, ""),
-            format_size(self.random.cell.bs_bytes),
+            format_size(self.random.cell.trial().bs),
             mb_s(self.random),
             mb_s(self.sequential),
             self.origins(),

@@ -1,5 +1,6 @@
 //! What durability costs: each sync policy against the least strict one that was measured.
 
+use iolab_engine::spec::SyncPolicy;
 use iolab_stats::{CONFIDENCE, Interval, Ratio, ratio_of_medians};
 
 use super::{Finding, capitalised, origin};
@@ -8,7 +9,13 @@ use crate::curve::held_levels;
 use crate::quantity::format_ratio;
 
 /// The policies, from the one that promises least.
-const POLICIES: [&str; 5] = ["none", "end", "each", "odsync", "osync"];
+const POLICIES: [SyncPolicy; 5] = [
+    SyncPolicy::None,
+    SyncPolicy::End,
+    SyncPolicy::Each,
+    SyncPolicy::Odsync,
+    SyncPolicy::Osync,
+];
 
 /// The ratio of the response under each sync policy to that under the least strict one, where all other factors are
 /// the same.
@@ -16,19 +23,19 @@ pub fn cost_of_sync(analysis: &Analysis) -> Vec<Finding> {
     let Some(factor) = analysis.factors.iter().position(|f| f == "sync") else {
         return Vec::new();
     };
-    let measured = |policy: &&&str| {
+    let measured = |policy: &SyncPolicy| {
         analysis
             .cells
             .iter()
-            .any(|c| c.n > 0 && c.cell.sync == ***policy)
+            .any(|c| c.n > 0 && c.cell.trial().sync == *policy)
     };
-    let policies: Vec<&str> = POLICIES.iter().filter(measured).copied().collect();
+    let policies: Vec<SyncPolicy> = POLICIES.into_iter().filter(measured).collect();
     let Some((base, stricter)) = policies.split_first() else {
         return Vec::new();
     };
     stricter
         .iter()
-        .filter_map(|policy| sentence(analysis, &pairs(analysis, factor, base, policy)))
+        .filter_map(|policy| sentence(analysis, &pairs(analysis, factor, *base, *policy)))
         .map(|text| Finding {
             rule: "cost-of-sync",
             text,
@@ -44,12 +51,22 @@ struct Pair<'a> {
     ratio: Ratio,
 }
 
-fn pairs<'a>(analysis: &'a Analysis, factor: usize, base: &str, policy: &str) -> Vec<Pair<'a>> {
-    let cells = |sync: String| analysis.cells.iter().filter(move |c| c.cell.sync == sync);
-    let pair = |strict: &'a CellAnalysis| {
+fn pairs(
+    analysis: &Analysis,
+    factor: usize,
+    base: SyncPolicy,
+    policy: SyncPolicy,
+) -> Vec<Pair<'_>> {
+    let cells = |sync: SyncPolicy| {
+        analysis
+            .cells
+            .iter()
+            .filter(move |c| c.cell.trial().sync == sync)
+    };
+    let pair = |strict| {
         let held = held_levels(analysis, strict, factor);
         let same = |c: &&CellAnalysis| held_levels(analysis, c, factor) == held;
-        let base = cells(base.to_owned()).find(same)?;
+        let base = cells(base).find(same)?;
         let ratio = ratio_of_medians(&base.values, &strict.values, CONFIDENCE)?;
         Some(Pair {
             held,
@@ -58,7 +75,7 @@ fn pairs<'a>(analysis: &'a Analysis, factor: usize, base: &str, policy: &str) ->
             ratio,
         })
     };
-    cells(policy.to_owned()).filter_map(pair).collect()
+    cells(policy).filter_map(pair).collect()
 }
 
 fn sentence(analysis: &Analysis, pairs: &[Pair<'_>]) -> Option<String> {
@@ -67,8 +84,8 @@ fn sentence(analysis: &Analysis, pairs: &[Pair<'_>]) -> Option<String> {
     let mut text = format!(
         "{} with sync={} over that with sync={}: {}",
         capitalised(&response.to_string()),
-        first.strict.cell.sync,
-        first.base.cell.sync,
+        first.strict.cell.trial().sync,
+        first.base.cell.trial().sync,
         first.in_words(response)
     );
     if pairs.len() == 1 {

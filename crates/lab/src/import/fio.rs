@@ -4,10 +4,10 @@ use iolab_engine::Result;
 use iolab_engine::histogram::LatencyHistogram;
 
 use super::{Entry, Import};
-use crate::peer::Tool;
 use crate::peer::fio::options::{Options, cell_of};
 use crate::peer::fio::report::{self, Job, Report};
-use crate::record::Direction;
+use crate::record::{Direction, LatencyOf, Operation};
+use crate::tool::Tool;
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
@@ -86,12 +86,12 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
     {
         cell.trial.limit.bytes = None;
     }
-    let mut histograms: Vec<(&'static str, LatencyHistogram)> = Vec::new();
+    let mut histograms: Vec<(LatencyOf, LatencyHistogram)> = Vec::new();
     let reads = direction(jobs, |job| &job.read);
     let writes = direction(jobs, |job| &job.write);
-    for (direction, (_, histogram)) in [("read", &reads), ("write", &writes)] {
+    for (operation, (_, histogram)) in [(Operation::Read, &reads), (Operation::Write, &writes)] {
         if !histogram.is_empty() {
-            histograms.push((direction, histogram.clone()));
+            histograms.push((LatencyOf::service(operation), histogram.clone()));
         }
     }
     let sum = |of: fn(&Job) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);

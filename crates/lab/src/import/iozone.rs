@@ -4,10 +4,10 @@ use iolab_engine::Result;
 use iolab_engine::spec::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec};
 
 use super::{Entry, Import};
-use crate::peer::Tool;
 use crate::peer::iozone::report::{Report, Row, Test};
 use crate::record::Direction;
 use crate::settings::CellSpec;
+use crate::tool::Tool;
 
 /// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
 pub(super) fn import(text: &str) -> Result<Import> {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::analysis::analyse;
+use crate::record::TargetKind;
 use crate::runfile;
 
 const JOB: &str = r#"{"jobname": "NAME", "groupid": GROUP, "error": 0, "job options": {"rw": "randread", "bs": "BS", "numjobs": "2"},
@@ -37,11 +38,15 @@ fn jobs_of_fio_become_cells_and_clones_one_sample() {
     let record = imported(&report(&jobs));
     assert_eq!((record.cells.len(), record.samples.len()), (2, 2));
     assert_eq!(record.experiment.factors, ["bs"]);
-    assert_eq!(record.run.target_kind, "imported");
+    assert_eq!(record.run.target_kind, TargetKind::Imported);
     let analysis = analyse(&record);
     let cell = &analysis.cells[0];
     assert_eq!(
-        (cell.n, cell.cell.tool.as_str(), cell.cell.threads),
+        (
+            cell.n,
+            cell.cell.spec.tool.name(),
+            cell.cell.trial().threads
+        ),
         (1, "fio", 2)
     );
     let throughput = cell.throughput.expect("one").median;

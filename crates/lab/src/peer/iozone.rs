@@ -23,8 +23,8 @@ pub(super) fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> 
     let row = result(&report, spec)?;
     if report.rows.len() > 1 {
         forget_counts(&mut outcome.counters);
-        let note = &mut outcome.effective.note;
-        note.push_str(" (what was counted is of all its tests together, and is left out)");
+        outcome.effective.note =
+            "(what was counted is of all its tests together, and is left out)".to_owned();
     }
     let done = Tally {
         requests: spec.region / spec.bs,

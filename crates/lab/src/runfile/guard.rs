@@ -65,7 +65,7 @@ pub(super) fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
 pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
     let ours = Connection::open_in_memory().map_err(wrong)?;
-    ours.execute_batch(schema::CREATE).map_err(wrong)?;
+    ours.execute_batch(&schema::CREATE).map_err(wrong)?;
     if definitions(connection).map_err(wrong)? == definitions(&ours).map_err(wrong)? {
         return Ok(());
     }

@@ -1,239 +1,83 @@
-//! The tables of a run file. docs/RUNFILE.md explains every column; keep the two together.
+//! The tables of a run file as SQLite is told of them: made from [`crate::record::tables`].
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use crate::record::column::{Access, Column, Null, Table};
+use crate::record::tables::{
+    CELL, CELL_GROUP, ENVIRONMENT, EVENT, EXPERIMENT, LATENCY, PART, RANK, RUN, SAMPLE, SERIES,
+    TARGET,
+};
 
 /// Marks a SQLite file as a run file: `IOLB`.
 pub(super) const APPLICATION_ID: i64 = 0x494F_4C42;
 
-/// What a latency histogram can be of.
-pub(super) const DIRECTIONS: [&str; 6] = [
-    "read",
-    "read-response",
-    "read-lateness",
-    "write",
-    "write-response",
-    "write-lateness",
-];
-
 /// Creates all tables. Checks guard against mistakes of the writer; a reader trusts none of them.
-pub(super) const CREATE: &str = "
-CREATE TABLE run (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    status TEXT NOT NULL CHECK (status IN ('running', 'done', 'interrupted', 'failed')),
-    tool_version TEXT NOT NULL,
-    started_utc TEXT NOT NULL,
-    ended_utc TEXT,
-    target TEXT NOT NULL,
-    target_kind TEXT NOT NULL CHECK (target_kind IN ('scratch', 'file', 'block-device', 'char-device', 'imported')),
-    target_bytes INTEGER NOT NULL CHECK (target_bytes >= 0),
-    seed INTEGER NOT NULL CHECK (seed >= 0),
-    clock_cost_ns REAL,
-    clock_source TEXT NOT NULL,
-    floor_ns REAL
-);
-CREATE TABLE environment (
-    position INTEGER PRIMARY KEY,
-    key TEXT NOT NULL UNIQUE,
-    value TEXT NOT NULL
-);
-CREATE TABLE experiment (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    name TEXT NOT NULL,
-    question TEXT NOT NULL,
-    response TEXT NOT NULL CHECK (response IN ('throughput', 'iops', 'latency', 'elapsed')),
-    toml TEXT NOT NULL,
-    factors TEXT NOT NULL,
-    precision REAL NOT NULL CHECK (precision > 0 AND precision < 1),
-    budget_ns INTEGER NOT NULL CHECK (budget_ns > 0),
-    trials_min INTEGER NOT NULL CHECK (trials_min > 0),
-    trials_max INTEGER NOT NULL CHECK (trials_max >= trials_min)
-);
-CREATE TABLE cell (
-    id INTEGER PRIMARY KEY CHECK (id >= 0),
-    levels TEXT NOT NULL,
-    command TEXT,
-    tool TEXT NOT NULL,
-    backend TEXT NOT NULL,
-    pattern TEXT NOT NULL,
-    bs_bytes INTEGER NOT NULL CHECK (bs_bytes > 0),
-    skip_bytes INTEGER NOT NULL CHECK (skip_bytes >= 0),
-    offset_bytes INTEGER NOT NULL CHECK (offset_bytes >= 0),
-    region_bytes INTEGER NOT NULL CHECK (region_bytes > 0),
-    threads INTEGER NOT NULL CHECK (threads > 0),
-    depth INTEGER NOT NULL CHECK (depth > 0),
-    batch TEXT NOT NULL,
-    read_percent INTEGER NOT NULL CHECK (read_percent BETWEEN 0 AND 100),
-    layout TEXT NOT NULL,
-    descriptors TEXT NOT NULL,
-    fresh INTEGER NOT NULL CHECK (fresh IN (0, 1)),
-    sync TEXT NOT NULL,
-    cache TEXT NOT NULL,
-    buffer_init TEXT NOT NULL,
-    content TEXT NOT NULL,
-    verify INTEGER NOT NULL CHECK (verify IN (0, 1)),
-    rate INTEGER CHECK (rate > 0),
-    arrivals TEXT,
-    ended_by TEXT CHECK (ended_by IN ('precision', 'budget', 'trials-max'))
-);
-CREATE TABLE sample (
-    id INTEGER PRIMARY KEY,
-    cell_id INTEGER NOT NULL REFERENCES cell (id),
-    block INTEGER NOT NULL CHECK (block >= 0),
-    position INTEGER NOT NULL CHECK (position >= 0),
-    warmup INTEGER NOT NULL CHECK (warmup IN (0, 1)),
-    ok INTEGER NOT NULL CHECK (ok IN (0, 1)),
-    started_utc TEXT NOT NULL,
-    read_requests INTEGER NOT NULL CHECK (read_requests >= 0),
-    read_bytes INTEGER NOT NULL CHECK (read_bytes >= 0),
-    read_short_transfers INTEGER NOT NULL CHECK (read_short_transfers >= 0),
-    read_latency_mean_ns REAL,
-    read_latency_p50_ns INTEGER,
-    read_latency_p90_ns INTEGER,
-    read_latency_p99_ns INTEGER,
-    read_latency_p999_ns INTEGER,
-    read_latency_max_ns INTEGER,
-    read_response_mean_ns REAL,
-    read_response_p50_ns INTEGER,
-    read_response_p90_ns INTEGER,
-    read_response_p99_ns INTEGER,
-    read_response_p999_ns INTEGER,
-    read_response_max_ns INTEGER,
-    read_lateness_mean_ns REAL,
-    read_lateness_p50_ns INTEGER,
-    read_lateness_p90_ns INTEGER,
-    read_lateness_p99_ns INTEGER,
-    read_lateness_p999_ns INTEGER,
-    read_lateness_max_ns INTEGER,
-    write_requests INTEGER NOT NULL CHECK (write_requests >= 0),
-    write_bytes INTEGER NOT NULL CHECK (write_bytes >= 0),
-    write_short_transfers INTEGER NOT NULL CHECK (write_short_transfers >= 0),
-    write_latency_mean_ns REAL,
-    write_latency_p50_ns INTEGER,
-    write_latency_p90_ns INTEGER,
-    write_latency_p99_ns INTEGER,
-    write_latency_p999_ns INTEGER,
-    write_latency_max_ns INTEGER,
-    write_response_mean_ns REAL,
-    write_response_p50_ns INTEGER,
-    write_response_p90_ns INTEGER,
-    write_response_p99_ns INTEGER,
-    write_response_p999_ns INTEGER,
-    write_response_max_ns INTEGER,
-    write_lateness_mean_ns REAL,
-    write_lateness_p50_ns INTEGER,
-    write_lateness_p90_ns INTEGER,
-    write_lateness_p99_ns INTEGER,
-    write_lateness_p999_ns INTEGER,
-    write_lateness_max_ns INTEGER,
-    syncs INTEGER NOT NULL CHECK (syncs >= 0),
-    errors INTEGER NOT NULL CHECK (errors >= 0),
-    failure TEXT,
-    ended TEXT NOT NULL CHECK (ended IN ('done', 'time', 'failed')),
-    elapsed_ns INTEGER NOT NULL CHECK (elapsed_ns >= 0),
-    all_active_ns INTEGER NOT NULL CHECK (all_active_ns >= 0),
-    end_sync_ns INTEGER NOT NULL CHECK (end_sync_ns >= 0),
-    wall_ns INTEGER NOT NULL CHECK (wall_ns >= 0),
-    clock_drift_ppm REAL,
-    seed INTEGER NOT NULL CHECK (seed >= 0),
-    user_ns INTEGER NOT NULL CHECK (user_ns >= 0),
-    system_ns INTEGER NOT NULL CHECK (system_ns >= 0),
-    minor_faults INTEGER NOT NULL CHECK (minor_faults >= 0),
-    major_faults INTEGER NOT NULL CHECK (major_faults >= 0),
-    voluntary_switches INTEGER NOT NULL CHECK (voluntary_switches >= 0),
-    involuntary_switches INTEGER NOT NULL CHECK (involuntary_switches >= 0),
-    process_rchar_bytes INTEGER,
-    process_wchar_bytes INTEGER,
-    process_read_calls INTEGER,
-    process_write_calls INTEGER,
-    process_read_bytes INTEGER,
-    process_write_bytes INTEGER,
-    device_read_ios INTEGER,
-    device_read_merges INTEGER,
-    device_read_bytes INTEGER,
-    device_write_ios INTEGER,
-    device_write_merges INTEGER,
-    device_write_bytes INTEGER,
-    device_flush_ios INTEGER,
-    device_busy_ms INTEGER,
-    device_queue_ms INTEGER,
-    bottom_read_ios INTEGER,
-    bottom_read_merges INTEGER,
-    bottom_read_bytes INTEGER,
-    bottom_write_ios INTEGER,
-    bottom_write_merges INTEGER,
-    bottom_write_bytes INTEGER,
-    bottom_flush_ios INTEGER,
-    bottom_busy_ms INTEGER,
-    bottom_queue_ms INTEGER,
-    bottom_in_file INTEGER CHECK (bottom_in_file IN (0, 1)),
-    cycles INTEGER,
-    instructions INTEGER,
-    llc_misses INTEGER,
-    dtlb_misses INTEGER,
-    cpu_stall_ns INTEGER,
-    io_stall_ns INTEGER,
-    memory_stall_ns INTEGER,
-    steal_ns INTEGER,
-    suspended_ns INTEGER,
-    cpu_khz INTEGER,
-    cache_before_looked_bytes INTEGER,
-    cache_before_bytes INTEGER,
-    cache_before_dirty_bytes INTEGER,
-    cache_before_writeback_bytes INTEGER,
-    cache_after_looked_bytes INTEGER,
-    cache_after_bytes INTEGER,
-    cache_after_dirty_bytes INTEGER,
-    cache_after_writeback_bytes INTEGER,
-    extents_looked_bytes INTEGER,
-    hole_bytes INTEGER,
-    unwritten_bytes INTEGER,
-    owed_sync_ns INTEGER,
-    evidence_ns INTEGER NOT NULL CHECK (evidence_ns >= 0),
-    verified_blocks INTEGER CHECK (verified_blocks >= 0),
-    verified_bytes INTEGER CHECK (verified_bytes >= 0),
-    verified_cached_bytes INTEGER CHECK (verified_cached_bytes >= 0),
-    corrupted_blocks INTEGER CHECK (corrupted_blocks >= 0),
-    corrupted_first_offset INTEGER,
-    misplaced_blocks INTEGER CHECK (misplaced_blocks >= 0),
-    misplaced_first_offset INTEGER,
-    stale_blocks INTEGER CHECK (stale_blocks >= 0),
-    stale_first_offset INTEGER,
-    torn_blocks INTEGER CHECK (torn_blocks >= 0),
-    torn_first_offset INTEGER,
-    lost_blocks INTEGER CHECK (lost_blocks >= 0),
-    lost_first_offset INTEGER,
-    hardware_missing TEXT,
-    rate_wanted REAL CHECK (rate_wanted > 0),
-    rate_achieved REAL CHECK (rate_achieved >= 0),
-    backlog_max INTEGER CHECK (backlog_max >= 0),
-    backlog_end INTEGER CHECK (backlog_end >= 0),
-    effective TEXT NOT NULL,
-    served_by TEXT NOT NULL
-        CHECK (served_by IN ('device', 'page-cache', 'mixed', 'hole', 'not-storage', 'unknown')),
-    device_fraction REAL CHECK (device_fraction BETWEEN 0 AND 1),
-    served_by_reason TEXT NOT NULL
-);
-CREATE UNIQUE INDEX sample_once ON sample (cell_id, block) WHERE ok = 1;
-CREATE TABLE latency (
-    sample_id INTEGER NOT NULL REFERENCES sample (id),
-    direction TEXT NOT NULL CHECK (direction IN ('read', 'read-response', 'read-lateness',
-        'write', 'write-response', 'write-lateness')),
-    histogram BLOB NOT NULL,
-    PRIMARY KEY (sample_id, direction)
-) WITHOUT ROWID;
-CREATE TABLE series (
-    sample_id INTEGER NOT NULL REFERENCES sample (id),
-    start_ns INTEGER NOT NULL CHECK (start_ns >= 0),
-    length_ns INTEGER NOT NULL CHECK (length_ns > 0),
-    read_requests INTEGER NOT NULL CHECK (read_requests >= 0),
-    read_bytes INTEGER NOT NULL CHECK (read_bytes >= 0),
-    write_requests INTEGER NOT NULL CHECK (write_requests >= 0),
-    write_bytes INTEGER NOT NULL CHECK (write_bytes >= 0),
-    PRIMARY KEY (sample_id, start_ns)
-) WITHOUT ROWID;
-CREATE TABLE event (
-    id INTEGER PRIMARY KEY,
-    at_utc TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('note', 'warning', 'error', 'choice', 'resume', 'gap')),
-    cell_id INTEGER REFERENCES cell (id),
-    message TEXT NOT NULL
-);
-";
+pub(super) static CREATE: LazyLock<String> = LazyLock::new(|| {
+    let mut sql = String::new();
+    for create in [
+        create(&RUN, ""),
+        create(&TARGET, ""),
+        create(&RANK, ""),
+        create(&ENVIRONMENT, " WITHOUT ROWID"),
+        create(&EXPERIMENT, ""),
+        create(&CELL, ""),
+        create(&CELL_GROUP, " WITHOUT ROWID"),
+        create(&SAMPLE, ""),
+        "CREATE UNIQUE INDEX sample_once ON sample (cell_id, block, visit) WHERE ok = 1;\n"
+            .to_owned(),
+        create(&PART, " WITHOUT ROWID"),
+        create(&LATENCY, " WITHOUT ROWID"),
+        create(&SERIES, " WITHOUT ROWID"),
+        create(&EVENT, ""),
+    ] {
+        sql.push_str(&create);
+    }
+    sql
+});
+
+fn create<T>(table: &Table<T>, options: &str) -> String {
+    let columns = table.stored().map(declaration);
+    let constraints = table.constraints.iter().map(|text| (*text).to_owned());
+    let lines: Vec<String> = columns.chain(constraints).collect();
+    format!(
+        "CREATE TABLE {} (\n    {}\n){options};\n",
+        table.name,
+        lines.join(",\n    ")
+    )
+}
+
+fn declaration<T>(column: &Column<T>) -> String {
+    let name = column.name;
+    if column.key {
+        return format!("{name} INTEGER PRIMARY KEY CHECK ({name} >= 0)");
+    }
+    let mut text = format!("{name} {}", type_name(column));
+    if column.null == Null::Never {
+        text.push_str(" NOT NULL");
+    }
+    let check = match column.access {
+        Access::Flag(..) => format!("{name} IN (0, 1)"),
+        Access::Number(..) => format!("{name} >= {}", column.bounds.0),
+        Access::Text(..) if !column.words.is_empty() => {
+            format!("{name} IN ('{}')", column.words.join("', '"))
+        }
+        _ => return text,
+    };
+    let _ = write!(text, " CHECK ({check})");
+    text
+}
+
+/// What SQLite calls the type of a column.
+pub(super) fn type_name<T>(column: &Column<T>) -> &'static str {
+    match &column.access {
+        Access::Number(..) | Access::Flag(..) => "INTEGER",
+        Access::Real(..) => "REAL",
+        Access::Text(..) => "TEXT",
+        Access::Bytes(..) => "BLOB",
+        Access::Setting(setting, ..) => match setting.kind.is_number() {
+            true => "INTEGER",
+            false => "TEXT",
+        },
+    }
+}

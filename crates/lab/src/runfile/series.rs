@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use iolab_engine::Result;
-use iolab_engine::series::{Done, INTERVALS_MAX, Interval, Series};
-use rusqlite::Connection;
+use iolab_engine::series::{INTERVALS_MAX, Interval, Series};
+use rusqlite::{Connection, params_from_iter};
 
 use super::fault::{damaged, fault, too_large};
-use super::fields::{Columns, Fields};
 use super::read::ROWS_MAX;
+use super::rows::Reader;
+use crate::record::tables::{IntervalRow, SERIES};
 use crate::record::{Sample, SampleSeries};
 
 /// The schema that brought the table.
@@ -28,16 +29,15 @@ pub(super) fn of_record(
         return Ok(Vec::new());
     }
     let most = (ROWS_MAX / samples.len().max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
-    let mut all = Vec::new();
-    for sample in samples {
-        let series = of_sample(connection, path, version, sample.id)?.folded(most);
-        if !series.intervals.is_empty() {
-            all.push(SampleSeries {
-                sample: sample.id,
-                series,
-            });
+    let known = |sample: i64| samples.binary_search_by_key(&sample, |s| s.id).is_ok();
+    let mut all: Vec<SampleSeries> = Vec::new();
+    let sql = "SELECT * FROM series ORDER BY sample_id, start_ns";
+    each(connection, path, version, sql, None, |sample, series| {
+        if known(sample) {
+            let series = series.folded(most);
+            all.push(SampleSeries { sample, series });
         }
-    }
+    })?;
     Ok(all)
 }
 
@@ -68,33 +68,48 @@ pub(super) fn of_sample(
     version: i64,
     sample: i64,
 ) -> Result<Series> {
-    let wrong = |error| fault(path, &error);
+    let mut found = Series::default();
     let sql = "SELECT * FROM series WHERE sample_id = ? ORDER BY start_ns";
+    each(connection, path, version, sql, Some(sample), |_, series| {
+        found = series;
+    })?;
+    Ok(found)
+}
+
+/// Hands the series of one sample after the other over, from rows in their order.
+fn each(
+    connection: &Connection,
+    path: &Path,
+    version: i64,
+    sql: &str,
+    only: Option<i64>,
+    mut take: impl FnMut(i64, Series),
+) -> Result<()> {
+    let wrong = |error| fault(path, &error);
     let mut statement = connection.prepare_cached(sql).map_err(wrong)?;
-    let columns = Columns::default();
-    let mut rows = statement.query([sample]).map_err(wrong)?;
+    let reader = Reader::new(&SERIES, &statement, path, version)?;
+    let mut rows = statement.query(params_from_iter(only)).map_err(wrong)?;
+    let mut of = None;
     let mut intervals: Vec<Interval> = Vec::new();
     while let Some(row) = rows.next().map_err(wrong)? {
-        let interval = interval(&Fields::new(row, &columns, "series", path, version))?;
+        let mut read = IntervalRow::default();
+        reader.read(row, &mut read)?;
+        if of != Some(read.sample)
+            && let Some(sample) = of.replace(read.sample)
+        {
+            let intervals = std::mem::take(&mut intervals);
+            take(sample, Series { intervals });
+        }
         let expected = intervals.last().map_or(0, Interval::end_ns);
-        if interval.start_ns != expected || intervals.len() == INTERVALS_MAX {
+        if read.interval.start_ns != expected || intervals.len() == INTERVALS_MAX {
+            let sample = read.sample;
             let what = format!("the intervals of sample {sample} do not follow each other");
             return Err(damaged(path, what));
         }
-        intervals.push(interval);
+        intervals.push(read.interval);
     }
-    Ok(Series { intervals })
-}
-
-fn interval(row: &Fields<'_, '_>) -> Result<Interval> {
-    Ok(Interval {
-        start_ns: row.int("start_ns")?,
-        length_ns: row.positive("length_ns")?,
-        done: Done {
-            read_requests: row.int("read_requests")?,
-            read_bytes: row.int("read_bytes")?,
-            write_requests: row.int("write_requests")?,
-            write_bytes: row.int("write_bytes")?,
-        },
-    })
+    if let Some(sample) = of {
+        take(sample, Series { intervals });
+    }
+    Ok(())
 }

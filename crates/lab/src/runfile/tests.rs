@@ -1,14 +1,20 @@
 mod damage;
+mod docs;
 mod rows;
 mod series;
 mod stranger;
+mod upgrade;
 
-use super::*;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 
-use iolab_engine::Kind;
+use super::*;
 
-use crate::record::{Done, Interval};
+use iolab_engine::Kind;
+use iolab_engine::spec::{Limit, TrialSpec};
+
+use crate::record::{Done, EventKind, Interval, Operation, RequestTime, TargetKind};
+use crate::settings::CellSpec;
 use rows::*;
 
 struct Bench {
@@ -62,9 +68,23 @@ impl Bench {
     }
 }
 
+const READS: LatencyOf = LatencyOf::service(Operation::Read);
+const WRITES: LatencyOf = LatencyOf::service(Operation::Write);
+
+/// Unpacks a run file that an earlier version has stored.
+pub(crate) fn unpack(version: i64, name: &str, to: &Path) {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/golden/version-{version}/{name}.iolab.gz"));
+    let mut bytes = Vec::new();
+    let packed = File::open(&stored).expect("it is stored");
+    let mut packed = flate2::read::GzDecoder::new(packed);
+    packed.read_to_end(&mut bytes).expect("gzip");
+    std::fs::write(to, bytes).expect("room");
+}
+
 fn add(file: &mut RunFile, sample: &Sample) -> i64 {
     let (reads, writes) = (histogram(&[100, 200]), histogram(&[5_000_000]));
-    file.add_sample(sample, &[("read", &reads), ("write", &writes)], &series())
+    file.add_sample(sample, &[(READS, &reads), (WRITES, &writes)], &series())
         .unwrap()
 }
 
@@ -100,20 +120,20 @@ fn everything_comes_back() {
     let mut file = bench.create("a.iolab");
     let event = Event {
         at_utc: BEGAN.to_owned(),
-        kind: "choice".to_owned(),
+        kind: EventKind::Choice,
         cell: Some(1),
         message: "one: 10, all: 20".to_owned(),
     };
-    file.set_batch(1, "50%").unwrap();
+    file.set_batch(1, Batch::Percent(50)).unwrap();
     file.add_event(&event).unwrap();
     assert_eq!(add(&mut file, &sample_row(0, 0)), 1);
     let none = histogram(&[]);
     assert_eq!(
-        file.add_sample(&bare_sample(1, 0), &[("read", &none)], &Series::default())
+        file.add_sample(&bare_sample(1, 0), &[(READS, &none)], &Series::default())
             .unwrap(),
         2
     );
-    file.set_ended_by(0, "precision").unwrap();
+    file.set_ended_by(0, EndedBy::Precision).unwrap();
     file.finish(RunStatus::Failed, ENDED).unwrap();
 
     let record = read(&bench.path("a.iolab")).unwrap();
@@ -130,11 +150,18 @@ fn everything_comes_back() {
         experiment: experiment_row(),
         cells: vec![
             Cell {
-                ended_by: Some("precision".to_owned()),
+                ended_by: Some(EndedBy::Precision),
                 ..cell_row(0)
             },
             Cell {
-                batch: "50%".to_owned(),
+                spec: CellSpec {
+                    trial: TrialSpec {
+                        batch: Batch::Percent(50),
+                        ..cell_row(1).spec.trial
+                    },
+                    batch_auto: false,
+                    ..cell_row(1).spec
+                },
                 ..cell_row(1)
             },
         ],
@@ -153,6 +180,7 @@ fn everything_comes_back() {
             series: series(),
         }],
         events: vec![event],
+        ..RunRecord::default()
     };
     assert_eq!(record, expected);
 
@@ -160,32 +188,117 @@ fn everything_comes_back() {
         .unwrap()
         .collect::<Result<_>>()
         .unwrap();
-    let found: Vec<_> = latencies.iter().map(|l| (l.sample, l.direction)).collect();
-    assert_eq!(found, [(1, "read"), (1, "write")]);
+    let found: Vec<_> = latencies.iter().map(|l| (l.sample, l.of)).collect();
+    assert_eq!(found, [(1, READS), (1, WRITES)]);
     assert_eq!(latencies[0].histogram, histogram(&[100, 200]));
 }
 
 #[test]
-fn every_latency_comes_back_under_its_name() {
+fn a_sample_may_have_parts_with_latencies_of_every_kind() {
     let bench = Bench::new();
     let mut file = bench.create("a.iolab");
-    let all: Vec<(&str, LatencyHistogram)> = schema::DIRECTIONS
-        .into_iter()
-        .zip(1..)
-        .map(|(direction, ns)| (direction, histogram(&[ns * 1000])))
-        .collect();
-    let given: Vec<_> = all.iter().map(|(d, h)| (*d, h)).collect();
-    file.add_sample(&sample_row(0, 0), &given, &Series::default())
+    let ids = [(0, 0, 0), (0, 3, 1), (1, 0, 0)];
+    let ids = ids.map(|(group, rank, target)| PartId {
+        group,
+        rank,
+        target,
+    });
+    let mut all = Vec::new();
+    for part in ids {
+        for operation in Operation::ALL {
+            for quantity in RequestTime::ALL {
+                let of = LatencyOf {
+                    operation: *operation,
+                    quantity: *quantity,
+                };
+                all.push((part, of, histogram(&[1000 + all.len() as u64])));
+            }
+        }
+    }
+    let given: Vec<_> = all.iter().map(|(part, of, h)| (*part, *of, h)).collect();
+    let part = |(number, id): (u64, PartId)| Part {
+        sample: 1,
+        id,
+        start_ns: number,
+        elapsed_ns: number + 10,
+        read_requests: number + 20,
+        write_requests: number + 30,
+        sync_requests: number + 40,
+        trim_requests: number + 50,
+        metadata_requests: number + 60,
+        read_bytes: number + 70,
+        write_bytes: number + 80,
+        trim_bytes: number + 90,
+        errors: number + 100,
+    };
+    let parts: Vec<Part> = (0..).zip(ids).map(part).collect();
+    file.add_sample_in_parts(&sample_row(0, 0), &parts, &given, &Series::default())
         .unwrap();
     drop(file);
-    let mut found: Vec<(&str, u64)> = read_latency(&bench.path("a.iolab"))
+    let path = bench.path("a.iolab");
+    assert_eq!(read(&path).unwrap().parts, parts);
+    let mut found: Vec<_> = read_latency(&path)
         .unwrap()
-        .map(|latency| latency.map(|l| (l.direction, l.histogram.max())))
+        .map(|latency| latency.map(|l| (l.histogram.max(), l.part, l.of)))
         .collect::<Result<_>>()
         .unwrap();
-    found.sort_by_key(|(_, max)| *max);
-    let expected: Vec<(&str, u64)> = all.iter().map(|(d, h)| (*d, h.max())).collect();
-    assert_eq!(found, expected);
+    found.sort_unstable();
+    let expected = all.iter().map(|(part, of, h)| (h.max(), *part, *of));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn what_a_run_across_hosts_has_besides_comes_back() {
+    let bench = Bench::new();
+    let path = bench.finished("a.iolab");
+    alter(
+        &path,
+        "INSERT INTO target VALUES (1, '/b', 'file', 4096);
+         INSERT INTO rank VALUES (0, 0, 'one'), (1, 1, 'two');
+         INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another CPU');
+         INSERT INTO cell_group (cell_id, group_id, name, target_id, backend, pattern, bs_bytes,
+             skip_bytes, offset_bytes, region_bytes, threads, depth, batch, read_percent, layout,
+             descriptors, fresh, sync, cache, buffer_init, content, verify, arrivals, latency,
+             hardware_counters, registered, sqpoll, iopoll, tool)
+         SELECT 1, 1, 'writer', 1, backend, pattern, 8192, skip_bytes, offset_bytes, region_bytes,
+             threads, depth, batch, read_percent, layout, descriptors, fresh, sync, cache,
+             buffer_init, content, verify, arrivals, latency, hardware_counters, registered, sqpoll,
+             iopoll, tool FROM cell WHERE id = 1",
+    );
+    let record = read(&path).unwrap();
+    let target = &record.further_targets[0];
+    assert_eq!((target.id, target.kind), (1, TargetKind::File));
+    let hosts: Vec<_> = record
+        .ranks
+        .iter()
+        .map(|rank| (rank.host, &*rank.name))
+        .collect();
+    assert_eq!(hosts, [(0, "one"), (1, "two")]);
+    assert_eq!(
+        (record.environment.len(), record.further_hosts.len()),
+        (2, 1)
+    );
+    let group = &record.groups[0];
+    assert_eq!((group.cell, &*group.name, group.target), (1, "writer", 1));
+    assert_eq!((group.spec.trial.bs, group.spec.trial.threads), (8192, 2));
+    assert_eq!(group.spec.trial.limit, Limit::default());
+}
+
+#[test]
+fn a_block_may_visit_a_cell_several_times() {
+    let bench = Bench::new();
+    let mut file = bench.create("a.iolab");
+    let visits = [0, 1].map(|visit| Sample {
+        visit,
+        ..sample_row(0, 1)
+    });
+    for sample in &visits {
+        add(&mut file, sample);
+    }
+    drop(file);
+    let record = read(&bench.path("a.iolab")).unwrap();
+    let found: Vec<_> = record.samples.iter().map(|s| (s.block, s.visit)).collect();
+    assert_eq!(found, [(1, 0), (1, 1)]);
 }
 
 #[test]
@@ -395,7 +508,7 @@ fn a_trial_is_kept_once_unless_it_failed() {
             .is_err(),
         "no such cell"
     );
-    assert!(file.set_batch(9, "one").is_err());
+    assert!(file.set_batch(9, Batch::One).is_err());
     drop(file);
     // A refused sample leaves no half of itself.
     assert_eq!(read(&bench.path("a.iolab")).unwrap().samples.len(), 3);

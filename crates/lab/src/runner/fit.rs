@@ -180,36 +180,10 @@ pub(super) fn factor_names(experiment: &Experiment) -> Vec<String> {
 
 /// The cell as the run file keeps it.
 pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
-    let spec = &cell.spec.trial;
     Cell {
         id: id as i64,
         levels: cell.levels.clone(),
-        command: cell.spec.program().map(|template| template.to_string()),
-        tool: cell.spec.tool.to_string(),
-        backend: spec.backend.to_string(),
-        pattern: spec.pattern.to_string(),
-        bs_bytes: spec.bs,
-        skip_bytes: spec.skip,
-        offset_bytes: spec.offset,
-        region_bytes: spec.region,
-        threads: spec.threads,
-        depth: spec.depth,
-        batch: if cell.spec.batch_auto {
-            "auto".to_owned()
-        } else {
-            spec.batch.to_string()
-        },
-        read_percent: spec.read_percent,
-        layout: spec.layout.to_string(),
-        descriptors: spec.descriptors.to_string(),
-        fresh: spec.fresh,
-        sync: spec.sync.to_string(),
-        cache: spec.cache.to_string(),
-        buffer_init: spec.buffer_init.to_string(),
-        content: spec.content.to_string(),
-        verify: spec.verify,
-        rate: spec.rate,
-        arrivals: spec.rate.map(|_| spec.arrivals.to_string()),
+        spec: cell.spec.clone(),
         ended_by: None,
     }
 }

@@ -15,7 +15,8 @@ use super::fit;
 use crate::cells::{PlannedCell, cells};
 use crate::command::{Placeholder, Template};
 use crate::experiment::Experiment;
-use crate::probe::{Linkage, Probes};
+use crate::linkage::Linkage;
+use crate::probe::Probes;
 use crate::settings::CellSpec;
 use crate::units::format_size;
 

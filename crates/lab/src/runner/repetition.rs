@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::experiment::Design;
+use crate::record::EndedBy;
 
 /// Why the repetition as a whole ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,11 +112,11 @@ impl Repetition {
     }
 
     /// What ended the repetition of one cell.
-    pub(super) fn ended_by(&self, cell: usize, ended: Ended) -> &'static str {
+    pub(super) fn ended_by(&self, cell: usize, ended: Ended) -> EndedBy {
         match ended {
-            _ if self.is_precise(cell) => "precision",
-            Ended::Precision | Ended::Trials => "trials-max",
-            Ended::Budget => "budget",
+            _ if self.is_precise(cell) => EndedBy::Precision,
+            Ended::Precision | Ended::Trials => EndedBy::TrialsMax,
+            Ended::Budget => EndedBy::Budget,
         }
     }
 
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(r.ends(), None, "the interval of nine is the first");
         block(&mut r, &[100.0, 200.0], 1);
         assert_eq!(r.ends(), Some(Ended::Precision));
-        assert_eq!(r.ended_by(0, Ended::Precision), "precision");
+        assert_eq!(r.ended_by(0, Ended::Precision), EndedBy::Precision);
     }
 
     /// Ending on the width of the interval must not spoil its coverage: of the intervals that runs end with, at
@@ -238,7 +239,7 @@ mod tests {
             block(&mut r, &[f64::from(value)], 1);
         }
         assert_eq!(r.ends(), Some(Ended::Trials));
-        assert_eq!(r.ended_by(0, Ended::Trials), "trials-max");
+        assert_eq!(r.ended_by(0, Ended::Trials), EndedBy::TrialsMax);
     }
 
     #[test]
@@ -249,7 +250,7 @@ mod tests {
             assert_eq!(r.ends().is_some(), value == 5, "{value}");
         }
         assert_eq!(r.ends(), Some(Ended::Budget));
-        assert_eq!(r.ended_by(0, Ended::Budget), "budget");
+        assert_eq!(r.ended_by(0, Ended::Budget), EndedBy::Budget);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::faulty;
 use crate::evidence::{Facts, judge};
-use crate::record::{Direction, LatencySummary, Sample};
+use crate::record::{self, Direction, LatencyOf, LatencySummary, Operation, RequestTime, Sample};
 use crate::units::format_duration;
 
 /// Where in the plan a sample belongs.
@@ -48,6 +48,7 @@ pub(super) fn sample(
         id: 0,
         cell: place.cell as i64,
         block: place.block,
+        visit: 0,
         position: place.position,
         warmup: place.warmup,
         ok: outcome.ended != Ended::Failed,
@@ -58,12 +59,11 @@ pub(super) fn sample(
         errors: outcome.errors,
         failure: outcome.failure.as_ref().map(describe),
         ended: match outcome.ended {
-            Ended::Done => "done",
-            Ended::Time => "time",
-            Ended::Interrupted => "interrupted",
-            Ended::Failed => "failed",
-        }
-        .to_owned(),
+            Ended::Done => record::Ended::Done,
+            Ended::Time => record::Ended::Time,
+            // What was interrupted is not kept.
+            Ended::Interrupted | Ended::Failed => record::Ended::Failed,
+        },
         elapsed_ns: outcome.elapsed_ns,
         all_active_ns: outcome.all_active_ns,
         end_sync_ns: outcome.end_sync_ns,
@@ -74,7 +74,7 @@ pub(super) fn sample(
         region: outcome.region,
         pace: outcome.pace,
         verified: outcome.verified,
-        effective: effective(outcome),
+        effective: outcome.effective.clone(),
         verdict,
     }
 }
@@ -101,41 +101,24 @@ fn summary(histogram: &LatencyHistogram) -> Option<LatencySummary> {
     })
 }
 
-/// Every histogram of a trial, named as the run file names it.
-pub(super) fn histograms(outcome: &Outcome) -> Vec<(&'static str, &LatencyHistogram)> {
-    let mut all = vec![
-        ("read", &outcome.reads.latency),
-        ("write", &outcome.writes.latency),
-    ];
-    if let Some(waits) = &outcome.reads.waits {
-        all.push(("read-response", &waits.response));
-        all.push(("read-lateness", &waits.lateness));
-    }
-    if let Some(waits) = &outcome.writes.waits {
-        all.push(("write-response", &waits.response));
-        all.push(("write-lateness", &waits.lateness));
+/// Every histogram of a trial, and what it is of.
+pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram)> {
+    let mut all = Vec::new();
+    for (operation, tally) in [
+        (Operation::Read, &outcome.reads),
+        (Operation::Write, &outcome.writes),
+    ] {
+        let of = |quantity| LatencyOf {
+            operation,
+            quantity,
+        };
+        all.push((of(RequestTime::Service), &tally.latency));
+        if let Some(waits) = &tally.waits {
+            all.push((of(RequestTime::Response), &waits.response));
+            all.push((of(RequestTime::Lateness), &waits.lateness));
+        }
     }
     all
-}
-
-fn effective(outcome: &Outcome) -> String {
-    let effective = &outcome.effective;
-    let flags = [
-        (effective.fixed_file, "fixed_file"),
-        (effective.fixed_buffers, "fixed_buffers"),
-    ];
-    let mut names: Vec<&str> = flags
-        .into_iter()
-        .filter_map(|(on, name)| on.then_some(name))
-        .collect();
-    if !effective.ring_flags.is_empty() {
-        names.push(&effective.ring_flags);
-    }
-    let mut text = names.join(",");
-    if !effective.note.is_empty() {
-        text = format!("{text}; {}", effective.note);
-    }
-    text
 }
 
 /// A failure in words.

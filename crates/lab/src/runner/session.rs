@@ -20,11 +20,11 @@ use crate::cells::{PlannedCell, cells};
 use crate::doctor::{Remark, Severity};
 use crate::environment::differences;
 use crate::experiment::{Experiment, Refined};
-use crate::peer::Tool;
 use crate::plan::{block_order, trial_seed};
-use crate::record::{Event, RunRecord, RunStatus, Sample};
+use crate::record::{Event, EventKind, RunRecord, RunStatus, Sample};
 use crate::refine::finer_sizes;
 use crate::runfile::{self, RunFile};
+use crate::tool::Tool;
 use crate::units::format_size;
 
 /// A run under way.
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
     }
 
     fn measured(&mut self, cell: usize, sample: &Sample) {
-        let value = self.experiment.response.value(sample);
+        let value = sample.value(self.experiment.response);
         self.phase.repetition.measured(cell, value.unwrap_or(0.0));
     }
 
@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
     /// Leaves the file in a state of this kind; `error` is what has led to it.
     fn end(mut self, status: RunStatus, error: Option<&str>) -> Result<Finished> {
         let kept = self.follow().and_then(|()| match error {
-            Some(error) => self.keep("error", None, error),
+            Some(error) => self.keep(EventKind::Error, None, error),
             None => Ok(()),
         });
         let finished = Finished {
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
             before.display(),
             path.display()
         );
-        self.event("warning", &message)
+        self.event(EventKind::Warning, &message)
     }
 
     /// The grid, and the finer sizes where they are asked for.
@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
             "the {} trials before block {first} chose the finer sizes, and are in no summary",
             self.trials_before
         );
-        self.keep("note", None, &message)
+        self.keep(EventKind::Note, None, &message)
     }
 
     /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
@@ -214,7 +214,10 @@ impl<'a> Session<'a> {
         let sizes = finer_sizes(&analysis, self.experiment.design.refine, unit);
         let levels: Vec<String> = sizes.into_iter().map(format_size).collect();
         if levels.is_empty() {
-            self.event("note", "no finer size lies between those of bs that matter")?;
+            self.event(
+                EventKind::Note,
+                "no finer size lies between those of bs that matter",
+            )?;
             return Ok(false);
         }
         let message = format!(
@@ -231,13 +234,16 @@ impl<'a> Session<'a> {
         };
         match cells(&experiment) {
             Ok(mut planned) => {
-                self.event("choice", &message)?;
+                self.event(EventKind::Choice, &message)?;
                 let added = planned.split_off(self.cells.len());
                 self.enlarge(experiment, added, executor).map(|()| true)
             }
             // What the grid has shown is worth having all the same.
             Err(error) => {
-                self.event("warning", &format!("no finer sizes: {}", error.message()))?;
+                self.event(
+                    EventKind::Warning,
+                    &format!("no finer sizes: {}", error.message()),
+                )?;
                 Ok(false)
             }
         }
@@ -278,7 +284,7 @@ impl<'a> Session<'a> {
                 told.push(why.clone());
             }
             self.phase.close(id);
-            self.keep("gap", Some(id), &why)?;
+            self.keep(EventKind::Gap, Some(id), &why)?;
         }
         Ok(())
     }
@@ -292,13 +298,13 @@ impl<'a> Session<'a> {
         let message = format!("{name} gets no further trial: {why}");
         self.observer.note(&message);
         self.phase.close(id);
-        self.keep("gap", Some(id), &message)?;
+        self.keep(EventKind::Gap, Some(id), &message)?;
         let others = |id: &usize| self.cells[*id].spec.tool == tool && !self.phase.is_closed(*id);
         let others: Vec<usize> = (0..self.cells.len()).filter(others).collect();
         for other in others.into_iter().filter(|_| hung) {
             self.phase.close(other);
             let message = format!("no further trial with {tool}, which hung ({name})");
-            self.keep("gap", Some(other), &message)?;
+            self.keep(EventKind::Gap, Some(other), &message)?;
         }
         Ok(())
     }
@@ -454,8 +460,8 @@ impl<'a> Session<'a> {
             };
             self.cells[id].spec.trial.batch = batch;
             self.cells[id].spec.batch_auto = false;
-            self.file.set_batch(id as i64, &batch.to_string())?;
-            self.keep("choice", Some(id), &numbers)?;
+            self.file.set_batch(id as i64, batch)?;
+            self.keep(EventKind::Choice, Some(id), &numbers)?;
         }
         self.follow_strategies()
     }
@@ -478,21 +484,26 @@ impl<'a> Session<'a> {
             let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
             self.cells[id].spec.trial.batch = batch;
             self.cells[id].spec.batch_auto = false;
-            self.file.set_batch(id as i64, &batch.to_string())?;
+            self.file.set_batch(id as i64, batch)?;
         }
         Ok(())
     }
 
     /// Tells the user, and keeps it in the file.
-    pub(super) fn event(&mut self, kind: &str, message: &str) -> Result<()> {
+    pub(super) fn event(&mut self, kind: EventKind, message: &str) -> Result<()> {
         self.observer.note(message);
         self.keep(kind, None, message)
     }
 
-    pub(super) fn keep(&mut self, kind: &str, cell: Option<usize>, message: &str) -> Result<()> {
+    pub(super) fn keep(
+        &mut self,
+        kind: EventKind,
+        cell: Option<usize>,
+        message: &str,
+    ) -> Result<()> {
         self.file.add_event(&Event {
             at_utc: now_utc(),
-            kind: kind.to_owned(),
+            kind,
             cell: cell.map(|id| id as i64),
             message: message.to_owned(),
         })
@@ -502,8 +513,8 @@ impl<'a> Session<'a> {
     pub(super) fn remark(&mut self, remarks: &[Remark]) -> Result<()> {
         for remark in remarks {
             let kind = match remark.finding.severity {
-                Severity::MustFix => "warning",
-                Severity::WorthKnowing | Severity::Fine => "note",
+                Severity::MustFix => EventKind::Warning,
+                Severity::WorthKnowing | Severity::Fine => EventKind::Note,
             };
             if remark.shown {
                 self.event(kind, &remark.text())?;
@@ -522,7 +533,7 @@ impl<'a> Session<'a> {
             .filter_map(|cell| cell.spec.trial.time_foreseen())
             .fold(Duration::ZERO, Duration::saturating_add);
         let message = self.experiment.design.shortfall(self.cells.len(), block);
-        message.map_or(Ok(()), |message| self.event("warning", &message))
+        message.map_or(Ok(()), |message| self.event(EventKind::Warning, &message))
     }
 
     /// Notes what differs between the machine of the earlier session and this one.
@@ -535,7 +546,7 @@ impl<'a> Session<'a> {
             if let (Some(earlier), Some(value)) = (earlier, value) {
                 let message =
                     format!("{key} was {earlier} and is {value} since the run was resumed");
-                self.event("warning", &message)?;
+                self.event(EventKind::Warning, &message)?;
             }
         }
         Ok(())
@@ -548,6 +559,6 @@ impl precondition::Report for Session<'_> {
     }
 
     fn done(&mut self, message: &str) -> Result<()> {
-        self.event("note", message)
+        self.event(EventKind::Note, message)
     }
 }

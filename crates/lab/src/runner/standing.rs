@@ -2,7 +2,7 @@
 
 use iolab_engine::{Error, Result};
 
-use crate::peer::Tool;
+use crate::tool::Tool;
 
 /// See the module.
 #[derive(Default)]

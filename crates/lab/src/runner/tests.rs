@@ -12,6 +12,8 @@ use iolab_engine::target::Medium;
 
 use super::*;
 use crate::plan::block_order;
+use crate::record::EndedBy;
+use crate::tool::Tool;
 use bench::*;
 
 #[test]
@@ -40,7 +42,7 @@ fn the_target_is_written_to_before_the_first_trial() {
     assert_eq!(*written.borrow(), order);
     let record = bench.record();
     assert_eq!(record.samples.iter().filter(|s| s.cell > 2).count(), 0);
-    let told = |e: &&crate::record::Event| e.message.starts_with("precondition, pass");
+    let told = |e: &&record::Event| e.message.starts_with("precondition, pass");
     assert_eq!(record.events.iter().filter(told).count(), 3);
 }
 
@@ -87,7 +89,7 @@ fn steady_cells_end_by_precision_after_seven_measured_blocks() {
         record
             .cells
             .iter()
-            .all(|cell| cell.ended_by.as_deref() == Some("precision"))
+            .all(|cell| cell.ended_by == Some(EndedBy::Precision))
     );
     assert_eq!(record.samples.iter().filter(|s| s.warmup).count(), 3);
     for (index, sample) in record.samples.iter().enumerate() {
@@ -108,7 +110,7 @@ fn wild_cells_end_by_the_number_of_trials() {
         record
             .cells
             .iter()
-            .all(|cell| cell.ended_by.as_deref() == Some("trials-max"))
+            .all(|cell| cell.ended_by == Some(EndedBy::TrialsMax))
     );
 }
 
@@ -122,7 +124,7 @@ fn a_spent_budget_still_leaves_one_measured_block() {
         record
             .cells
             .iter()
-            .all(|cell| cell.ended_by.as_deref() == Some("budget"))
+            .all(|cell| cell.ended_by == Some(EndedBy::Budget))
     );
 }
 
@@ -150,7 +152,12 @@ fn a_failure_ends_the_run_and_keeps_what_was_measured() {
                 .as_deref()
                 .is_some_and(|text| text.contains("pwrite"))
         );
-        assert!(record.events.iter().any(|event| event.kind == "error"));
+        assert!(
+            record
+                .events
+                .iter()
+                .any(|event| event.kind == EventKind::Error)
+        );
     }
 }
 
@@ -212,12 +219,19 @@ fn the_completion_strategy_is_chosen_by_measurement_and_kept() {
     bench.take_up(&mut mock(&all_is_best)).expect("done");
     let record = bench.record();
     for cell in &record.cells {
-        assert_eq!(cell.batch, if cell.depth == 1 { "one" } else { "all" });
+        assert_eq!(
+            cell.spec.batch_name(),
+            if cell.trial().depth == 1 {
+                "one"
+            } else {
+                "all"
+            }
+        );
     }
     let choices: Vec<_> = record
         .events
         .iter()
-        .filter(|e| e.kind == "choice")
+        .filter(|e| e.kind == EventKind::Choice)
         .collect();
     assert_eq!(choices.len(), 3, "once per cell, also after the resume");
     assert!(choices[0].message.contains("one") && choices[0].message.contains("all"));
@@ -294,16 +308,16 @@ fn finer_sizes_are_measured_in_further_blocks_of_the_same_file() {
     for cell in &record.cells {
         let of_cell = || record.samples.iter().filter(|s| s.cell == cell.id);
         let early = of_cell().filter(|s| s.block < refined.block).count();
-        assert_eq!(early > 0, cell.id < 9, "{}", cell.bs_bytes);
+        assert_eq!(early > 0, cell.id < 9, "{}", cell.trial().bs);
         // All cells share the later blocks, the first of which is a warm-up; what came before is left out.
         let counted: Vec<u32> = of_cell().filter(|s| !s.warmup).map(|s| s.block).collect();
         let expected: Vec<u32> = (refined.block + 1..).take(counted.len()).collect();
         assert_eq!(counted, expected);
         assert!(counted.len() >= 6);
-        assert_eq!(cell.bs_bytes % 4096, 0, "direct I/O keeps its alignment");
-        assert_eq!(cell.ended_by.as_deref(), Some("precision"));
+        assert_eq!(cell.trial().bs % 4096, 0, "direct I/O keeps its alignment");
+        assert_eq!(cell.ended_by, Some(EndedBy::Precision));
     }
-    let choice = record.events.iter().find(|e| e.kind == "choice");
+    let choice = record.events.iter().find(|e| e.kind == EventKind::Choice);
     assert!(choice.is_some_and(|e| e.message.contains("finer sizes of bs")));
 }
 
@@ -358,9 +372,13 @@ fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() 
     let record = bench.record();
     assert_eq!(record.run.status, RunStatus::Done);
     assert_eq!(finished.trials, record.samples.len() as u64);
-    let open = |cell: &i64| record.cells[*cell as usize].tool == "iolab";
+    let open = |cell: &i64| record.cells[*cell as usize].spec.tool == Tool::Iolab;
     assert!(record.samples.iter().all(|s| open(&s.cell)));
-    let gaps: Vec<_> = record.events.iter().filter(|e| e.kind == "gap").collect();
+    let gaps: Vec<_> = record
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::Gap)
+        .collect();
     assert_eq!(gaps.len(), 2);
     assert!(
         gaps.iter()
@@ -369,7 +387,7 @@ fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() 
     let analysis = crate::analysis::analyse(&record);
     assert!(crate::compare::with_peers(&record).is_empty());
     let gap = &analysis.cells[1];
-    assert_eq!((gap.n, gap.cell.ended_by.as_deref()), (0, None));
+    assert_eq!((gap.n, gap.cell.ended_by), (0, None));
     assert!(gap.flags.contains(&crate::analysis::Flag::Gap));
 }
 
@@ -393,7 +411,7 @@ fn a_peer_that_fails_is_given_up_and_the_run_goes_on() {
     let gap = record
         .events
         .iter()
-        .find(|e| e.kind == "gap")
+        .find(|e| e.kind == EventKind::Gap)
         .expect("told");
     assert_eq!(gap.cell, Some(1));
 }

@@ -119,11 +119,3 @@ pub(super) fn put_or_none<T: FromStr<Err = Error>>(
     };
     Ok(())
 }
-
-pub(super) fn or_none(value: Option<&impl ToString>) -> String {
-    value.map_or_else(|| "none".to_owned(), ToString::to_string)
-}
-
-pub(super) fn bound_text<T: Copy>(bound: Option<T>, format: impl Fn(T) -> String) -> String {
-    bound.map_or_else(|| "none".to_owned(), format)
-}

@@ -78,7 +78,7 @@ fn trials(record: &RunRecord) -> Vec<Trial> {
     let writing: BTreeSet<i64> = record
         .cells
         .iter()
-        .filter(|cell| is_free(cell) && cell.read_percent < 100)
+        .filter(|cell| is_free(cell) && cell.trial().read_percent < 100)
         .map(|cell| cell.id)
         .collect();
     let measured = record.samples.iter().filter(|s| s.ok && !s.warmup);

@@ -2,11 +2,14 @@
 
 #![allow(dead_code, reason = "each test crate uses its share")]
 
+use iolab_engine::spec::TrialSpec;
 use iolab_lab::record::{
-    Cell, Counters, DeviceStat, Direction, ExperimentRecord, LatencySummary, Pace, ProcessIo,
-    Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, Verdict,
+    Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
+    ExperimentRecord, LatencySummary, Pace, ProcessIo, Region, ResourceUse, Run, RunRecord,
+    RunStatus, Sample, ServedBy, TargetKind, Verdict,
 };
-use iolab_lab::units::{format_size, parse_size};
+use iolab_lab::response::Response;
+use iolab_lab::settings::{CellSpec, Setting};
 
 /// A record with no cells yet.
 pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
@@ -17,9 +20,10 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
             started_utc: "2026-01-02T03:04:05Z".to_owned(),
             ended_utc: Some("2026-01-02T03:05:05Z".to_owned()),
             target: "/data".to_owned(),
-            target_kind: "scratch".to_owned(),
+            target_kind: TargetKind::Scratch,
             target_bytes: 1 << 30,
             seed: 7,
+            clock_domain: ClockDomain::Real,
             clock_cost_ns: 11.0,
             clock_source: "tsc".to_owned(),
             floor_ns: 30.0,
@@ -28,7 +32,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
         experiment: ExperimentRecord {
             name: name.to_owned(),
             question: "How does throughput depend on the I/O size?".to_owned(),
-            response: "throughput".to_owned(),
+            response: Response::Throughput,
             toml: String::new(),
             factors: factors.iter().map(|f| (*f).to_owned()).collect(),
             precision: 0.05,
@@ -36,10 +40,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
             trials_min: 5,
             trials_max: 30,
         },
-        cells: Vec::new(),
-        samples: Vec::new(),
-        series: Vec::new(),
-        events: Vec::new(),
+        ..RunRecord::default()
     }
 }
 
@@ -50,48 +51,23 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
     let mut cell = Cell {
         id: index as i64,
         levels: Vec::new(),
-        command: None,
-        tool: "iolab".to_owned(),
-        backend: "psync".to_owned(),
-        pattern: "seq".to_owned(),
-        bs_bytes: 1 << 20,
-        skip_bytes: 0,
-        offset_bytes: 0,
-        region_bytes: 1 << 30,
-        threads: 1,
-        depth: 1,
-        batch: "one".to_owned(),
-        read_percent: 100,
-        layout: "shared".to_owned(),
-        descriptors: "private".to_owned(),
-        fresh: false,
-        sync: "none".to_owned(),
-        cache: "direct".to_owned(),
-        buffer_init: "random".to_owned(),
-        content: "unique".to_owned(),
-        verify: false,
-        rate: None,
-        arrivals: None,
-        ended_by: Some("precision".to_owned()),
+        spec: CellSpec {
+            trial: TrialSpec {
+                bs: 1 << 20,
+                ..TrialSpec::default()
+            },
+            batch_auto: false,
+            ..CellSpec::default()
+        },
+        ended_by: Some(EndedBy::Precision),
     };
     for level in levels {
         let (factor, value) = level.split_once('=').expect("factor=level");
-        match factor {
-            "bs" => cell.bs_bytes = parse_size(value).expect("a size"),
-            "skip" => cell.skip_bytes = parse_size(value).expect("a size"),
-            "pattern" => cell.pattern = value.to_owned(),
-            "threads" => cell.threads = value.parse().expect("a number"),
-            "read_percent" => cell.read_percent = value.parse().expect("a number"),
-            "backend" => cell.backend = value.to_owned(),
-            "layout" => cell.layout = value.to_owned(),
-            _ => {}
-        }
+        // Levels need not be values of a setting: a test may make them up.
+        let setting = Setting::find(factor).filter(|s| s.set(&mut cell.spec, value).is_ok());
         if record.experiment.factors.iter().any(|f| f == factor) {
-            cell.levels.push(match factor {
-                "bs" => format_size(cell.bs_bytes),
-                "skip" => format_size(cell.skip_bytes),
-                _ => value.to_owned(),
-            });
+            let level = setting.map(|setting| setting.get(&cell.spec));
+            cell.levels.push(level.unwrap_or_else(|| value.to_owned()));
         }
     }
     record.cells.push(cell);
@@ -111,9 +87,9 @@ pub(crate) fn add_trial(
 ) -> &mut Sample {
     let c = &record.cells[cell];
     let requests = 1000;
-    let bytes = requests * c.bs_bytes;
+    let bytes = requests * c.trial().bs;
     let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
-    let p50 = elapsed_ns * u64::from(c.threads) / requests;
+    let p50 = elapsed_ns * u64::from(c.trial().threads) / requests;
     let direction = Direction {
         requests,
         bytes,
@@ -129,7 +105,7 @@ pub(crate) fn add_trial(
         response: None,
         lateness: None,
     };
-    let (reads, writes) = if c.read_percent == 100 {
+    let (reads, writes) = if c.trial().read_percent == 100 {
         (direction, Direction::default())
     } else {
         (Direction::default(), direction)
@@ -142,6 +118,7 @@ pub(crate) fn add_trial(
             .iter()
             .filter(|s| s.cell == cell as i64)
             .count() as u32,
+        visit: 0,
         position: 0,
         warmup,
         ok: true,
@@ -151,7 +128,7 @@ pub(crate) fn add_trial(
         syncs: 0,
         errors: 0,
         failure: None,
-        ended: "done".to_owned(),
+        ended: Ended::Done,
         elapsed_ns,
         all_active_ns: elapsed_ns,
         end_sync_ns: 0,
@@ -184,7 +161,7 @@ pub(crate) fn add_trial(
         region: Region::default(),
         pace: None,
         verified: None,
-        effective: String::new(),
+        effective: Effective::default(),
         verdict: Verdict {
             served_by: ServedBy::Device,
             device_fraction: Some(1.0),
@@ -198,8 +175,7 @@ pub(crate) fn add_trial(
 /// Makes a cell one of the open loop: its requests were late by half of their service time, and `left` of them were
 /// not made.
 pub(crate) fn pace(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
-    record.cells[cell].rate = Some(rate);
-    record.cells[cell].arrivals = Some("constant".to_owned());
+    record.cells[cell].spec.trial.rate = Some(rate);
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         let made = sample.requests();
         sample.pace = Some(Pace {
@@ -233,7 +209,7 @@ pub(crate) fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, re
         ServedBy::Device => Some(1.0),
         ServedBy::Mixed => Some(0.37),
         ServedBy::PageCache | ServedBy::Hole | ServedBy::NotStorage => Some(0.0),
-        ServedBy::Unknown => None,
+        ServedBy::Model | ServedBy::Unknown => None,
     };
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         sample.verdict = Verdict {

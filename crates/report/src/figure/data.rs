@@ -1,7 +1,7 @@
 //! The cells of one or several runs as rows, and which factor plays which part in a figure.
 
 use iolab_engine::{Error, Result};
-use iolab_lab::analysis::{CellAnalysis, name};
+use iolab_lab::analysis::CellAnalysis;
 use iolab_lab::record::Sample;
 use iolab_stats::{Summary, summary};
 
@@ -300,7 +300,7 @@ fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<us
 pub(super) fn verdict(cell: &CellAnalysis) -> String {
     match &cell.served {
         Some(served) => match served.unanimous() {
-            Some(only) => name(only).to_owned(),
+            Some(only) => only.to_string(),
             None => served.to_string(),
         },
         None => "unknown".to_owned(),

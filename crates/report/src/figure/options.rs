@@ -123,10 +123,10 @@ impl Quantity {
     pub fn value(self, sample: &Sample) -> Option<f64> {
         let latency = || sample.main_direction().waited();
         match self {
-            Quantity::Throughput => Response::Throughput.value(sample),
-            Quantity::Iops => Response::Iops.value(sample),
-            Quantity::Elapsed => Response::Elapsed.value(sample),
-            Quantity::P50 => Response::Latency.value(sample),
+            Quantity::Throughput => sample.value(Response::Throughput),
+            Quantity::Iops => sample.value(Response::Iops),
+            Quantity::Elapsed => sample.value(Response::Elapsed),
+            Quantity::P50 => sample.value(Response::Latency),
             Quantity::P90 => latency().map(|l| l.p90_ns as f64),
             Quantity::P99 => latency().map(|l| l.p99_ns as f64),
             Quantity::P999 => latency().map(|l| l.p999_ns as f64),

@@ -7,7 +7,9 @@ use iolab_engine::histogram::new_latency_histogram;
 use iolab_engine::series::{Done, Interval, Series};
 use iolab_lab::analysis::analyse;
 use iolab_lab::latencies::{CellLatencies, of_cells};
+use iolab_lab::record::{LatencyOf, Operation, PartId};
 use iolab_lab::record::{RunRecord, ServedBy};
+use iolab_lab::response::Response;
 use iolab_lab::runfile::SampleLatency;
 use resvg::usvg;
 use synthetic::{add_cell, around, pace, record, serve, size_curve};
@@ -75,7 +77,7 @@ fn policies() -> RunRecord {
 
 fn loaded() -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
-    record.experiment.response = "latency".to_owned();
+    record.experiment.response = Response::Latency;
     for (rate, mb_s) in [
         (1000, 4000.0),
         (4000, 3500.0),
@@ -90,7 +92,7 @@ fn loaded() -> RunRecord {
 
 fn programs() -> RunRecord {
     let mut record = record("linkage", &["region", "linkage"]);
-    record.experiment.response = "elapsed".to_owned();
+    record.experiment.response = Response::Elapsed;
     for (i, size) in ["1", "4KiB", "1MiB", "128MiB"].iter().enumerate() {
         for (linkage, cost) in [
             ("static", 1.0),
@@ -116,7 +118,8 @@ fn latencies(record: &RunRecord) -> CellLatencies {
         }
         Ok(SampleLatency {
             sample: sample.id,
-            direction: "read",
+            part: PartId::default(),
+            of: LatencyOf::service(Operation::Read),
             histogram,
         })
     };

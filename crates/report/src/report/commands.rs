@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Input, clean};
+use iolab_lab::record::TargetKind;
 
 /// The commands that make this report again, and that export everything behind it.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
@@ -18,9 +19,9 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
 /// The commands that repeat one run and hold it against this one. They need its definition in a file of this name.
 pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     let run = &input.record.run;
-    let writes = input.record.cells.iter().any(|c| c.read_percent < 100);
+    let writes = input.record.cells.iter().any(|c| c.trial().writes());
     // Whoever repeats a command that destroys data must be the one to allow it.
-    let consent = if run.target_kind != "scratch" && writes {
+    let consent = if run.target_kind != TargetKind::Scratch && writes {
         " --destroy-data"
     } else {
         ""

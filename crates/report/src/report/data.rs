@@ -1,6 +1,5 @@
 //! The samples behind a report, as JSON small enough to lie in the page, from which the page makes CSV.
 
-use iolab_lab::analysis::name;
 use iolab_lab::record::{RunRecord, Sample};
 use serde_json::{Value, json};
 
@@ -70,7 +69,7 @@ fn row(sample: &Sample) -> Value {
         latency.map(|l| l.p99_ns),
         sample.cpu_ns(),
         sample.verdict.device_fraction,
-        name(sample.verdict.served_by),
+        sample.verdict.served_by.name(),
     ])
 }
 

@@ -7,7 +7,7 @@ use iolab_lab::cells::label;
 use iolab_lab::compare::Comparison;
 use iolab_lab::crossing::crossings;
 use iolab_lab::quantity::format_percent;
-use iolab_lab::record::{Cell, RunRecord};
+use iolab_lab::record::{Cell, EndedBy, RunRecord};
 use iolab_lab::units::format_duration;
 
 use super::summary::{counted, moment, readable};
@@ -183,13 +183,13 @@ fn settings(record: &RunRecord) -> Vec<(String, String)> {
     };
     let everywhere = |name: &str| {
         let of = |cell: &Cell| {
-            let settings = cell.settings();
+            let settings = cell.exported();
             settings.into_iter().find(|(n, _)| *n == name).map(|s| s.1)
         };
         rest.iter().all(|cell| of(cell) == of(first))
     };
     first
-        .settings()
+        .exported()
         .into_iter()
         .filter(|(name, value)| !value.is_null() && everywhere(name))
         .map(|(name, value)| {
@@ -203,28 +203,28 @@ fn settings(record: &RunRecord) -> Vec<(String, String)> {
 }
 
 fn ended(record: &RunRecord, analysis: &Analysis) -> String {
-    let count = |ended: Option<&str>| {
+    let count = |ended: Option<EndedBy>| {
         let cells = record.cells.iter();
-        cells.filter(|c| c.ended_by.as_deref() == ended).count()
+        cells.filter(|c| c.ended_by == ended).count()
     };
     let design = &record.experiment;
     let reasons = [
         (
-            Some("precision"),
+            Some(EndedBy::Precision),
             format!(
                 "the goal of precision ({})",
                 format_percent(analysis.precision_goal)
             ),
         ),
         (
-            Some("budget"),
+            Some(EndedBy::Budget),
             format!(
                 "the budget ({})",
                 format_duration(Duration::from_nanos(design.budget_ns))
             ),
         ),
         (
-            Some("trials-max"),
+            Some(EndedBy::TrialsMax),
             format!("the most trials allowed ({})", design.trials_max),
         ),
         (None, "the end of the run, before any of these".to_owned()),
@@ -258,7 +258,7 @@ fn events(record: &RunRecord) -> Vec<Event> {
         .iter()
         .map(|event| Event {
             at: moment(&event.at_utc),
-            kind: clean(&event.kind),
+            kind: event.kind.to_string(),
             message: event.cell.and_then(place).unwrap_or_default() + &clean(&event.message),
         })
         .collect()

@@ -61,7 +61,7 @@ fn place(inputs: &[Input]) -> String {
     let mut text = format!("Target: {}", targets.join(", "));
     let mut kinds: Vec<&str> = inputs
         .iter()
-        .map(|i| i.record.run.target_kind.as_str())
+        .map(|i| i.record.run.target_kind.name())
         .collect();
     kinds.dedup();
     text.push_str(&format!(" ({})", clean(&kinds.join(", "))));

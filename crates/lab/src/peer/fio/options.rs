@@ -8,8 +8,8 @@ use iolab_engine::spec::{
 };
 use iolab_engine::{Error, Result};
 
-use crate::peer::Tool;
 use crate::settings::CellSpec;
+use crate::tool::Tool;
 
 /// The options of one job, those of `[global]` among them.
 pub(crate) type Options = BTreeMap<String, String>;

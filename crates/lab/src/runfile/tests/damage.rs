@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::{DeviceStat, Hardware, NoHardware, Region};
 
 #[test]
 fn what_is_no_run_file_is_told() {
@@ -39,151 +38,6 @@ fn what_is_no_run_file_is_told() {
     let older = bench.finished("older");
     alter(&older, "PRAGMA user_version = 0");
     expect(&older, "schema version 0");
-}
-
-/// What each schema version brought to the table of samples.
-const ADDED: [(i64, &[&str]); 3] = [
-    (
-        2,
-        &[
-            "cycles",
-            "instructions",
-            "llc_misses",
-            "dtlb_misses",
-            "hardware_missing",
-        ],
-    ),
-    (
-        3,
-        &[
-            "bottom_read_ios",
-            "bottom_read_merges",
-            "bottom_read_bytes",
-            "bottom_write_ios",
-            "bottom_write_merges",
-            "bottom_write_bytes",
-            "bottom_flush_ios",
-            "bottom_busy_ms",
-            "bottom_in_file",
-            "cpu_stall_ns",
-            "io_stall_ns",
-            "memory_stall_ns",
-            "steal_ns",
-            "suspended_ns",
-            "cpu_khz",
-            "cache_before_looked_bytes",
-            "cache_before_bytes",
-            "cache_before_dirty_bytes",
-            "cache_before_writeback_bytes",
-            "cache_after_looked_bytes",
-            "cache_after_bytes",
-            "cache_after_dirty_bytes",
-            "cache_after_writeback_bytes",
-            "extents_looked_bytes",
-            "hole_bytes",
-            "unwritten_bytes",
-            "owed_sync_ns",
-            "evidence_ns",
-            "rate_wanted",
-            "rate_achieved",
-            "backlog_max",
-            "backlog_end",
-        ],
-    ),
-    (
-        4,
-        &[
-            "verified_blocks",
-            "verified_bytes",
-            "verified_cached_bytes",
-            "corrupted_blocks",
-            "corrupted_first_offset",
-            "misplaced_blocks",
-            "misplaced_first_offset",
-            "stale_blocks",
-            "stale_first_offset",
-            "torn_blocks",
-            "torn_first_offset",
-            "lost_blocks",
-            "lost_first_offset",
-            "device_queue_ms",
-            "bottom_queue_ms",
-        ],
-    ),
-];
-
-/// Takes away what later schema versions brought.
-pub(super) fn make_older(path: &Path, version: i64) {
-    alter(path, "DROP TABLE IF EXISTS series");
-    let later = ADDED.into_iter().filter(|(since, _)| *since > version);
-    for column in later.flat_map(|(_, columns)| columns) {
-        alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
-    }
-    if version < 4 {
-        for column in ["tool", "layout", "descriptors", "fresh", "verify"] {
-            alter(path, &format!("ALTER TABLE cell DROP COLUMN {column}"));
-        }
-    }
-    if version < 3 {
-        for direction in ["read", "write"] {
-            for what in ["response", "lateness"] {
-                for part in ["mean", "p50", "p90", "p99", "p999", "max"] {
-                    let column = format!("{direction}_{what}_{part}_ns");
-                    alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
-                }
-            }
-        }
-        alter(path, "ALTER TABLE cell DROP COLUMN rate");
-        alter(path, "ALTER TABLE cell DROP COLUMN arrivals");
-    }
-    if version < 2 {
-        alter(path, "ALTER TABLE cell DROP COLUMN command");
-    }
-}
-
-#[test]
-fn a_file_of_an_earlier_schema_is_read_but_not_gone_on_with() {
-    let bench = Bench::new();
-    for version in 1..SCHEMA_VERSION {
-        let path = bench.finished(&format!("of version {version}"));
-        let before = read(&path).unwrap();
-        make_older(&path, version);
-        let error = read(&path).unwrap_err();
-        assert!(error.message().contains("no column"), "{error}");
-        alter(&path, &format!("PRAGMA user_version = {version}"));
-        let read_back = read(&path).unwrap();
-        let (was, is) = (&before.samples[0], &read_back.samples[0]);
-        assert_eq!(
-            (is.reads.latency, is.counters.usage),
-            (was.reads.latency, was.counters.usage)
-        );
-        let cell = &read_back.cells[0];
-        assert_eq!(cell.tool, "iolab");
-        assert_eq!((is.verified, cell.verify), (None, false));
-        if version < 3 {
-            assert_eq!((is.reads.response, is.pace), (None, None));
-            assert_eq!((cell.rate, &cell.arrivals), (None, &None));
-        }
-        assert_eq!((&*cell.layout, &*cell.descriptors), ("shared", "private"));
-        let device = was.counters.device.map(|device| DeviceStat {
-            queue_ms: None,
-            ..device
-        });
-        assert_eq!(is.counters.device, device);
-        if version < 3 {
-            assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
-        } else {
-            assert_eq!((is.region, is.pace), (was.region, was.pace));
-        }
-        let hardware = match version {
-            1 => Hardware::Missing(NoHardware::NotAsked),
-            _ => was.counters.hardware,
-        };
-        assert_eq!(is.counters.hardware, hardware);
-        let error = RunFile::open_resume(&path).unwrap_err();
-        assert_eq!(error.kind(), Kind::Refused);
-        assert!(error.message().contains("older iolab"), "{error}");
-    }
 }
 
 #[test]
@@ -265,7 +119,7 @@ fn values_that_cannot_be_are_told() {
     for (number, sql) in [
         "UPDATE latency SET histogram = x'1c84930300'",
         "UPDATE latency SET histogram = 'text'",
-        "UPDATE latency SET direction = 'up' WHERE direction = 'read'",
+        "UPDATE latency SET operation = 'up' WHERE operation = 'read'",
     ]
     .iter()
     .enumerate()

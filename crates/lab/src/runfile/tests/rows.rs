@@ -1,12 +1,17 @@
 //! A row of every table, with a value in every column.
 
+use std::time::Duration;
+
 use iolab_engine::histogram::new_latency_histogram;
+use iolab_engine::spec::{Backend, Limit, Pattern, SyncPolicy, TrialSpec};
 
 use crate::record::{
-    Bottom, Counters, DeviceStat, Direction, Extents, Faults, Hardware, HardwareEvents,
-    LatencySummary, Pace, Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, Verdict,
-    Verified,
+    Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
+    Faults, Hardware, HardwareEvents, LatencySummary, Pace, Pressure, ProcessIo, Region, Residency,
+    ResourceUse, RingFlag, ServedBy, TargetKind, Verdict, Verified,
 };
+use crate::response::Response;
+use crate::settings::CellSpec;
 
 use super::super::*;
 
@@ -20,9 +25,10 @@ pub(super) fn run_row() -> Run {
         started_utc: BEGAN.to_owned(),
         ended_utc: None,
         target: "/somewhere".to_owned(),
-        target_kind: "scratch".to_owned(),
+        target_kind: TargetKind::BlockDevice,
         target_bytes: 1 << 30,
         seed: 42,
+        clock_domain: ClockDomain::Virtual,
         clock_cost_ns: 11.5,
         clock_source: "tsc: invariant".to_owned(),
         floor_ns: 30.25,
@@ -33,7 +39,7 @@ pub(super) fn experiment_row() -> ExperimentRecord {
     ExperimentRecord {
         name: "mine".to_owned(),
         question: "Why?".to_owned(),
-        response: "iops".to_owned(),
+        response: Response::Iops,
         toml: "name = 'mine'\n".to_owned(),
         factors: vec!["pattern".to_owned(), "bs".to_owned()],
         precision: 0.05,
@@ -47,28 +53,34 @@ pub(super) fn cell_row(id: i64) -> Cell {
     Cell {
         id,
         levels: vec!["rand".to_owned(), format!("{}KiB", 4 << id)],
-        command: None,
-        tool: "iolab".to_owned(),
-        backend: "io_uring".to_owned(),
-        pattern: "zipf:1.2".to_owned(),
-        bs_bytes: 4096 << id,
-        skip_bytes: 0,
-        offset_bytes: 4096,
-        region_bytes: 1 << 29,
-        threads: 2,
-        depth: 32,
-        batch: "auto".to_owned(),
-        read_percent: 70,
-        layout: "shared".to_owned(),
-        descriptors: "private".to_owned(),
-        fresh: false,
-        sync: "end".to_owned(),
-        cache: "direct".to_owned(),
-        buffer_init: "random".to_owned(),
-        content: "unique".to_owned(),
-        verify: id == 1,
-        rate: Some(5000 + id as u64),
-        arrivals: Some("poisson".to_owned()),
+        spec: CellSpec {
+            trial: TrialSpec {
+                backend: Backend::IoUring,
+                pattern: Pattern::Zipf(1.2),
+                bs: 4096 << id,
+                offset: 4096,
+                region: 1 << 29,
+                threads: 2,
+                depth: 32,
+                read_percent: 70,
+                sync: SyncPolicy::End,
+                verify: id == 1,
+                rate: Some(5000 + id as u64),
+                arrivals: Arrivals::Poisson,
+                limit: Limit {
+                    bytes: Some(1 << 28),
+                    requests: Some(1000 + id as u64),
+                    time: Some(Duration::from_nanos(250_000_001)),
+                },
+                latency: false,
+                hardware_counters: true,
+                registered: false,
+                sqpoll: true,
+                iopoll: true,
+                ..TrialSpec::default()
+            },
+            ..CellSpec::default()
+        },
         ended_by: None,
     }
 }
@@ -93,6 +105,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         id: 0,
         cell,
         block,
+        visit: 2,
         position: 7,
         warmup: block == 0,
         ok: true,
@@ -116,7 +129,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         syncs: 1,
         errors: 2,
         failure: None,
-        ended: "time".to_owned(),
+        ended: Ended::Time,
         elapsed_ns: 3001,
         all_active_ns: 3002,
         end_sync_ns: 3003,
@@ -206,7 +219,14 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
                 first_offset: 11_020 + kind as u64,
             }),
         }),
-        effective: "fixed_file; no ring".to_owned(),
+        effective: Effective {
+            fixed_file: true,
+            fixed_buffers: false,
+            ring: vec![RingFlag::SingleIssuer, RingFlag::Iopoll],
+            polled: true,
+            command: Some("fio-3.39: fio".to_owned()),
+            note: "no ring".to_owned(),
+        },
         verdict: Verdict {
             served_by: ServedBy::Mixed,
             device_fraction: Some(0.75),
@@ -221,7 +241,7 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
         ok: false,
         reads: Direction::default(),
         failure: Some("pwrite of 4096 bytes at offset 0 failed".to_owned()),
-        ended: "failed".to_owned(),
+        ended: Ended::Failed,
         counters: Counters::default(),
         region: Region::default(),
         pace: None,

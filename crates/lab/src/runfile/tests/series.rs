@@ -1,6 +1,5 @@
 //! Trials over time, as they are kept.
 
-use super::damage::make_older;
 use super::*;
 
 #[test]
@@ -29,17 +28,13 @@ fn a_trial_without_a_series_has_none() {
 }
 
 #[test]
-fn files_from_before_have_none() {
+fn a_file_without_the_table_is_told() {
     let bench = Bench::new();
     let path = bench.finished("a.iolab");
     alter(&path, "DROP TABLE series");
     for error in [read(&path).unwrap_err(), read_series(&path).unwrap_err()] {
         assert!(error.message().contains("series"), "{error}");
     }
-    make_older(&path, 3);
-    alter(&path, "PRAGMA user_version = 3");
-    assert_eq!(read(&path).unwrap().series, []);
-    assert_eq!(read_series(&path).unwrap().count(), 0);
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn values_too_long_are_refused() {
     let bench = Bench::new();
     for (number, sql) in [
         "UPDATE run SET target = hex(zeroblob(5000000))",
-        "UPDATE sample SET effective = hex(zeroblob(5000000)) WHERE id = 1",
+        "UPDATE sample SET note = hex(zeroblob(5000000)) WHERE id = 1",
         "UPDATE experiment SET toml = zeroblob(500000000)",
     ]
     .iter()

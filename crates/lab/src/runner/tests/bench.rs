@@ -12,9 +12,9 @@ use iolab_engine::target::Medium;
 
 use super::super::*;
 use crate::cells::cells;
-use crate::peer::Tool;
 use crate::runfile;
 use crate::settings::CellSpec;
+use crate::tool::Tool;
 
 /// Plays trials: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
 pub(super) struct Mock<'a> {
@@ -147,9 +147,10 @@ impl Bench {
             started_utc: now_utc(),
             ended_utc: None,
             target: "/nowhere".to_owned(),
-            target_kind: "scratch".to_owned(),
+            target_kind: record::TargetKind::Scratch,
             target_bytes: 1 << 30,
             seed: 42,
+            clock_domain: ClockDomain::Real,
             clock_cost_ns: 11.0,
             clock_source: "tsc".to_owned(),
             floor_ns: 30.0,

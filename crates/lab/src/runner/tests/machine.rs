@@ -9,15 +9,16 @@ use iolab_engine::counters::{
 };
 use iolab_engine::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_engine::outcome::{
-    Effective, Ended, FailedProgram, Failure, Outcome, Pace, ProgramEnd, Region, Tally, Waits,
+    Effective, Ended, FailedProgram, Failure, Outcome, Pace, ProgramEnd, Region, RingFlag, Tally,
+    Waits,
 };
 use iolab_engine::series::{Done, INTERVAL_NS, Interval, Series};
 use iolab_engine::spec::{Backend, BufferInit, CacheState, Pattern, SyncPolicy, TrialSpec};
 use iolab_engine::verify::Verified;
 
 use super::super::*;
-use crate::peer::Tool;
 use crate::settings::CellSpec;
+use crate::tool::Tool;
 
 /// Carries trials out by [`outcome`].
 pub(super) struct Machine {
@@ -220,10 +221,17 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
             fixed_buffers: spec.backend == Backend::IoUring
                 && spec.registered
                 && spec.bs <= 1 << 20,
-            ring_flags: match spec.backend {
-                Backend::IoUring => "single_issuer,defer_taskrun".to_owned(),
-                _ => String::new(),
+            ring: match spec.backend {
+                Backend::IoUring => vec![RingFlag::SingleIssuer, RingFlag::DeferTaskrun],
+                _ => Vec::new(),
             },
+            polled: false,
+            command: (cell.tool == Tool::Fio).then(|| {
+                format!(
+                    "fio-3.39: fio --name=cell --bs={} --size={}",
+                    spec.bs, spec.region
+                )
+            }),
             note: note(cell),
         },
         pace: spec.rate.map(|rate| Pace {
@@ -248,19 +256,14 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
     }
 }
 
-/// Why something asked for is not in force; of another tool, what it is and how it was called.
+/// Why something asked for is not in force.
 fn note(cell: &CellSpec) -> String {
     let spec = &cell.trial;
-    match (cell.tool, spec.backend) {
-        (Tool::Fio, _) => format!(
-            "fio-3.39: fio --name=cell --bs={} --size={}",
-            spec.bs, spec.region
-        ),
-        (_, Backend::IoUring) if spec.bs > 1 << 20 => {
-            "buffers are not registered: they are larger than the limit on locked memory".to_owned()
-        }
-        _ => String::new(),
+    if spec.backend == Backend::IoUring && spec.bs > 1 << 20 {
+        return "buffers are not registered: they are larger than the limit on locked memory"
+            .to_owned();
     }
+    String::new()
 }
 
 fn counters(

@@ -1,6 +1,7 @@
 //! What a response is held against: the ceilings of its cells and, over I/O sizes, the sizes at which the machine or a
 //! curve changes its behaviour.
 
+use iolab_engine::spec::CacheState;
 use iolab_lab::analysis::Analysis;
 use iolab_lab::knots::{bendable, bends};
 use iolab_lab::quantity::format_bytes;
@@ -21,7 +22,7 @@ pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Quantity) -> Vec<Line> {
         let Some(at) = ceiling(row, quantity) else {
             continue;
         };
-        let what = match row.cell.cell.read_percent {
+        let what = match row.cell.cell.trial().read_percent {
             100 => "reads",
             0 => "writes",
             _ => "mixed",
@@ -64,7 +65,10 @@ pub(super) fn thresholds_and_bends(
     if curves <= CURVES_MAX && data.quantity == Quantity::from(run.analysis.response) {
         suspects = add_bends(model, run.analysis);
     }
-    let from_memory = data.rows.iter().all(|row| row.cell.cell.cache == "hot");
+    let from_memory = data
+        .rows
+        .iter()
+        .all(|row| row.cell.cell.trial().cache == CacheState::Hot);
     for threshold in &run.analysis.thresholds {
         if from_memory || suspects.contains(threshold) {
             for panel in &mut model.panels {

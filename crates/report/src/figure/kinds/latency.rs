@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use iolab_engine::{Error, Result};
 use iolab_lab::quantity::format_ns;
+use iolab_lab::record::{LatencyOf, Operation, RequestTime};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
@@ -113,11 +114,18 @@ fn what(runs: &[Run<'_>]) -> &'static str {
 /// with more of them. `None` where nothing was recorded.
 fn all<'a>(run: &Run<'a>, row: &Row<'_>) -> Option<&'a Histogram<u64>> {
     let cell = row.cell.cell.id;
-    let of = |direction: &'static str| run.latencies.get(&(cell, direction));
-    [["read-response", "write-response"], ["read", "write"]]
+    let of = |operation, quantity| {
+        let of = LatencyOf {
+            operation,
+            quantity,
+        };
+        run.latencies.get(&(cell, of))
+    };
+    [RequestTime::Response, RequestTime::Service]
         .into_iter()
-        .find_map(|[reads, writes]| {
-            let sides = [of(writes), of(reads)].into_iter().flatten();
+        .find_map(|quantity| {
+            let sides = [Operation::Write, Operation::Read].into_iter();
+            let sides = sides.filter_map(|operation| of(operation, quantity));
             let most = sides.max_by_key(|histogram| histogram.len());
             most.filter(|histogram| !histogram.is_empty())
         })

@@ -1,14 +1,17 @@
 //! What an experiment asks about.
 
 use std::fmt;
+use std::str::FromStr;
+
+use iolab_engine::{Error, Result};
 
 use crate::quantity::{format_ns, significant};
-use crate::record::Sample;
 
 /// The measured quantity that an experiment asks about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Response {
     /// Bytes per second, in MB/s.
+    #[default]
     Throughput,
     /// Requests per second.
     Iops,
@@ -19,14 +22,15 @@ pub enum Response {
 }
 
 impl Response {
-    /// The response named in a run file; throughput for a name this build does not know.
-    pub fn of(name: &str) -> Self {
-        match name {
-            "iops" => Response::Iops,
-            "latency" => Response::Latency,
-            "elapsed" => Response::Elapsed,
-            _ => Response::Throughput,
-        }
+    /// Every response.
+    pub const ALL: [Self; 4] = [Self::Throughput, Self::Iops, Self::Latency, Self::Elapsed];
+
+    /// Their names in definitions and run files.
+    pub const NAMES: &'static [&'static str] = &["throughput", "iops", "latency", "elapsed"];
+
+    /// Its name in definitions and run files.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
     }
 
     /// Whether its values are times, in ns.
@@ -34,17 +38,8 @@ impl Response {
         matches!(self, Response::Latency | Response::Elapsed)
     }
 
-    /// Its value in one trial; `None` where the trial has none.
-    pub fn value(self, sample: &Sample) -> Option<f64> {
-        match self {
-            Response::Throughput => Some(sample.throughput_mb_s()),
-            Response::Iops => Some(sample.iops()),
-            Response::Latency => sample.latency_p50_ns().map(|ns| ns as f64),
-            Response::Elapsed => Some(sample.elapsed_ns as f64),
-        }
-    }
-
-    pub(super) fn more_is_better(self) -> bool {
+    /// Whether the better of two values is the greater.
+    pub fn more_is_better(self) -> bool {
         !self.is_time()
     }
 
@@ -71,6 +66,19 @@ impl Response {
     }
 }
 
+impl FromStr for Response {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let named = |response: &Self| response.name() == text;
+        Self::ALL
+            .into_iter()
+            .find(named)
+            .ok_or_else(|| crate::settings::unknown("response", text, Self::NAMES))
+    }
+}
+
+/// As headings and sentences call it.
 impl fmt::Display for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

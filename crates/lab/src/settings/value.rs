@@ -1,0 +1,90 @@
+//! The value of a setting.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use super::ValueKind;
+use crate::units::{format_duration, format_size};
+
+/// The value of a setting in a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Nothing: no such bound, no program.
+    None,
+    /// On or off.
+    Flag(bool),
+    /// Bytes, or a count.
+    Number(u64),
+    /// A time.
+    Time(Duration),
+    /// A name.
+    Word(String),
+}
+
+impl Value {
+    /// A name, or nothing.
+    pub fn word(name: Option<impl Display>) -> Self {
+        name.map_or(Self::None, |name| Self::Word(name.to_string()))
+    }
+
+    /// The one form in which levels are written: `4KiB`, `rand`, `250ms`, `none`.
+    pub(super) fn text(&self, kind: ValueKind) -> String {
+        match self {
+            Self::None => "none".to_owned(),
+            Self::Flag(on) => on.to_string(),
+            Self::Number(bytes) if kind == ValueKind::Size => format_size(*bytes),
+            Self::Number(count) => count.to_string(),
+            Self::Time(time) => format_duration(*time),
+            Self::Word(name) => name.clone(),
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(on: bool) -> Self {
+        Self::Flag(on)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u8> for Value {
+    fn from(number: u8) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<Duration> for Value {
+    fn from(time: Duration) -> Self {
+        Self::Time(time)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::None, Into::into)
+    }
+}
+
+/// As exports write it: a time in ns.
+impl From<Value> for serde_json::Value {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::None => Self::Null,
+            Value::Flag(on) => on.into(),
+            Value::Number(number) => number.into(),
+            Value::Time(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).into(),
+            Value::Word(name) => name.into(),
+        }
+    }
+}
