@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{FileType, OFlags};
-use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 
@@ -425,10 +424,8 @@ impl Target {
             .hint("a workload that writes has to say so before the target is opened"));
         }
         // No O_EXCL: on a block device the claim is held by the main descriptor.
-        lookup::open_same(&self.file, &self.path, mode.flags()).map_err(|errno| match errno {
-            Errno::INVAL if mode.direct => direct::unsupported(&self.path, "its file system"),
-            _ => errno::on_path(&format!("open ({mode})"), &self.path, errno),
-        })
+        lookup::open_same(&self.file, &self.path, mode.flags())
+            .map_err(|errno| mode.refused(&self.path, errno))
     }
 
     /// The main descriptor (buffered).

@@ -1,8 +1,14 @@
 //! How a target is opened once more.
 
 use std::fmt;
+use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::direct;
+use crate::error::Error;
+use crate::spec::{CacheState, SyncPolicy, TrialSpec};
 
 /// How a worker opens the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,6 +28,24 @@ const O_SYNC: OFlags = OFlags::from_bits_retain(libc::O_SYNC as _);
 const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
 
 impl OpenMode {
+    /// As the workers of a trial open it.
+    pub(crate) fn of(spec: &TrialSpec) -> Self {
+        Self {
+            write: spec.writes(),
+            direct: spec.cache == CacheState::Direct,
+            osync: spec.writes() && spec.sync == SyncPolicy::Osync,
+            odsync: spec.writes() && spec.sync == SyncPolicy::Odsync,
+        }
+    }
+
+    /// Why `path` cannot be opened so.
+    pub(super) fn refused(self, path: &Path, errno: Errno) -> Error {
+        match errno {
+            Errno::INVAL if self.direct => direct::unsupported(path, "its file system"),
+            _ => super::errno::on_path(&format!("open ({self})"), path, errno),
+        }
+    }
+
     /// Its flags.
     pub(super) fn flags(self) -> OFlags {
         let access = match self.write {

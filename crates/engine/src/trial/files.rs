@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::error::{Error, Result};
-use crate::spec::{CacheState, Descriptors, Layout, SyncPolicy, TrialSpec};
+use crate::spec::{Descriptors, Layout, TrialSpec};
 use crate::target::{OpenMode, Target};
 
 /// What a trial reads and writes.
@@ -69,7 +69,7 @@ impl<'a> Files<'a> {
         };
         let mut files = Self {
             parts,
-            mode: open_mode(spec),
+            mode: OpenMode::of(spec),
             shared: None,
             position: Mutex::new(()),
         };
@@ -143,13 +143,4 @@ fn fresh<'a>(target: &Target, bytes: u64) -> Result<Held<'a>> {
         .hint("choose a smaller region with --size, or another directory")
     })?;
     Ok(Held::Fresh(Box::new(file)))
-}
-
-fn open_mode(spec: &TrialSpec) -> OpenMode {
-    OpenMode {
-        write: spec.writes(),
-        direct: spec.cache == CacheState::Direct,
-        osync: spec.writes() && spec.sync == SyncPolicy::Osync,
-        odsync: spec.writes() && spec.sync == SyncPolicy::Odsync,
-    }
 }
