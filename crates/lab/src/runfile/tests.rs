@@ -14,7 +14,7 @@ use iolab_engine::Kind;
 use iolab_engine::spec::{Limit, TrialSpec};
 
 use crate::record::{Done, EventKind, Interval, Operation, RequestTime, TargetKind};
-use crate::settings::CellSpec;
+use crate::settings::{CellSpec, SETTINGS};
 use rows::*;
 
 struct Bench {
@@ -251,19 +251,18 @@ fn a_sample_may_have_parts_with_latencies_of_every_kind() {
 fn what_a_run_across_hosts_has_besides_comes_back() {
     let bench = Bench::new();
     let path = bench.finished("a.iolab");
+    let columns: Vec<&str> = SETTINGS.iter().map(|setting| setting.column).collect();
+    let columns = columns.join(", ");
     alter(
         &path,
-        "INSERT INTO target VALUES (1, '/b', 'file', 4096);
-         INSERT INTO rank VALUES (0, 0, 'one'), (1, 1, 'two');
-         INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another CPU');
-         INSERT INTO cell_group (cell_id, group_id, name, target_id, backend, pattern, bs_bytes,
-             skip_bytes, offset_bytes, region_bytes, threads, depth, batch, read_percent, layout,
-             descriptors, fresh, sync, cache, buffer_init, content, verify, arrivals, latency,
-             hardware_counters, registered, sqpoll, iopoll, tool)
-         SELECT 1, 1, 'writer', 1, backend, pattern, 8192, skip_bytes, offset_bytes, region_bytes,
-             threads, depth, batch, read_percent, layout, descriptors, fresh, sync, cache,
-             buffer_init, content, verify, arrivals, latency, hardware_counters, registered, sqpoll,
-             iopoll, tool FROM cell WHERE id = 1",
+        &format!(
+            "INSERT INTO target VALUES (1, '/b', 'file', 4096);
+             INSERT INTO rank VALUES (0, 0, 'one'), (1, 1, 'two');
+             INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another CPU');
+             INSERT INTO cell_group (cell_id, group_id, name, target_id, {columns})
+                 SELECT 1, 1, 'writer', 1, {columns} FROM cell WHERE id = 1;
+             UPDATE cell_group SET bs_bytes = 8192, bytes = NULL, requests = NULL, time_ns = NULL"
+        ),
     );
     let record = read(&path).unwrap();
     let target = &record.further_targets[0];
