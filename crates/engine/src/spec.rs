@@ -198,6 +198,8 @@ pub struct TrialSpec {
     pub sqpoll: bool,
     /// `io_uring`, `pvsync2`: poll for completions instead of taking interrupts.
     pub iopoll: bool,
+    /// The file is opened with `O_NOATIME`: reads do not change its time of access.
+    pub noatime: bool,
 }
 
 impl Default for TrialSpec {
@@ -230,6 +232,7 @@ impl Default for TrialSpec {
             registered: true,
             sqpoll: false,
             iopoll: false,
+            noatime: false,
         }
     }
 }

@@ -15,6 +15,7 @@ use self::values::{
     parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag, put_or_none,
     put_read_percent, put_size, put_workload,
 };
+use crate::record::column::LATER;
 use crate::units::{parse_duration, parse_size};
 
 /// What kind of value a setting takes.
@@ -427,6 +428,18 @@ pub static SETTINGS: &[Setting] = &[
         exported: false,
         set: |cell, text| put_flag(&mut cell.trial.iopoll, text),
         get: |cell| cell.trial.iopoll.into(),
+    },
+    Setting {
+        name: "noatime",
+        aliases: &[],
+        unit: "",
+        doc: "open the file with O_NOATIME: reads do not change its time of access",
+        kind: ValueKind::Flag,
+        column: "noatime",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_flag(&mut cell.trial.noatime, text),
+        get: |cell| cell.trial.noatime.into(),
     },
     Setting {
         name: "linkage",

@@ -263,7 +263,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 32] = [
+    const OTHER: [(&str, &str); 33] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -293,6 +293,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("registered", "false"),
         ("sqpoll", "true"),
         ("iopoll", "true"),
+        ("noatime", "true"),
         ("linkage", "static"),
         ("command", "cat {file}"),
         ("tool", "fio"),

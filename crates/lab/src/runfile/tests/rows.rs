@@ -77,6 +77,7 @@ pub(super) fn cell_row(id: i64) -> Cell {
                 registered: false,
                 sqpoll: true,
                 iopoll: true,
+                noatime: true,
                 ..TrialSpec::default()
             },
             ..CellSpec::default()
