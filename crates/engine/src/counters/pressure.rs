@@ -21,6 +21,9 @@ pub struct Pressure {
     pub steal_ns: Option<u64>,
     /// Time that the machine slept, ns.
     pub suspended_ns: Option<u64>,
+    /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns
+    /// (cgroup v2).
+    pub throttled_ns: Option<u64>,
     /// Greatest frequency among the CPUs looked at, kHz; of the later snapshot.
     pub cpu_khz: Option<u64>,
 }
@@ -38,6 +41,7 @@ impl Pressure {
                 .ok()
                 .and_then(|text| parse_steal(&text, rustix::param::clock_ticks_per_second())),
             suspended_ns: Some(suspended_ns()),
+            throttled_ns: throttled_ns(),
             cpu_khz: None,
         }
     }
@@ -59,6 +63,7 @@ impl Pressure {
             memory_stall_ns: less(|p| p.memory_stall_ns),
             steal_ns: less(|p| p.steal_ns),
             suspended_ns: less(|p| p.suspended_ns),
+            throttled_ns: less(|p| p.throttled_ns),
             cpu_khz: self.cpu_khz,
         }
     }
@@ -90,6 +95,20 @@ fn suspended_ns() -> u64 {
     };
     let monotonic = ns(ClockId::Monotonic);
     u64::try_from(ns(ClockId::Boottime) - monotonic).unwrap_or(0)
+}
+
+/// What the control group of this process was held back by its CPU quota so far.
+fn throttled_ns() -> Option<u64> {
+    let group = read_to_string("/proc/self/cgroup").ok()?;
+    let path = group.lines().find_map(|line| line.strip_prefix("0::"))?;
+    parse_throttled(&read_to_string(format!("/sys/fs/cgroup{path}/cpu.stat")).ok()?)
+}
+
+/// Documentation/admin-guide/cgroup-v2.rst of Linux: `throttled_usec MICROSECONDS`, where there is a quota.
+fn parse_throttled(text: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    let microseconds = lines.find_map(|line| line.strip_prefix("throttled_usec "))?;
+    microseconds.parse::<u64>().ok()?.checked_mul(1_000)
 }
 
 /// The greatest frequency that cpufreq tells of up to [`CPUS_MAX`] CPUs.
@@ -129,6 +148,14 @@ mod tests {
     }
 
     #[test]
+    fn throttling_is_read_as_linux_prints_it() {
+        let stat = "usage_usec 5\nuser_usec 3\nnr_throttled 2\nthrottled_usec 1234\n";
+        assert_eq!(parse_throttled(stat), Some(1_234_000));
+        assert_eq!(parse_throttled("usage_usec 5\nsystem_usec 2\n"), None);
+        assert_eq!(parse_throttled("throttled_usec x\n"), None);
+    }
+
+    #[test]
     fn a_difference_needs_both_sides() {
         let later = Pressure {
             cpu_stall_ns: Some(9),
@@ -159,7 +186,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in ".{0,200}", total: u64, ticks: u64) {
-            let _ = (parse_stall(&text), parse_steal(&text, 100));
+            let _ = (parse_stall(&text), parse_steal(&text, 100), parse_throttled(&text));
             let _ = parse_stall(&format!("some total={total}"));
             let _ = parse_steal(&format!("cpu  0 0 0 0 0 0 0 {total}"), ticks);
         }

@@ -6,7 +6,7 @@ use iolab_engine::counters::{HardwareEvents, Residency};
 use iolab_engine::verify::Faults;
 
 use super::{text, word};
-use crate::record::column::{Column, Null, Table};
+use crate::record::column::{Column, LATER, Null, Table};
 use crate::record::{Ended, Hardware, LatencySummary, NoHardware, Pace, Sample, ServedBy};
 
 type Columns = Vec<Column<Sample>>;
@@ -403,12 +403,23 @@ fn machine() -> Columns {
             "time that the machine slept: CLOCK_BOOTTIME against CLOCK_MONOTONIC"
         ),
         known!(
+            "throttled_ns",
+            counters.pressure.throttled_ns,
+            "time in which the control group of iolab had used up its CPU quota and waited, all CPUs together (cgroup v2)"
+        )
+        .since(LATER),
+        known!(
             "cpu_khz",
             counters.pressure.cpu_khz,
             "greatest frequency among up to eight CPUs at the end, where cpufreq tells"
         ),
     ];
-    columns.map(|column| column.since(3)).into()
+    columns
+        .map(|column| match column.since {
+            LATER => column,
+            _ => column.since(3),
+        })
+        .into()
 }
 
 /// A number of what the page cache held that may not be known.

@@ -191,6 +191,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
                 memory_stall_ns: None,
                 steal_ns: Some(9004),
                 suspended_ns: Some(9005),
+                throttled_ns: Some(9007),
                 cpu_khz: Some(9006),
             },
         },

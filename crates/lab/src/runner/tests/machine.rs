@@ -329,6 +329,7 @@ fn counters(
             memory_stall_ns: Some(0),
             steal_ns: Some((draws.uniform() * 0.03 * elapsed_ns as f64) as u64),
             suspended_ns: Some(0),
+            throttled_ns: None,
             cpu_khz: Some(2_600_000),
         },
     }
