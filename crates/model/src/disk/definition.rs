@@ -286,8 +286,8 @@ pub struct Buffer {
     pub read_ahead_over_request: bool,
     /// A read hit starts read-ahead at the end of its segment, if the heads are idle.
     pub read_ahead_after_hit: bool,
-    /// A read is served by the segment that is being filled although its first block is only next to come.
-    pub almost_hits: bool,
+    /// What a read gets from read-ahead that has not yet reached its first block.
+    pub almost_hits: AlmostHits,
     /// Whole hits are served while the heads work for another request.
     pub hits_while_busy: bool,
     /// The host gets the first part of a partial hit at once.
@@ -331,7 +331,7 @@ impl Default for Buffer {
             read_ahead_most: 0,
             read_ahead_over_request: true,
             read_ahead_after_hit: false,
-            almost_hits: false,
+            almost_hits: AlmostHits::No,
             hits_while_busy: false,
             partial_hit_at_once: true,
             read_watermark: 0.0,
@@ -347,6 +347,19 @@ impl Default for Buffer {
             next_seek: NextSeek::AfterCompletion,
         }
     }
+}
+
+/// What a read gets from read-ahead that has not yet reached its first block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlmostHits {
+    /// Nothing: read-ahead stops, and the heads seek.
+    #[default]
+    No,
+    /// Its data, if its first block is the next one to be read.
+    Next,
+    /// Its data, if read-ahead will reach its first block.
+    Coming,
 }
 
 /// How far read-ahead goes after the requested data.

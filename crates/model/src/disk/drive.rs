@@ -6,7 +6,7 @@
 
 use super::bus::Timetable;
 use super::costs::Costs;
-use super::definition::{Buffer, Bus, DiskDefinition, Policy, WriteBack};
+use super::definition::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
 use super::layout::{Layout, Place};
 use super::mechanics::{Arm, Head};
 use super::segments::{Rules, Segments};
@@ -112,7 +112,6 @@ impl Drive {
         let rules = Rules {
             cache: buffer.cache,
             read_written: buffer.read_written,
-            almost_hits: buffer.almost_hits,
             write_segment: buffer.write_segment,
         };
         Ok(Self {
@@ -255,12 +254,24 @@ impl Drive {
         Some(best.1)
     }
 
-    /// Whether a read needs no seek: read-ahead has its first block, or reads it next.
+    /// The segment that read-ahead fills, and the block up to which read-ahead counts as there.
+    pub(super) fn filling(&self) -> Option<(usize, u64)> {
+        let stream = self.stream.as_ref()?;
+        let end = self.segments.get(stream.segment).end;
+        let reach = match self.buffer.almost_hits {
+            AlmostHits::No => end,
+            AlmostHits::Next => end + 1,
+            AlmostHits::Coming => end.max(stream.limit()),
+        };
+        Some((stream.segment, reach))
+    }
+
+    /// Whether a read needs no seek: read-ahead has its first block, or is about to.
     fn is_streaming(&self, job: &Job) -> bool {
-        self.stream.as_ref().is_some_and(|stream| {
-            let held = self.segments.get(stream.segment);
-            job.kind == Kind::Read && held.start <= job.first && job.first <= held.end
-        })
+        job.kind == Kind::Read
+            && self.filling().is_some_and(|(segment, reach)| {
+                self.segments.get(segment).start <= job.first && job.first < reach
+            })
     }
 
     /// Whether heads and queue are idle when a request arrives at `now`.

@@ -39,7 +39,6 @@ pub(super) enum Match {
 pub(super) struct Rules {
     pub(super) cache: bool,
     pub(super) read_written: bool,
-    pub(super) almost_hits: bool,
     pub(super) write_segment: bool,
 }
 
@@ -85,17 +84,27 @@ impl Segments {
     /// The segment that serves a read of `first..end`, and what it holds of it. `filling` is the one that reading
     /// ahead fills. Whole hits come before partial ones, those in data still on its way before others, and empty
     /// segments before full ones; then the one used least recently.
-    pub(super) fn for_read(&self, first: u64, end: u64, filling: Option<usize>) -> (usize, Match) {
+    ///
+    /// `filling` comes with the block up to which read-ahead counts as there.
+    pub(super) fn for_read(
+        &self,
+        first: u64,
+        end: u64,
+        filling: Option<(usize, u64)>,
+    ) -> (usize, Match) {
         let mut best = (self.for_reads(), Match::Nothing);
         let mut best_key = (0, u64::MAX);
         for (n, segment) in self.list.iter().enumerate().skip(self.for_reads()) {
-            let active = filling == Some(n);
+            let reach = filling
+                .filter(|filling| filling.0 == n)
+                .map(|filling| filling.1);
+            let active = reach.is_some();
+            let coming = reach.is_some_and(|reach| first >= segment.end && first < reach);
             let usable = self.rules.cache && (self.rules.read_written || !segment.written);
             let holds = !segment.empty() && first >= segment.start && first < segment.end;
             let (worth, found) = if usable && holds && end <= segment.end {
                 (8 + u32::from(active), Match::Whole)
-            } else if usable && (holds || self.rules.almost_hits && active && first == segment.end)
-            {
+            } else if usable && (holds || coming) {
                 (4 + u32::from(active), Match::Front)
             } else if active {
                 (1, Match::Nothing)

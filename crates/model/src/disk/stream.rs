@@ -106,6 +106,11 @@ impl Stream {
         self.next < self.limit || self.clock > at
     }
 
+    /// The block at which it stops.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Where the head is, as far as passes have been made.
     pub(super) fn head(&self) -> Head {
         self.head

@@ -91,7 +91,7 @@ impl Drive {
     /// Starts the heads for a read. Returns the segment that takes the data, and what it already held.
     fn fetch(&mut self, job: &Job, now: Ns, ready: Ns) -> (usize, Match) {
         self.follow_stream(now);
-        let filling = self.stream.as_ref().map(|stream| stream.segment);
+        let filling = self.filling();
         let (segment, found) = self.segments.for_read(job.first, job.end, filling);
         let held = self.segments.get(segment);
         let (start, held_to) = if found == Match::Nothing {
@@ -100,7 +100,7 @@ impl Drive {
             (held.start, held.end)
         };
         let limit = self.ahead_limit(job.first, job.end, start);
-        if found != Match::Nothing && filling == Some(segment) {
+        if found != Match::Nothing && filling.is_some_and(|filling| filling.0 == segment) {
             if let Some(stream) = &mut self.stream {
                 stream.extend(limit);
             }
@@ -157,7 +157,8 @@ impl Drive {
         let enough = match found {
             Match::Whole => true,
             Match::Front => {
-                self.buffer.partial_hit_at_once || self.segments.get(segment).end >= mark
+                let held = self.segments.get(segment).end;
+                held >= mark || self.buffer.partial_hit_at_once && held >= job.first
             }
             Match::Nothing => false,
         };

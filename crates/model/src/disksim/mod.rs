@@ -12,8 +12,9 @@ mod syntax;
 use syntax::{Block, Value, find};
 
 use crate::disk::definition::{
-    Buffer, Bus, DiskDefinition, ExtraDisconnect, Geometry, Mechanics, NextSeek, Overhead, Policy,
-    Queue, ReadAhead, Rotation, Seek, SeekCurve, Sparing, TrackOrder, WriteBack, Zone,
+    AlmostHits, Buffer, Bus, DiskDefinition, ExtraDisconnect, Geometry, Mechanics, NextSeek,
+    Overhead, Policy, Queue, ReadAhead, Rotation, Seek, SeekCurve, Sparing, TrackOrder, WriteBack,
+    Zone,
 };
 
 /// The texts of a drive's files.
@@ -385,7 +386,11 @@ fn buffer(specs: &Block) -> Buffer {
         read_ahead_most: specs.or_zero("Maximum read-ahead (blks)") as u64,
         read_ahead_over_request: specs.flag("Read-ahead over requested"),
         read_ahead_after_hit: specs.flag("Read-ahead on idle hit"),
-        almost_hits: specs.flag("Allow almost read hits"),
+        almost_hits: if specs.flag("Allow almost read hits") {
+            AlmostHits::Next
+        } else {
+            AlmostHits::No
+        },
         hits_while_busy: specs.flag("Allow sneaky full read hits"),
         partial_hit_at_once: specs.flag("Immed transfer partial hit"),
         read_watermark: specs.or_zero("High (read) water mark"),
