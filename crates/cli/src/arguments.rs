@@ -69,6 +69,15 @@ Kinds:
 Marks whose bytes did not all come from the device are hollow. The size is true: 241pt is a column of
 many journals. The same file and options give the same bytes.";
 
+const MODEL_CHECK_HELP: &str = "\
+A line of TRACE is: R or W, what the drive's buffer did (one word, any), first block, number of blocks,
+measured service time in us, time from the end of this request to the start of the next in us. One
+request is outstanding at a time.
+
+rms is the root mean square distance of the distributions of measured and modelled service times, at
+the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Median and p95 are of the absolute error
+per request. Hits and misses are those of the model. All times are in ms.";
+
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
 
@@ -109,6 +118,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Write every sample, interval or latency bucket, for other programs and tools
     Export(Export),
+    /// List models of disks, print one, or compare one with a measured drive
+    Model(Model),
     /// Print the completions of a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(Completions),
@@ -118,6 +129,47 @@ pub(crate) enum Command {
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    pub(crate) action: ModelAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelAction {
+    /// List the models that come with iolab, each with the sources of its values
+    List {
+        /// How it is written
+        #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
+        format: ModelFormat,
+    },
+    /// Print the definition (TOML) of a model, ready to copy and change
+    Show {
+        /// A name that 'iolab model list' shows, or a TOML file
+        #[arg(value_name = "DEFINITION")]
+        definition: String,
+    },
+    /// Replay the measured requests of a drive on a model, and print how far the times differ
+    #[command(after_help = MODEL_CHECK_HELP)]
+    Check {
+        /// A name that 'iolab model list' shows, or a TOML file
+        definition: String,
+        /// The measured requests, one a line
+        trace: PathBuf,
+        /// How it is written
+        #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
+        format: ModelFormat,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelFormat {
+    /// Text to read
+    Text,
+    /// An object, or an array of them
+    Json,
 }
 
 /// What changes an experiment. Each short form is the same as a --set.

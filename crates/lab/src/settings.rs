@@ -9,7 +9,8 @@ mod values;
 use iolab_engine::Result;
 
 pub use self::cell::CellSpec;
-pub(crate) use self::names::{nearest, unknown};
+pub(crate) use self::names::nearest;
+pub use self::names::unknown;
 pub use self::value::Value;
 use self::values::{
     parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag, put_or_none,

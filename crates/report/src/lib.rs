@@ -12,6 +12,7 @@ pub mod gbench;
 mod latex;
 pub mod layout;
 mod markdown;
+pub mod model;
 mod parquet;
 pub mod plain;
 pub mod prometheus;

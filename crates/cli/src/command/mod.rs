@@ -6,6 +6,7 @@ mod doctor;
 mod export;
 mod import;
 mod list;
+mod model;
 mod plot;
 mod report;
 mod resume;
@@ -41,6 +42,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Report(options) => report::report(&options),
         Command::Export(options) => export::export(&options),
+        Command::Model(options) => model::model(&options),
         Command::Completions(options) => completions::completions(&options),
     }
 }

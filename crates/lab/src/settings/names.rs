@@ -4,7 +4,7 @@ use iolab_engine::Error;
 use strsim::levenshtein;
 
 /// The error for a name that is in no table, with the nearest known names.
-pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
     let near = nearest(name, known);
     let hint = match near.as_slice() {
         [] => format!("it is one of: {}", known.join(", ")),
