@@ -8,7 +8,7 @@ use iolab_engine::clock::Clock;
 use iolab_engine::target::{Need, Target, TargetKind};
 use iolab_lab::ceiling::{self, Peaks, Source};
 use iolab_lab::doctor::Preflight;
-use iolab_lab::experiment::Experiment;
+use iolab_lab::experiment::{Change, Experiment};
 use iolab_lab::runner::{Programs, Setup, wants_direct};
 use iolab_lab::{Error, Result};
 
@@ -95,7 +95,7 @@ impl Bench {
         let mut settled = false;
         for experiment in experiments {
             if wants_direct(experiment) && !sweeps(experiment) {
-                experiment.apply_set("cache=cold")?;
+                experiment.apply(&Change::of("cache", "cold")?)?;
                 settled = true;
             }
         }

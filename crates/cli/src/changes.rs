@@ -1,31 +1,32 @@
-//! The options that change an experiment, as the `--set` they stand for.
+//! The options that change an experiment, as the changes they stand for.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_engine::target::Consent;
 use iolab_lab::Result;
-use iolab_lab::experiment::Experiment;
-use iolab_lab::settings::Setting;
+use iolab_lab::experiment::{Change, Experiment};
 use iolab_lab::tool::Tool;
 use iolab_lab::units::{format_size, parse_size};
 
 use crate::arguments::{Changes, ConsentOption, PeerName};
 
+/// The changes that the options ask for, in the order in which they are applied.
+pub(crate) struct Asked(Vec<Change>);
+
 impl Changes {
-    /// Every change as `NAME=VALUE`: the short forms, then the `--set`s, which win.
-    pub(crate) fn sets(&self) -> Vec<String> {
-        let mut sets = Vec::new();
-        for (given, set) in [
-            (self.direct, "cache=direct"),
-            (self.buffered, "cache=cold"),
-            (self.fresh, "fresh=true"),
-        ] {
-            if given {
-                sets.push(set.to_owned());
-            }
-        }
-        for (name, value) in [
+    /// Reads every change: the short forms, then the `--set`s, which win.
+    ///
+    /// # Errors
+    /// Of kind usage, naming the change.
+    pub(crate) fn read(&self) -> Result<Asked> {
+        let flags = [
+            (self.direct, "cache", "direct"),
+            (self.buffered, "cache", "cold"),
+            (self.fresh, "fresh", "true"),
+        ];
+        let flags = flags.into_iter().filter(|(given, ..)| *given);
+        let values = [
             ("region", &self.size),
             ("threads", &self.threads),
             ("depth", &self.depth),
@@ -35,12 +36,18 @@ impl Changes {
             ("budget", &self.budget),
             ("precondition", &self.precondition),
             ("settle", &self.settle),
-        ] {
-            sets.extend(value.as_ref().map(|value| format!("{name}={value}")));
-        }
-        sets.extend(self.tools());
-        sets.extend(self.sets.iter().cloned());
-        sets
+        ];
+        let values = values
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_deref()?)));
+        let tools = self.tools();
+        let changes = flags
+            .map(|(_, name, value)| (name, value))
+            .chain(values)
+            .chain(tools.as_deref().map(|tools| ("tool", tools)))
+            .map(|(name, value)| Change::of(name, value));
+        let sets = self.sets.iter().map(|set| Change::parse(set));
+        changes.chain(sets).collect::<Result<_>>().map(Asked)
     }
 
     /// iolab and its peers, each once, where there are peers.
@@ -48,20 +55,26 @@ impl Changes {
         let asked = |peer| self.peers.contains(&peer);
         let named = [(PeerName::Fio, Tool::Fio), (PeerName::Iozone, Tool::Iozone)];
         let peers = named.into_iter().filter(|(name, _)| asked(*name));
-        let text = peers.fold(format!("tool={}", Tool::Iolab), |text, (_, tool)| {
-            format!("{text},{tool}")
-        });
-        (!self.peers.is_empty()).then_some(text)
-    }
-
-    /// Whether the user chose this setting, whichever way and under whichever of its names.
-    pub(crate) fn has(&self, setting: &str) -> bool {
-        self.sets().iter().any(|set| name_of(set) == setting)
+        let peers = peers.map(|(_, tool)| tool.name());
+        let tools: Vec<&str> = [Tool::Iolab.name()].into_iter().chain(peers).collect();
+        (!self.peers.is_empty()).then(|| tools.join(","))
     }
 
     /// The seed asked for, or a new one.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(new_seed)
+    }
+}
+
+impl Asked {
+    /// Whether the user chose this setting, whichever way and under whichever of its names.
+    pub(crate) fn has(&self, setting: &str) -> bool {
+        self.0.iter().any(|change| change.is_of(setting))
+    }
+
+    /// The budget asked for.
+    pub(crate) fn budget(&self) -> Option<Duration> {
+        self.0.iter().rev().find_map(Change::budget)
     }
 
     /// Applies every change to an experiment, and leaves out the I/O sizes that are larger than
@@ -74,8 +87,8 @@ impl Changes {
         experiment: &mut Experiment,
         target: &Path,
     ) -> Result<Option<String>> {
-        for set in self.sets() {
-            experiment.apply_set(&set)?;
+        for change in &self.0 {
+            experiment.apply(change)?;
         }
         if self.has("bs") {
             return Ok(None);
@@ -97,12 +110,6 @@ impl ConsentOption {
             Some(signature) => Consent::DestroySignature(signature.to_owned()),
         }
     }
-}
-
-/// The setting that `NAME=VALUE` sets, by its own name.
-pub(crate) fn name_of(set: &str) -> &str {
-    let name = set.split_once('=').map_or(set, |(name, _)| name).trim();
-    Setting::find(name).map_or(name, |setting| setting.name)
 }
 
 fn leave_out_sizes_above(room: u64, experiment: &mut Experiment) -> Result<Option<String>> {

@@ -1,6 +1,7 @@
 //! A named question: its factors and levels, its fixed settings, its response, its design.
 
 mod builtin;
+mod change;
 mod design;
 mod overlap;
 mod programs;
@@ -14,16 +15,15 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use builtin::BUILTIN;
+pub use change::Change;
 pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
 pub(crate) use design::{set_budget, set_settle};
 pub use refined::{REFINE_MAX, Refined};
 
 use crate::analysis::Response;
 use crate::cells::cells;
-use crate::command::split_list;
 use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
-use crate::settings::{CellSpec, SETTINGS, Setting, unknown};
-use crate::units::parse_share;
+use crate::settings::{CellSpec, Setting, unknown};
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
@@ -133,66 +133,6 @@ impl Experiment {
         }
         let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
         Err(unknown("experiment", name, &known))
-    }
-
-    /// Applies `NAME=VALUE[,VALUE...]`: several values make the setting a factor, one fixes it.
-    /// The entries of `[design]` take one value.
-    ///
-    /// # Errors
-    /// Of kind usage; the experiment is as it was then.
-    pub fn apply_set(&mut self, text: &str) -> Result<()> {
-        let mut changed = self.clone();
-        changed
-            .set_from_text(text)
-            .and_then(|()| changed.check())
-            .map_err(|error| error.within(format!("--set {text}")))?;
-        *self = changed;
-        Ok(())
-    }
-
-    fn set_from_text(&mut self, text: &str) -> Result<()> {
-        let (name, values) = text.split_once('=').ok_or_else(|| {
-            Error::usage("there is no '=' in it")
-                .hint("write --set NAME=VALUE or --set NAME=VALUE,VALUE")
-        })?;
-        let (name, values) = (name.trim(), values.trim());
-        if DESIGN.contains(&name) {
-            return self.set_design(name, values);
-        }
-        let Some(setting) = Setting::find(name) else {
-            let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
-            let known = [&known[..], &DESIGN[..]].concat();
-            return Err(unknown("setting", name, &known));
-        };
-        // Commands may hold commas in quotes; no other value has any.
-        self.sweep(setting, &split_list(values))?;
-        self.displace(setting);
-        self.displace_parts(setting);
-        Ok(())
-    }
-
-    fn set_design(&mut self, name: &str, value: &str) -> Result<()> {
-        let wrong = || {
-            Error::usage(format!("'{value}' is not a value of {name}"))
-                .hint("write a whole number, or a budget such as 60s")
-        };
-        match name {
-            // The bound that was asked for moves the other one along.
-            "trials_min" => {
-                self.design.trials_min = value.parse().map_err(|_| wrong())?;
-                self.design.trials_max = self.design.trials_max.max(self.design.trials_min);
-            }
-            "trials_max" => {
-                self.design.trials_max = value.parse().map_err(|_| wrong())?;
-                self.design.trials_min = self.design.trials_min.min(self.design.trials_max);
-            }
-            "precision" => self.design.precision = parse_share(value)?,
-            "refine" => self.design.refine = value.parse().map_err(|_| wrong())?,
-            "settle" => self.design.settle = set_settle(value)?,
-            "precondition" => self.design.precondition = value.parse()?,
-            _ => self.design.budget = set_budget(value)?,
-        }
-        Ok(())
     }
 
     /// Makes a setting a factor with these levels; a single level fixes it instead.

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use iolab_lab::ceiling::Peaks;
 use iolab_lab::cells::cells;
-use iolab_lab::experiment::Experiment;
+use iolab_lab::experiment::{Change, Experiment};
 use iolab_lab::peer::fio::job::JobFile;
 use iolab_lab::runfile::{self, NewFile};
 use iolab_lab::{Error, Result, runner};
 
 use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
+use crate::changes::Asked;
 use crate::command::read_run;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
@@ -21,27 +22,27 @@ const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and says what was found.
 pub(crate) fn run(options: &Run) -> Outcome {
-    let changes = &options.changes;
     let (mut experiment, target) = asked(options)?;
+    let changes = options.changes.read()?;
     if let Some(left_out) = changes.apply(&mut experiment, &target)? {
         note(format_args!("note: {left_out}"));
     }
     if let Some(finer) = options.refine {
-        experiment.apply_set(&format!("refine={finer}"))?;
+        experiment.apply(&Change::refine(finer))?;
     }
     if options.verify {
-        experiment.apply_set("verify=true")?;
+        experiment.apply(&Change::of("verify", "true")?)?;
     }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
     if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
         Peaks::parse(peak)?;
     }
-    let mut bench = open(options, &target, &mut experiment)?;
+    let mut bench = open(options, &changes, &target, &mut experiment)?;
     runner::check(&experiment, bench.target())?;
     let place = place_of(options.output.as_deref(), &experiment.name)?;
     runfile::check_place(place)?;
-    let seed = changes.seed();
+    let seed = options.changes.seed();
     bench.fill(seed)?;
     if let Some(peak) = &options.peak {
         bench.find_peaks(peak, writes(&experiment)?)?;
@@ -84,13 +85,17 @@ fn writes(experiment: &Experiment) -> Result<bool> {
     Ok(cells.iter().any(|cell| cell.spec.trial.writes()))
 }
 
-fn open(options: &Run, target: &Path, experiment: &mut Experiment) -> Result<Bench> {
+fn open(
+    options: &Run,
+    changes: &Asked,
+    target: &Path,
+    experiment: &mut Experiment,
+) -> Result<Bench> {
     if experiment.runs_programs() {
         return Bench::for_programs(target, experiment);
     }
-    let changes = &options.changes;
     let exact = changes.has("region");
-    let need = runner::need(experiment, changes.consent.consent(), exact)?;
+    let need = runner::need(experiment, options.changes.consent.consent(), exact)?;
     let bench = Bench::open(target, &need)?;
     if !changes.has("cache") {
         bench.settle_cache(std::slice::from_mut(experiment))?;

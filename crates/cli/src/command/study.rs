@@ -10,22 +10,22 @@ use iolab_lab::experiment::Experiment;
 use iolab_lab::findings::cross_findings;
 use iolab_lab::runfile::{self, NewFile};
 use iolab_lab::suite::Suite;
-use iolab_lab::units::parse_duration;
 use iolab_lab::{Error, Result, runner};
 
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
-use crate::changes::name_of;
+use crate::changes::Asked;
 use crate::command::{read_run, report, run::with_kept};
 use crate::exit::Outcome;
 use crate::output::{self, Results, note};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
-    let (mut experiments, budget) = plan(options)?;
-    let need = need_of_all(&experiments, options)?;
+    let asked = options.changes.read()?;
+    let (mut experiments, budget) = plan(options, &asked)?;
+    let need = need_of_all(&experiments, options, &asked)?;
     let mut bench = Bench::open(&options.target, &need)?;
-    if !options.changes.has("cache") {
+    if !asked.has("cache") {
         bench.settle_cache(&mut experiments)?;
     }
     for experiment in &experiments {
@@ -65,7 +65,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
 }
 
 /// The suite's experiments with the user's changes, and the budget for all of them.
-fn plan(options: &Study) -> Result<(Vec<Experiment>, Duration)> {
+fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Experiment>, Duration)> {
     let suite = Suite::find(&options.suite)?;
     let consent = options.changes.consent.consent();
     let read_only = consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
@@ -74,7 +74,7 @@ fn plan(options: &Study) -> Result<(Vec<Experiment>, Duration)> {
     for mut experiment in suite.experiments {
         // A budget asked for is the suite's; this one only says how large the experiment's share is.
         let share = experiment.design.budget;
-        let note_of_sizes = options.changes.apply(&mut experiment, &options.target)?;
+        let note_of_sizes = asked.apply(&mut experiment, &options.target)?;
         experiment.design.budget = share;
         if read_only && runner::need(&experiment, consent.clone(), false)?.write {
             left_out.push(experiment.name);
@@ -100,19 +100,14 @@ fn plan(options: &Study) -> Result<(Vec<Experiment>, Duration)> {
             left_out.join(", ")
         ));
     }
-    let sets = options.changes.sets();
-    let asked = sets.iter().rev().find(|set| name_of(set) == "budget");
-    let budget = match asked.and_then(|set| set.split_once('=')) {
-        Some((_, value)) => parse_duration(value)?,
-        None => suite.budget,
-    };
+    let budget = asked.budget().unwrap_or(suite.budget);
     Ok((experiments, budget))
 }
 
 /// What all experiments together need of their one target.
-fn need_of_all(experiments: &[Experiment], options: &Study) -> Result<Need> {
+fn need_of_all(experiments: &[Experiment], options: &Study, asked: &Asked) -> Result<Need> {
     let consent = options.changes.consent.consent();
-    let exact = options.changes.has("region");
+    let exact = asked.has("region");
     let mut all = Need {
         size: Size::AtMost { most: 0, least: 0 },
         write: false,

@@ -199,7 +199,7 @@ fn within_blocks(
         record
             .samples
             .iter()
-            .filter(|sample| sample.cell == cell.id && sample.ok && !sample.warmup)
+            .filter(|sample| sample.cell == cell.id && sample.is_measured())
             .filter_map(|sample| Some((sample.block, sample.value(response)?)))
             .collect()
     };

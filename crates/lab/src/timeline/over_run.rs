@@ -81,7 +81,7 @@ fn trials(record: &RunRecord) -> Vec<Trial> {
         .filter(|cell| is_free(cell) && cell.trial().read_percent < 100)
         .map(|cell| cell.id)
         .collect();
-    let measured = record.samples.iter().filter(|s| s.ok && !s.warmup);
+    let measured = record.samples.iter().filter(|s| s.is_measured());
     let mut trials: Vec<Trial> = measured
         .filter(|s| writing.contains(&s.cell) && s.bytes() > 0)
         .map(|s| Trial {

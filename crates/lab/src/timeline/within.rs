@@ -81,7 +81,7 @@ fn profiles(record: &RunRecord) -> BTreeMap<i64, Profile> {
     let measured: BTreeMap<i64, i64> = record
         .samples
         .iter()
-        .filter(|sample| sample.ok && !sample.warmup)
+        .filter(|sample| sample.is_measured())
         .map(|sample| (sample.id, sample.cell))
         .collect();
     let mut trials: BTreeMap<i64, Vec<&Series>> = BTreeMap::new();

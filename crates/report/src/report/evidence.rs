@@ -22,7 +22,7 @@ pub(super) fn caption() -> String {
 /// One row per cell.
 pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
-    for sample in record.samples.iter().filter(|s| s.ok && !s.warmup) {
+    for sample in record.samples.iter().filter(|s| s.is_measured()) {
         samples.entry(sample.cell).or_default().push(sample);
     }
     let rows: Vec<Row> = analysis
