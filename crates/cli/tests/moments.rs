@@ -110,7 +110,7 @@ fn is_consistent(folder: &Path, before: i64) {
     let count = |sql: &str| -> i64 { file.query_row(sql, [], |row| row.get(0)).expect(sql) };
     assert_eq!(count("SELECT count(*) FROM sample"), rows);
     let halves = "SELECT count(*) FROM sample WHERE ok AND read_requests > 0
-        AND id NOT IN (SELECT sample_id FROM latency WHERE direction = 'read')";
+        AND id NOT IN (SELECT sample_id FROM latency WHERE operation = 'read')";
     assert_eq!(count(halves), 0, "samples without their latencies");
     let strays = "SELECT count(*) FROM latency WHERE sample_id NOT IN (SELECT id FROM sample)";
     assert_eq!(count(strays), 0, "latencies without their samples");
