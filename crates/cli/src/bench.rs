@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use iolab_engine::clock::Clock;
 use iolab_engine::target::{Need, Target, TargetKind};
 use iolab_lab::ceiling::{self, Peaks, Source};
+use iolab_lab::cells::Plan;
 use iolab_lab::doctor::Preflight;
 use iolab_lab::experiment::{Change, Experiment};
-use iolab_lab::runner::{Programs, Setup, wants_direct};
+use iolab_lab::runner::{Programs, Setup};
 use iolab_lab::{Error, Result};
 
 use crate::exit::Outcome;
@@ -49,9 +50,9 @@ impl Bench {
     ///
     /// # Errors
     /// When a program is missing, or its files cannot be made in `named`.
-    pub(crate) fn for_programs(named: &Path, experiment: &Experiment) -> Result<Self> {
+    pub(crate) fn for_programs(named: &Path, plan: &Plan) -> Result<Self> {
         let stop = stop::on_signals()?;
-        let programs = Programs::open(experiment, named);
+        let programs = Programs::open(plan, named);
         // A signal from the terminal ends the compiler too: that is no fault of its.
         if stop.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
@@ -87,15 +88,17 @@ impl Bench {
     ///
     /// # Errors
     /// Never for experiments that were read or checked.
-    pub(crate) fn settle_cache(&self, experiments: &mut [Experiment]) -> Result<()> {
+    pub(crate) fn settle_cache(&self, plans: &mut [Plan]) -> Result<()> {
         let Err(reason) = self.target().direct_alignment() else {
             return Ok(());
         };
         let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.setting.name == "cache");
         let mut settled = false;
-        for experiment in experiments {
-            if wants_direct(experiment) && !sweeps(experiment) {
+        for plan in plans {
+            if plan.wants_direct() && !sweeps(plan.experiment()) {
+                let mut experiment = plan.experiment().clone();
                 experiment.apply(&Change::of("cache", "cold")?)?;
+                *plan = Plan::of(experiment)?;
                 settled = true;
             }
         }
@@ -132,10 +135,10 @@ impl Bench {
 
     /// Looks at the target and the machine, so that the run files of these experiments tell what colours them. To be
     /// called once the target is filled.
-    pub(crate) fn look_around(&mut self, experiments: &[Experiment]) {
-        let direct = experiments
+    pub(crate) fn look_around(&mut self, plans: &[Plan]) {
+        let direct = plans
             .iter()
-            .any(|experiment| !experiment.runs_programs() && wants_direct(experiment));
+            .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
         self.preflight = Some(Preflight::look(
             &self.named,
             self.target(),

@@ -1,6 +1,8 @@
 //! The cells of an experiment: the cross product of its factors, without the combinations that have no meaning.
 
-use iolab_engine::spec::HUGE_PAGE_BYTES;
+use std::time::Duration;
+
+use iolab_engine::spec::{CacheState, HUGE_PAGE_BYTES};
 use iolab_engine::{Error, Result};
 
 use crate::experiment::Experiment;
@@ -16,6 +18,94 @@ pub struct PlannedCell {
     pub spec: CellSpec,
     /// Whether the run has added it, to look closer at what the grid has shown.
     pub refined: bool,
+}
+
+/// An experiment with its cells: expanded once, fitted to a target once, then carried out, resumed and shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    experiment: Experiment,
+    pub(crate) cells: Vec<PlannedCell>,
+    left_out: Option<String>,
+}
+
+impl Plan {
+    /// The plan of an experiment, with the sizes that a run of it has added.
+    ///
+    /// # Errors
+    /// As [`cells`].
+    pub fn of(experiment: Experiment) -> Result<Self> {
+        Ok(Self {
+            cells: cells(&experiment)?,
+            left_out: left_out(&experiment),
+            experiment,
+        })
+    }
+
+    /// The plan of a new run: what an earlier run of the definition has added is not this run's.
+    ///
+    /// # Errors
+    /// As [`cells`].
+    pub fn of_new_run(experiment: Experiment) -> Result<Self> {
+        Self::of(Experiment {
+            refined: None,
+            ..experiment
+        })
+    }
+
+    /// The experiment.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Its cells; their regions are those of the target once the plan is fitted to one.
+    pub fn cells(&self) -> &[PlannedCell] {
+        &self.cells
+    }
+
+    /// How many combinations have no meaning and are left out, in words; `None` when none is.
+    pub fn left_out(&self) -> Option<&str> {
+        self.left_out.as_deref()
+    }
+
+    /// Changes the time for all measuring.
+    pub fn set_budget(&mut self, budget: Duration) {
+        self.experiment.design.budget = budget;
+    }
+
+    /// Whether any cell writes.
+    pub fn writes(&self) -> bool {
+        self.cells.iter().any(|cell| cell.spec.trial.writes())
+    }
+
+    /// Whether any cell asks for direct I/O.
+    pub fn wants_direct(&self) -> bool {
+        let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
+        self.cells.iter().any(direct)
+    }
+
+    /// Takes further cells in, and the definition that now holds them.
+    pub(crate) fn grow(&mut self, experiment: Experiment, mut added: Vec<PlannedCell>) {
+        self.experiment = experiment;
+        self.cells.append(&mut added);
+    }
+
+    /// The cell in words: `bs=4KiB, skip=1MiB`.
+    pub(crate) fn describe(&self, cell: &PlannedCell) -> String {
+        label(&self.factor_names(), &cell.levels)
+    }
+
+    /// Names of the factors in order.
+    pub(crate) fn factor_names(&self) -> Vec<String> {
+        factor_names(&self.experiment)
+    }
+}
+
+/// Names of the factors of an experiment in order.
+pub(crate) fn factor_names(experiment: &Experiment) -> Vec<String> {
+    let factors = experiment.factors.iter();
+    factors
+        .map(|factor| factor.setting.name.to_owned())
+        .collect()
 }
 
 /// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of
@@ -75,7 +165,7 @@ fn meaningless(cell: &CellSpec) -> Option<Meaningless> {
 }
 
 /// How many combinations of an experiment have no meaning and are left out, in words; `None` when none is.
-pub fn left_out(experiment: &Experiment) -> Option<String> {
+fn left_out(experiment: &Experiment) -> Option<String> {
     let all = product(experiment, None).ok()?;
     let found: Vec<Meaningless> = all
         .iter()

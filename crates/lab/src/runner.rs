@@ -28,11 +28,11 @@ use iolab_engine::{Error, Result};
 
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
-pub use fit::{need, wants_direct};
+pub use fit::{fit_to, need};
 pub use named::target_path;
 pub use programs::Programs;
 
-use crate::cells::{PlannedCell, left_out};
+use crate::cells::{Plan, PlannedCell, factor_names};
 use crate::doctor::{Preflight, Remark};
 use crate::environment::{self, Environment};
 use crate::experiment::Experiment;
@@ -139,42 +139,29 @@ impl Setup<'_> {
     }
 }
 
-/// Checks that an experiment fits a target, cell by cell, and writes nothing.
-///
-/// # Errors
-/// Of kind usage, naming the cell and what would fit.
-pub fn check(experiment: &Experiment, target: &Target) -> Result<()> {
-    fit::resolve(experiment, target).map(drop)
-}
-
-/// Runs an experiment into a new run file.
+/// Carries a plan that was fitted to the target ([`fit_to`]) out into a new run file.
 ///
 /// # Errors
 /// What does not fit the target (nothing is written then); a failed measurement; the user's interrupt. In the last
 /// two cases the run file keeps everything measured so far.
 pub fn run(
-    experiment: &Experiment,
+    plan: Plan,
     seed: u64,
     place: NewFile<'_>,
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
-    // What an earlier run of this definition has added is not this run's.
-    let experiment = &Experiment {
-        refined: None,
-        ..experiment.clone()
-    };
-    let planned = fit::resolve(experiment, setup.target)?;
+    let planned = plan.cells();
     let rows: Vec<_> = planned
         .iter()
         .enumerate()
         .map(|(id, cell)| fit::record(id, cell))
         .collect();
-    let left_out = left_out(experiment);
-    let mut engine = setup.engine(&planned, experiment.design.budget)?;
-    check_gaps(&engine, &planned)?;
+    let mut engine = setup.engine(planned, plan.experiment().design.budget)?;
+    check_gaps(&engine, planned)?;
     let environment = setup.environment(&engine.peers);
-    let remarks = setup.remarks(&planned);
+    let remarks = setup.remarks(planned);
+    let left_out = plan.left_out().map(str::to_owned);
     let run = Run {
         status: RunStatus::Running,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -196,18 +183,11 @@ pub fn run(
         place,
         &run,
         &environment,
-        &experiment_record(experiment)?,
+        &experiment_record(plan.experiment())?,
         &rows,
     )?;
     observer.run_file(file.path());
-    let mut session = Session::new(
-        experiment,
-        planned,
-        seed,
-        file,
-        setup.target.medium(),
-        observer,
-    );
+    let mut session = Session::new(plan, seed, file, setup.target.medium(), observer);
     for note in setup.target.notes() {
         // Whoever opened the target has told it.
         session.keep(EventKind::Note, None, note)?;
@@ -220,11 +200,16 @@ pub fn run(
     session.carry_out(&mut engine, setup.stop)
 }
 
-/// Takes up the run in the file at `path` and finishes its plan on the same target.
+/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.
 ///
 /// # Errors
 /// As [`run`]; also a file that is no run file, and a target that differs from the run's own.
-pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Result<Finished> {
+pub fn resume(
+    path: &Path,
+    mut plan: Plan,
+    setup: Setup<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Finished> {
     let (file, record) = RunFile::open_resume(path)?;
     if record.run.status == RunStatus::Done {
         return Err(
@@ -240,19 +225,11 @@ pub fn resume(path: &Path, setup: Setup<'_>, observer: &mut dyn Observer) -> Res
         ))
         .hint("make room for what it had, or start a new run"));
     }
-    let experiment = Experiment::from_toml(&record.experiment.toml, &path.display().to_string())?;
-    let mut planned = fit::resolve(&experiment, setup.target)?;
-    restore(&mut planned, &record, path)?;
-    let remarks = setup.remarks(&planned);
-    let mut engine = setup.engine(&planned, experiment.design.budget)?;
-    let mut session = Session::new(
-        &experiment,
-        planned,
-        record.run.seed,
-        file,
-        setup.target.medium(),
-        observer,
-    );
+    fit_to(&mut plan, setup.target)?;
+    restore(&mut plan.cells, &record, path)?;
+    let remarks = setup.remarks(plan.cells());
+    let mut engine = setup.engine(plan.cells(), plan.experiment().design.budget)?;
+    let mut session = Session::new(plan, record.run.seed, file, setup.target.medium(), observer);
     session.take_over(&record);
     session.event(
         EventKind::Resume,
@@ -306,7 +283,7 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
         question: experiment.question.clone(),
         response: experiment.response,
         toml: experiment.to_toml()?,
-        factors: fit::factor_names(experiment),
+        factors: factor_names(experiment),
         precision: experiment.design.precision,
         budget_ns: experiment.design.budget.as_nanos() as u64,
         trials_min: experiment.design.trials_min,

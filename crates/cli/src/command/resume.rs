@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use iolab_engine::target::{Need, Size};
+use iolab_lab::cells::Plan;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::record::{RunRecord, RunStatus};
 use iolab_lab::runfile::{self, RunFile};
@@ -14,16 +15,14 @@ use crate::command::{read_run, run::with_kept};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
-fn open(record: &RunRecord, options: &Resume) -> Result<Bench> {
+fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Bench> {
     let target = &runner::target_path(record);
-    let source = options.file.display().to_string();
-    let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
-    if experiment.runs_programs() {
-        return Bench::for_programs(target, &experiment);
+    if plan.experiment().runs_programs() {
+        return Bench::for_programs(target, plan);
     }
     let need = Need {
         size: Size::Exactly(record.run.target_bytes),
-        ..runner::need(&experiment, options.consent.consent(), true)?
+        ..runner::need(plan, options.consent.consent(), true)?
     };
     Bench::open(target, &need)
 }
@@ -41,12 +40,13 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
     } else {
         // What cannot be written is noticed before the target is filled.
         drop(RunFile::open_resume(&options.file)?);
-        let mut bench = open(&record, options)?;
-        bench.fill(record.run.seed)?;
         let source = options.file.display().to_string();
-        bench.look_around(&[Experiment::from_toml(&record.experiment.toml, &source)?]);
+        let plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
+        let mut bench = open(&record, &plan, options)?;
+        bench.fill(record.run.seed)?;
+        bench.look_around(std::slice::from_ref(&plan));
         let mut display = bench.display(&record.experiment.name);
-        let finished = runner::resume(&options.file, bench.setup(), &mut display);
+        let finished = runner::resume(&options.file, plan, bench.setup(), &mut display);
         let now = display.kept_in().map(Path::to_owned);
         drop(display);
         path = now.unwrap_or(path);

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_lab::ceiling::Peaks;
-use iolab_lab::cells::cells;
+use iolab_lab::cells::Plan;
 use iolab_lab::experiment::{Change, Experiment};
 use iolab_lab::peer::fio::job::JobFile;
 use iolab_lab::runfile::{self, NewFile};
@@ -38,18 +38,20 @@ pub(crate) fn run(options: &Run) -> Outcome {
     if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
         Peaks::parse(peak)?;
     }
-    let mut bench = open(options, &changes, &target, &mut experiment)?;
-    runner::check(&experiment, bench.target())?;
-    let place = place_of(options.output.as_deref(), &experiment.name)?;
+    let mut plan = Plan::of_new_run(experiment)?;
+    let name = plan.experiment().name.clone();
+    let mut bench = open(options, &changes, &target, &mut plan)?;
+    runner::fit_to(&mut plan, bench.target())?;
+    let place = place_of(options.output.as_deref(), &name)?;
     runfile::check_place(place)?;
     let seed = options.changes.seed();
     bench.fill(seed)?;
     if let Some(peak) = &options.peak {
-        bench.find_peaks(peak, writes(&experiment)?)?;
+        bench.find_peaks(peak, plan.writes())?;
     }
-    bench.look_around(std::slice::from_ref(&experiment));
-    let mut display = bench.display(&experiment.name);
-    let finished = runner::run(&experiment, seed, place, bench.setup(), &mut display);
+    bench.look_around(std::slice::from_ref(&plan));
+    let mut display = bench.display(&name);
+    let finished = runner::run(plan, seed, place, bench.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
     let finished = bench
@@ -79,26 +81,15 @@ fn asked(options: &Run) -> Result<(Experiment, PathBuf)> {
     Ok((experiment, target.unwrap_or_else(|| PathBuf::from("."))))
 }
 
-/// Whether any cell writes, so that a probe may too.
-fn writes(experiment: &Experiment) -> Result<bool> {
-    let cells = cells(experiment)?;
-    Ok(cells.iter().any(|cell| cell.spec.trial.writes()))
-}
-
-fn open(
-    options: &Run,
-    changes: &Asked,
-    target: &Path,
-    experiment: &mut Experiment,
-) -> Result<Bench> {
-    if experiment.runs_programs() {
-        return Bench::for_programs(target, experiment);
+fn open(options: &Run, changes: &Asked, target: &Path, plan: &mut Plan) -> Result<Bench> {
+    if plan.experiment().runs_programs() {
+        return Bench::for_programs(target, plan);
     }
     let exact = changes.has("region");
-    let need = runner::need(experiment, options.changes.consent.consent(), exact)?;
+    let need = runner::need(plan, options.changes.consent.consent(), exact)?;
     let bench = Bench::open(target, &need)?;
     if !changes.has("cache") {
-        bench.settle_cache(std::slice::from_mut(experiment))?;
+        bench.settle_cache(std::slice::from_mut(plan))?;
     }
     Ok(bench)
 }

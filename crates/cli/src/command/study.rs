@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use iolab_engine::target::{Beside, Consent, Need, Size};
 use iolab_lab::analysis::Analysis;
-use iolab_lab::experiment::Experiment;
+use iolab_lab::cells::Plan;
 use iolab_lab::findings::cross_findings;
 use iolab_lab::runfile::{self, NewFile};
 use iolab_lab::suite::Suite;
@@ -22,34 +22,27 @@ use crate::output::{self, Results, note};
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
-    let (mut experiments, budget) = plan(options, &asked)?;
-    let need = need_of_all(&experiments, options, &asked)?;
+    let (mut plans, budget) = plan(options, &asked)?;
+    let need = need_of_all(&plans, options, &asked)?;
     let mut bench = Bench::open(&options.target, &need)?;
     if !asked.has("cache") {
-        bench.settle_cache(&mut experiments)?;
+        bench.settle_cache(&mut plans)?;
     }
-    for experiment in &experiments {
-        runner::check(experiment, bench.target())?;
+    for plan in &mut plans {
+        runner::fit_to(plan, bench.target())?;
     }
     make_folder(&options.output)?;
-    for experiment in &experiments {
+    for plan in &plans {
         runfile::check_place(NewFile::In {
             folder: &options.output,
-            name: &experiment.name,
+            name: &plan.experiment().name,
         })?;
     }
     let seed = options.changes.seed();
     bench.fill(seed)?;
-    bench.look_around(&experiments);
+    bench.look_around(&plans);
     let mut to = Results::new();
-    let measured = measure(
-        &mut experiments,
-        seed,
-        budget,
-        &bench,
-        &options.output,
-        &mut to,
-    );
+    let measured = measure(plans, seed, budget, &bench, &options.output, &mut to);
     let (analyses, paths) = bench.close_after(measured)?;
     writeln!(to, "All together\n")?;
     output::sentences(&cross_findings(&analyses), output::style(), &mut to)?;
@@ -65,27 +58,28 @@ pub(crate) fn study(options: &Study) -> Outcome {
 }
 
 /// The suite's experiments with the user's changes, and the budget for all of them.
-fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Experiment>, Duration)> {
+fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Plan>, Duration)> {
     let suite = Suite::find(&options.suite)?;
     let consent = options.changes.consent.consent();
     let read_only = consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
     let mut left_out = Vec::new();
-    let mut experiments = Vec::new();
+    let mut plans = Vec::new();
     for mut experiment in suite.experiments {
         // A budget asked for is the suite's; this one only says how large the experiment's share is.
         let share = experiment.design.budget;
         let note_of_sizes = asked.apply(&mut experiment, &options.target)?;
         experiment.design.budget = share;
-        if read_only && runner::need(&experiment, consent.clone(), false)?.write {
-            left_out.push(experiment.name);
+        let plan = Plan::of_new_run(experiment)?;
+        if read_only && runner::need(&plan, consent.clone(), false)?.write {
+            left_out.push(plan.experiment().name.clone());
             continue;
         }
         if let Some(text) = note_of_sizes {
             note(format_args!("note: {text}"));
         }
-        experiments.push(experiment);
+        plans.push(plan);
     }
-    if experiments.is_empty() {
+    if plans.is_empty() {
         return Err(Error::refused(format!(
             "every experiment of suite {} writes, and {} exists already",
             suite.name,
@@ -101,11 +95,11 @@ fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Experiment>, Duration)> {
         ));
     }
     let budget = asked.budget().unwrap_or(suite.budget);
-    Ok((experiments, budget))
+    Ok((plans, budget))
 }
 
 /// What all experiments together need of their one target.
-fn need_of_all(experiments: &[Experiment], options: &Study, asked: &Asked) -> Result<Need> {
+fn need_of_all(plans: &[Plan], options: &Study, asked: &Asked) -> Result<Need> {
     let consent = options.changes.consent.consent();
     let exact = asked.has("region");
     let mut all = Need {
@@ -115,8 +109,8 @@ fn need_of_all(experiments: &[Experiment], options: &Study, asked: &Asked) -> Re
         beside: Beside::default(),
     };
     let (mut most, mut least) = (0, 0);
-    for experiment in experiments {
-        let need = runner::need(experiment, consent.clone(), exact)?;
+    for plan in plans {
+        let need = runner::need(plan, consent.clone(), exact)?;
         let (its_most, its_least) = match need.size {
             Size::Exactly(bytes) => (bytes, bytes),
             Size::AtMost { most, least } => (most, least),
@@ -136,7 +130,7 @@ fn need_of_all(experiments: &[Experiment], options: &Study, asked: &Asked) -> Re
 
 /// Runs the experiments one after the other and reports each when it is done.
 fn measure(
-    experiments: &mut [Experiment],
+    plans: Vec<Plan>,
     seed: u64,
     budget: Duration,
     bench: &Bench,
@@ -144,22 +138,24 @@ fn measure(
     to: &mut Results,
 ) -> Outcome<(Vec<Analysis>, Vec<PathBuf>)> {
     let began = Instant::now();
-    let weights: Vec<Duration> = experiments.iter().map(|e| e.design.budget).collect();
-    let count = experiments.len();
+    let budgets = plans.iter().map(|plan| plan.experiment().design.budget);
+    let weights: Vec<Duration> = budgets.collect();
+    let count = plans.len();
     let (mut analyses, mut paths) = (Vec::new(), Vec::new());
     let mut told = Vec::new();
-    for (i, experiment) in experiments.iter_mut().enumerate() {
+    for (i, mut plan) in plans.into_iter().enumerate() {
         // What earlier experiments left over goes to the later ones, by their shares.
         let left = budget.saturating_sub(began.elapsed());
-        experiment.design.budget = share(left, &weights[i..]);
+        plan.set_budget(share(left, &weights[i..]));
+        let experiment = plan.experiment().name.clone();
         let place = NewFile::In {
             folder,
-            name: &experiment.name,
+            name: &experiment,
         };
-        let name = format!("{}/{count} {}", i + 1, experiment.name);
+        let name = format!("{}/{count} {experiment}", i + 1);
         let mut display = bench.display(&name).without(&told);
         let own_seed = seed.wrapping_add(i as u64);
-        let finished = runner::run(experiment, own_seed, place, bench.setup(), &mut display)
+        let finished = runner::run(plan, own_seed, place, bench.setup(), &mut display)
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         // What holds for the whole study is told once.
         told.extend(display.end());

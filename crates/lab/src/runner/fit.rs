@@ -1,12 +1,11 @@
 //! Fits an experiment's cells to a target, each checked before anything is written.
 
-use iolab_engine::spec::{Backend, Batch, CacheState, Layout, TrialSpec};
+use iolab_engine::spec::{Backend, Batch, Layout, TrialSpec};
 use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 use iolab_engine::{Error, Result, trial, verify};
 
-use crate::cells::{PlannedCell, cells, label};
+use crate::cells::{Plan, PlannedCell, label};
 use crate::environment::AvailableMemory;
-use crate::experiment::Experiment;
 use crate::record::Cell;
 use crate::units::format_size;
 
@@ -17,8 +16,8 @@ const REGION_UNIT: u64 = 4096;
 ///
 /// # Errors
 /// Of kind usage: a cell that no target could serve.
-pub fn need(experiment: &Experiment, consent: Consent, exact: bool) -> Result<Need> {
-    let cells = cells(experiment)?;
+pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
+    let (experiment, cells) = (plan.experiment(), plan.cells());
     if experiment.runs_programs() {
         return Err(Error::usage(format!(
             "{} runs programs on files made for them, and cannot share a target",
@@ -26,11 +25,11 @@ pub fn need(experiment: &Experiment, consent: Consent, exact: bool) -> Result<Ne
         ))
         .hint("run it by itself with iolab run"));
     }
-    for cell in &cells {
+    for cell in cells {
         cell.spec
             .trial
             .check()
-            .map_err(|error| error.within(describe(experiment, cell)))?;
+            .map_err(|error| error.within(plan.describe(cell)))?;
     }
     let end = |spec: &TrialSpec, region: u64| spec.offset.saturating_add(region);
     let specs = || cells.iter().map(|cell| &cell.spec.trial);
@@ -80,14 +79,16 @@ fn smallest_region(spec: &TrialSpec) -> u64 {
         .next_multiple_of(REGION_UNIT)
 }
 
-/// All cells, with the region cut to what the target has, checked against it.
-pub(super) fn resolve(experiment: &Experiment, target: &Target) -> Result<Vec<PlannedCell>> {
-    let mut cells = cells(experiment)?;
-    let memory = AvailableMemory::read();
-    for cell in &mut cells {
-        fit_into(cell, target, memory).map_err(|error| error.within(describe(experiment, cell)))?;
+/// Cuts the regions of a plan to what the target has, and checks each cell against it. Nothing is written.
+///
+/// # Errors
+/// Of kind usage, naming the cell and what would fit.
+pub fn fit_to(plan: &mut Plan, target: &Target) -> Result<()> {
+    let factors = plan.factor_names();
+    for cell in &mut plan.cells {
+        fit(cell, target).map_err(|error| error.within(label(&factors, &cell.levels)))?;
     }
-    Ok(cells)
+    Ok(())
 }
 
 /// Cuts a cell's region to what the target has, and checks it against it and against the memory that there is now.
@@ -164,20 +165,6 @@ fn check_memory(spec: &TrialSpec, memory: Option<AvailableMemory>) -> Result<()>
     Ok(())
 }
 
-/// The cell in words: `bs=4KiB, skip=1MiB`.
-pub(super) fn describe(experiment: &Experiment, cell: &PlannedCell) -> String {
-    label(&factor_names(experiment), &cell.levels)
-}
-
-/// Names of the factors in order.
-pub(super) fn factor_names(experiment: &Experiment) -> Vec<String> {
-    experiment
-        .factors
-        .iter()
-        .map(|factor| factor.setting.name.to_owned())
-        .collect()
-}
-
 /// The cell as the run file keeps it.
 pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
     Cell {
@@ -186,13 +173,4 @@ pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
         spec: cell.spec.clone(),
         ended_by: None,
     }
-}
-
-/// Whether any cell asks for direct I/O.
-pub fn wants_direct(experiment: &Experiment) -> bool {
-    cells(experiment).is_ok_and(|cells| {
-        cells
-            .iter()
-            .any(|cell| cell.spec.trial.cache == CacheState::Direct)
-    })
 }

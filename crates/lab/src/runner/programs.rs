@@ -11,8 +11,7 @@ use iolab_engine::spec::{BS_MAX, CacheState, TrialSpec};
 use iolab_engine::target::{Folder, Target};
 use iolab_engine::{Error, Result};
 
-use super::fit;
-use crate::cells::{PlannedCell, cells};
+use crate::cells::{Plan, PlannedCell};
 use crate::command::{Placeholder, Template};
 use crate::experiment::Experiment;
 use crate::linkage::Linkage;
@@ -35,13 +34,13 @@ impl Programs {
     /// # Errors
     /// Of kind usage: a setting that does not suit programs, a program that is not there, a directory that is none,
     /// a reader that cannot be built; of kind refused when the files would crowd the file system.
-    pub fn open(experiment: &Experiment, directory: &Path) -> Result<Self> {
-        let cells = cells(experiment)?;
-        for cell in &cells {
-            check(&cell.spec).map_err(|error| error.within(fit::describe(experiment, cell)))?;
+    pub fn open(plan: &Plan, directory: &Path) -> Result<Self> {
+        let cells = plan.cells();
+        for cell in cells {
+            check(&cell.spec).map_err(|error| error.within(plan.describe(cell)))?;
         }
-        check_effects(experiment, &cells)?;
-        let commands = commands(&cells)?;
+        check_effects(plan.experiment(), cells)?;
+        let commands = commands(cells)?;
         let mut sizes: Vec<u64> = cells.iter().map(|cell| cell.spec.trial.region).collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -203,7 +202,7 @@ mod tests {
         for set in sets {
             experiment.apply_set(set).expect("a setting");
         }
-        let programs = Programs::open(&experiment, folder.path());
+        let programs = Plan::of(experiment).and_then(|plan| Programs::open(&plan, folder.path()));
         (folder, programs)
     }
 
@@ -243,7 +242,7 @@ mod tests {
         for set in ["command=cat {file}", "region=5000,100000"] {
             experiment.apply_set(set).expect("a setting");
         }
-        for cell in cells(&experiment).expect("valid") {
+        for cell in crate::cells::cells(&experiment).expect("valid") {
             let outcome = programs.run(&cell.spec, &clock, &stop).expect("runs");
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
             if outcome.counters.process_io.is_some() {

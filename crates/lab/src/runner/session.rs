@@ -16,7 +16,7 @@ use super::sample::{self, Place};
 use super::standing::Standing;
 use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc, precondition};
 use crate::analysis::analyse;
-use crate::cells::{PlannedCell, cells};
+use crate::cells::{Plan, PlannedCell, cells, factor_names, label};
 use crate::doctor::{Remark, Severity};
 use crate::environment::differences;
 use crate::experiment::{Experiment, Refined};
@@ -29,8 +29,7 @@ use crate::units::format_size;
 
 /// A run under way.
 pub(super) struct Session<'a> {
-    experiment: Experiment,
-    cells: Vec<PlannedCell>,
+    plan: Plan,
     seed: u64,
     file: RunFile,
     medium: Medium,
@@ -45,19 +44,17 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        experiment: &Experiment,
-        cells: Vec<PlannedCell>,
+        plan: Plan,
         seed: u64,
         file: RunFile,
         medium: Medium,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
-            phase: Phase::of(experiment, cells.len()),
+            phase: Phase::of(plan.experiment(), plan.cells().len()),
             standing: Standing::default(),
             advance: Advance::default(),
-            experiment: experiment.clone(),
-            cells,
+            plan,
             seed,
             file,
             medium,
@@ -69,7 +66,7 @@ impl<'a> Session<'a> {
 
     /// Counts what an earlier session measured.
     pub(super) fn take_over(&mut self, record: &RunRecord) {
-        let cells = self.cells.len();
+        let cells = self.plan.cells.len();
         for sample in &record.samples {
             if sample.block < self.phase.first_block {
                 self.trials_before += u64::from(sample.ok);
@@ -85,7 +82,7 @@ impl<'a> Session<'a> {
                 continue;
             };
             if sample.ok {
-                self.standing.worked(self.cells[cell].spec.tool);
+                self.standing.worked(self.plan.cells[cell].spec.tool);
             }
             if sample.ok && self.phase.add(cell, sample.block) && !sample.warmup {
                 self.measured(cell, sample);
@@ -94,7 +91,7 @@ impl<'a> Session<'a> {
     }
 
     fn measured(&mut self, cell: usize, sample: &Sample) {
-        let value = sample.value(self.experiment.response);
+        let value = sample.value(self.plan.experiment().response);
         self.phase.repetition.measured(cell, value.unwrap_or(0.0));
     }
 
@@ -165,7 +162,7 @@ impl<'a> Session<'a> {
         loop {
             self.choose_strategies(executor, stop)?;
             let ended = self.blocks(executor, stop)?;
-            for cell in (0..self.cells.len()).filter(|cell| !self.phase.is_closed(*cell)) {
+            for cell in (0..self.plan.cells.len()).filter(|cell| !self.phase.is_closed(*cell)) {
                 let ended_by = self.phase.repetition.ended_by(cell, ended);
                 self.file.set_ended_by(cell as i64, ended_by)?;
             }
@@ -193,25 +190,25 @@ impl<'a> Session<'a> {
     /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
     /// nobody knows what became of the target in between.
     fn precondition(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
-        let (plan, seed) = (self.experiment.design.precondition, self.seed);
-        let cells = std::mem::take(&mut self.cells);
+        let (plan, seed) = (self.plan.experiment().design.precondition, self.seed);
+        let cells = std::mem::take(&mut self.plan.cells);
         let result = precondition::carry_out(plan, &cells, seed, executor, stop, self);
-        self.cells = cells;
+        self.plan.cells = cells;
         result
     }
 
     /// Adds finer sizes to the plan, once; false when there are none to add.
     fn refine(&mut self, executor: &mut dyn Executor) -> Result<bool> {
-        if self.experiment.design.refine == 0 || self.experiment.refined.is_some() {
+        if self.plan.experiment().design.refine == 0 || self.plan.experiment().refined.is_some() {
             return Ok(false);
         }
         let analysis = analyse(&runfile::read(self.file.path())?);
         let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
-        let unit = match self.cells.iter().any(direct) {
+        let unit = match self.plan.cells.iter().any(direct) {
             true => executor.alignment(),
             false => 1,
         };
-        let sizes = finer_sizes(&analysis, self.experiment.design.refine, unit);
+        let sizes = finer_sizes(&analysis, self.plan.experiment().design.refine, unit);
         let levels: Vec<String> = sizes.into_iter().map(format_size).collect();
         if levels.is_empty() {
             self.event(
@@ -230,12 +227,12 @@ impl<'a> Session<'a> {
                 block: self.phase.next_block(),
                 bs: levels,
             }),
-            ..self.experiment.clone()
+            ..self.plan.experiment().clone()
         };
         match cells(&experiment) {
             Ok(mut planned) => {
                 self.event(EventKind::Choice, &message)?;
-                let added = planned.split_off(self.cells.len());
+                let added = planned.split_off(self.plan.cells.len());
                 self.enlarge(experiment, added, executor).map(|()| true)
             }
             // What the grid has shown is worth having all the same.
@@ -260,23 +257,22 @@ impl<'a> Session<'a> {
         for (number, cell) in added.iter_mut().enumerate() {
             executor
                 .fit(cell)
-                .map_err(|error| error.within(fit::describe(&experiment, cell)))?;
-            rows.push(fit::record(self.cells.len() + number, cell));
+                .map_err(|error| error.within(label(&factor_names(&experiment), &cell.levels)))?;
+            rows.push(fit::record(self.plan.cells.len() + number, cell));
         }
         self.file
             .add_cells(&experiment_record(&experiment)?, &rows)?;
-        self.cells.append(&mut added);
         self.trials_before += self.phase.trials() as u64;
-        self.phase = Phase::of(&experiment, self.cells.len());
-        self.experiment = experiment;
+        self.plan.grow(experiment, added);
+        self.phase = Phase::of(self.plan.experiment(), self.plan.cells.len());
         self.leave_gaps(executor)
     }
 
     /// Gives no trial to the cells that their tool cannot carry out, and says why.
     fn leave_gaps(&mut self, executor: &dyn Executor) -> Result<()> {
         let mut told: Vec<String> = Vec::new();
-        for id in 0..self.cells.len() {
-            let Some(why) = executor.gap(&self.cells[id].spec) else {
+        for id in 0..self.plan.cells.len() {
+            let Some(why) = executor.gap(&self.plan.cells[id].spec) else {
                 continue;
             };
             if !told.contains(&why) {
@@ -292,15 +288,16 @@ impl<'a> Session<'a> {
     /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's. A tool that hung gets
     /// none at all: it would hang again, each time for as long.
     fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
-        let tool = self.cells[id].spec.tool;
+        let tool = self.plan.cells[id].spec.tool;
         self.standing.failed(tool, why);
-        let name = fit::describe(&self.experiment, &self.cells[id]);
+        let name = self.plan.describe(&self.plan.cells[id]);
         let message = format!("{name} gets no further trial: {why}");
         self.observer.note(&message);
         self.phase.close(id);
         self.keep(EventKind::Gap, Some(id), &message)?;
-        let others = |id: &usize| self.cells[*id].spec.tool == tool && !self.phase.is_closed(*id);
-        let others: Vec<usize> = (0..self.cells.len()).filter(others).collect();
+        let others =
+            |id: &usize| self.plan.cells[*id].spec.tool == tool && !self.phase.is_closed(*id);
+        let others: Vec<usize> = (0..self.plan.cells.len()).filter(others).collect();
         for other in others.into_iter().filter(|_| hung) {
             self.phase.close(other);
             let message = format!("no further trial with {tool}, which hung ({name})");
@@ -313,7 +310,7 @@ impl<'a> Session<'a> {
         // A run without a single measured block would say nothing: one is granted to every session.
         let mut granted = true;
         for block in self.phase.first_block.. {
-            let mut order = block_order(self.seed, block, self.cells.len());
+            let mut order = block_order(self.seed, block, self.plan.cells.len());
             order.retain(|cell| !self.phase.is_closed(*cell));
             let done = order.iter().filter(|cell| self.phase.has(**cell, block));
             let done = done.count();
@@ -353,7 +350,7 @@ impl<'a> Session<'a> {
 
     /// Lets the device rest before a block.
     fn settle(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
-        executor.pause(self.experiment.design.settle, stop);
+        executor.pause(self.plan.experiment().design.settle, stop);
         match stop.load(Ordering::Relaxed) {
             true => Err(Error::interrupted()),
             false => Ok(()),
@@ -367,9 +364,9 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
     ) -> Result<()> {
         self.follow()?;
-        let mut spec = self.cells[place.cell].spec.clone();
+        let mut spec = self.plan.cells[place.cell].spec.clone();
         spec.trial.seed = trial_seed(self.seed, place.cell, place.block);
-        let name = fit::describe(&self.experiment, &self.cells[place.cell]);
+        let name = self.plan.describe(&self.plan.cells[place.cell]);
         self.observer.trial_starts(&name);
         let (started_utc, began) = (now_utc(), Instant::now());
         let outcome = match executor.run(&spec, stop) {
@@ -414,20 +411,20 @@ impl<'a> Session<'a> {
     }
 
     fn progress(&mut self) -> Progress {
-        let open = (0..self.cells.len()).filter(|cell| !self.phase.is_closed(*cell));
+        let open = (0..self.plan.cells.len()).filter(|cell| !self.phase.is_closed(*cell));
         let (cells, done) = (open.count() as u64, self.phase.trials() as u64);
         let repetition = &self.phase.repetition;
         let per_trial = repetition
             .spent()
             .checked_div(done.max(1) as u32)
             .unwrap_or_default();
-        let (in_block, is_warmup) = self.phase.left_in_block(self.cells.len());
+        let (in_block, is_warmup) = self.phase.left_in_block(self.plan.cells.len());
         let block = repetition.block_estimate(per_trial);
         let blocks = u64::from(repetition.blocks_left(block));
         // In the warm-up block every measured block is still to come; later the one under way is counted.
         let under_way = u64::from(in_block > 0 && !is_warmup);
         let mut left = in_block + cells * blocks.saturating_sub(under_way);
-        if self.experiment.design.refine > 0 && self.experiment.refined.is_none() {
+        if self.plan.experiment().design.refine > 0 && self.plan.experiment().refined.is_none() {
             // Finer sizes take about as long again.
             left = done + 2 * left;
         }
@@ -442,11 +439,11 @@ impl<'a> Session<'a> {
 
     /// Resolves `batch = auto` by short probes; cells whose strategy is known are left alone.
     fn choose_strategies(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
-        for id in 0..self.cells.len() {
-            if !self.cells[id].spec.batch_auto || self.cells[id].spec.tool.is_peer() {
+        for id in 0..self.plan.cells.len() {
+            if !self.plan.cells[id].spec.batch_auto || self.plan.cells[id].spec.tool.is_peer() {
                 continue;
             }
-            let mut spec = self.cells[id].spec.clone();
+            let mut spec = self.plan.cells[id].spec.clone();
             spec.trial.seed = trial_seed(self.seed, id, u32::MAX);
             let began = Instant::now();
             let chosen = choice::choose(executor, &spec, stop)?;
@@ -458,8 +455,8 @@ impl<'a> Session<'a> {
                 }
                 continue;
             };
-            self.cells[id].spec.trial.batch = batch;
-            self.cells[id].spec.batch_auto = false;
+            self.plan.cells[id].spec.trial.batch = batch;
+            self.plan.cells[id].spec.batch_auto = false;
             self.file.set_batch(id as i64, batch)?;
             self.keep(EventKind::Choice, Some(id), &numbers)?;
         }
@@ -468,8 +465,8 @@ impl<'a> Session<'a> {
 
     /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
     fn follow_strategies(&mut self) -> Result<()> {
-        for id in 0..self.cells.len() {
-            let cell = &self.cells[id].spec;
+        for id in 0..self.plan.cells.len() {
+            let cell = &self.plan.cells[id].spec;
             if !cell.batch_auto || !cell.tool.is_peer() {
                 continue;
             }
@@ -480,10 +477,10 @@ impl<'a> Session<'a> {
                 };
                 other.spec.tool == Tool::Iolab && other.spec.trial == trial
             };
-            let batch = self.cells.iter().find(like);
+            let batch = self.plan.cells.iter().find(like);
             let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
-            self.cells[id].spec.trial.batch = batch;
-            self.cells[id].spec.batch_auto = false;
+            self.plan.cells[id].spec.trial.batch = batch;
+            self.plan.cells[id].spec.batch_auto = false;
             self.file.set_batch(id as i64, batch)?;
         }
         Ok(())
@@ -528,11 +525,19 @@ impl<'a> Session<'a> {
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
-        let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
+        let bounds = self
+            .plan
+            .cells
+            .iter()
+            .filter(|cell| !cell.spec.runs_program());
         let block = bounds
             .filter_map(|cell| cell.spec.trial.time_foreseen())
             .fold(Duration::ZERO, Duration::saturating_add);
-        let message = self.experiment.design.shortfall(self.cells.len(), block);
+        let message = self
+            .plan
+            .experiment()
+            .design
+            .shortfall(self.plan.cells.len(), block);
         message.map_or(Ok(()), |message| self.event(EventKind::Warning, &message))
     }
 

@@ -158,15 +158,10 @@ impl Bench {
         let record = experiment_record(&self.experiment)?;
         let file = RunFile::create(&self.path, &run, &[], &record, &rows)?;
         let mut observer = Silent;
-        Session::new(
-            &self.experiment,
-            planned,
-            42,
-            file,
-            Medium::Storage,
-            &mut observer,
-        )
-        .carry_out(mock, &AtomicBool::new(false))
+        let mut plan = Plan::of(self.experiment.clone())?;
+        plan.cells = planned;
+        Session::new(plan, 42, file, Medium::Storage, &mut observer)
+            .carry_out(mock, &AtomicBool::new(false))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
@@ -176,14 +171,9 @@ impl Bench {
         let mut planned = planned(&experiment);
         restore(&mut planned, &record, &self.path)?;
         let mut observer = Silent;
-        let mut session = Session::new(
-            &experiment,
-            planned,
-            42,
-            file,
-            Medium::Storage,
-            &mut observer,
-        );
+        let mut plan = Plan::of(experiment)?;
+        plan.cells = planned;
+        let mut session = Session::new(plan, 42, file, Medium::Storage, &mut observer);
         session.take_over(&record);
         session.carry_out(mock, &AtomicBool::new(false))
     }

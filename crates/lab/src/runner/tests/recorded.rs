@@ -12,7 +12,6 @@ use rusqlite::Connection;
 
 use super::machine::{Machine, fit_cell};
 use super::*;
-use crate::cells::cells;
 use crate::record::SCHEMA_VERSION;
 use crate::runfile;
 use crate::runfile::tests::unpack;
@@ -121,9 +120,10 @@ fn make(path: &Path, experiment: &str, sets: &[&str]) {
     for set in ["trials_max=7", "budget=1h"].iter().chain(sets) {
         asked.apply_set(set).expect("a valid setting");
     }
-    let mut planned = cells(&asked).expect("cells");
-    planned.iter_mut().for_each(fit_cell);
-    let rows: Vec<_> = planned
+    let mut plan = Plan::of(asked).expect("cells");
+    plan.cells.iter_mut().for_each(fit_cell);
+    let rows: Vec<_> = plan
+        .cells
         .iter()
         .enumerate()
         .map(|(id, cell)| fit::record(id, cell))
@@ -143,14 +143,14 @@ fn make(path: &Path, experiment: &str, sets: &[&str]) {
         floor_ns: 30.25,
     };
     let environment = ENVIRONMENT.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let record = experiment_record(&asked).expect("a definition");
+    let record = experiment_record(plan.experiment()).expect("a definition");
     let file = RunFile::create(path, &run, &environment, &record, &rows).expect("a new file");
     let mut machine = Machine::new();
     let interrupted = path.to_string_lossy().contains("interrupted");
     machine.interrupted_at = interrupted.then_some(17);
     let mut observer = Silent;
     let medium = Medium::Storage;
-    let finished = Session::new(&asked, planned, 42, file, medium, &mut observer)
+    let finished = Session::new(plan, 42, file, medium, &mut observer)
         .carry_out(&mut machine, &AtomicBool::new(false));
     assert_eq!(finished.is_err(), interrupted, "{path:?}: {finished:?}");
     forget_when(path);
