@@ -32,6 +32,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("registered", "0", "false"),
     ("sqpoll", "true", "true"),
     ("iopoll", "yes", "true"),
+    ("noatime", "on", "true"),
     ("linkage", "static", "static"),
     ("command", " cat  {file} ", "cat  {file}"),
     ("tool", "fio", "fio"),
