@@ -1,4 +1,4 @@
-//! Which processes have devices and files open or mapped: `/proc/PID/fd`, `/proc/PID/map_files`, see proc(5).
+//! Which processes have devices and files open or mapped: `/proc/PID/task/TID/fd`, `/proc/PID/map_files`, see proc(5).
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -37,6 +37,8 @@ impl Wanted {
 pub(super) enum How {
     Reads,
     Maps,
+    /// The process has `/dev/fuse` open, too: what it reads may be mounted through it.
+    Serves,
     Writes,
 }
 
@@ -54,6 +56,7 @@ impl std::fmt::Display for Opener {
         let how = match self.how {
             How::Reads => "has it open",
             How::Maps => "has it mapped into memory",
+            How::Serves => "has it open and serves a FUSE file system",
             How::Writes => "has it open for writing",
         };
         write!(f, "process {} ({}) {how}", self.process, self.name)
@@ -81,11 +84,22 @@ pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
     let mut look = Look::default();
     for process in processes(proc).into_iter().filter(|id| *id != own) {
         let dir = proc.join(process.to_string());
-        let Some(mut uses) = descriptors(&dir, wanted) else {
-            look.closed += usize::from(dir.join("fd").exists());
-            continue;
-        };
-        uses.extend(mappings(&dir, wanted));
+        let mut uses = mappings(&dir, wanted);
+        let mut is_closed = false;
+        let tasks = dir.join("task");
+        // A thread can have descriptors of its own (`CLONE_FILES`), and a first thread that has ended has none.
+        let threads = processes(&tasks);
+        let others = threads
+            .iter()
+            .filter(|thread| **thread != process && !shares_descriptors(process, **thread));
+        for thread in std::iter::once(&process).chain(others) {
+            let thread = tasks.join(thread.to_string());
+            match descriptors(&thread, wanted) {
+                Some(found) => uses.extend(found),
+                None => is_closed |= thread.join("fd").exists(),
+            }
+        }
+        look.closed += usize::from(is_closed);
         // The most serious one stands for a process.
         if let Some((how, node)) = uses.into_iter().max() {
             let name = std::fs::read_to_string(dir.join("comm")).unwrap_or_default();
@@ -102,19 +116,35 @@ pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
     look
 }
 
+/// Whether two threads have one table of descriptors, see kcmp(2); `false` where the kernel does not tell.
+fn shares_descriptors(a: u32, b: u32) -> bool {
+    /// `KCMP_FILES` of linux/kcmp.h.
+    const FILES: libc::c_long = 2;
+    let (a, b) = (libc::c_long::from(a), libc::c_long::from(b));
+    // SAFETY: the system call takes numbers, and touches no memory of this process.
+    let answer = unsafe { libc::syscall(libc::SYS_kcmp, a, b, FILES, 0, 0) };
+    answer == 0
+}
+
 /// Looks at what a link of `/proc` leads to. It may be a file system that does not answer: nothing is asked of it.
 fn stat(link: &Path) -> Option<Statx> {
     let flags = AtFlags::STATX_DONT_SYNC;
     rustix::fs::statx(CWD, link, flags, StatxFlags::TYPE | StatxFlags::INO).ok()
 }
 
-/// What a process has open; `None` when it does not show that.
+/// What a thread has open; `None` when it does not show that.
 fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
     let entries = std::fs::read_dir(dir.join("fd")).ok()?;
     let mut uses = Vec::new();
+    let mut serves = false;
     for entry in entries.flatten() {
-        let node = stat(&entry.path()).and_then(|stat| wanted.node(&stat));
-        let Some(node) = node else { continue };
+        let Some(stat) = stat(&entry.path()) else {
+            continue;
+        };
+        serves |= is_fuse(&stat);
+        let Some(node) = wanted.node(&stat) else {
+            continue;
+        };
         let info = dir.join("fdinfo").join(entry.file_name());
         let flags = std::fs::read_to_string(info)
             .ok()
@@ -128,7 +158,20 @@ fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
             _ => uses.push((How::Writes, node)),
         }
     }
+    if serves {
+        for (how, _) in &mut uses {
+            *how = How::Serves.max(*how);
+        }
+    }
     Some(uses)
+}
+
+/// Whether it is `/dev/fuse`, by which a process serves a file system.
+fn is_fuse(stat: &Statx) -> bool {
+    /// Numbers of a miscellaneous device (Documentation/admin-guide/devices.txt of Linux).
+    const FUSE: Number = (10, 229);
+    u32::from(stat.stx_mode) & libc::S_IFMT == libc::S_IFCHR
+        && (stat.stx_rdev_major, stat.stx_rdev_minor) == FUSE
 }
 
 /// The flags of open(2) in a file of `fdinfo`.
@@ -196,6 +239,17 @@ mod tests {
 
     use super::*;
 
+    /// A file, and that it is looked for.
+    fn wanted() -> (tempfile::NamedTempFile, Wanted) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let id = FileId::of(&rustix::fs::stat(file.path()).unwrap());
+        let wanted = Wanted {
+            files: BTreeSet::from([id]),
+            ..Wanted::default()
+        };
+        (file, wanted)
+    }
+
     #[test]
     fn flags_and_mappings_are_read_as_the_kernel_writes_them() {
         let info = "pos:\t0\nflags:\t02100002\nmnt_id:\t31\n";
@@ -214,11 +268,7 @@ mod tests {
 
     #[test]
     fn a_process_that_has_a_file_open_is_found() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let wanted = Wanted {
-            files: BTreeSet::from([FileId::of(&rustix::fs::stat(file.path()).unwrap())]),
-            ..Wanted::default()
-        };
+        let (file, wanted) = wanted();
         let open = |mode: &str, stdin: File| {
             let mut child = Command::new("sh")
                 .args(["-c", &format!("exec 7{mode}\"$0\"; echo; read line")])
@@ -243,5 +293,54 @@ mod tests {
         assert_eq!(open("<", stdin()), Some(How::Reads));
         assert_eq!(open(">>", stdin()), Some(How::Writes));
         assert_eq!(open("<>", stdin()), Some(How::Writes));
+    }
+
+    /// A made-up `/proc` of one process: each thread has descriptors of its own, with their flags.
+    fn made_up(threads: &[(u32, &[(&Path, &str)])]) -> tempfile::TempDir {
+        let proc = tempfile::tempdir().unwrap();
+        for (thread, descriptors) in threads {
+            let dir = proc.path().join(format!("4194400/task/{thread}"));
+            for folder in ["fd", "fdinfo"] {
+                std::fs::create_dir_all(dir.join(folder)).unwrap();
+            }
+            for (number, (to, flags)) in descriptors.iter().enumerate() {
+                let number = number.to_string();
+                std::os::unix::fs::symlink(to, dir.join("fd").join(&number)).unwrap();
+                let info = format!("pos:\t0\nflags:\t{flags}\n");
+                std::fs::write(dir.join("fdinfo").join(&number), info).unwrap();
+            }
+        }
+        proc
+    }
+
+    fn how(proc: &tempfile::TempDir, wanted: &Wanted) -> Option<How> {
+        let look = look(proc.path(), wanted);
+        assert_eq!(look.closed, 0);
+        look.openers.first().map(|opener| opener.how)
+    }
+
+    #[test]
+    fn threads_with_descriptors_of_their_own_are_looked_into() {
+        let (file, wanted) = wanted();
+        let writes = [(file.path(), "0100002")];
+        let proc = made_up(&[(4_194_400, &[]), (4_194_401, &writes)]);
+        assert_eq!(how(&proc, &wanted), Some(How::Writes));
+        let proc = made_up(&[(4_194_400, &[]), (4_194_401, &[])]);
+        assert_eq!(how(&proc, &wanted), None);
+    }
+
+    #[test]
+    fn who_serves_a_file_system_from_what_it_reads_uses_it() {
+        let fuse = Path::new("/dev/fuse");
+        if !rustix::fs::stat(fuse).is_ok_and(|s| s.st_rdev == rustix::fs::makedev(10, 229)) {
+            eprintln!("skipped: there is no /dev/fuse");
+            return;
+        }
+        let (file, wanted) = wanted();
+        let reads = (file.path(), "0100000");
+        let proc = made_up(&[(4_194_400, &[(fuse, "0100002"), reads])]);
+        assert_eq!(how(&proc, &wanted), Some(How::Serves));
+        let proc = made_up(&[(4_194_400, &[reads])]);
+        assert_eq!(how(&proc, &wanted), Some(How::Reads));
     }
 }
