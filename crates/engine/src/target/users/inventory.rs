@@ -103,23 +103,29 @@ impl Inventory {
                     )
                 })?
                 .path();
-            // A device that goes away meanwhile is none.
-            let Ok(dir) = std::fs::canonicalize(&link) else {
-                continue;
+            let shown = std::fs::canonicalize(&link).ok().and_then(|dir| {
+                let number = sysfs::device_number(&dir)?;
+                Some((number, sysfs::value(&dir.join("size"))?, dir))
+            });
+            let Some((number, sectors, dir)) = shown else {
+                // A device that goes away meanwhile is none; its link goes first.
+                if link.symlink_metadata().is_err() {
+                    continue;
+                }
+                return Err(untold(
+                    &format!("{} leads to a device that is hidden", link.display()),
+                    "run where all of /sys can be read",
+                ));
             };
-            let Some(number) = sysfs::device_number(&dir) else {
-                continue;
-            };
-            let device = self.device(&dir, number, ask)?;
+            let bytes = sectors.saturating_mul(SECTOR);
+            let device = self.device(&dir, number, bytes, ask)?;
             self.graph.devices.insert(number, device);
         }
         Ok(())
     }
 
-    fn device(&mut self, dir: &Path, number: Number, ask: Ask) -> Result<Device> {
-        let sectors = |file: &str| sysfs::value(&dir.join(file)).map(|n| n.saturating_mul(SECTOR));
+    fn device(&mut self, dir: &Path, number: Number, bytes: u64, ask: Ask) -> Result<Device> {
         let name = sysfs::name_of(dir);
-        let bytes = sectors("size").unwrap_or(0);
         let piece = |below, to| Piece {
             from: 0,
             length: bytes,
@@ -135,7 +141,13 @@ impl Inventory {
                     "choose another target",
                 )
             })?;
-            Below::Partition(piece(Node::Device(disk), sectors("start").unwrap_or(0)))
+            let start = sysfs::value(&dir.join("start")).ok_or_else(|| {
+                untold(
+                    &format!("the start of {name} cannot be read"),
+                    "run where all of /sys can be read",
+                )
+            })?;
+            Below::Partition(piece(Node::Device(disk), start.saturating_mul(SECTOR)))
         } else if dir.join("loop").exists() {
             self.loop_device(dir, number, &name, bytes, ask)
         } else if slaves.is_empty() {
@@ -219,13 +231,19 @@ impl Inventory {
     pub(super) fn mounted_file(&self, file: FileId) -> Option<String> {
         self.namespaces.iter().find_map(|namespace| {
             namespace.mounted(|mount| {
-                let source = Path::new(&mount.fs.source);
-                let stat = source
-                    .is_absolute()
-                    .then(|| rustix::fs::stat(rooted(&namespace.root, source)).ok())
-                    .flatten();
+                let stat = namespace.source(mount);
                 stat.is_some_and(|stat| number_of(&stat).is_none() && FileId::of(&stat) == file)
             })
+        })
+    }
+
+    /// Whether an image is mounted by itself whose name leads nowhere: it was a relative one, or has changed.
+    pub(super) fn has_lost_image(&self) -> bool {
+        self.namespaces.iter().any(|namespace| {
+            let is_lost = |mount: &Mount| {
+                mount.fs.kind == "erofs" && mount.device.0 == 0 && namespace.source(mount).is_none()
+            };
+            namespace.mounts.iter().any(is_lost)
         })
     }
 
