@@ -19,6 +19,7 @@ use super::signature::{self, Site};
 use super::size::human;
 
 mod aliases;
+mod backing;
 mod files;
 mod graph;
 mod inventory;
@@ -27,7 +28,6 @@ mod loops;
 mod openers;
 mod signatures;
 
-use aliases::Aliases;
 pub(super) use files::check_directory;
 use graph::{Below, FileId, Graph, Node, Span, Way};
 use inventory::Inventory;
@@ -221,64 +221,6 @@ impl Users {
             .collect()
     }
 
-    /// Looks at a file that the target stands on, and learns its other identities.
-    fn look_at_backing(&mut self, top: Number, file: FileId, wanted: &mut Wanted) -> Checked {
-        wanted.files.insert(file);
-        let name = self.inventory.name(Node::File(file));
-        let stands = format!("{} -> {name}", self.inventory.name(Node::Device(top)));
-        if let Some(how) = self.use_of(Node::File(file)) {
-            return Err(lasting(
-                format!("{stands}, {how}"),
-                "see `findmnt` and `swapon --show`; stop that use first, or choose another target",
-            ));
-        }
-        let Some(handle) = self.inventory.reach(file) else {
-            // A file without a name is in nobody's reach but those who have it open.
-            let is_deleted = name.ends_with(" (deleted)");
-            return match is_deleted {
-                true => Ok(()),
-                false => self.cannot_look(&format!(
-                    "{stands}, which has another name by now, or lies in another mount namespace"
-                )),
-            };
-        };
-        let aliases = Aliases::of(&self.inventory, &handle);
-        if let Some(overlay) = &aliases.layer_of {
-            return Err(in_layer(&stands, overlay));
-        }
-        if let Some(layer) = &aliases.unreached {
-            self.cannot_reach(&stands, layer)?;
-        }
-        // The kernel lets nobody write to a file that it swaps to.
-        if opened(&handle, OFlags::WRONLY).err() == Some(Errno::TXTBSY) {
-            return Err(lasting(
-                format!(
-                    "{stands}, which the kernel has locked (ETXTBSY: swap, or a program that runs)"
-                ),
-                "see `swapon --show`; stop that use first, or choose another target",
-            ));
-        }
-        self.inventory.graph.unify(&aliases.files, file);
-        wanted.files.extend(aliases.files);
-        Ok(())
-    }
-
-    fn cannot_reach(&mut self, what: &str, layer: &Path) -> Checked {
-        let why = format!(
-            "{what} lies on an overlay whose upper layer {} cannot be reached from here",
-            layer.display()
-        );
-        if self.is_root {
-            return Err(lasting(
-                format!("cannot tell whether it is in use: {why}"),
-                "give a directory, where iolab makes a scratch file of its own; or run where the layers are",
-            ));
-        }
-        self.notes
-            .insert(format!("{why}: whether it is used there is not known"));
-        Ok(())
-    }
-
     /// Mounted, or swapped to; in words.
     fn use_of(&self, node: Node) -> Option<String> {
         let mounted = match node {
@@ -394,19 +336,17 @@ impl Users {
                 format!("{chain}, in use: the kernel holds a claim on it (O_EXCL: EBUSY)"),
                 SEE_DEVICES,
             )),
-            Err(errno) => self.cannot_look(&format!(
-                "{chain}, which cannot be opened: {}",
-                reason(errno)
-            )),
+            Err(errno) => self.cannot_look(
+                &format!("{chain}, which cannot be opened: {}", reason(errno)),
+                "run where /dev has all devices and they can be opened",
+            ),
         }
     }
 
-    fn cannot_look(&mut self, why: &str) -> Checked {
+    fn cannot_look(&mut self, why: &str, hint: &'static str) -> Checked {
         if self.is_root {
-            return Err(lasting(
-                format!("cannot tell whether it is in use: {why}"),
-                "run where /dev has all devices and they can be opened",
-            ));
+            let why = format!("cannot tell whether it is in use: {why}");
+            return Err(lasting(why, hint));
         }
         self.notes
             .insert(format!("only root can see whether somebody uses {why}"));

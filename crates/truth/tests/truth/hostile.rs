@@ -111,6 +111,15 @@ impl Yard {
         Ok(at)
     }
 
+    /// Performs something while a file system is mounted.
+    fn while_mounted(&self, by: &str, what: &Path, at: &Path, test: impl FnOnce()) -> Made<()> {
+        let (what, at) = (what.display().to_string(), at.display().to_string());
+        self.later(&["sh", "-c", "! mountpoint -q \"$0\" || umount \"$0\"", &at]);
+        run(by, &[&what, &at])?;
+        test();
+        run("umount", &[&at]).map(drop)
+    }
+
     /// Holds what iolab does with each target against what it must do.
     #[track_caller]
     fn judge(&self, cases: Vec<Case>) {
@@ -566,6 +575,85 @@ fn an_image_that_is_mounted_without_a_loop_device() {
         yard.judge(vec![refused(&image, &[]).naming("erofs")]);
         let window = yard.over(&image, "--offset 8M")?;
         yard.judge(vec![refused(&window, &[&at])]);
+        // The name by which it was mounted leads nowhere now.
+        yard.sh("mv \"$1/im\" \"$1/moved\"", &[yard.root()])?;
+        let window = window.display().to_string();
+        yard.judge(vec![
+            refused(&window, &[Path::new("erofs")]).naming("erofs"),
+        ]);
+        Ok(())
+    });
+}
+
+/// A process that serves a file system has its image open for reading alone.
+#[test]
+fn an_image_that_is_mounted_by_a_process() {
+    perform("an image mounted by squashfuse", || {
+        let yard = Yard::new(&Plan::new())?;
+        let at = yard.built.scene.subfolder("at")?;
+        let script = "mkdir \"$1/from\"; head -c 8M /dev/urandom > \"$1/from/data\"; \
+                      mksquashfs \"$1/from\" \"$1/im\" -quiet -no-progress 2>&1; truncate --size 24M \"$1/im\"";
+        yard.sh(script, &[yard.root()])?;
+        let image = yard.root().join("im");
+        let device = yard.over(&image, "")?;
+        for mounted in [&image, &device] {
+            yard.while_mounted("squashfuse", mounted, &at, || {
+                let words = [Path::new("squashfuse")];
+                yard.judge(vec![refused(&device, &words).naming("squashfs")]);
+            })?;
+        }
+        yard.judge(vec![written(&device).naming("squashfs")]);
+        Ok(())
+    });
+}
+
+/// A loop device over the file `f` of an overlay at `m`, whose upper layer is `u`.
+fn over_an_overlay(yard: &Yard) -> Made<PathBuf> {
+    let script = "cd \"$1\"; mkdir l u w m e; \
+                  mount -t overlay overlay -o \"lowerdir=$1/l,upperdir=$1/u,workdir=$1/w\" m; \
+                  truncate --size 64M m/f";
+    yard.sh(script, &[yard.root()])?;
+    yard.later(&["umount", &yard.root().join("m").display().to_string()]);
+    yard.over(&yard.root().join("m/f"), "")
+}
+
+#[test]
+fn a_hard_link_leads_out_of_a_layer() {
+    perform("a hard link of a file in a layer", || {
+        let yard = Yard::new(&Plan::new())?;
+        let device = over_an_overlay(&yard)?;
+        yard.sh("ln \"$1/u/f\" \"$1/e/g\"", &[yard.root()])?;
+        let outside = yard.root().join("e/g");
+        let (same, window) = (yard.over(&outside, "")?, yard.over(&outside, "-o 16M")?);
+        yard.sh("mkfs.ext4 -q \"$1\"", &[&device])?;
+        let at = yard.mount(&[&device.display().to_string()], "at")?;
+        yard.judge(vec![
+            refused(&same, &[&device, &at]).naming("ext4"),
+            refused(&window, &[&device, &at]).naming("ext4"),
+        ]);
+        Ok(())
+    });
+}
+
+/// Once their names are gone, a file of an overlay and the one in its layer cannot be told from others.
+#[test]
+fn files_of_an_overlay_that_have_lost_their_names() {
+    perform("deleted files of an overlay", || {
+        let yard = Yard::new(&Plan::new())?;
+        let device = over_an_overlay(&yard)?;
+        let layer = yard.over(&yard.root().join("u/f"), "")?;
+        yard.sh(
+            "mkfs.ext4 -q \"$1\"; rm \"$2/m/f\"",
+            &[&device, yard.root()],
+        )?;
+        let at = yard.built.scene.subfolder("at")?;
+        for (mounted, target) in [(&device, &layer), (&layer, &device)] {
+            yard.while_mounted("mount", mounted, &at, || {
+                yard.judge(vec![
+                    refused(target, &[Path::new("cannot tell")]).naming("ext4"),
+                ]);
+            })?;
+        }
         Ok(())
     });
 }

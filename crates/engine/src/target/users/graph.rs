@@ -1,7 +1,7 @@
 //! Which bytes of storage stand on which: devices, files, and the ranges between them. Pure: what the kernel says is read
 //! elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::device::Number;
 
@@ -169,6 +169,20 @@ impl Graph {
                 piece.below = Node::File(as_one);
             }
         }
+    }
+
+    /// The files that loop devices stand on.
+    pub(super) fn files(&self) -> BTreeSet<FileId> {
+        let below = self.devices.values().map(|device| &device.below);
+        below
+            .filter_map(|below| match below {
+                Below::Loop(piece) => match piece.below {
+                    Node::File(file) => Some(file),
+                    Node::Device(_) => None,
+                },
+                _ => None,
+            })
+            .collect()
     }
 
     pub(super) fn is_loop(&self, number: Number) -> bool {

@@ -268,6 +268,18 @@ impl Inventory {
         together.cloned().unwrap_or_else(|| vec![device])
     }
 
+    /// Whether a file can be one of an overlay, as far as the number of its file system tells. With layers on several
+    /// file systems, an overlay has more numbers than the one of its mount; so has btrfs with subvolumes.
+    pub(super) fn may_be_overlaid(&self, file: FileId) -> bool {
+        let mounts = || self.namespaces.iter().flat_map(|space| &space.mounts);
+        let is_overlay = |mount: &Mount| mount.layers.is_some();
+        if let Some(mount) = mounts().find(|mount| mount.device == file.dev) {
+            return is_overlay(mount);
+        }
+        file.dev.0 == 0
+            && (mounts().any(is_overlay) || !mounts().any(|mount| mount.fs.kind == "btrfs"))
+    }
+
     /// Opens the file that a loop device stands on, without access to its content, in whatever namespace it has the name
     /// by which it was opened.
     pub(super) fn reach(&self, file: FileId) -> Option<File> {
@@ -311,6 +323,15 @@ impl Inventory {
 }
 
 impl Namespace {
+    /// What the source of a mount leads to, where it is a path that means the same to every process.
+    fn source(&self, mount: &Mount) -> Option<Stat> {
+        let source = Path::new(&mount.fs.source);
+        let is_plain = source.is_absolute() && !source.starts_with("/proc");
+        is_plain
+            .then(|| rustix::fs::stat(rooted(&self.root, source)).ok())
+            .flatten()
+    }
+
     /// Where the first such mount is, in words.
     fn mounted(&self, is_it: impl Fn(&&Mount) -> bool) -> Option<String> {
         let mount = self.mounts.iter().find(is_it)?;

@@ -113,7 +113,7 @@ impl Users {
     }
 
     /// The signatures on a node that a span of it may destroy.
-    fn sites_on(&self, span: &Span) -> std::result::Result<Vec<Site>, Unreadable> {
+    pub(super) fn sites_on(&self, span: &Span) -> std::result::Result<Vec<Site>, Unreadable> {
         let wrong = |errno| (span.start, errno);
         let file = match span.node {
             Node::Device(number) => {

@@ -222,6 +222,47 @@ fn without_proc_or_sys_nothing_is_taken_for_free() {
     }
 }
 
+/// What is hidden may be in use: its folder is there and empty, as under a mount.
+#[test]
+fn a_device_that_sys_hides_is_a_reason_to_refuse() {
+    let ask = |_, _: &str| Err(Errno::NOENT);
+    for (folder, hidden) in [("sdq", "size"), ("sdq/sdq1", "dev"), ("sdq/sdq1", "start")] {
+        let fake = Fake::new();
+        assert!(Inventory::read_from(&fake.proc(), &fake.sys(), &ask).is_ok());
+        fs::remove_file(fake.folder(folder).join(hidden)).unwrap();
+        let error = Inventory::read_from(&fake.proc(), &fake.sys(), &ask).unwrap_err();
+        assert_eq!(error.kind(), crate::Kind::Refused, "{folder}/{hidden}");
+    }
+    // A device that is gone has no link either.
+    let fake = Fake::new();
+    let (number, gone) = (format!("{}:{}", SDQ1.0, SDQ1.1), fake.folder("sdq/sdq1"));
+    fs::remove_file(fake.sys().join("dev/block").join(number)).unwrap();
+    fs::remove_dir_all(gone).unwrap();
+    assert!(Inventory::read_from(&fake.proc(), &fake.sys(), &ask).is_ok());
+}
+
+/// Files with numbers of file systems that no mount shows can be those of an overlay.
+#[test]
+fn files_that_may_be_those_of_an_overlay_are_told_apart() {
+    let fake = Fake::new();
+    let may_be = |mounts: &str, dev| {
+        fake.mounts(mounts);
+        let file = FileId { dev, inode: 1 };
+        fake.users(|_| 0).inventory.may_be_overlaid(file)
+    };
+    let overlay = "40 1 0:50 / /m rw - overlay o rw,lowerdir=/l,upperdir=/u,workdir=/w\n";
+    let tmpfs = "41 1 0:60 / /t rw - tmpfs t rw\n";
+    let btrfs = "42 1 0:70 / /b rw - btrfs /dev/sdq rw\n";
+    let all = [overlay, tmpfs, btrfs].concat();
+    assert!(may_be(&all, (0, 50)));
+    assert!(!may_be(&all, (0, 60)) && !may_be(&all, (8, 1)));
+    // Layers on several file systems, and subvolumes, have numbers of their own.
+    assert!(may_be(&all, (0, 99)));
+    assert!(!may_be(btrfs, (0, 99)));
+    // An overlay that is unmounted lazily is shown nowhere.
+    assert!(may_be(tmpfs, (0, 99)));
+}
+
 #[test]
 fn swap_is_known_by_inode() {
     let fake = Fake::new();
