@@ -31,7 +31,7 @@ mod signatures;
 pub(super) use files::check_directory;
 use graph::{Below, FileId, Graph, Node, Span, Way};
 use inventory::Inventory;
-use openers::{How, Wanted};
+use openers::{How, Look, Unseen, Wanted};
 
 /// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -392,28 +392,44 @@ impl Users {
             };
             return Err(passing(why, SEE_OPENERS));
         }
-        if !openers::sees_all(Path::new("/proc")) {
-            const WHY: &str = "processes outside this PID namespace cannot be seen";
-            if self.is_root {
-                return Err(lasting(
-                    format!("cannot tell whether it is in use: {WHY}"),
+        if let Some(unseen) = openers::unseen(Path::new("/proc")) {
+            let (why, hint) = match unseen {
+                Unseen::Namespaces => (
+                    "processes outside this PID namespace cannot be seen",
                     "run in the PID namespace of the host (docker run --pid=host)",
-                ));
+                ),
+                Unseen::Users => (
+                    "/proc hides the processes of other users (hidepid)",
+                    "run with the capability CAP_SYS_PTRACE, or mount /proc without hidepid",
+                ),
+            };
+            if self.is_root {
+                let why = format!("cannot tell whether it is in use: {why}");
+                return Err(lasting(why, hint));
             }
-            self.notes.insert(WHY.to_owned());
+            self.notes.insert(why.to_owned());
         }
-        self.check_seen(look.closed)
+        self.check_seen(&look)
     }
 
-    fn check_seen(&mut self, closed: usize) -> Checked {
-        if closed == 0 {
+    /// Refuses to root what some processes do not show, or notes it.
+    fn check_seen(&mut self, look: &Look) -> Checked {
+        let several = |count: usize| match count {
+            1 => "1 process does".to_owned(),
+            _ => format!("{count} processes do"),
+        };
+        if look.guarded > 0 {
+            let who = several(look.guarded);
+            self.notes
+                .insert(format!("{who} not show open files, even to root"));
+        }
+        if look.closed == 0 {
             return Ok(());
         }
         if self.is_root {
+            let who = several(look.closed);
             return Err(passing(
-                format!(
-                    "cannot tell whether it is in use: {closed} processes do not show what they have open"
-                ),
+                format!("cannot tell whether it is in use: {who} not show open files"),
                 "run with the capability CAP_SYS_PTRACE, or stop those processes",
             ));
         }

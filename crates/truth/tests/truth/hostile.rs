@@ -709,6 +709,42 @@ fn a_process_outside_a_container_that_may_write() {
     });
 }
 
+/// Root may lack the right to see what other processes have open, with or without their names being hidden.
+#[test]
+fn a_process_that_root_may_not_look_into() {
+    perform("root without CAP_SYS_PTRACE", || {
+        let (plan, _, device) = idle();
+        let yard = Yard::new(&plan)?;
+        let hides = "mount -t proc -o hidepid=2 proc /proc; exec \"$@\"";
+        let shows = "exec \"$@\"";
+        for script in [hides, shows] {
+            let within = |bounding: &str| {
+                let mut command = seeing(&yard.built, View::Whole);
+                command
+                    .args(["unshare", "--mount", "--propagation", "private"])
+                    .args(["sh", "-euc", script, "sh", "setpriv", "--bounding-set"])
+                    .arg(bounding)
+                    .arg(binary());
+                command
+            };
+            let held = Holder::open(yard.path(device), true)?;
+            let why = [Path::new("CAP_SYS_PTRACE")];
+            yard.judge_by(within("-sys_ptrace"), refused(yard.path(device), &why));
+            drop(held);
+            yard.judge_by(within("+sys_ptrace"), written(yard.path(device)));
+        }
+        // Of files, the kernel knows all openers.
+        let private = yard.root().join("private");
+        yard.sh("truncate --size 24M \"$1\"", &[&private])?;
+        let mut command = seeing(&yard.built, View::Whole);
+        command
+            .args(["setpriv", "--bounding-set", "-sys_ptrace"])
+            .arg(binary());
+        yard.judge_by(command, written(&private));
+        Ok(())
+    });
+}
+
 /// What an ordinary user cannot check about files of their own must not stop them.
 #[test]
 fn an_ordinary_user_may_write_to_files_of_their_own() {

@@ -117,7 +117,7 @@ impl Users {
                 "run as its owner, or give a directory, where iolab makes a scratch file of its own",
             )),
             _ => {
-                self.check_seen(look.closed)?;
+                self.check_seen(&look)?;
                 self.notes.insert(
                     "the file system has no leases: whether other machines use the target is not known".to_owned(),
                 );

@@ -69,18 +69,35 @@ pub(super) struct Look {
     pub(super) openers: Vec<Opener>,
     /// Processes that could not be looked into.
     pub(super) closed: usize,
+    /// Those that the kernel shows to nobody, whatever the rights: a security module guards them.
+    pub(super) guarded: usize,
 }
 
-/// Whether `/proc` shows the processes of all namespaces: those of a PID namespace other than the first are not all.
-pub(super) fn sees_all(proc: &Path) -> bool {
+/// Processes that `/proc` does not show at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unseen {
+    /// Those of other PID namespaces: this one is not the first, which sees all.
+    Namespaces,
+    /// Those of other users, or with more rights (the mount option `hidepid`).
+    Users,
+}
+
+/// What processes `/proc` does not show; `None` where it shows all.
+pub(super) fn unseen(proc: &Path) -> Option<Unseen> {
     /// `PROC_PID_INIT_INO` of linux/proc_ns.h.
     const FIRST: &str = "pid:[4026531836]";
-    std::fs::read_link(proc.join("self/ns/pid")).is_ok_and(|own| own == Path::new(FIRST))
+    let own = std::fs::read_link(proc.join("self/ns/pid"));
+    if !own.is_ok_and(|own| own == Path::new(FIRST)) {
+        return Some(Unseen::Namespaces);
+    }
+    // The first process belongs to root and has all rights.
+    (!proc.join("1").exists()).then_some(Unseen::Users)
 }
 
 /// Looks into all processes but this one.
 pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
     let own = std::process::id();
+    let may_look = has_all_rights(proc);
     let mut look = Look::default();
     for process in processes(proc).into_iter().filter(|id| *id != own) {
         let dir = proc.join(process.to_string());
@@ -99,7 +116,11 @@ pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
                 None => is_closed |= thread.join("fd").exists(),
             }
         }
-        look.closed += usize::from(is_closed);
+        match is_closed {
+            true if may_look => look.guarded += 1,
+            true => look.closed += 1,
+            false => {}
+        }
         // The most serious one stands for a process.
         if let Some((how, node)) = uses.into_iter().max() {
             let name = std::fs::read_to_string(dir.join("comm")).unwrap_or_default();
@@ -114,6 +135,22 @@ pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
     look.openers
         .sort_by_key(|opener| std::cmp::Reverse(opener.how));
     look
+}
+
+/// Whether this process may look into all others: CAP_SYS_PTRACE, and not only in a user namespace of its own.
+fn has_all_rights(proc: &Path) -> bool {
+    /// `PROC_USER_INIT_INO` of linux/proc_ns.h.
+    const FIRST: &str = "user:[4026531837]";
+    /// Number of the capability in linux/capability.h.
+    const SYS_PTRACE: u32 = 19;
+    let own = std::fs::read_link(proc.join("self/ns/user"));
+    let status = std::fs::read_to_string(proc.join("self/status")).unwrap_or_default();
+    let rights = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    own.is_ok_and(|own| own == Path::new(FIRST))
+        && rights.is_some_and(|rights| rights >> SYS_PTRACE & 1 == 1)
 }
 
 /// Whether two threads have one table of descriptors, see kcmp(2); `false` where the kernel does not tell.
@@ -138,8 +175,12 @@ fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
     let mut uses = Vec::new();
     let mut serves = false;
     for entry in entries.flatten() {
-        let Some(stat) = stat(&entry.path()) else {
-            continue;
+        let stat = match stat(&entry.path()) {
+            Some(stat) => stat,
+            // Root without CAP_SYS_PTRACE sees the descriptors of other processes of root, and not what they lead to. Where
+            // the name is told, a FUSE of another user has denied the rest: that is no device and no file of ours.
+            None if is_denied(&entry.path()) => return None,
+            None => continue,
         };
         serves |= is_fuse(&stat);
         let Some(node) = wanted.node(&stat) else {
@@ -164,6 +205,12 @@ fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
         }
     }
     Some(uses)
+}
+
+/// Whether a link of `/proc` does not tell what it leads to.
+fn is_denied(link: &Path) -> bool {
+    let name = std::fs::read_link(link);
+    name.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 /// Whether it is `/dev/fuse`, by which a process serves a file system.
@@ -342,5 +389,38 @@ mod tests {
         assert_eq!(how(&proc, &wanted), Some(How::Serves));
         let proc = made_up(&[(4_194_400, &[reads])]);
         assert_eq!(how(&proc, &wanted), Some(How::Reads));
+    }
+
+    #[test]
+    fn processes_that_proc_hides_are_missed() {
+        let proc = tempfile::tempdir().unwrap();
+        let own = proc.path().join("self/ns");
+        std::fs::create_dir_all(&own).unwrap();
+        std::os::unix::fs::symlink("pid:[4026531836]", own.join("pid")).unwrap();
+        assert_eq!(unseen(proc.path()), Some(Unseen::Users));
+        std::fs::create_dir(proc.path().join("1")).unwrap();
+        assert_eq!(unseen(proc.path()), None);
+        std::fs::remove_file(own.join("pid")).unwrap();
+        std::os::unix::fs::symlink("pid:[4026532000]", own.join("pid")).unwrap();
+        assert_eq!(unseen(proc.path()), Some(Unseen::Namespaces));
+    }
+
+    #[test]
+    fn rights_count_in_the_first_user_namespace_alone() {
+        let proc = tempfile::tempdir().unwrap();
+        let own = proc.path().join("self/ns");
+        std::fs::create_dir_all(&own).unwrap();
+        let has = |namespace: &str, rights: &str| {
+            let _ = std::fs::remove_file(own.join("user"));
+            std::os::unix::fs::symlink(namespace, own.join("user")).unwrap();
+            let status = format!("Name:\tx\nCapEff:\t{rights}\n");
+            std::fs::write(proc.path().join("self/status"), status).unwrap();
+            has_all_rights(proc.path())
+        };
+        assert!(has("user:[4026531837]", "000001ffffffffff"));
+        assert!(!has("user:[4026531837]", "000001fffff7ffff"));
+        assert!(!has("user:[4026532000]", "000001ffffffffff"));
+        std::fs::remove_dir_all(proc.path().join("self")).unwrap();
+        assert!(!has_all_rights(proc.path()));
     }
 }
