@@ -304,7 +304,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     String::from_utf8(bytes)
-        .map_err(|_| Error::usage(format!("{place} is no text in UTF-8")).hint("give a TOML file"))
+        .map_err(|_| Error::usage(format!("{place} is not UTF-8 text")).hint("save it in UTF-8"))
 }
 
 /// Checks a name, which becomes a file name.

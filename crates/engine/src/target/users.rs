@@ -349,7 +349,7 @@ impl Users {
             return Err(lasting(why, hint));
         }
         self.notes
-            .insert(format!("only root can see whether somebody uses {why}"));
+            .insert(format!("only root can see whether anything uses {why}"));
         Ok(())
     }
 

@@ -277,7 +277,7 @@ pub(crate) fn duration(name: &'static str, text: &str) -> Read<Duration> {
 
 fn unknown(option: &'static str, text: &str) -> Fault {
     let text: String = text.chars().take(60).collect();
-    let error = Error::usage(format!("{option}={text} is nothing that iolab can do")).hint(
+    let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(
         "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is",
     );
     Fault { option, error }
