@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_lab::experiment::REFINE_MAX;
-use iolab_lab::units::{parse_duration, parse_share};
+use iolab_lab::units::{parse_duration, parse_share, parse_size};
 use iolab_report::figure::{Center, Kind, Quantity, Reference, Spread, parse_length};
+use iolab_serve::Speed;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,13 +71,30 @@ Marks whose bytes did not all come from the device are hollow. The size is true:
 many journals. The same file and options give the same bytes.";
 
 const MODEL_CHECK_HELP: &str = "\
-A line of TRACE is: R or W, what the drive's buffer did (one word, any), first block, number of blocks,
+A line of TRACE is: R or W, what the drive's buffer did (any word), first block, number of blocks,
 measured service time in us, time from the end of this request to the start of the next in us. One
 request is outstanding at a time.
 
-rms is the root mean square distance of the distributions of measured and modelled service times, at
-the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Median and p95 are of the absolute error
-per request. Hits and misses are those of the model. All times are in ms.";
+rms is the root mean square distance of the distributions of measured and modelled service times,
+at the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Median and p95 are of the absolute
+error per request. Hits and misses are those of the model. All times are in ms.";
+
+const SERVE_HELP: &str = "\
+Measure MOUNTPOINT/disk with any tool, as the user who serves it; for example:
+  iolab serve model:hp-97560 /mnt/model
+  fio --name=t --filename=/mnt/model/disk --direct=1 --rw=randread --bs=4k --runtime=30 --time_based
+
+Ctrl-C, SIGTERM or umount ends it. The report then says whether the model kept time: the 99th
+percentile of lateness (end of the answer minus the time at which it was due) is at most 2 % of
+the median service time, or 50 us. If it did not, serve it slower (--speed 0.1) and scale what the
+tool reports.
+
+The file behaves as a block device: its length is fixed, writes beyond its end fail, the page cache
+is bypassed, fsync is a flush, punching a hole is a TRIM. The kernel splits requests above 1 MiB.
+The way through the kernel adds a time to each request, which is measured and printed at the start.
+
+Exit codes: 0 the model kept time, or no request came; 1 it did not, or it could not be served;
+2 wrong usage; 3 the directory is not empty or serves a model already.";
 
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
@@ -120,6 +138,8 @@ pub(crate) enum Command {
     Export(Export),
     /// List models of disks, print one, or compare one with a measured drive
     Model(Model),
+    /// Offer a modelled disk as a file in real time, for any tool to measure
+    Serve(Serve),
     /// Print the completions of a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(Completions),
@@ -170,6 +190,42 @@ pub(crate) enum ModelFormat {
     Text,
     /// An object, or an array of them
     Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct Serve {
+    /// model:NAME of a model that 'iolab model list' shows, or a TOML file
+    pub(crate) model: String,
+    /// An empty directory; the disk is the file 'disk' in it
+    pub(crate) mountpoint: PathBuf,
+    /// Seconds of the model per second of real time: 0.1 takes ten times as long
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
+    pub(crate) speed: Speed,
+    /// Memory for written data; writes that find no room read as zeros
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
+    pub(crate) memory: u64,
+    /// Keep no written data: all reads give zeros
+    #[arg(long, conflicts_with = "memory")]
+    pub(crate) no_data: bool,
+    /// Write one line per request to a new CSV file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ledger: Option<PathBuf>,
+    /// Seed of what the model leaves to chance
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How the report at the end is written
+    #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
+    pub(crate) format: ModelFormat,
+}
+
+fn speed(text: &str) -> Result<Speed, String> {
+    let factor = text.trim().parse().ok().and_then(Speed::new);
+    factor.ok_or_else(|| "write a number from 0.001 to 1000".to_owned())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
 }
 
 /// What changes an experiment. Each short form is the same as a --set.

@@ -123,8 +123,16 @@ pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
     let Some(path) = path else {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
     };
+    Ok(Box::new(BufWriter::new(create(path)?)))
+}
+
+/// A new file for results.
+///
+/// # Errors
+/// Of kind refused when it is there already.
+pub(crate) fn create(path: &Path) -> Result<File> {
     match File::create_new(path) {
-        Ok(file) => Ok(Box::new(BufWriter::new(file))),
+        Ok(file) => Ok(file),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
         Err(error) => Err(
             Error::usage(format!("cannot create {}: {error}", path.display()))

@@ -1,7 +1,9 @@
 //! Signals: the first asks for a clean end, and so does every later one.
 
 use std::ffi::c_int;
+use std::io;
 use std::ops::RangeInclusive;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +12,8 @@ use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
     SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
-use signal_hook::flag;
+use signal_hook::low_level::pipe;
+use signal_hook::{SigId, flag};
 
 /// Signals that end a process by default and that it can live through, after signal(7). What is left are SIGKILL, which
 /// no process catches, and the processor's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE), after which the process cannot go on.
@@ -36,27 +39,40 @@ const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
 /// When the system refuses the handlers.
 pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
+    catch_all(&|signal| flag::register(signal, Arc::clone(&stop)))?;
+    Ok(stop)
+}
+
+/// Has each of these signals write a byte to a socket, for a process that waits for other things too.
+///
+/// # Errors
+/// When the system refuses the handlers.
+pub(crate) fn signals_to(bell: &UnixStream) -> Result<()> {
+    catch_all(&|signal| pipe::register(signal, bell.try_clone()?))
+}
+
+fn catch_all(register: &dyn Fn(c_int) -> io::Result<SigId>) -> Result<()> {
     let ignored = ignored();
     let heeded = |signal: &c_int| ignored >> (signal - 1) & 1 == 0;
     for signal in ENDING.into_iter().chain(ENDING_ON_LINUX) {
         if heeded(&signal) || FROM_TERMINAL.contains(&signal) {
-            catch(signal, &stop)?;
+            caught(signal, register(signal))?;
         }
     }
     for signal in REAL_TIME.filter(heeded) {
-        let _ = catch(signal, &stop);
+        let _ = register(signal);
     }
-    catch(SIGXFSZ, &Arc::new(AtomicBool::new(false)))?;
-    Ok(stop)
+    caught(
+        SIGXFSZ,
+        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))),
+    )
 }
 
-fn catch(signal: c_int, flag: &Arc<AtomicBool>) -> Result<()> {
-    flag::register(signal, Arc::clone(flag))
-        .map(drop)
-        .map_err(|error| {
-            Error::failed(format!("cannot catch signal {signal}: {error}"))
-                .hint("without it a scratch file could be left behind, so nothing is measured")
-        })
+fn caught(signal: c_int, registered: io::Result<SigId>) -> Result<()> {
+    registered.map(drop).map_err(|error| {
+        Error::failed(format!("cannot catch signal {signal}: {error}"))
+            .hint("without it a scratch file or a mount could be left behind, so nothing is done")
+    })
 }
 
 /// The signals that this process ignores, signal N as bit N - 1 (proc_pid_status(5)); none where there is no `/proc`.

@@ -33,7 +33,7 @@ pub use beside::{Beside, PrivateFiles};
 pub use folder::Folder;
 use lookup::Found;
 pub use mode::OpenMode;
-pub use mounts::FileSystem;
+pub use mounts::{FileSystem, file_systems};
 pub(crate) use overlay::is_overlaid;
 pub use overlay::{Layering, Layers};
 use scratch::Scratch;

@@ -19,6 +19,18 @@ pub enum Op {
     Trim,
 }
 
+impl Op {
+    /// Its name in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Trim => "trim",
+        }
+    }
+}
+
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -92,6 +104,20 @@ pub enum Served {
     Control,
     /// The range lies outside the model; nothing was done.
     Refused,
+}
+
+impl Served {
+    /// Its name in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Partial => "partial",
+            Self::Miss => "miss",
+            Self::Buffered => "buffered",
+            Self::Control => "control",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// The end of one request.

@@ -10,7 +10,7 @@ use crate::markdown::escaped;
 pub const WIDTH_MIN: u16 = 40;
 
 /// A column of a table: its heading, its text per row, and how dear it is.
-pub(crate) struct Column {
+pub struct Column {
     heading: String,
     values: Vec<String>,
     /// Columns with the greatest number are left out first; 0 always stays.
@@ -19,7 +19,8 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    pub(crate) fn new(
+    /// A column set to the right. With too little room, columns with the greatest `dispensable` go first; 0 always stays.
+    pub fn new(
         heading: impl Into<String>,
         dispensable: u8,
         values: impl IntoIterator<Item = String>,
@@ -32,7 +33,9 @@ impl Column {
         }
     }
 
-    pub(crate) fn left(mut self) -> Self {
+    /// The same, set to the left.
+    #[must_use]
+    pub fn left(mut self) -> Self {
         self.right = false;
         self
     }
@@ -65,7 +68,7 @@ impl Grid {
 
 /// The columns for a terminal of `width` columns. Those that do not fit are left out, least
 /// important first, and named in a line below.
-pub(crate) fn text(mut columns: Vec<Column>, width: u16) -> String {
+pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     const GAP: usize = 2;
     let width = width.max(WIDTH_MIN);
     let mut left_out: Vec<String> = Vec::new();

@@ -11,6 +11,7 @@ mod plot;
 mod report;
 mod resume;
 mod run;
+mod serve;
 mod show;
 mod stats;
 mod study;
@@ -43,6 +44,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Report(options) => report::report(&options),
         Command::Export(options) => export::export(&options),
         Command::Model(options) => model::model(&options),
+        Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => completions::completions(&options),
     }
 }

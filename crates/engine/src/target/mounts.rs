@@ -62,6 +62,13 @@ pub(super) fn block_device_at(path: &Path) -> Option<(u32, u32)> {
     is_block.then(|| (major(stat.st_rdev), minor(stat.st_rdev)))
 }
 
+/// What is mounted, in order; what was mounted later hides what lies below it. Empty where there is no `/proc`.
+pub fn file_systems() -> Vec<FileSystem> {
+    let mountinfo = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = parse(&mountinfo).into_iter();
+    mounts.map(|mount| mount.fs).collect()
+}
+
 /// All mounts in a `mountinfo` file's content; lines of another form are left out.
 pub(super) fn parse(mountinfo: &[u8]) -> Vec<Mount> {
     mountinfo

@@ -1,0 +1,219 @@
+//! `iolab serve`: a modelled disk as a file in real time.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use iolab_lab::quantity::{format_bytes, format_ns, significant};
+use iolab_lab::units::format_size;
+use iolab_lab::{Error, Result};
+use iolab_report::layout::{self, Column};
+use iolab_serve::{OpTally, Options, Place, Punctuality, Report, Serving, Speed, Wake};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::{ModelFormat, Serve};
+use crate::command::model;
+use crate::exit::Outcome;
+use crate::output::{self, note};
+use crate::stop;
+
+/// Serves until a signal or until somebody unmounts, then writes the report to stdout.
+pub(crate) fn serve(options: Serve) -> Outcome {
+    let name = options.model.strip_prefix("model:");
+    let name = name.unwrap_or(&options.model);
+    let definition = model::find(name)?;
+    let disk = definition
+        .build(options.seed)
+        .map_err(|why| Error::usage(why).within(name))?;
+    // Before anything is mounted: from then on no signal may leave it behind.
+    let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
+    stop::signals_to(&bell)?;
+    let place = Place::new(&options.mountpoint)?;
+    if place.had_leftover() {
+        note("note: unmounted the model that a killed iolab serve left there");
+    }
+    let how = Options {
+        speed: options.speed,
+        memory: (!options.no_data).then_some(options.memory),
+        ledger: options.ledger.as_deref().map(output::create).transpose()?,
+    };
+    let serving = Serving::begin(disk, place, how, &bell)?;
+    announce(&serving, &definition.title, options.speed);
+    wait(&mut wakes, options.memory)?;
+    let report = serving.end()?;
+    let mut to = output::open(None)?;
+    match options.format {
+        ModelFormat::Text => write!(to, "{}", text(&report, output::style().width))?,
+        ModelFormat::Json => writeln!(to, "{:#}", json(&report))?,
+    }
+    to.flush()?;
+    match report.tally.punctuality() {
+        Some(punctuality) if !punctuality.kept() => Err(Error::failed(format!(
+            "{name} did not keep time: {}",
+            reason(&punctuality)
+        ))
+        .hint(format!(
+            "results of this run do not show the model; serve it slower (--speed {}) or on an idle machine",
+            report.speed.factor() / 10.0
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+fn cannot_wait(error: std::io::Error) -> Error {
+    Error::failed(format!("cannot wait for signals: {error}"))
+}
+
+fn announce(serving: &Serving, title: &str, speed: Speed) {
+    note(format_args!(
+        "{}: {title}, {}",
+        serving.file().display(),
+        format_size(serving.bytes())
+    ));
+    note(format_args!(
+        "The way through the kernel adds about {} to each request. Ctrl-C ends.",
+        format_ns(serving.path_ns() as f64)
+    ));
+    if let Some(words) = dilation(speed) {
+        note(words);
+    }
+}
+
+/// Waits for a signal, or until the disk is unmounted.
+fn wait(wakes: &mut UnixStream, memory: u64) -> Result<()> {
+    let mut byte = [0];
+    loop {
+        wakes.read_exact(&mut byte).map_err(cannot_wait)?;
+        if Wake::from_byte(byte[0]) != Some(Wake::Full) {
+            return Ok(());
+        }
+        note(format_args!(
+            "note: {} of written data are kept; further data is not, and reads as zeros (--memory)",
+            format_size(memory)
+        ));
+    }
+}
+
+/// What virtual time means for the results; `None` in real time.
+fn dilation(speed: Speed) -> Option<String> {
+    let factor = speed.factor();
+    (speed != Speed::REAL).then(|| {
+        format!(
+            "Speed {factor}: a second of the model takes {} s. Multiply times that a tool reports by {factor}, and \
+             divide rates by it.",
+            significant(1.0 / factor)
+        )
+    })
+}
+
+fn reason(punctuality: &Punctuality) -> String {
+    let [late, limit, service] = [
+        punctuality.lateness_p99,
+        punctuality.limit,
+        punctuality.service_p50,
+    ]
+    .map(|ns| format_ns(ns as f64));
+    format!(
+        "the 99th percentile of lateness is {late}, the limit {limit} (median service time {service})"
+    )
+}
+
+fn text(report: &Report, width: u16) -> String {
+    let all = report.tally.all();
+    let mut text = format!(
+        "Served {} requests in {}, at most {} at a time.\n",
+        all.requests,
+        format_ns(report.elapsed as f64),
+        report.most
+    );
+    if let Some(punctuality) = report.tally.punctuality() {
+        text.push_str(&table(report, width));
+        text.push_str("service: arrival to the time of completion; late: from then to the end of the answer\n");
+        let kept = if punctuality.kept() {
+            "Kept time"
+        } else {
+            "Did not keep time"
+        };
+        text.push_str(&format!("{kept}: {}.\n", reason(&punctuality)));
+    }
+    text.push_str(&format!(
+        "The way through the kernel adds about {} to each request.\n",
+        format_ns(report.path_ns as f64)
+    ));
+    if report.lost > 0 {
+        text.push_str(&format!(
+            "{} of written data found no memory and were not kept.\n",
+            format_bytes(report.lost as f64)
+        ));
+    }
+    if let Some(words) = dilation(report.speed) {
+        text.push_str(&format!("{words}\n"));
+    }
+    text
+}
+
+fn table(report: &Report, width: u16) -> String {
+    let kinds: Vec<(&str, &OpTally)> = report
+        .tally
+        .kinds()
+        .map(|(op, kind)| (op.name(), kind))
+        .collect();
+    let of = |heading: &str, dispensable: u8, value: &dyn Fn(&OpTally) -> String| {
+        Column::new(
+            heading,
+            dispensable,
+            kinds.iter().map(|(_, kind)| value(kind)),
+        )
+    };
+    let service =
+        |q: f64| move |kind: &OpTally| format_ns(kind.service.value_at_quantile(q) as f64);
+    let late = |q: f64| move |kind: &OpTally| format_ns(kind.lateness.value_at_quantile(q) as f64);
+    let columns = vec![
+        Column::new("op", 0, kinds.iter().map(|(name, _)| (*name).to_owned())).left(),
+        of("requests", 0, &|kind| kind.requests.to_string()),
+        of("mean size", 1, &|kind| {
+            format_bytes(kind.bytes as f64 / kind.requests as f64)
+        }),
+        of("service p50", 0, &service(0.5)),
+        of("p99", 2, &service(0.99)),
+        of("late p50", 0, &late(0.5)),
+        of("p99", 0, &late(0.99)),
+        of("max", 2, &late(1.0)),
+    ];
+    layout::text(columns, width)
+}
+
+fn json(report: &Report) -> Value {
+    let kind = |kind: &OpTally| {
+        let quantiles = |histogram: &iolab_engine::histogram::LatencyHistogram| {
+            json!({
+                "p50": histogram.value_at_quantile(0.5),
+                "p99": histogram.value_at_quantile(0.99),
+                "max": histogram.max(),
+            })
+        };
+        json!({
+            "requests": kind.requests,
+            "bytes": kind.bytes,
+            "service_ns": quantiles(&kind.service),
+            "lateness_ns": quantiles(&kind.lateness),
+        })
+    };
+    let kinds: Map<String, Value> = report
+        .tally
+        .kinds()
+        .map(|(op, tally)| (op.name().to_owned(), kind(tally)))
+        .collect();
+    let punctuality = report.tally.punctuality();
+    json!({
+        "speed": report.speed.factor(),
+        "elapsed_ns": report.elapsed,
+        "path_ns": report.path_ns,
+        "requests_at_most": report.most,
+        "bytes_not_kept": report.lost,
+        "kept_time": punctuality.map(|p| p.kept()),
+        "lateness_limit_ns": punctuality.map(|p| p.limit),
+        "all": kind(report.tally.all()),
+        "kinds": kinds,
+    })
+}
