@@ -422,15 +422,15 @@ impl Pattern {
 
 /// Names of an enum's values: one list serves parsing, printing and messages.
 macro_rules! named {
-    ($type:ty, $what:literal, { $($name:literal => $value:expr),+ $(,)? }) => {
+    ($type:ty, $what:literal, { $($name:literal => $value:path),+ $(,)? }) => {
         impl $type {
             /// Every name that [`FromStr`] takes.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
         }
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                $(if *self == $value { return f.pad($name); })+
-                unreachable!("every value has a name")
+                // Without a wildcard: a value that has no name here does not compile.
+                f.pad(match self { $($value => $name,)+ })
             }
         }
         impl FromStr for $type {
