@@ -34,7 +34,14 @@ fn list_names_everything() {
         assert!(done.stdout.contains(name), "{}", done.stdout);
     }
     let done = run(folder.path(), &["list", "--settings"]).expect(0);
-    for name in ["backend", "bs", "numjobs", "iodepth", "[default: psync]"] {
+    for name in [
+        "backend",
+        "bs",
+        "numjobs",
+        "iodepth",
+        "[default: psync]",
+        "settle, precondition",
+    ] {
         assert!(done.stdout.contains(name), "{name}: {}", done.stdout);
     }
 }

@@ -29,8 +29,8 @@ use crate::settings::{CellSpec, Setting, unknown};
 pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
-/// Names of `[design]`, which `--set` takes too.
-const DESIGN: [&str; 7] = [
+/// Names of `[design]`, which `--set` takes too, with one value each.
+pub const DESIGN: [&str; 7] = [
     "trials_min",
     "trials_max",
     "precision",

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use iolab_lab::experiment::{BUILTIN, Experiment};
+use iolab_lab::experiment::{BUILTIN, DESIGN, Experiment};
 use iolab_lab::settings::{CellSpec, SETTINGS};
 use iolab_lab::suite::{BUILTIN_SUITES, Suite};
 use iolab_lab::units::format_duration;
@@ -58,9 +58,6 @@ fn settings(to: &mut dyn Write) -> Outcome {
         }
         writeln!(to, "  {:<17} {about}", setting.name)?;
     }
-    writeln!(
-        to,
-        "\nAlso with one value each: trials_min, trials_max, precision, budget, refine."
-    )?;
+    writeln!(to, "\nAlso with one value each: {}.", DESIGN.join(", "))?;
     Ok(())
 }
