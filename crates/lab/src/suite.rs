@@ -13,8 +13,8 @@ use crate::settings::unknown;
 
 /// Name and TOML text of every built-in suite; the first is the default.
 pub const BUILTIN_SUITES: [(&str, &str); 2] = [
-    ("quick", include_str!("../../../suites/quick.toml")),
-    ("micro", include_str!("../../../suites/micro.toml")),
+    ("quick", include_str!("../suites/quick.toml")),
+    ("micro", include_str!("../suites/micro.toml")),
 ];
 
 /// Most experiments of a suite.
