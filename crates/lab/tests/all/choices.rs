@@ -1,8 +1,5 @@
 //! Rules about what to choose and what not to conclude, each once where it speaks and once where it keeps silent.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_engine::spec::CacheState;
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::findings::{
@@ -11,7 +8,8 @@ use iolab_lab::findings::{
 };
 use iolab_lab::record::{RunRecord, ServedBy};
 use iolab_lab::response::Response;
-use synthetic::{add_cell, around, pace, record, serve, size_curve};
+
+use crate::synthetic::{add_cell, around, pace, record, serve, size_curve};
 
 fn text(findings: &[Finding]) -> String {
     for finding in findings {

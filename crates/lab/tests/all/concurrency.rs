@@ -1,12 +1,10 @@
 //! Requests at once, and ceilings, from records made up for it.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::{Analysis, Basis, Flag, analyse};
 use iolab_lab::findings::{exceeds_ceiling, serialised};
 use iolab_lab::record::{RunRecord, ServedBy};
-use synthetic::{add_cell, record};
+
+use crate::synthetic::{add_cell, record};
 
 /// Cells of these threads and throughputs; 4 KiB requests.
 fn grid(cells: &[(&str, f64)]) -> RunRecord {

@@ -1,8 +1,5 @@
 //! Every rule, once where it speaks and once where it keeps silent.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_engine::spec::{CacheState, Pattern};
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::findings::{
@@ -12,7 +9,8 @@ use iolab_lab::findings::{
 };
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
 use iolab_lab::response::Response;
-use synthetic::{add_cell, add_trial, around, record, serve, size_curve};
+
+use crate::synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 
 const BENT: [(&str, f64); 5] = [
     ("4KiB", 60.0),

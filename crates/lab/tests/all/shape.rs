@@ -1,8 +1,5 @@
 //! Bends, best sizes and fixed costs of curves whose truth is known.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::curve::by_size;
 use iolab_lab::findings::{Finding, bends, best_sizes, findings, fixed_costs};
@@ -11,7 +8,8 @@ use iolab_lab::optimum::optimum;
 use iolab_lab::record::RunRecord;
 use iolab_lab::units::format_size;
 use proptest::prelude::*;
-use synthetic::{add_cell, around, record};
+
+use crate::synthetic::{add_cell, around, record};
 
 /// A curve over the powers of two from 1 KiB to 1 MiB, with the thresholds of a machine.
 fn curve(mb_s: impl Fn(f64) -> f64) -> RunRecord {

@@ -1,13 +1,11 @@
 //! Throughput that changes its level, over the run and within trials: told where it does, and only there.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::analyse;
 use iolab_lab::findings::{Finding, level_over_run, level_within_trials};
 use iolab_lab::record::{Done, Interval, RunRecord, SampleSeries, Series};
 use iolab_lab::timeline::{moments, profile};
-use synthetic::{add_cell, add_trial, record};
+
+use crate::synthetic::{add_cell, add_trial, record};
 
 const MS: u64 = 1_000_000;
 const GIB: f64 = (1 << 30) as f64;

@@ -1,8 +1,5 @@
 //! What went on around the trials: every rule once where it speaks and once where it keeps silent.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_engine::spec::CacheState;
 use iolab_lab::analysis::{CellAnalysis, Flag, analyse};
 use iolab_lab::findings::{
@@ -11,7 +8,8 @@ use iolab_lab::findings::{
 };
 use iolab_lab::record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
 use proptest::prelude::*;
-use synthetic::{add_cell, around, record};
+
+use crate::synthetic::{add_cell, around, record};
 
 fn text(findings: &[Finding]) -> String {
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();

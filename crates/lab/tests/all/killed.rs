@@ -26,7 +26,7 @@ fn a_killed_writer_loses_nothing_it_had_added() {
     let mut writer = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "a_killed_writer_loses_nothing_it_had_added",
+            "killed::a_killed_writer_loses_nothing_it_had_added",
             "--nocapture",
         ])
         .env(WRITER, &path)

@@ -1,15 +1,13 @@
 //! What is said of other tools beside iolab: each rule once where it speaks and once where it keeps silent.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::analyse;
 use iolab_lab::compare::with_peers;
 use iolab_lab::findings::{agreement, gaps, peers};
 use iolab_lab::record::EventKind;
 use iolab_lab::record::{Event, RunRecord};
 use iolab_lab::tool::Tool;
-use synthetic::{add_cell, around, record, size_curve};
+
+use crate::synthetic::{add_cell, around, record, size_curve};
 
 /// Two sizes by iolab and by fio, which is as much faster as `share` says.
 fn beside_fio(share: f64) -> RunRecord {

@@ -1,8 +1,5 @@
 //! Two programs side by side, on made-up runs: every number follows from the times given.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::crossing::{Crossing, MARGINS, crossings};
 use iolab_lab::findings::findings;
@@ -11,7 +8,7 @@ use iolab_lab::response::Response;
 use iolab_lab::units::format_size;
 use proptest::prelude::*;
 
-use synthetic::{add_cell, record};
+use crate::synthetic::{add_cell, record};
 
 /// Times around `centre` that differ by up to 0.2 per mille either way and average to it.
 fn around(centre: f64, trials: usize) -> Vec<f64> {

@@ -1,8 +1,5 @@
 //! Runs against each other: which cells belong together, and what else differs.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_engine::spec::CacheState;
 use iolab_lab::Kind;
 use iolab_lab::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Verdict};
@@ -10,7 +7,8 @@ use iolab_lab::experiment::Experiment;
 use iolab_lab::record::{RunRecord, ServedBy};
 use iolab_lab::response::Response;
 use iolab_lab::settings::SETTINGS;
-use synthetic::{add_cell, around, record, serve, size_curve};
+
+use crate::synthetic::{add_cell, around, record, serve, size_curve};
 
 fn terms() -> Terms {
     Terms {

@@ -1,11 +1,9 @@
 //! The analysis of made-up run records.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::{CellAnalysis, Flag, analyse};
 use iolab_lab::record::{Direction, RunRecord, ServedBy};
-use synthetic::{add_cell, add_trial, around, record, serve};
+
+use crate::synthetic::{add_cell, add_trial, around, record, serve};
 
 fn only_cell(record: &RunRecord) -> CellAnalysis {
     analyse(record).cells.remove(0)

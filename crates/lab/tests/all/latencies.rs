@@ -1,8 +1,5 @@
 //! The latencies of a cell, put together from its trials.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use hdrhistogram::Histogram;
 use iolab_engine::Kind;
 use iolab_engine::histogram::{LatencyHistogram, new_latency_histogram};
@@ -11,7 +8,8 @@ use iolab_lab::latencies::of_cells;
 use iolab_lab::record::RunRecord;
 use iolab_lab::record::{LatencyOf, Operation, PartId};
 use iolab_lab::runfile::SampleLatency;
-use synthetic::{around, size_curve};
+
+use crate::synthetic::{around, size_curve};
 
 /// Service times of reads.
 const READS: LatencyOf = LatencyOf::service(Operation::Read);

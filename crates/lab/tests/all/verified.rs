@@ -1,12 +1,10 @@
 //! What reading back has shown, in flags and findings.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::{Flag, analyse};
 use iolab_lab::findings::verified;
 use iolab_lab::record::{FaultKind, Faults, RunRecord, RunStatus, Verified};
-use synthetic::{add_cell, add_trial, around, record};
+
+use crate::synthetic::{add_cell, add_trial, around, record};
 
 fn verified_run() -> RunRecord {
     let mut record = record("write-size", &["bs"]);

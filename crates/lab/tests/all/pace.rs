@@ -1,13 +1,11 @@
 //! What is said of cells with a rate.
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use iolab_lab::analysis::{Analysis, Flag, analyse};
 use iolab_lab::findings::{load, rate_not_held};
 use iolab_lab::record::RunRecord;
 use iolab_lab::response::Response;
-use synthetic::{add_cell, around, pace, record};
+
+use crate::synthetic::{add_cell, around, pace, record};
 
 /// Cells at these rates that left so many of their 1000 requests unmade.
 fn loaded(rates: &[(u64, u64)]) -> RunRecord {
