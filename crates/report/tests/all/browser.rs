@@ -1,0 +1,238 @@
+//! The page in a real browser, and the article in a real LaTeX, where they are installed.
+
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use iolab_lab::record::RunRecord;
+use iolab_report::report::{Input, Report};
+
+use crate::synthetic::{add_cell, around, record, size_curve};
+
+/// Ends elements, comments, scripts and groups; opens others.
+const HOSTILE: &str =
+    "</script><img src=http://192.0.2.1/x onerror=alert(1)>\\input{/etc/passwd}$^_%#&~\"'`[x]";
+
+/// Runs before the page's own script: keeps errors and what the page's rules refused.
+const BEFORE: &str = "<script>
+window.problems = [];
+addEventListener('error', (e) => problems.push('error: ' + e.message));
+addEventListener('securitypolicyviolation', (e) => problems.push('refused: ' + e.blockedURI));
+</script>";
+
+/// Uses the page as a reader would, and writes what it saw into the page.
+const AFTER: &str = "<script>
+const figure = document.querySelector('figure');
+const said = () => figure.querySelector('.tip').textContent;
+const shown = () => [...figure.querySelectorAll('.variant')].filter((v) => !v.hidden);
+const press = (name) => [...figure.querySelectorAll('button')].find((b) => b.textContent === name).click();
+const svg = () => shown()[0].querySelector('svg');
+const key = (name) => svg().dispatchEvent(new KeyboardEvent('keydown', { key: name }));
+const point = (x, y, kind) => svg().dispatchEvent(new PointerEvent(kind, { clientX: x, clientY: y, bubbles: true }));
+const seen = {};
+seen.before = shown().map((v) => v.dataset.scale + ' ' + v.dataset.center).join();
+const mark = svg().querySelectorAll('.mark')[1];
+const at = mark.getBoundingClientRect();
+point(at.left + at.width / 2, at.top + at.height / 2, 'pointermove');
+seen.hover = said();
+seen.words = mark.dataset.words;
+point(-500, -500, 'pointermove');
+seen.away = said();
+key('Home');
+seen.home = said();
+key('ArrowRight');
+seen.right = said();
+key('ArrowUp');
+seen.up = said();
+key('Escape');
+seen.escape = said();
+const scale = shown()[0].dataset.scale;
+press('Logarithmic axis');
+press('Mean');
+seen.after = shown().map((v) => v.dataset.scale + ' ' + v.dataset.center).join();
+seen.scaled = scale !== shown()[0].dataset.scale;
+const visible = () => [...svg().querySelectorAll('.mark')].filter((m) => m.getClientRects().length > 0).length;
+seen.all = visible();
+press(svg().querySelector('.series').dataset.series);
+seen.some = visible();
+// As where the font of the figures is missing and a wider one stands in for it: each text keeps its length.
+shown().forEach((v) => { v.querySelector('svg').style.fontFamily = 'monospace'; });
+const texts = [...svg().querySelectorAll('text')];
+const off = (text) => Math.abs(text.getBBox().width - text.getAttribute('textLength')) > 0.5;
+seen.texts = texts.length;
+seen.longer = texts.filter(off).map((text) => text.textContent);
+URL.createObjectURL = (blob) => { window.blob = blob; return '#'; };
+document.getElementById('csv').click();
+seen.rows = 0;
+seen.problems = problems;
+seen.requests = performance.getEntriesByType('resource').map((e) => e.name);
+const write = () => {
+  const out = document.createElement('pre');
+  out.id = 'seen';
+  out.textContent = JSON.stringify(seen);
+  document.body.append(out);
+};
+blob.text().then((text) => { seen.rows = text.trim().split('\\r\\n').length; seen.csv = text.slice(0, 200); write(); });
+</script>";
+
+fn strided() -> RunRecord {
+    let mut record = record("read-stride", &["bs", "skip"]);
+    for (bs, scale) in [("128KiB", 0.5), ("1MiB", 1.0)] {
+        for (skip, mb_s) in [("4KiB", 400.0), ("1MiB", 210.0), ("4MiB", 180.0)] {
+            let levels = [format!("bs={bs}"), format!("skip={skip}")];
+            let levels = [levels[0].as_str(), levels[1].as_str()];
+            add_cell(&mut record, &levels, &around(mb_s * scale));
+        }
+    }
+    record
+}
+
+fn hostile() -> RunRecord {
+    let mut record = size_curve(HOSTILE, &[("4KiB", 100.0), ("8KiB", 110.0)]);
+    record.experiment.question = HOSTILE.to_owned();
+    record.experiment.toml = HOSTILE.to_owned();
+    record.run.target = HOSTILE.to_owned();
+    record
+        .environment
+        .push((HOSTILE.to_owned(), HOSTILE.to_owned()));
+    record
+}
+
+fn inputs() -> Vec<Input> {
+    let input = |record| Input {
+        path: "a b.iolab".into(),
+        record,
+    };
+    [strided(), hostile()].map(input).into()
+}
+
+/// The first of these programs that starts; says aloud when none does.
+fn installed(names: &[&'static str]) -> Option<&'static str> {
+    let starts = |name: &&&str| {
+        let mut command = Command::new(name);
+        command
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let found = names.iter().find(starts).copied();
+    if found.is_none() {
+        eprintln!("skipped: none of {} is installed", names.join(", "));
+    }
+    found
+}
+
+/// What the driver saw of a page.
+fn used(browser: &str, folder: &Path, page: &str) -> serde_json::Value {
+    let driven = page
+        .replacen("<body>", &format!("<body>{BEFORE}"), 1)
+        .replacen("</body>", &format!("{AFTER}</body>"), 1);
+    let file = folder.join("driven.html");
+    fs::write(&file, driven).unwrap();
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--window-size=1280,900",
+        ])
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("profile").display()
+        ))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let start = dom
+        .find("<pre id=\"seen\">")
+        .expect("the driver came to its end");
+    let seen = &dom[start + "<pre id=\"seen\">".len()..];
+    let seen = &seen[..seen.find("</pre>").unwrap()];
+    let seen = seen
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
+    serde_json::from_str(&seen).unwrap()
+}
+
+#[test]
+fn figures_answer_and_nothing_is_fetched() {
+    let Some(browser) = installed(&["chromium", "chromium-browser", "google-chrome"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let page = Report::new(&inputs()).html().unwrap();
+    let seen = used(browser, folder.path(), &page);
+    assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
+    assert_eq!(seen["requests"], serde_json::json!([]), "{seen}");
+    assert_eq!(seen["hover"], seen["words"]);
+    for part in ["128KiB", "1MiB", "105 MB/s", "n = 8", "device"] {
+        assert!(
+            seen["hover"].as_str().unwrap().contains(part),
+            "{part}: {seen}"
+        );
+    }
+    assert_eq!(seen["away"], "");
+    assert!(
+        seen["home"].as_str().unwrap().contains("128KiB, 4KiB"),
+        "{seen}"
+    );
+    assert!(
+        seen["right"].as_str().unwrap().contains("128KiB, 1MiB"),
+        "{seen}"
+    );
+    assert!(
+        seen["up"].as_str().unwrap().contains("1MiB, 1MiB"),
+        "{seen}"
+    );
+    assert_eq!(seen["escape"], "");
+    assert!(
+        seen["before"].as_str().unwrap().ends_with(" median"),
+        "{seen}"
+    );
+    assert!(seen["after"].as_str().unwrap().ends_with(" mean"), "{seen}");
+    assert_eq!(seen["scaled"], true);
+    assert_eq!(
+        (&seen["all"], &seen["some"]),
+        (&6.into(), &3.into()),
+        "{seen}"
+    );
+    assert!(seen["texts"].as_u64().unwrap() > 10, "{seen}");
+    assert_eq!(seen["longer"], serde_json::json!([]), "{seen}");
+    // A heading, and nine trials of each of eight cells.
+    assert_eq!(seen["rows"], 73, "{seen}");
+    assert!(
+        seen["csv"]
+            .as_str()
+            .unwrap()
+            .starts_with("experiment,level_bs,level_skip,cell,")
+    );
+}
+
+#[test]
+fn the_article_compiles() {
+    let Some(latex) = installed(&["pdflatex"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = Report::new(&inputs()).latex("lab").unwrap();
+    assert_eq!(bundle.figures.len(), 2);
+    for (name, content) in &bundle.figures {
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    fs::write(folder.path().join("lab.tex"), &bundle.text).unwrap();
+    let output = Command::new(latex)
+        .args(["-interaction=nonstopmode", "-halt-on-error", "lab.tex"])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{log}");
+    assert!(folder.path().join("lab.pdf").exists());
+}

@@ -1,0 +1,132 @@
+//! Comparisons and single series as text, looked at before they were accepted.
+
+use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_lab::course::course;
+use iolab_lab::record::{RunRecord, ServedBy};
+use iolab_report::chart::Style;
+use iolab_report::{benchstat, compare, series};
+use iolab_stats::summary;
+
+use crate::synthetic::{around, serve, size_curve};
+
+const SIZES: [&str; 4] = ["4KiB", "64KiB", "1MiB", "16MiB"];
+
+fn base() -> RunRecord {
+    let mut record = size_curve("read-size", &SIZES.map(|size| (size, 100.0)));
+    record
+        .environment
+        .push(("kernel_release".to_owned(), "6.1".to_owned()));
+    record
+}
+
+/// Slower, faster, equivalent, and served from elsewhere.
+fn new() -> RunRecord {
+    let speeds = [80.0, 150.0, 101.0, 900.0];
+    let points: Vec<(&str, f64)> = SIZES.into_iter().zip(speeds).collect();
+    let mut record = size_curve("read-size", &points);
+    record
+        .environment
+        .push(("kernel_release".to_owned(), "6.2".to_owned()));
+    serve(&mut record, 3, ServedBy::PageCache, "all from memory");
+    record
+}
+
+fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
+    let source = |record| Source { record, held: None };
+    let terms = Terms {
+        margin: 0.05,
+        tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
+        better: Better::Unstated,
+        repeats: vec![6],
+    };
+    let names = ["a.iolab".to_owned(), "b.iolab\u{1b}[31m".to_owned()];
+    Comparison::of_runs(names, source(base), source(new), terms).unwrap()
+}
+
+/// Wider than the margin and as far apart.
+fn unclear() -> RunRecord {
+    let mut record = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
+    for (i, sample) in record.samples.iter_mut().enumerate() {
+        sample.elapsed_ns += sample.elapsed_ns / 4 * (i as u64 * 7 % 3);
+    }
+    record
+}
+
+fn written(comparison: &Comparison, width: u16) -> String {
+    let remarks = compare::remarks(comparison).join("\n");
+    format!("{}\n{remarks}\n", compare::text(comparison, width))
+}
+
+#[test]
+fn comparisons() {
+    let comparison = compared(&base(), &new());
+    insta::assert_snapshot!("compare_wide", written(&comparison, 140));
+    insta::assert_snapshot!("compare_narrow", written(&comparison, 80));
+    insta::assert_snapshot!("compare_markdown", compare::markdown(&comparison));
+    let unclear = compared(
+        &unclear(),
+        &size_curve("read-size", &[("4KiB", 90.0), ("2MiB", 1.0)]),
+    );
+    insta::assert_snapshot!("compare_unclear", written(&unclear, 100));
+}
+
+#[test]
+fn json_and_csv_have_the_same_figures() {
+    let comparison = compared(&base(), &new());
+    let mut json = Vec::new();
+    compare::json(&comparison, &mut json).unwrap();
+    let whole: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let cells = whole["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 4);
+    assert_eq!(cells[0]["verdict"], "slower");
+    let exact = comparison.cells[0].welch.unwrap().p;
+    assert_eq!(cells[0]["welch_p"].as_f64(), Some(exact));
+    assert_eq!(cells[0]["base_values"].as_array().unwrap().len(), 8);
+    let mut csv = Vec::new();
+    compare::csv(&comparison, &mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    for name in &header {
+        assert!(cells[0].get(name).is_some(), "{name} is not in the JSON");
+    }
+    insta::assert_snapshot!("compare_columns", header.join("\n"));
+    let at = header.iter().position(|name| *name == "welch_p").unwrap();
+    let value = csv.lines().nth(1).unwrap().split(',').nth(at).unwrap();
+    assert_eq!(value.parse(), Ok(exact));
+}
+
+#[test]
+fn benchstat_lines_carry_every_trial_once() {
+    let mut bytes = Vec::new();
+    benchstat::comparison(&compared(&base(), &new()), &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(
+        text.lines().filter(|l| l.starts_with("Benchmark")).count(),
+        64
+    );
+    let first: Vec<&str> = text.lines().take(6).collect();
+    insta::assert_snapshot!("benchstat_head", first.join("\n"));
+}
+
+#[test]
+fn a_series_and_what_is_wrong_with_it() {
+    let style = Style {
+        width: 80,
+        ascii: false,
+    };
+    let text =
+        |values: &[f64]| series::text(&summary(values).unwrap(), &course(values), values, style);
+    insta::assert_snapshot!("series", text(&around(100.0)));
+    let drifting: Vec<f64> = (0..30)
+        .map(|i| 100.0 + f64::from(i) + f64::from(i * 7 % 5))
+        .collect();
+    insta::assert_snapshot!("series_drifting", text(&drifting));
+    let two: Vec<f64> = (0..40)
+        .map(|i| f64::from(i * 7 % 11) / 10.0 + if i * 13 % 10 < 4 { 100.0 } else { 110.0 })
+        .collect();
+    insta::assert_snapshot!("series_two_groups", text(&two));
+    insta::assert_snapshot!("series_one", text(&[7.0]));
+    let json = series::json("a.txt", &summary(&drifting).unwrap(), &course(&drifting));
+    assert_eq!(json["n"], 30);
+    assert!(json["mann_kendall_p"].as_f64().unwrap() < 1e-6);
+}

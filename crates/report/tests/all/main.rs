@@ -1,0 +1,11 @@
+//! What is written about made-up runs. One program, so that it is linked once.
+
+#[path = "../../../lab/tests/support/synthetic.rs"]
+mod synthetic;
+
+mod browser;
+mod compare;
+mod crossing;
+mod doctor;
+mod report;
+mod snapshots;

@@ -1,0 +1,286 @@
+//! The report of made-up runs: what it says, and that nothing from outside leaves its place.
+
+use std::path::PathBuf;
+
+use iolab_lab::analysis::analyse;
+use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_lab::record::{EndedBy, EventKind};
+use iolab_lab::record::{Event, RunRecord, ServedBy};
+use iolab_report::report::{Input, Report};
+use iolab_report::tidy::Format;
+use iolab_report::{compare, export, table};
+
+use crate::synthetic::{add_cell, around, record, serve, size_curve};
+
+/// Ends elements, comments, attributes, scripts and lines; opens others.
+const HOSTILE: &str = "</script><script>alert(1)</script><!-- '\"&<img src=x onerror=alert(1)>\u{2028}\u{202e}\u{1b}[2J]]>";
+
+fn inputs(records: Vec<RunRecord>) -> Vec<Input> {
+    let input = |record: RunRecord| Input {
+        path: PathBuf::from(format!("results/{}.iolab", record.experiment.name)),
+        record,
+    };
+    records.into_iter().map(input).collect()
+}
+
+fn sizes() -> RunRecord {
+    let points = [
+        ("4KiB", 61.3),
+        ("64KiB", 302.0),
+        ("256KiB", 489.0),
+        ("1MiB", 501.5),
+    ];
+    let mut record = size_curve("read-size", &points);
+    record.cells[0].ended_by = Some(EndedBy::Budget);
+    record.events.push(Event {
+        at_utc: "2026-01-02T03:04:06Z".to_owned(),
+        kind: EventKind::Warning,
+        cell: Some(1),
+        message: "the clock stood still".to_owned(),
+    });
+    record
+}
+
+fn cached() -> RunRecord {
+    let mut record = record("read-random", &["pattern"]);
+    let cell = add_cell(&mut record, &["pattern=rand"], &around(9000.0));
+    serve(
+        &mut record,
+        cell,
+        ServedBy::PageCache,
+        "nothing was read from the device",
+    );
+    record
+}
+
+fn hostile() -> RunRecord {
+    made_of(HOSTILE)
+}
+
+/// A run whose every text is this one.
+fn made_of(text: &str) -> RunRecord {
+    let mut record = record(text, &[text]);
+    let cell = add_cell(&mut record, &[], &around(100.0));
+    record.cells[cell].levels = vec![text.to_owned()];
+    // A command is one that can be read: what is quoted may be anything.
+    let command = format!("'{}'", text.replace(['\'', '\0', '{', '}'], ""));
+    record.cells[cell].spec.command = Some(command.parse().expect("a command"));
+    serve(&mut record, cell, ServedBy::Unknown, text);
+    record.experiment.question = text.to_owned();
+    record.experiment.toml = format!("# {text}\nname = 'x'");
+    record.run.target = text.to_owned();
+    record.run.tool_version = text.to_owned();
+    record.run.started_utc = text.to_owned();
+    record.environment = vec![
+        (text.to_owned(), text.to_owned()),
+        ("device_model".to_owned(), text.to_owned()),
+    ];
+    record.events.push(Event {
+        at_utc: text.to_owned(),
+        kind: EventKind::Note,
+        cell: Some(0),
+        message: text.to_owned(),
+    });
+    record
+}
+
+fn page(records: Vec<RunRecord>) -> String {
+    Report::new(&inputs(records)).html().unwrap()
+}
+
+#[test]
+fn a_page_says_what_was_found_and_what_was_not() {
+    let page = page(vec![sizes(), cached()]);
+    for part in [
+        "2 experiments on /data",
+        "Highest throughput: 502 MB/s (95\u{a0}% interval 496 to 507)",
+        "32 trials in 4 cells, all served by the device",
+        "from the page cache, not the device",
+        "8 trials in 1 cell, none served by the device alone",
+        "1 cell by the budget (1min)",
+        "bs=64KiB: the clock stood still",
+        "iolab run read-size.toml /data --seed 7 -o read-size-again.iolab",
+        "iolab compare results/read-size.iolab read-size-again.iolab",
+    ] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn a_page_holds_other_tools_against_iolab() {
+    let mut beside = record("disk-grid", &["bs", "tool"]);
+    for (bs, tool, mb_s) in [
+        ("4KiB", "iolab", 100.0),
+        ("4KiB", "fio", 101.0),
+        ("1MiB", "iolab", 900.0),
+        ("1MiB", "fio", 890.0),
+    ] {
+        let levels = [format!("bs={bs}"), format!("tool={tool}")];
+        let levels = levels.each_ref().map(String::as_str);
+        let cell = add_cell(&mut beside, &levels, &around(mb_s));
+        beside.cells[cell].spec.tool = tool.parse().expect("a tool");
+    }
+    let page = page(vec![beside]);
+    for part in [
+        "Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10\u{a0}%.",
+        "All of them together, in 8 blocks: ratio 1.00 (95\u{a0}% interval 1.00 to 1.00); equivalent within 10\u{a0}%",
+        "margin 10 %; base: fio, new: iolab",
+    ] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    let calm = page(vec![sizes()]);
+    let wild = page(vec![hostile()]);
+    for opening in ["<script", "</script", "<!--", "<img"] {
+        assert_eq!(
+            wild.matches(opening).count(),
+            calm.matches(opening).count(),
+            "{opening}"
+        );
+    }
+    for character in ['\u{2028}', '\u{202e}', '\u{1b}'] {
+        assert!(!wild.contains(character), "{character:?}");
+    }
+    assert!(!wild.contains("onerror=alert(1)>"), "not even in the data");
+}
+
+#[test]
+fn the_same_runs_give_the_same_page() {
+    assert_eq!(page(vec![sizes(), cached()]), page(vec![sizes(), cached()]));
+}
+
+#[test]
+fn runs_without_anything_have_a_page_too() {
+    let mut empty = record("empty", &[]);
+    empty.environment.clear();
+    assert!(page(vec![empty]).contains("0 measured trials"));
+    assert!(page(vec![]).contains("0 experiments"));
+}
+
+#[test]
+fn the_same_content_as_text() {
+    let inputs = inputs(vec![sizes(), cached()]);
+    let report = Report::new(&inputs);
+    let markdown = report.markdown("report").unwrap();
+    insta::assert_snapshot!("markdown", markdown.text);
+    let latex = report.latex("report").unwrap();
+    insta::assert_snapshot!("latex", latex.text);
+    for bundle in [markdown, latex] {
+        for (name, content) in bundle.figures {
+            assert!(bundle.text.contains(&name), "{name}");
+            assert!(!content.is_empty());
+        }
+    }
+}
+
+#[test]
+fn text_from_outside_commands_no_text_processor() {
+    let inputs = inputs(vec![hostile()]);
+    let markdown = Report::new(&inputs).markdown("x").unwrap().text;
+    let outside_of_code = markdown.split('`').step_by(2).collect::<String>();
+    assert!(!outside_of_code.contains('<'), "{outside_of_code}");
+    let latex = Report::new(&inputs).latex("../x").unwrap();
+    assert!(!latex.text.contains("alert(1)>"));
+    assert!(latex.figures.iter().all(|(name, _)| !name.contains('/')));
+}
+
+/// What GitHub makes of Markdown.
+fn rendered(markdown: &str) -> String {
+    let mut options = comrak::Options::default();
+    options.extension.autolink = true;
+    options.extension.table = true;
+    options.render.r#unsafe = true;
+    comrak::markdown_to_html(markdown, &options)
+}
+
+#[test]
+fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
+    for text in [
+        HOSTILE,
+        "[x](http://192.0.2.1) ![y](//192.0.2.1) <http://192.0.2.1> https://192.0.2.1/ www.x.org a@x.org",
+        "- [ ] x | y |\n\n# z\n<b>",
+    ] {
+        let runs = inputs(vec![made_of(text), made_of(text)]);
+        let analysis = analyse(&runs[0].record);
+        let side = |number: usize| Source {
+            record: &runs[number].record,
+            held: None,
+        };
+        let mut comparison = Comparison::of_runs(
+            [text.to_owned(), text.to_owned()],
+            side(0),
+            side(1),
+            Terms {
+                margin: 0.05,
+                tests: vec![Test::Welch],
+                better: Better::Unstated,
+                repeats: Vec::new(),
+            },
+        )
+        .expect("the same cells");
+        comparison.only_base = vec![text.to_owned()];
+        for (what, markdown) in [
+            ("report", Report::new(&runs).markdown("x").unwrap().text),
+            ("table", table::markdown(&analysis)),
+            ("compare", compare::markdown(&comparison)),
+        ] {
+            let html = rendered(&markdown);
+            for tag in ["<a ", "<script", "<b>", "<!--", "<input"] {
+                assert!(!html.contains(tag), "{what}: {tag} in {html}");
+            }
+            let figures = html.matches("<img ").count();
+            let own = html.matches("<img src=\"x-").count();
+            assert_eq!(figures, own, "{what}: {html}");
+        }
+    }
+}
+
+#[test]
+fn no_csv_that_is_written_has_formulas_of_a_run() {
+    for text in [
+        "=HYPERLINK(\"http://192.0.2.1\")",
+        "+1-1",
+        "-1+1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+    ] {
+        let record = made_of(text);
+        let (mut samples, mut cells) = (Vec::new(), Vec::new());
+        export::samples(std::slice::from_ref(&record), Format::Csv, &mut samples).unwrap();
+        export::cells(&[analyse(&record)], Format::Csv, &mut cells).unwrap();
+        for csv in [samples, cells] {
+            let mut reader = csv::ReaderBuilder::new()
+                .has_headers(false)
+                .from_reader(csv.as_slice());
+            let mut found = false;
+            for line in reader.records() {
+                for cell in &line.unwrap() {
+                    let begins = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+                    assert!(!begins || cell.parse::<f64>().is_ok(), "{cell}");
+                    found |= cell.starts_with('\'');
+                }
+            }
+            // Control characters were made visible before: such text begins with a backslash.
+            assert!(
+                found || text.starts_with(char::is_control),
+                "{text} is nowhere"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_several_runs_tell_in_the_same_words_is_told_once() {
+    let mut again = cached();
+    again.experiment.name = "read-random-again".to_owned();
+    let one = "from the page cache, not the device";
+    let page = page(vec![sizes(), cached(), again]);
+    assert_eq!(page.matches(one).count(), 1);
+    assert!(
+        page.contains("<a href=\"#e2\">read-random</a>, <a href=\"#e3\">read-random-again</a>")
+    );
+}

@@ -1,0 +1,359 @@
+//! Tables, charts and exports of made-up runs, looked at before they were accepted.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use hdrhistogram::Histogram;
+use iolab_lab::analysis::analyse;
+use iolab_lab::record::EndedBy;
+use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
+use iolab_lab::response::Response;
+use iolab_report::chart::{Style, chart};
+use iolab_report::export::{self, LatencyRow};
+use iolab_report::tidy::Format;
+use iolab_report::{benchstat, gbench, prometheus, table};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use crate::synthetic::{add_cell, add_trial, around, pace, record, serve, size_curve};
+
+fn sizes() -> RunRecord {
+    let mut record = size_curve(
+        "read-size",
+        &[
+            ("4KiB", 61.3),
+            ("64KiB", 302.0),
+            ("256KiB", 489.0),
+            ("1MiB", 501.5),
+            ("4MiB", 502.2),
+        ],
+    );
+    record.cells[0].ended_by = Some(EndedBy::Budget);
+    record
+}
+
+fn strided() -> RunRecord {
+    let mut record = record("read-stride", &["bs", "skip"]);
+    for (bs, scale) in [("128KiB", 0.5), ("1MiB", 1.0)] {
+        for (skip, mb_s) in [("4KiB", 400.0), ("1MiB", 210.0), ("4MiB", 180.0)] {
+            let levels = [format!("bs={bs}"), format!("skip={skip}")];
+            add_cell(
+                &mut record,
+                &[&levels[0], &levels[1]],
+                &around(mb_s * scale),
+            );
+        }
+    }
+    record
+}
+
+fn troubled() -> RunRecord {
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &around(2.5));
+    let hot = add_cell(&mut record, &["bs=64KiB"], &around(9000.0));
+    serve(
+        &mut record,
+        hot,
+        ServedBy::PageCache,
+        "nothing was read from the device",
+    );
+    let zero = add_cell(&mut record, &["bs=1MiB"], &around(60_000.0));
+    serve(
+        &mut record,
+        zero,
+        ServedBy::NotStorage,
+        "a character device",
+    );
+    add_cell(&mut record, &["bs=4MiB"], &[100.0, 130.0]);
+    add_trial(&mut record, 3, 1.0, false).ok = false;
+    add_cell(&mut record, &["bs=16MiB"], &[]);
+    record.cells[4].ended_by = None;
+    record.run.status = RunStatus::Interrupted;
+    record
+}
+
+fn table_at(record: &RunRecord, width: u16) -> String {
+    table::text(&analyse(record), width)
+}
+
+fn chart_at(record: &RunRecord, width: u16, ascii: bool) -> String {
+    chart(&analyse(record), &Style { width, ascii })
+}
+
+#[test]
+fn tables() {
+    insta::assert_snapshot!("table_wide", table_at(&sizes(), 120));
+    insta::assert_snapshot!("table_80", table_at(&sizes(), 80));
+    insta::assert_snapshot!("table_narrow", table_at(&sizes(), 40));
+    insta::assert_snapshot!("table_strided", table_at(&strided(), 100));
+    insta::assert_snapshot!("table_troubled", table_at(&troubled(), 100));
+    insta::assert_snapshot!("table_markdown", table::markdown(&analyse(&troubled())));
+}
+
+#[test]
+fn tables_of_other_responses() {
+    for response in ["iops", "latency"] {
+        let mut record = sizes();
+        record.experiment.response = response.parse().expect("a response");
+        insta::assert_snapshot!(format!("table_{response}"), table_at(&record, 80));
+        insta::assert_snapshot!(format!("chart_{response}"), chart_at(&record, 80, false));
+    }
+}
+
+/// One cell of the closed loop, one that held its rate and one that did not.
+fn loaded() -> RunRecord {
+    let mut record = record("load-latency", &["rate"]);
+    record.experiment.response = Response::Latency;
+    add_cell(&mut record, &["rate=none"], &around(4000.0));
+    for (rate, mb_s, left) in [(2000, 1500.0, 0), (8000, 900.0, 3000)] {
+        let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
+        pace(&mut record, cell, rate, left);
+    }
+    record
+}
+
+/// What the export of cells says of the open loop, a line for each value.
+fn fields_of_the_open_loop(record: &RunRecord) -> String {
+    let mut out = Vec::new();
+    export::cells(&[analyse(record)], Format::Json, &mut out).unwrap();
+    let cells: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let about = |name: &str| {
+        let words = [
+            "rate", "arrivals", "backlog", "service_", "lateness", "flags",
+        ];
+        words.iter().any(|word| name.starts_with(word))
+    };
+    let mut lines = String::new();
+    for cell in cells.as_array().unwrap() {
+        for (name, value) in cell.as_object().unwrap() {
+            if about(name) {
+                lines.push_str(&format!("{name} {value}\n"));
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn tables_of_cells_with_a_rate() {
+    let mut record = loaded();
+    insta::assert_snapshot!("table_loaded", table_at(&record, 100));
+    record.cells.remove(0);
+    record.samples.retain(|sample| sample.cell > 0);
+    insta::assert_snapshot!("table_open_loop", table_at(&record, 100));
+    insta::assert_snapshot!("cells_open_loop", fields_of_the_open_loop(&record));
+}
+
+#[test]
+fn charts() {
+    insta::assert_snapshot!("chart_wide", chart_at(&sizes(), 100, false));
+    insta::assert_snapshot!("chart_narrow", chart_at(&sizes(), 40, false));
+    insta::assert_snapshot!("chart_ascii", chart_at(&sizes(), 80, true));
+    insta::assert_snapshot!("chart_strided", chart_at(&strided(), 80, false));
+    insta::assert_snapshot!("chart_troubled", chart_at(&troubled(), 80, false));
+    insta::assert_snapshot!("chart_troubled_ascii", chart_at(&troubled(), 60, true));
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    for record in [sizes(), strided(), troubled()] {
+        for width in 40..200 {
+            for text in [
+                table_at(&record, width),
+                chart_at(&record, width, false),
+                chart_at(&record, width, true),
+            ] {
+                // The caption and the line of what was left out may be wrapped by the terminal.
+                for line in text.lines().skip(1).filter(|l| !l.starts_with('(')) {
+                    let columns = line.chars().count();
+                    assert!(
+                        columns <= usize::from(width),
+                        "{columns} > {width}:\n{text}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_column_is_shown_or_named_as_left_out() {
+    let wide = table_at(&sizes(), 200);
+    let narrow = table_at(&sizes(), 40);
+    for heading in [
+        "n",
+        "MB/s",
+        "95 % interval",
+        "+/-",
+        "IQR",
+        "p50",
+        "p99",
+        "served by",
+        "ended by",
+    ] {
+        assert!(wide.contains(heading), "{wide}");
+        assert!(
+            narrow.contains(heading),
+            "{heading} is silently gone:\n{narrow}"
+        );
+    }
+    assert!(!wide.contains("no room for"), "{wide}");
+}
+
+#[test]
+fn ascii_charts_are_ascii() {
+    assert!(chart_at(&troubled(), 80, true).is_ascii());
+}
+
+#[test]
+fn the_same_record_gives_the_same_bytes() {
+    assert_eq!(table_at(&troubled(), 80), table_at(&troubled(), 80));
+    assert_eq!(
+        chart_at(&troubled(), 80, false),
+        chart_at(&troubled(), 80, false)
+    );
+}
+
+#[test]
+fn an_empty_run_prints_something() {
+    let record = record("nothing", &["bs"]);
+    assert!(table_at(&record, 80).contains("MB/s"));
+    assert!(chart_at(&record, 80, false).starts_with("throughput"));
+}
+
+#[test]
+fn escape_sequences_of_a_hostile_file_are_made_harmless() {
+    let mut record = sizes();
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}".to_owned();
+    record.experiment.name.clone_from(&evil);
+    record.experiment.factors[0].clone_from(&evil);
+    record.run.target.clone_from(&evil);
+    for cell in &mut record.cells {
+        cell.levels[0].clone_from(&evil);
+    }
+    for sample in &mut record.samples {
+        sample.verdict.reason.clone_from(&evil);
+        sample.failure = Some(evil.clone());
+    }
+    let mut all = table_at(&record, 200) + &table_at(&record, 40);
+    all += &table::markdown(&analyse(&record));
+    all += &chart_at(&record, 100, false);
+    for format in [Format::Csv, Format::Json] {
+        all += &cells_text(&[record.clone()], format);
+        all += &samples_text(&[record.clone()], format);
+    }
+    let bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!all.contains(bad), "{all:?}");
+}
+
+fn cells_text(records: &[RunRecord], format: Format) -> String {
+    let analyses: Vec<_> = records.iter().map(analyse).collect();
+    let mut bytes = Vec::new();
+    export::cells(&analyses, format, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn samples_text(records: &[RunRecord], format: Format) -> String {
+    let mut bytes = Vec::new();
+    export::samples(records, format, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn cells_and_samples_have_a_stable_shape() {
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &[60.0]);
+    insta::assert_snapshot!("cells_csv", cells_text(&[record.clone()], Format::Csv));
+    insta::assert_snapshot!("samples_csv", samples_text(&[record.clone()], Format::Csv));
+    insta::assert_snapshot!("samples_json", samples_text(&[record], Format::Json));
+}
+
+fn two_cells() -> RunRecord {
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &[60.0, 62.0, 61.0]);
+    let hot = add_cell(&mut record, &["bs=1MiB"], &[9000.0]);
+    serve(&mut record, hot, ServedBy::PageCache, "nothing was read");
+    add_trial(&mut record, hot, 1.0, false).ok = false;
+    record
+}
+
+#[test]
+fn other_tools_get_their_own_formats() {
+    let records = [two_cells()];
+    let mut json = Vec::new();
+    gbench::runs(&records, &mut json).unwrap();
+    let mut lines = Vec::new();
+    benchstat::runs(&records, &mut lines).unwrap();
+    let mut gauges = Vec::new();
+    prometheus::cells(&[analyse(&records[0])], &mut gauges).unwrap();
+    for (name, text) in [
+        ("gbench", json),
+        ("benchstat_runs", lines),
+        ("prometheus", gauges),
+    ] {
+        insta::assert_snapshot!(name, String::from_utf8(text).unwrap());
+    }
+}
+
+#[test]
+fn parquet_has_the_columns_of_csv_with_their_types() {
+    let mut bytes = Vec::new();
+    export::samples(&[two_cells()], Format::Parquet, &mut bytes).unwrap();
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    let metadata = reader.metadata().file_metadata();
+    assert_eq!(metadata.num_rows(), 7);
+    let columns = metadata.schema_descr().columns();
+    let names: Vec<&str> = columns.iter().map(|c| c.name()).collect();
+    let csv = samples_text(&[two_cells()], Format::Csv);
+    assert_eq!(names.join(","), csv.lines().next().unwrap());
+    let types = columns
+        .iter()
+        .map(|c| (c.name(), c.physical_type().to_string()));
+    let types: BTreeMap<_, _> = types.collect();
+    assert_eq!(types["ok"], "BOOLEAN");
+    assert_eq!(types["elapsed_ns"], "INT64");
+    assert_eq!(types["throughput_mb_s"], "DOUBLE");
+    assert_eq!(types["level_bs"], "BYTE_ARRAY");
+}
+
+#[test]
+fn json_has_every_sample_with_its_verdict() {
+    let record = troubled();
+    let text = samples_text(std::slice::from_ref(&record), Format::Json);
+    let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), record.samples.len());
+    let verdicts: Vec<&str> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|row| row["served_by"].as_str())
+        .collect();
+    assert_eq!(verdicts.iter().filter(|v| **v == "page-cache").count(), 9);
+    assert_eq!(verdicts.iter().filter(|v| **v == "not-storage").count(), 9);
+}
+
+#[test]
+fn runs_with_other_factors_share_one_table() {
+    let text = samples_text(&[sizes(), strided()], Format::Csv);
+    let header = text.lines().next().unwrap();
+    assert!(header.contains("level_bs,level_skip,command"), "{header}");
+    let commas = header.matches(',').count();
+    assert!(text.lines().all(|line| line.matches(',').count() == commas));
+    assert!(samples_text(&[], Format::Json).starts_with("[]"));
+}
+
+#[test]
+fn buckets_count_every_request() {
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    for ns in [100, 100, 4096, 1_000_000] {
+        histogram.record(ns).unwrap();
+    }
+    let row = LatencyRow {
+        experiment: "read-size".to_owned(),
+        sample: 3,
+        direction: "read".to_owned(),
+        histogram,
+    };
+    let mut bytes = Vec::new();
+    export::buckets([Ok::<_, std::io::Error>(row)], Format::Csv, &mut bytes).unwrap();
+    insta::assert_snapshot!("buckets_csv", String::from_utf8(bytes).unwrap());
+}
