@@ -1,0 +1,9 @@
+//! The models against published values and against each other. One program, so that it is linked once.
+
+mod disk;
+mod disksim;
+mod drives;
+mod flash;
+mod layout;
+mod models;
+mod parts;
