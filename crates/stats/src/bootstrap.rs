@@ -143,7 +143,7 @@ mod tests {
         assert!((ours - scipy).abs() < 1e-12, "{ours} vs {scipy}");
     }
 
-    /// By SciPy from the same resamples: tests/reference_bootstrap.py.
+    /// By SciPy from the same resamples: tests/all/reference_bootstrap.py.
     #[test]
     fn bias_and_acceleration() {
         let data = outlier();

@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(welch(&base, &new, 0.95), welch_dependent(&base, &new, 0.95));
     }
 
-    /// Made with SciPy 1.10.1 by `tests/reference_trimmed.py`.
+    /// Made with SciPy 1.10.1 by `tests/all/reference_trimmed.py`.
     #[test]
     fn the_trimmed_mean_is_tested_as_by_yuen() {
         let x = [0.3, -0.1, 0.2, -0.2, 0.1, -0.3, 0.25, -0.05, 0.35, -9.0];

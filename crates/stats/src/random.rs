@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_stream_of_a_seed_never_changes() {
-        // From the Python implementation of the generator in tests/reference_bootstrap.py.
+        // From the Python implementation of the generator in tests/all/reference_bootstrap.py.
         let mut draws = Resampler::new(42);
         let indexes: Vec<usize> = (0..12).map(|_| draws.index(1000)).collect();
         assert_eq!(

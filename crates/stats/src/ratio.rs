@@ -26,7 +26,7 @@ pub struct Ratio {
 /// "Confidence intervals for ratios of means and medians", J. Educ. Behav. Stat. 45 (2020).
 ///
 /// There is an interval from six values in each sample. Simulated coverage of the nominal 95 %
-/// (100,000 pairs of samples of equal size; tests/coverage_ratio.py):
+/// (100,000 pairs of samples of equal size; tests/all/coverage_ratio.py):
 ///
 /// | n | normal, sd 10 % | lognormal, sd 0.5 | lognormal, sd 0.1 and 0.5 | exponential |
 /// |---|---|---|---|---|

@@ -165,7 +165,7 @@ mod tests {
         assert!(error < 1e-12, "{ours:e} vs {exact:e}: {error:e}");
     }
 
-    /// By mpmath with 40 digits: tests/reference_two_samples.py.
+    /// By mpmath with 40 digits: tests/all/reference_two_samples.py.
     #[test]
     fn tails_from_the_middle_to_the_least_number() {
         for (t, df, p) in [

@@ -1,10 +1,9 @@
 //! Lasting shifts: found where there is one, and nowhere else, however the values depend on each other.
 
-mod simulated;
-
 use iolab_stats::{Lasting, lasting_shifts};
 use proptest::prelude::*;
-use simulated::Source;
+
+use crate::simulated::Source;
 
 fn must(n: usize) -> Lasting {
     Lasting {

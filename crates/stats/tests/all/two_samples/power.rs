@@ -1,7 +1,7 @@
 use iolab_stats::{power_of_t_test, trials_for_difference, trials_for_equivalence};
 use proptest::prelude::*;
 
-use crate::data::close_within;
+use super::data::close_within;
 
 #[test]
 fn power_as_mpmath_scipy_and_statsmodels() {

@@ -1,11 +1,10 @@
 //! Fitted curves: against SciPy (curves_reference.py beside this file made the numbers), on
 //! known shapes, and on noise.
 
-mod simulated;
-
 use iolab_stats::{Piecewise, fit_latency_bandwidth, fit_piecewise};
 use proptest::prelude::*;
-use simulated::Source;
+
+use crate::simulated::Source;
 
 type Curve = Vec<(f64, Vec<f64>)>;
 

@@ -1,9 +1,8 @@
 //! How often one group is taken for two, and two groups are found: by simulation.
 
-mod simulated;
-
 use iolab_stats::two_modes;
-use simulated::Source;
+
+use crate::simulated::Source;
 
 /// The share of samples that are flagged.
 fn flagged(samples: usize, seed: u64, mut sample: impl FnMut(&mut Source) -> Vec<f64>) -> f64 {

@@ -1,6 +1,6 @@
 use iolab_stats::{TTest, student, welch};
 
-use crate::data::{
+use super::data::{
     Pair, apart, close, close_within, ends, far, five, large, large_ties, published, thirty, ties,
 };
 

@@ -1,6 +1,6 @@
 use iolab_stats::{Ratio, ratio_of_means, ratio_of_medians};
 
-use crate::data::{
+use super::data::{
     Pair, apart, close, close_within, ends, far, five, large, published, thirty, ties,
 };
 

@@ -2,7 +2,7 @@ use std::cell::Cell;
 
 use iolab_stats::{bca_interval, cv, mean, median};
 
-use crate::data::close;
+use super::data::close;
 
 fn skewed() -> Vec<f64> {
     (0..32)

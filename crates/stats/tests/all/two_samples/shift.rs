@@ -1,6 +1,6 @@
 use iolab_stats::{Interval, Shift, hodges_lehmann};
 
-use crate::data::{
+use super::data::{
     Pair, apart, close, ends, far, five, large, large_ties, published, thirty, ties,
 };
 

@@ -1,6 +1,6 @@
 use iolab_stats::tost_log;
 
-use crate::data::{
+use super::data::{
     Pair, apart, close, close_within, ends, far, five, large, published, thirty, ties,
 };
 

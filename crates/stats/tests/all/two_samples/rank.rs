@@ -1,6 +1,6 @@
 use iolab_stats::{RankMethod, a12, mann_whitney};
 
-use crate::data::{Pair, apart, close, far, five, large, large_ties, published, thirty, ties};
+use super::data::{Pair, apart, close, far, five, large, large_ties, published, thirty, ties};
 
 #[track_caller]
 fn check((base, new): Pair, u: f64, p: f64, method: RankMethod, effect: f64) {

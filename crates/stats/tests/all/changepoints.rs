@@ -1,10 +1,9 @@
 //! Changepoints: against all partitions, on known steps, and on noise.
 
-mod simulated;
-
 use iolab_stats::changepoints;
 use proptest::prelude::*;
-use simulated::Source;
+
+use crate::simulated::Source;
 
 /// The cost that a partition is chosen by, computed anew from the definition.
 fn cost(data: &[f64], noise: f64, penalty: f64, changes: &[usize]) -> f64 {
