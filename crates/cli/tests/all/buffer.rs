@@ -1,0 +1,127 @@
+//! The buffer-size lab on a real file system: what the preparations of the buffer do, and finer sizes.
+
+use serde_json::Value;
+
+use crate::support::{entries, exported, folder, run};
+
+fn int(row: &Value, key: &str) -> u64 {
+    row[key].as_u64().expect("a whole number")
+}
+
+/// The measured rows of one preparation at one size.
+fn measured<'a>(rows: &'a [Value], init: &'a str, bs: u64) -> impl Iterator<Item = &'a Value> {
+    rows.iter().filter(move |row| {
+        row["warmup"] == false && row["buffer_init"] == init && int(row, "bs_bytes") == bs
+    })
+}
+
+#[test]
+fn only_untouched_buffers_fault_in_the_timed_span() {
+    let folder = folder();
+    let sets = ["--set", "bs=4k,1M,2M", "--budget", "2s", "--seed", "3"];
+    let arguments = [&["run", "buffer-size", "-o", "b.iolab"], &sets[..]].concat();
+    let done = run(folder.path(), &arguments).expect(0);
+    assert!(done.stderr.contains("left out 2 of 18"), "{}", done.stderr);
+    let rows = exported(folder.path(), "b.iolab");
+    let faults = |init: &str, bs: u64| -> Vec<u64> {
+        let found: Vec<u64> = measured(&rows, init, bs)
+            .map(|row| int(row, "minor_faults"))
+            .collect();
+        assert!(!found.is_empty(), "{init} at {bs}");
+        found
+    };
+    // 256 pages of 4 KiB; kernels that hand out larger ones are not common, and larger pages fewer.
+    if rustix::param::page_size() == 4096 {
+        let untouched = faults("untouched", 1 << 20);
+        assert!(untouched.iter().all(|n| *n >= 200), "{untouched:?}");
+    } else {
+        eprintln!("skipped the count for untouched: pages are not 4 KiB here");
+    }
+    for init in ["zeroed", "touched", "populated", "huge"] {
+        let prepared = faults(init, 1 << 20);
+        assert!(prepared.iter().all(|n| *n < 50), "{init}: {prepared:?}");
+    }
+    for init in ["huge", "nohuge"] {
+        let prepared = faults(init, 2 << 20);
+        assert!(prepared.iter().all(|n| *n < 50), "{init}: {prepared:?}");
+    }
+    assert_eq!(measured(&rows, "nohuge", 1 << 20).count(), 0);
+    for row in &rows {
+        assert_eq!(int(row, "read_bytes"), 16 << 20, "the total is constant");
+        assert!(row["read_latency_p50_ns"].is_null());
+        let counted = ["cycles", "instructions", "llc_misses", "dtlb_misses"];
+        let events = counted.iter().any(|event| row[event].is_u64());
+        assert!(events != row["hardware_missing"].is_string(), "{row}");
+        assert_ne!(row["hardware_missing"], "not-asked");
+        assert_ne!(row["served_by"], "device");
+    }
+    assert!(!done.stdout.contains("p99"), "{}", done.stdout);
+}
+
+#[test]
+fn finer_sizes_are_part_of_the_same_run() {
+    let folder = folder();
+    let sets = ["--set", "buffer_init=zeroed", "--set", "bs=16k,64k,256k,1M"];
+    let more = ["--refine", "2", "--budget", "1s", "--seed", "5"];
+    let arguments = [&["run", "buffer-size", "-o", "r.iolab"], &sets[..], &more].concat();
+    let done = run(folder.path(), &arguments).expect(0);
+    assert!(done.stderr.contains("finer sizes of bs"), "{}", done.stderr);
+    let rows = exported(folder.path(), "r.iolab");
+    let grid = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
+    let mut finer: Vec<u64> = rows.iter().map(|row| int(row, "bs_bytes")).collect();
+    finer.retain(|size| !grid.contains(size));
+    finer.sort_unstable();
+    finer.dedup();
+    assert_eq!(finer.len(), 2, "{finer:?}");
+    for size in finer {
+        assert!(size > grid[0] && size < grid[3] && size % 4096 == 0);
+        assert!(measured(&rows, "zeroed", size).count() >= 1);
+        let label = iolab_lab::units::format_size(size);
+        assert!(done.stdout.contains(&label), "{label}: {}", done.stdout);
+    }
+    assert_eq!(entries(folder.path()), ["r.iolab"]);
+    let table = run(folder.path(), &["table", "r.iolab"]).expect(0);
+    assert_eq!(
+        table.stdout.trim_end(),
+        done.stdout.trim_end(),
+        "the same file gives the same report"
+    );
+}
+
+#[test]
+fn finer_sizes_need_sizes() {
+    let folder = folder();
+    for (arguments, part) in [
+        (&["run", "buffer-size", "--refine", "0"][..], "--refine"),
+        (&["run", "buffer-size", "--refine", "33"], "--refine"),
+        (&["run", "buffer-size", "--refine", "many"], "--refine"),
+        (
+            &["run", "buffer-size", "--refine", "2", "--set", "bs=4k"],
+            "bs does not vary",
+        ),
+        (
+            &["run", "read-stride", "--refine", "2"],
+            "skip varies besides bs",
+        ),
+        (
+            &["run", "read-size", "--set", "refine=100"],
+            "refine is 100",
+        ),
+        (
+            &[
+                "run",
+                "buffer-size",
+                "--set",
+                "bs=4k",
+                "--set",
+                "buffer_init=nohuge",
+            ],
+            "2MiB",
+        ),
+    ] {
+        let done = run(folder.path(), arguments).expect(2);
+        assert!(done.stderr.starts_with("error: "), "{}", done.stderr);
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+    assert!(entries(folder.path()).is_empty());
+}

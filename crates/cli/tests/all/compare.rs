@@ -1,0 +1,152 @@
+//! `compare` and `stats`: exit codes for scripts, and what a careless user gets.
+
+use std::path::Path;
+
+use crate::support::{self, folder, iolab, run, run_tiny};
+
+fn numbers(folder: &Path, name: &str, values: impl IntoIterator<Item = f64>) {
+    let text: String = values.into_iter().map(|v| format!("{v}\n")).collect();
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+/// Ten values within 1 % of `around`.
+fn steady(around: f64) -> impl Iterator<Item = f64> {
+    [3, -7, 5, 0, -2, 9, -9, 1, -4, 6]
+        .into_iter()
+        .map(move |d| around * (1.0 + f64::from(d) / 1000.0))
+}
+
+#[test]
+fn the_exit_code_is_the_verdict() {
+    let folder = folder();
+    let folder = folder.path();
+    numbers(folder, "base", steady(100.0));
+    numbers(folder, "slow", steady(70.0));
+    numbers(folder, "same", steady(100.2));
+    numbers(folder, "wild", [50.0, 190.0, 70.0, 30.0, 160.0, 90.0]);
+    for (new, more, code, verdict) in [
+        ("slow", &["--better", "higher"][..], 4, "slower"),
+        ("slow", &["--better", "lower"], 0, "faster"),
+        ("slow", &[], 0, "lower"),
+        ("slow", &["--margin", "0.5"], 0, "equivalent"),
+        ("same", &["--better", "higher"], 0, "equivalent"),
+        ("wild", &["--better", "higher"], 5, "cannot tell"),
+        (
+            "slow",
+            &["--better", "higher", "--format", "csv"],
+            4,
+            "slower",
+        ),
+        (
+            "slow",
+            &["--better", "higher", "--format", "json"],
+            4,
+            "\"slower\"",
+        ),
+        (
+            "slow",
+            &["--better", "higher", "--format", "markdown"],
+            4,
+            "slower",
+        ),
+        (
+            "slow",
+            &["--better", "higher", "--format", "benchstat"],
+            4,
+            "better=higher",
+        ),
+        (
+            "slow",
+            &["--test", "mann-whitney,student"],
+            0,
+            "p (Mann-Whitney)",
+        ),
+        ("slow", &["--repeats", "6,10"], 0, "p (first 6)"),
+    ] {
+        let done = run(folder, &[&["compare", "base", new], more].concat()).expect(code);
+        assert!(done.stdout.contains(verdict), "{more:?}: {}", done.stdout);
+    }
+}
+
+#[test]
+fn a_run_does_not_differ_from_itself() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    let done = run(folder.path(), &["compare", "r.iolab", "r.iolab"]);
+    assert!(
+        matches!(done.code, Some(0 | 5)),
+        "{:?} {}",
+        done.code,
+        done.stdout
+    );
+    for word in ["slower", "faster", "differ in"] {
+        assert!(!done.stdout.contains(word), "{}", done.stdout);
+    }
+    let done = run(folder.path(), &["compare", "r.iolab", "--by", "bs"]);
+    assert!(
+        done.stdout.contains("bs=4KiB of r.iolab"),
+        "{}",
+        done.stdout
+    );
+    let done = run(folder.path(), &["compare", "r.iolab", "--by", "bs=64k,4k"]);
+    assert!(done.stdout.contains("base: bs=64KiB"), "{}", done.stdout);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_a_way_out() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    let folder = folder.path();
+    numbers(folder, "n.txt", steady(1.0));
+    std::fs::write(folder.join("words.txt"), "1\ntwo\n").unwrap();
+    std::fs::write(folder.join("empty.txt"), "").unwrap();
+    std::fs::write(
+        folder.join("other.iolab"),
+        "SQLite format 3\0 and then nothing",
+    )
+    .unwrap();
+    for (arguments, said) in [
+        (&["r.iolab"][..], "nothing to compare it with"),
+        (&["r.iolab", "n.txt"], "one of the two is a run file"),
+        (&["r.iolab", "missing"], "cannot read missing"),
+        (&["r.iolab", "other.iolab"], "other.iolab"),
+        (&["r.iolab", "."], "is a folder"),
+        (&["n.txt", "words.txt"], "line 2 of words.txt"),
+        (&["n.txt", "empty.txt"], "no number in empty.txt"),
+        (&["n.txt", "--by", "bs"], "no run file"),
+        (&["r.iolab", "--by", "depth"], "no factor"),
+        (&["r.iolab", "--by", "bs=4k"], "two levels"),
+        (&["r.iolab", "--by", "bs=4k,4k"], "two levels"),
+        (&["r.iolab", "--by", "bs=4k,1G"], "no level"),
+        (
+            &["r.iolab", "r.iolab", "--better", "lower"],
+            "for text files",
+        ),
+        (&["n.txt", "n.txt", "--margin", "2"], "below 1"),
+        (&["n.txt", "n.txt", "--margin", "0%"], "above 0"),
+        (&["n.txt", "n.txt", "--repeats", "1"], "1 is not in"),
+        (&["n.txt", "n.txt", "--test", "anova"], "anova"),
+    ] {
+        let done = run(folder, &[&["compare"], arguments].concat()).expect(2);
+        assert!(done.stderr.contains(said), "{arguments:?}: {}", done.stderr);
+        assert!(done.stdout.is_empty(), "{}", done.stdout);
+    }
+    run(folder, &["stats", "r.iolab"]).expect(2);
+    run(folder, &["stats", "words.txt"]).expect(2);
+}
+
+#[test]
+fn numbers_come_from_a_pipe_too() {
+    let folder = folder();
+    let mut child = iolab(folder.path(), &["stats", "-", "--format", "json"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = b"# ms\n3\n1\n2\n5\n4\n6\n";
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), text).unwrap();
+    let done: support::Done = child.wait_with_output().unwrap().into();
+    let all: serde_json::Value = serde_json::from_str(&done.expect(0).stdout).unwrap();
+    assert_eq!(all[0]["median"], 3.5);
+    assert_eq!(all[0]["median_low"], 1.0);
+}

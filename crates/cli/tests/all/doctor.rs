@@ -1,0 +1,272 @@
+//! `iolab doctor` on real targets, and what a run keeps of the look before it.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{entries, folder, iolab, run, run_tiny};
+
+/// The JSON of a diagnosis.
+#[track_caller]
+fn diagnosis(folder: &Path, target: &str) -> Value {
+    let done = run(folder, &["doctor", target, "--format", "json"]).expect(0);
+    serde_json::from_str(&done.stdout).expect("JSON")
+}
+
+/// The findings of one rule, severity and text.
+fn of_rule(diagnosis: &Value, topic: &str, rule: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let findings = diagnosis["findings"].as_array().expect("a list");
+    findings
+        .iter()
+        .filter(|f| f["topic"] == topic && f["rule"] == rule)
+        .map(|f| (text(&f["severity"]), text(&f["what"])))
+        .collect()
+}
+
+#[test]
+fn a_directory_is_examined_and_left_as_it_was() {
+    let folder = folder();
+    let done = run(folder.path(), &["doctor"]).expect(0);
+    for part in [
+        "target\n",
+        "direct I/O\n",
+        "processor\n",
+        "backends\n",
+        "psync",
+        " fine\n",
+    ] {
+        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    }
+    assert!(!done.stdout.contains('\x1b'), "a pipe gets no colours");
+    assert!(
+        done.stdout
+            .lines()
+            .all(|line| line.chars().count() <= 100 || line.contains("$ "))
+    );
+    assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn json_counts_what_it_lists() {
+    let folder = folder();
+    let value = diagnosis(folder.path(), ".");
+    assert_eq!(
+        (&value["schema"], &value["kind"]),
+        (&1.into(), &"directory".into())
+    );
+    let findings = value["findings"].as_array().expect("a list");
+    for (key, severity) in [
+        ("must_fix", "must-fix"),
+        ("worth_knowing", "worth-knowing"),
+        ("fine", "fine"),
+    ] {
+        let listed = findings
+            .iter()
+            .filter(|f| f["severity"] == severity)
+            .count();
+        assert_eq!(value[key], listed, "{key}");
+    }
+    assert!(value["environment"]["kernel_release"].is_string());
+    let backends = of_rule(&value, "backends", "work");
+    assert!(backends[0].1.contains("psync"), "{backends:?}");
+}
+
+#[test]
+fn a_full_file_is_only_read() {
+    let folder = folder();
+    let path = folder.path().join("mine");
+    let data: Vec<u8> = (0..1_000_000u32).map(|i| (i / 7) as u8).collect();
+    std::fs::write(&path, &data).expect("written");
+    let file = File::open(&path).expect("opened");
+    file.sync_all().expect("durable");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o400)).expect("set");
+    let value = diagnosis(folder.path(), "mine");
+    assert_eq!(value["kind"], "file");
+    assert_eq!(of_rule(&value, "data", "empty")[0].0, "fine");
+    assert_eq!(std::fs::read(&path).expect("read"), data);
+    assert_eq!(entries(folder.path()), ["mine"]);
+}
+
+#[test]
+fn a_sparse_file_must_be_filled() {
+    let folder = folder();
+    let file = File::create(folder.path().join("sparse")).expect("made");
+    file.set_len(64 << 20).expect("sized");
+    file.write_all_at(&[7; 1 << 20], 8 << 20).expect("written");
+    file.sync_all().expect("durable");
+    let value = diagnosis(folder.path(), "sparse");
+    let found = of_rule(&value, "data", "empty");
+    if found
+        .first()
+        .is_some_and(|(severity, _)| severity == "fine")
+    {
+        eprintln!("skipped: this file system does not tell of holes");
+        return;
+    }
+    assert_eq!(found[0].0, "must-fix");
+    assert!(
+        found[0].1.contains("63 MiB of 64 MiB") && found[0].1.contains("is a hole"),
+        "{found:?}"
+    );
+    // Direct I/O is tried where there is data, so that it is judged as that of a full file.
+    std::fs::write(folder.path().join("full"), vec![7; 4 << 20]).expect("written");
+    let full = File::open(folder.path().join("full")).expect("opened");
+    full.sync_all().expect("durable");
+    let severity = |diagnosis: &Value| {
+        let found = of_rule(diagnosis, "direct-io", "direct-io");
+        found
+            .into_iter()
+            .map(|(severity, _)| severity)
+            .collect::<Vec<_>>()
+    };
+    let of_full = severity(&diagnosis(folder.path(), "full"));
+    assert_eq!(severity(&value), of_full, "{value}");
+}
+
+#[test]
+fn reserved_space_is_no_data() {
+    let folder = folder();
+    let file = File::create(folder.path().join("reserved")).expect("made");
+    let mode = rustix::fs::FallocateFlags::empty();
+    if rustix::fs::fallocate(&file, mode, 0, 4 << 20).is_err() {
+        eprintln!("skipped: this file system reserves no space");
+        return;
+    }
+    file.sync_all().expect("durable");
+    let value = diagnosis(folder.path(), "reserved");
+    let found = of_rule(&value, "data", "empty");
+    if found
+        .first()
+        .is_some_and(|(severity, _)| severity == "fine")
+    {
+        eprintln!("skipped: this file system does not tell reserved space from data");
+        return;
+    }
+    assert!(found[0].1.contains("only reserved"), "{found:?}");
+    let direct = of_rule(&value, "direct-io", "direct-io");
+    assert!(
+        direct[0].1.contains("nothing was ever written"),
+        "{direct:?}"
+    );
+}
+
+#[test]
+fn memory_must_not_be_taken_for_storage() {
+    let shm = Path::new("/dev/shm");
+    let Ok(memory) = tempfile::tempdir_in(shm) else {
+        eprintln!("skipped: {} cannot be written here", shm.display());
+        return;
+    };
+    if rustix::fs::statfs(memory.path()).expect("statfs").f_type != 0x0102_1994 {
+        eprintln!("skipped: {} is no tmpfs here", shm.display());
+        return;
+    }
+    let folder = folder();
+    let value = diagnosis(folder.path(), memory.path().to_str().expect("UTF-8"));
+    assert_eq!(of_rule(&value, "target", "in-memory")[0].0, "must-fix");
+    let direct = of_rule(&value, "direct-io", "direct-io");
+    assert!(
+        direct.iter().all(|(severity, _)| severity != "fine"),
+        "{direct:?}"
+    );
+    assert!(entries(memory.path()).is_empty());
+}
+
+#[test]
+fn zeros_are_no_storage() {
+    let folder = folder();
+    let value = diagnosis(folder.path(), "/dev/zero");
+    assert_eq!(value["kind"], "char-device");
+    assert_eq!(of_rule(&value, "target", "in-memory")[0].0, "must-fix");
+    assert!(of_rule(&value, "cache", "host-cache").is_empty());
+}
+
+#[test]
+fn what_cannot_be_used_is_an_error() {
+    let folder = folder();
+    let done = run(folder.path(), &["doctor", "missing"]).expect(2);
+    assert!(
+        done.stdout.is_empty() && done.stderr.contains("cannot find missing"),
+        "{}",
+        done.stderr
+    );
+    File::create(folder.path().join("empty")).expect("made");
+    let done = run(folder.path(), &["doctor", "empty"]).expect(2);
+    assert!(done.stderr.contains("is empty"), "{}", done.stderr);
+    run(folder.path(), &["doctor", "/dev/null"]).expect(2);
+    run(folder.path(), &["doctor", "/proc"]).expect(2);
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_an_error() {
+    let folder = folder();
+    let path = folder.path().join("secret");
+    std::fs::write(&path, [1; 8192]).expect("written");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).expect("set");
+    if File::open(&path).is_ok() {
+        eprintln!("skipped: this user may read everything");
+        return;
+    }
+    let done = run(folder.path(), &["doctor", "secret"]).expect(2);
+    assert!(done.stderr.contains("permission denied"), "{}", done.stderr);
+}
+
+#[test]
+fn a_narrow_terminal_and_no_color_are_heeded() {
+    let folder = folder();
+    let output = iolab(folder.path(), &["doctor", "/dev/zero"])
+        .env("COLUMNS", "60")
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("the binary starts");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(
+        text.lines()
+            .all(|line| line.chars().count() <= 60 || line.contains("$ ")),
+        "{text}"
+    );
+}
+
+/// Kinds and messages of the events in a run file.
+fn events(file: &Path) -> Vec<(String, String)> {
+    let db = rusqlite::Connection::open(file).expect("a run file");
+    let mut rows = db
+        .prepare("SELECT kind, message FROM event")
+        .expect("a table");
+    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.expect("rows").map(|row| row.expect("a row")).collect()
+}
+
+#[test]
+fn a_run_on_a_sparse_file_says_so_first_and_keeps_it() {
+    let folder = folder();
+    let file = File::create(folder.path().join("sparse")).expect("made");
+    file.set_len(16 << 20).expect("sized");
+    file.sync_all().expect("durable");
+    if of_rule(&diagnosis(folder.path(), "sparse"), "data", "empty")[0].0 == "fine" {
+        eprintln!("skipped: this file system does not tell of holes");
+        return;
+    }
+    let done = run_tiny(folder.path(), "read-size", &["sparse", "-o", "s.iolab"]).expect(0);
+    let told = done.stderr.find("note: 4 MiB of 4 MiB (100 %) is a hole");
+    assert!(told.is_some(), "{}", done.stderr);
+    let events = events(&folder.path().join("s.iolab"));
+    let kept = events
+        .iter()
+        .find(|(_, message)| message.contains("is a hole"));
+    assert!(
+        kept.is_some_and(|(kind, message)| kind == "warning" && message.contains("remedy: cp ")),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn the_null_backend_needs_no_look() {
+    let folder = folder();
+    let null = ["--set", "backend=null", "-o", "n.iolab"];
+    let done = run_tiny(folder.path(), "read-size", &null).expect(0);
+    assert!(!done.stderr.contains("remedy:"), "{}", done.stderr);
+}

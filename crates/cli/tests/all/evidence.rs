@@ -1,0 +1,171 @@
+//! Verdicts on files whose state is known: holes, unwritten space, hot and cold pages, write-back that is owed.
+
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use serde_json::Value;
+
+use crate::support::{self, exported, folder, run_tiny};
+
+const SIZE: u64 = 4 << 20;
+
+/// A file of 4 MiB: data from 0 to `data`, space that is allocated and not written from there to `allocated`, a hole.
+/// `None` where the file system cannot do that.
+fn file(folder: &Path, data: u64, allocated: u64) -> Option<()> {
+    let file = File::create_new(folder.join("mine")).expect("a new file");
+    file.set_len(SIZE).expect("sized");
+    let bytes: Vec<u8> = (0..data).map(|i| (i / 3) as u8).collect();
+    file.write_all_at(&bytes, 0).expect("written");
+    if allocated > data {
+        fallocate(&file, FallocateFlags::empty(), data, allocated - data).ok()?;
+    }
+    file.sync_all().expect("durable");
+    Some(())
+}
+
+fn name_of(mode: &[&str]) -> String {
+    format!("run{}.iolab", mode.concat().replace('=', "-"))
+}
+
+/// The samples of a run over the file, through the page cache or past it; `None` where direct I/O is refused.
+fn reads(folder: &Path, mode: &[&str]) -> Option<Vec<Value>> {
+    let name = name_of(mode);
+    let arguments = [&["mine", "-o", &name], mode].concat();
+    let done = run_tiny(folder, "read-size", &arguments);
+    if done.code == Some(2) && done.stderr.contains("direct I/O") {
+        eprintln!("skipped: no direct I/O here: {}", done.stderr);
+        return None;
+    }
+    done.expect(0);
+    Some(exported(folder, &name))
+}
+
+fn verdicts(rows: &[Value]) -> Vec<&str> {
+    let mut found: Vec<&str> = rows
+        .iter()
+        .map(|row| row["served_by"].as_str().expect("a verdict"))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[test]
+fn what_was_never_written_is_a_hole_however_it_is_read() {
+    for (data, allocated, column) in [(0, 0, "hole_bytes"), (0, SIZE, "unwritten_bytes")] {
+        let folder = folder();
+        if file(folder.path(), data, allocated).is_none() {
+            eprintln!("skipped: no fallocate here");
+            continue;
+        }
+        for mode in [
+            &["--direct"][..],
+            &["--buffered"],
+            &["--buffered", "--set", "cache=hot"],
+        ] {
+            let Some(rows) = reads(folder.path(), mode) else {
+                continue;
+            };
+            if rows[0][column].as_u64() != Some(SIZE) {
+                eprintln!("skipped: this file system does not tell of {column}");
+                continue;
+            }
+            assert_eq!(verdicts(&rows), ["hole"], "{mode:?} {column}");
+            assert!(rows.iter().all(|row| row["device_fraction"] == 0.0));
+            let cells = support::run(folder.path(), &["table", &name_of(mode)]).expect(0);
+            assert!(cells.stdout.contains("hole"), "{}", cells.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_all_data_has_no_holes() {
+    let folder = folder();
+    file(folder.path(), SIZE, 0).expect("nothing to allocate");
+    for mode in [&["--direct"][..], &["--buffered"]] {
+        let Some(rows) = reads(folder.path(), mode) else {
+            continue;
+        };
+        for row in &rows {
+            assert_ne!(row["served_by"], "hole", "{row}");
+            let empty = |column: &str| row[column].as_u64().unwrap_or(0);
+            assert_eq!(empty("hole_bytes") + empty("unwritten_bytes"), 0, "{row}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_half_a_hole_says_so() {
+    let folder = folder();
+    file(folder.path(), SIZE / 2, 0).expect("nothing to allocate");
+    let Some(rows) = reads(folder.path(), &["--direct"]) else {
+        return;
+    };
+    if rows[0]["hole_bytes"].as_u64() != Some(SIZE / 2) {
+        eprintln!("skipped: this file system does not tell of holes");
+        return;
+    }
+    // Trials that came beyond the half that has data.
+    let beyond = |row: &&Value| row["read_bytes"].as_u64().expect("counted") == SIZE;
+    for row in rows.iter().filter(beyond) {
+        let reason = row["served_by_reason"].as_str().expect("a reason");
+        assert_eq!(row["served_by"], "mixed", "{row}");
+        assert!(
+            reason.contains("50 % of the region lie in holes"),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn pages_are_seen_where_they_are_and_where_they_are_not() {
+    let folder = folder();
+    for (cache, resident) in [("hot", SIZE), ("cold", 0)] {
+        let (set, name) = (format!("cache={cache}"), format!("{cache}.iolab"));
+        let arguments = ["--buffered", "--set", &set, "-o", &name];
+        run_tiny(folder.path(), "read-size", &arguments).expect(0);
+        for row in exported(folder.path(), &name) {
+            let Some(before) = row["cache_before_bytes"].as_u64() else {
+                eprintln!("skipped: the kernel does not tell what the page cache holds");
+                return;
+            };
+            if cache == "cold" && before > 0 {
+                eprintln!("skipped: this file system keeps its pages");
+                return;
+            }
+            assert_eq!(before, resident, "{row}");
+            if cache == "hot" {
+                assert_eq!(row["served_by"], "page-cache", "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn buffered_writes_say_what_they_leave_to_be_done() {
+    let folder = folder();
+    for (sync, owes) in [("none", true), ("end", false)] {
+        let (set, name) = (format!("sync={sync}"), format!("{sync}.iolab"));
+        let arguments = ["--buffered", "--set", &set, "-o", &name];
+        run_tiny(folder.path(), "write-size", &arguments).expect(0);
+        let rows = exported(folder.path(), &name);
+        for row in &rows {
+            assert_eq!(row["owed_sync_ns"].is_number(), owes, "{row}");
+            assert!(
+                row["evidence_ns"].as_u64().is_some_and(|ns| ns > 0),
+                "{row}"
+            );
+        }
+        // What the last trial left was made durable after it.
+        if let Some(dirty) = rows
+            .last()
+            .and_then(|row| row["cache_before_dirty_bytes"].as_u64())
+        {
+            assert_eq!(dirty, 0);
+        }
+    }
+}

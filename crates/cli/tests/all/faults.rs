@@ -1,0 +1,106 @@
+//! Storage that fails in mid-run: the run ends with a clear message, and what was measured is kept. What needs a device
+//! of its own for that is a scenario of the truth suite.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use crate::support::{Done, exported, folder, iolab, run, wait_for_samples};
+
+const MIB: u64 = 1 << 20;
+
+/// Arguments of a run on TARGET that lasts until something stops it.
+fn long(experiment: &'static str, target: &str) -> Vec<String> {
+    let words = [
+        "run",
+        experiment,
+        target,
+        "-o",
+        "r.iolab",
+        "--set",
+        "bs=64k",
+        "--set",
+        "trials_min=1000",
+        "--set",
+        "trials_max=1000",
+        "--set",
+        "sync=none",
+        "--size",
+        "32MiB",
+        "--time",
+        "20ms",
+        "--budget",
+        "10min",
+        "--destroy-data",
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+/// Starts the run, breaks the storage once something was measured, and waits for the end.
+fn broken_in_mid_run(folder: &Path, arguments: &[String], break_it: impl FnOnce()) -> Done {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let child = iolab(folder, &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut running = Running(Some(child));
+    wait_for_samples(&folder.join("r.iolab"), 3);
+    break_it();
+    let child = running.0.take().expect("it was started");
+    child.wait_with_output().expect("it ends").into()
+}
+
+/// A run that does not outlive a test that panics.
+struct Running(Option<Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What every failed run has in common.
+fn is_kept(folder: &Path, done: Done, words: &[&str]) {
+    let done = done.expect(1);
+    for word in words {
+        assert!(
+            done.stderr.contains(word),
+            "no '{word}' in: {}",
+            done.stderr
+        );
+    }
+    let rows = exported(folder, "r.iolab");
+    assert!(rows.len() > 3);
+    let (last, before) = rows.split_last().expect("samples");
+    assert!(before.iter().all(|row| row["ok"] == true));
+    assert_eq!((&last["ok"], &last["errors"]), (&false.into(), &1.into()));
+    let shown = run(folder, &["table", "r.iolab"]).expect(0).stdout;
+    assert!(shown.contains("ended by a failure"), "{shown}");
+}
+
+#[test]
+fn a_file_that_is_cut_short() {
+    for backend in ["psync", "mmap"] {
+        let folder = folder();
+        let path = folder.path().join("data");
+        fs::write(&path, vec![7u8; (32 * MIB) as usize]).expect("written");
+        let mut arguments = long("read-size", "data");
+        arguments.extend(["--buffered".to_owned(), "--set".to_owned()]);
+        arguments.push(format!("backend={backend}"));
+        let done = broken_in_mid_run(folder.path(), &arguments, || {
+            let file = OpenOptions::new().write(true).open(&path).expect("opens");
+            file.set_len(MIB).expect("cut");
+        });
+        let words = [
+            "of 65536 bytes at offset",
+            "unexpected end of the file or device",
+            "was cut short while it was measured",
+            "resume",
+        ];
+        is_kept(folder.path(), done, &words);
+    }
+}

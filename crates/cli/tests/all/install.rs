@@ -1,0 +1,107 @@
+//! What is installed beside the binary: completions, man pages, the Debian package.
+
+#![allow(clippy::print_stderr)] // a test that skips says so
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{folder, run};
+
+const COMMANDS: [&str; 6] = ["study", "run", "doctor", "compare", "report", "completions"];
+
+#[test]
+fn completions_know_every_command() {
+    let folder = folder();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(folder.path(), &["completions", shell]).expect(0).stdout;
+        for word in COMMANDS.iter().chain(&["destroy-data"]) {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    let done = run(folder.path(), &["completions", "tcsh"]).expect(2);
+    assert!(done.stderr.contains("zsh"), "{}", done.stderr);
+}
+
+/// Cargo builds examples for tests, too: beside the folder that this test lies in.
+fn man() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent()
+        .and_then(Path::parent)
+        .unwrap()
+        .join("examples/man")
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let folder = folder();
+    if !man().exists() {
+        eprintln!("skipped: the example 'man' was not built");
+        return;
+    }
+    let made = Command::new(man()).arg(folder.path()).status().unwrap();
+    assert!(made.success());
+    for command in COMMANDS {
+        let page = folder.path().join(format!("iolab-{command}.1"));
+        let text = std::fs::read_to_string(&page).unwrap();
+        assert!(text.contains(".SH OPTIONS"), "{}", page.display());
+    }
+    assert!(folder.path().join("iolab.1").exists());
+}
+
+#[test]
+fn the_debian_package_is_installed_used_and_removed() {
+    let Some(package) = std::env::var_os("IOLAB_DEB") else {
+        eprintln!("skipped: IOLAB_DEB names no package; release/build makes one");
+        return;
+    };
+    let package = std::fs::canonicalize(package).unwrap();
+    let folder = folder();
+    let admin = folder.path().join("var/lib/dpkg");
+    for part in ["info", "updates", "triggers"] {
+        std::fs::create_dir_all(admin.join(part)).unwrap();
+    }
+    for file in ["status", "available"] {
+        std::fs::write(admin.join(file), "").unwrap();
+    }
+    let dpkg = |arguments: &[&std::ffi::OsStr]| {
+        let done = Command::new("dpkg")
+            .arg("--force-not-root")
+            .arg("--force-depends")
+            .arg("--force-script-chrootless")
+            .arg(format!("--root={}", folder.path().display()))
+            .args(arguments)
+            .output();
+        let Ok(done) = done else { return None };
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        Some(())
+    };
+    if dpkg(&["--install".as_ref(), package.as_os_str()]).is_none() {
+        eprintln!("skipped: no dpkg");
+        return;
+    }
+    let binary = folder.path().join("usr/bin/iolab");
+    let version = Command::new(&binary).arg("--version").output().unwrap();
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    assert_eq!(
+        version.trim(),
+        format!("iolab {}", env!("CARGO_PKG_VERSION"))
+    );
+    let listed = Command::new(&binary).arg("list").output().unwrap();
+    assert!(listed.status.success());
+    for file in [
+        "usr/share/man/man1/iolab-run.1.gz",
+        "usr/share/bash-completion/completions/iolab",
+        "usr/share/zsh/vendor-completions/_iolab",
+        "usr/share/fish/vendor_completions.d/iolab.fish",
+        "usr/share/doc/iolab/SAFETY.md.gz",
+    ] {
+        let there = folder.path().join(file).exists();
+        assert!(there, "{file} is missing");
+    }
+    dpkg(&["--remove".as_ref(), "iolab".as_ref()]).unwrap();
+    assert!(!binary.exists());
+}

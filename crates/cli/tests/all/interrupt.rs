@@ -1,0 +1,217 @@
+//! Runs that are cut off: nothing measured is lost, nothing is left behind, and the plan can be finished.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Done, entries, exported, folder, iolab, run, sample_count, wait_for_samples};
+
+/// Two cells with a warm-up and six trials each: 14 samples, about three seconds.
+const SAMPLES: i64 = 14;
+const SLOW: [&str; 18] = [
+    "run",
+    "read-size",
+    "data",
+    "-o",
+    "r.iolab",
+    "--set",
+    "bs=4k,64k",
+    "--set",
+    "trials_min=6",
+    "--set",
+    "trials_max=6",
+    "--size",
+    "4MiB",
+    "--time",
+    "200ms",
+    "--budget",
+    "60s",
+    "--buffered",
+];
+
+/// Starts the slow run and waits until it has measured something.
+fn started(folder: &Path) -> Child {
+    let child = begun(folder);
+    wait_for_samples(&folder.join("r.iolab"), 3);
+    child
+}
+
+/// Starts the slow run and waits until its first trial is near.
+fn begun(folder: &Path) -> Child {
+    std::fs::create_dir(folder.join("data")).unwrap();
+    let child = iolab(folder, &SLOW)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_samples(&folder.join("r.iolab"), 0);
+    child
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+fn resumed_is_whole(folder: &Path) {
+    run(folder, &["resume", "r.iolab"]).expect(0);
+    let rows = exported(folder, "r.iolab");
+    assert_eq!(rows.len() as i64, SAMPLES);
+    let places: HashSet<(u64, u64)> = rows
+        .iter()
+        .map(|r| (r["cell"].as_u64().unwrap(), r["block"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(places.len() as i64, SAMPLES, "no trial is made twice");
+    assert!(
+        entries(&folder.join("data")).is_empty(),
+        "no scratch file is left"
+    );
+    let shown = run(folder, &["table", "r.iolab"]).expect(0).stdout;
+    assert!(!shown.contains("unfinished"), "{shown}");
+}
+
+#[test]
+fn an_interrupted_run_cleans_up_and_can_be_finished() {
+    for which in [Signal::INT, Signal::TERM] {
+        let folder = folder();
+        let child = started(folder.path());
+        signal(&child, which);
+        // A second one, of an impatient user, must not cut the cleaning short.
+        signal(&child, which);
+        let done = Done::from(child.wait_with_output().unwrap()).expect(130);
+        assert!(
+            done.stderr.contains("iolab resume r.iolab"),
+            "{}",
+            done.stderr
+        );
+        assert!(
+            entries(&folder.path().join("data")).is_empty(),
+            "the scratch file is removed"
+        );
+        let measured = sample_count(&folder.path().join("r.iolab")).unwrap();
+        assert!((3..SAMPLES).contains(&measured), "{measured}");
+        let shown = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
+        assert!(shown.contains("interrupted"), "{shown}");
+        resumed_is_whole(folder.path());
+    }
+}
+
+#[test]
+fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
+    // By number: real-time signals have no names, and SIGSTKFLT and SIGPWR none that every system knows.
+    let folder = folder();
+    for number in [
+        1, 3, 5, 6, 10, 12, 14, 16, 24, 26, 27, 29, 30, 31, 34, 50, 64,
+    ] {
+        let child = begun(folder.path());
+        let sent = Command::new("kill")
+            .args([format!("-{number}"), child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success(), "signal {number}");
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert_eq!(done.code, Some(130), "signal {number}: {}", done.stderr);
+        assert_eq!(entries(&folder.path().join("data")), [""; 0], "{number}");
+        std::fs::remove_file(folder.path().join("r.iolab")).unwrap();
+        std::fs::remove_dir(folder.path().join("data")).unwrap();
+    }
+}
+
+#[test]
+fn nohup_is_heeded() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let plain = iolab(folder.path(), &SLOW);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' HUP && exec \"$@\"", "sh"])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let child = shell.spawn().unwrap();
+    wait_for_samples(&folder.path().join("r.iolab"), 1);
+    signal(&child, Signal::HUP);
+    Done::from(child.wait_with_output().unwrap()).expect(0);
+    assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
+}
+
+#[test]
+fn a_target_with_any_name_can_be_resumed() {
+    let names = [&b"\xff\xfe"[..], b"a\xc3 \x01\n"];
+    for name in names {
+        let folder = folder();
+        let target = folder.path().join(OsStr::from_bytes(name));
+        std::fs::create_dir(&target).unwrap();
+        let mut command = iolab(folder.path(), &["run", "read-size"]);
+        let child = command
+            .arg(&target)
+            .args(&SLOW[3..])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for_samples(&folder.path().join("r.iolab"), 3);
+        signal(&child, Signal::INT);
+        Done::from(child.wait_with_output().unwrap()).expect(130);
+        run(folder.path(), &["resume", "r.iolab"]).expect(0);
+        assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
+        assert_eq!(entries(&target), [""; 0]);
+    }
+}
+
+#[test]
+fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
+    let folder = folder();
+    let levels = |from: usize| {
+        let sizes = (from..from + 99).map(|n| (4096 * n).to_string());
+        sizes.collect::<Vec<String>>().join(",")
+    };
+    let (bs, skip) = (format!("bs={}", levels(1)), format!("skip=0,{}", levels(1)));
+    let run = [
+        "run",
+        "read-stride",
+        "-o",
+        "r.iolab",
+        "--size",
+        "16MiB",
+        "--budget",
+        "3",
+    ];
+    let mut child = iolab(folder.path(), &run)
+        .args(["--time", "500ms", "--set", &bs, "--set", &skip])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let told = lines
+        .map_while(Result::ok)
+        .find(|line| line.contains("9900 cells take up to 2.8 h"));
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(told.is_some());
+}
+
+#[test]
+fn a_killed_run_loses_only_the_trial_in_flight() {
+    let folder = folder();
+    let mut child = started(folder.path());
+    let before = sample_count(&folder.path().join("r.iolab")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(
+        entries(&folder.path().join("data")).len(),
+        1,
+        "SIGKILL leaves a scratch file"
+    );
+    let shown = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
+    assert!(shown.contains("unfinished"), "{shown}");
+    assert!(exported(folder.path(), "r.iolab").len() as i64 >= before);
+    resumed_is_whole(folder.path());
+}

@@ -1,0 +1,298 @@
+//! Runs that are denied what they need, at the start or half-way: one clear message, the documented exit code, and
+//! nothing left behind.
+
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+
+use crate::support::{Done, entries, exported, folder, iolab, run, wait_for_samples};
+
+const FILE: &str = "r.iolab";
+/// Many short trials of the smallest kind, on a scratch file in `data`.
+const LONG: [&str; 20] = [
+    "run",
+    "read-size",
+    "data",
+    "-o",
+    FILE,
+    "--set",
+    "bs=4k,64k",
+    "--set",
+    "trials_min=2000",
+    "--set",
+    "trials_max=2000",
+    "--set",
+    "precision=0.0001",
+    "--set",
+    "region=1MiB",
+    "--time",
+    "5ms",
+    "--budget",
+    "10min",
+    "--buffered",
+];
+
+/// The same with few trials.
+fn short() -> Vec<&'static str> {
+    LONG.map(|word| match word {
+        "trials_min=2000" => "trials_min=2",
+        "trials_max=2000" => "trials_max=2",
+        other => other,
+    })
+    .to_vec()
+}
+
+/// Runs the binary below a limit that the shell sets (`ulimit` with this option and value).
+fn limited(folder: &Path, option: &str, value: u64, arguments: &[&str]) -> Done {
+    let plain = iolab(folder, arguments);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "ulimit \"$1\" \"$2\" && shift 2 && exec \"$@\"", "sh"])
+        .args([option, &value.to_string()])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    shell.output().expect("there is a shell").into()
+}
+
+/// A run that had too little of something ended well, or said what was wrong, once.
+fn ended_properly(folder: &Path, done: &Done, what: &str) {
+    let Done { code, stderr, .. } = done;
+    assert!(
+        matches!(code, Some(0..=3)),
+        "{what}: {code:?} with {stderr}"
+    );
+    assert!(!stderr.contains("panicked"), "{what}: {stderr}");
+    let errors = stderr.lines().filter(|line| line.starts_with("error:"));
+    let expected = usize::from(*code != Some(0));
+    assert_eq!(errors.count(), expected, "{what}: {stderr}");
+    assert_eq!(entries(&folder.join("data")), [""; 0], "{what}: {stderr}");
+    if folder.join(FILE).exists() {
+        run(folder, &["table", FILE]).expect(0);
+    }
+}
+
+/// Tries a short run below each of these limits; how many came to their end.
+fn below_each(option: &str, values: &[u64], more: &[&str]) -> usize {
+    let mut whole = 0;
+    for value in values {
+        let folder = folder();
+        fs::create_dir(folder.path().join("data")).expect("made");
+        let arguments = [&short()[..], more].concat();
+        let done = limited(folder.path(), option, *value, &arguments);
+        let what = format!("ulimit {option} {value}");
+        ended_properly(folder.path(), &done, &what);
+        eprintln!(
+            "{what}: {:?} {}",
+            done.code,
+            done.stderr.lines().last().unwrap_or("")
+        );
+        whole += usize::from(done.code == Some(0));
+    }
+    whole
+}
+
+#[test]
+fn a_small_stack() {
+    // In KiB: less than the arguments and the first calls of some programs take.
+    assert_eq!(below_each("-s", &[64, 128, 8192], &[]), 3);
+}
+
+/// Runs the binary where `/dev` is hidden, with what `make` puts into it instead; needs root.
+fn without_dev(folder: &Path, make: &str, arguments: &[&str]) -> Result<Done, String> {
+    let plain = iolab(folder, arguments);
+    // The exit code of the shell tells what the binary did not come to.
+    let script = format!("mount -t tmpfs hidden /dev && {make} || exit 99; exec \"$@\"");
+    let mut shell = Command::new("unshare");
+    shell
+        .args(["--mount", "sh", "-c", &script, "sh"])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    let output = shell
+        .output()
+        .map_err(|error| format!("unshare: {error}"))?;
+    match output.status.code() {
+        Some(1 | 99) if !String::from_utf8_lossy(&output.stderr).contains("error:") => {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        }
+        _ => Ok(output.into()),
+    }
+}
+
+#[test]
+fn a_hidden_dev() {
+    let null = "mknod -m 666 /dev/null c 1 3";
+    for make in ["true", null] {
+        let folder = folder();
+        fs::create_dir(folder.path().join("data")).expect("made");
+        let done = match without_dev(folder.path(), make, &short()) {
+            Ok(done) => done,
+            Err(why) => return eprintln!("skipped: {why}"),
+        };
+        ended_properly(folder.path(), &done, make);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+    }
+    let folder = folder();
+    fs::create_dir(folder.path().join("data")).expect("made");
+    let arguments = ["run", "linkage", "data", "-o", FILE, "--budget", "1s"];
+    let done = without_dev(folder.path(), "true", &arguments).expect("as before");
+    ended_properly(folder.path(), &done, "programs");
+    assert!(
+        done.stderr.contains("cannot open /dev/null"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn few_open_files() {
+    let whole = below_each("-n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 32], &[]);
+    assert!(whole >= 1, "32 are enough");
+}
+
+#[test]
+fn little_room_for_files() {
+    // In blocks of 512 bytes: less than the scratch file, then less than the run file.
+    assert_eq!(below_each("-f", &[1, 100, 2000], &[]), 0);
+}
+
+#[test]
+fn little_memory() {
+    // In KiB. With less than the program itself takes, the kernel does not even start it.
+    let start = least_memory();
+    let limits = [0, 1_000, 5_000, 20_000, 40_000, 1_000_000].map(|more| start + more);
+    let whole = below_each("-v", &limits, &[]);
+    assert!(whole >= 1, "1 GB is enough");
+    let many = ["--threads", "64", "--set", "region=8MiB"];
+    let limits = [30_000, 120_000, 300_000, 4_000_000].map(|more| start + more);
+    let whole = below_each("-v", &limits, &many);
+    assert!(whole >= 1, "4 GB are enough");
+    let large = ["--set", "bs=256MiB", "--set", "region=256MiB"];
+    assert_eq!(below_each("-v", &[start + 170_000], &large), 0);
+}
+
+/// The least virtual memory, in KiB to the nearest 1000, with which the program says its version.
+fn least_memory() -> u64 {
+    let folder = folder();
+    let starts = |kib: &u64| {
+        let done = limited(folder.path(), "-v", *kib, &["--version"]);
+        done.code == Some(0)
+    };
+    (10_000..1_000_000)
+        .step_by(1000)
+        .find(starts)
+        .expect("1 GB is enough")
+}
+
+/// A run whose limit on a resource falls once something was measured.
+fn falls_in_mid_run(resource: Resource, to: u64, words: &[&str]) {
+    let folder = folder();
+    fs::create_dir(folder.path().join("data")).expect("made");
+    let child = iolab(folder.path(), &LONG)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    wait_for_samples(&folder.path().join(FILE), 3);
+    let limit = Rlimit {
+        current: Some(to),
+        maximum: getrlimit(resource).maximum,
+    };
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    prlimit(pid, resource, limit).expect("lowered");
+    let done = Done::from(child.wait_with_output().expect("it ends"));
+    ended_properly(folder.path(), &done, "in mid-run");
+    assert_ne!(done.code, Some(0));
+    for word in words {
+        assert!(done.stderr.contains(word), "no '{word}' in {}", done.stderr);
+    }
+    assert!(exported(folder.path(), FILE).len() >= 3);
+}
+
+#[test]
+fn open_files_run_out_in_mid_run() {
+    falls_in_mid_run(Resource::Nofile, 3, &["open files"]);
+}
+
+#[test]
+fn the_run_file_reaches_the_limit_in_mid_run() {
+    falls_in_mid_run(Resource::Fsize, 64 << 10, &[FILE]);
+}
+
+/// Undoes a mount.
+struct Mounted(String);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").args(["-l", &self.0]).output();
+    }
+}
+
+/// A file system in memory with this much room (`16m`, `4g`; none of it is taken yet); needs root.
+fn file_system(at: &Path, size: &str) -> Result<Mounted, String> {
+    fs::create_dir(at).expect("made");
+    let (at, size) = (at.display().to_string(), format!("size={size}"));
+    let output = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", &size, "tmpfs", &at])
+        .output()
+        .map_err(|error| format!("mount: {error}"))?;
+    match output.status.success() {
+        true => Ok(Mounted(at)),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+#[test]
+fn the_run_file_has_no_space_in_mid_run() {
+    let folder = folder();
+    let small = folder.path().join("small");
+    let _mounted = match file_system(&small, "16m") {
+        Ok(mounted) => mounted,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    fs::create_dir(folder.path().join("data")).expect("made");
+    let mut arguments = LONG;
+    arguments[4] = "small/r.iolab";
+    let child = iolab(folder.path(), &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    wait_for_samples(&small.join(FILE), 3);
+    // ENOSPC is the end that is wanted here.
+    let _ = fs::write(small.join("hog"), vec![7u8; 16 << 20]);
+    let done = Done::from(child.wait_with_output().expect("it ends")).expect(1);
+    ended_properly(folder.path(), &done, "a full file system");
+    assert!(done.stderr.contains("space"), "{}", done.stderr);
+    assert!(exported(folder.path(), "small/r.iolab").len() >= 3);
+}
+
+#[test]
+fn a_file_system_that_is_unmounted_in_mid_run() {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let mounted = match file_system(&data, "4g") {
+        Ok(mounted) => mounted,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    let mut arguments = LONG;
+    arguments[8] = "trials_min=20";
+    arguments[10] = "trials_max=20";
+    let child = iolab(folder.path(), &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    wait_for_samples(&folder.path().join(FILE), 3);
+    drop(mounted);
+    let done = Done::from(child.wait_with_output().expect("it ends"));
+    ended_properly(folder.path(), &done, "unmounted");
+    assert!(exported(folder.path(), FILE).len() >= 3);
+}

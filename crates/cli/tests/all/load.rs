@@ -1,0 +1,168 @@
+//! Trials at a given rate, on a real file system at a tiny size.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{self, exported, folder, run};
+
+/// A run that is over in a moment.
+const TINY: [&str; 8] = [
+    "--size", "1MiB", "--time", "20ms", "--budget", "1s", "--seed", "7",
+];
+
+fn run_load(folder: &Path, more: &[&str]) -> support::Done {
+    let arguments = [&["run", "load-latency", "-o", "l.iolab"], &TINY[..], more].concat();
+    run(folder, &arguments)
+}
+
+fn number(row: &Value, column: &str) -> f64 {
+    row[column]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{column}: {}", row[column]))
+}
+
+#[test]
+fn the_built_in_experiment_measures_response_time() {
+    let folder = folder();
+    // Where io_uring is forbidden psync does as well.
+    let more = [
+        "--rate",
+        "500,5000",
+        "--set",
+        "backend=psync",
+        "--set",
+        "depth=1",
+    ];
+    let done = run_load(folder.path(), &more).expect(0);
+    for part in [
+        "load",
+        "response time at the rate of the cell",
+        "achieved/s",
+        "500",
+        "5000",
+    ] {
+        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    }
+    let rows = exported(folder.path(), "l.iolab");
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert_eq!(row["arrivals"], "poisson");
+        assert_eq!(number(&row, "rate"), number(&row, "rate_wanted"));
+        assert!(number(&row, "backlog_max") >= number(&row, "backlog_end"));
+        if number(&row, "read_requests") > 0.0 {
+            let (response, service) = (
+                number(&row, "read_response_mean_ns"),
+                number(&row, "read_latency_mean_ns"),
+            );
+            // Histograms keep three digits.
+            assert!(response >= service * 0.999, "{response} {service}");
+            assert!(row["read_lateness_p99_ns"].is_u64());
+        }
+        assert!(row["write_response_p50_ns"].is_null());
+    }
+}
+
+#[test]
+fn a_rate_that_nothing_can_hold_is_flagged_wherever_it_shows() {
+    let folder = folder();
+    let more = [
+        "--rate",
+        "1000000000",
+        "--set",
+        "backend=psync",
+        "--set",
+        "depth=1",
+        "--set",
+        "arrivals=constant",
+    ];
+    let done = run_load(folder.path(), &more).expect(0);
+    assert!(done.stdout.contains("rate not held"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("response time at 1000000000/s"),
+        "{}",
+        done.stdout
+    );
+    assert!(
+        done.stdout.contains("fell behind the rate asked for"),
+        "{}",
+        done.stdout
+    );
+    let table = run(folder.path(), &["table", "l.iolab", "--format", "json"]).expect(0);
+    let cells: Value = serde_json::from_str(&table.stdout).unwrap();
+    let flags = cells[0]["flags"].as_str().unwrap();
+    assert!(flags.contains("rate not held"), "{flags}");
+    assert!(number(&cells[0], "rate_not_held_trials") > 0.0);
+    assert!(number(&cells[0], "backlog_end_max") > 1e6);
+    assert!(
+        number(&cells[0], "service_p50_ns_median") <= number(&cells[0], "latency_p50_ns_median")
+    );
+}
+
+#[test]
+fn every_histogram_is_exported_under_its_name() {
+    let folder = folder();
+    let more = [
+        "--set",
+        "rate_iops=20000",
+        "--set",
+        "backend=null",
+        "--set",
+        "read_percent=50",
+        "--set",
+        "trials_max=1",
+    ];
+    run_load(folder.path(), &more).expect(0);
+    let arguments = ["export", "l.iolab", "--format", "csv", "--histogram"];
+    let done = run(folder.path(), &arguments).expect(0);
+    for direction in [
+        "read,",
+        "write,",
+        "read-response,",
+        "read-lateness,",
+        "write-response,",
+        "write-lateness,",
+    ] {
+        assert!(
+            done.stdout.contains(&format!(",{direction}")),
+            "{direction}"
+        );
+    }
+}
+
+#[test]
+fn what_a_rate_cannot_be_combined_with_is_refused() {
+    let folder = folder();
+    for (more, word) in [
+        (&["--rate", "0"][..], "rate"),
+        (&["--rate=-3"][..], "rate"),
+        (&["--rate", "1e12"][..], "rate"),
+        (&["--set", "batch=all"][..], "batch=all"),
+        (&["--set", "latency=false"][..], "latency"),
+        (
+            &["--set", "response=iops", "--set", "arrivals=bursts"][..],
+            "",
+        ),
+    ] {
+        let done = run_load(folder.path(), more).expect(2);
+        assert!(done.stderr.contains(word), "{}", done.stderr);
+    }
+    let arguments = [
+        &[
+            "run",
+            "read-size",
+            "--rate",
+            "100",
+            "--set",
+            "latency=false",
+        ],
+        &TINY[..],
+    ]
+    .concat();
+    let done = run(folder.path(), &arguments).expect(2);
+    assert!(
+        done.stderr.contains("a rate with latency=false"),
+        "{}",
+        done.stderr
+    );
+}

@@ -1,0 +1,28 @@
+//! The binary end to end: arguments in, text, files and exit codes out. One program, so that it is linked once; what
+//! needs a process of its own has a target beside this one.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod buffer;
+mod compare;
+mod doctor;
+mod evidence;
+mod faults;
+mod install;
+mod interrupt;
+mod limits;
+mod load;
+mod measure;
+mod model;
+mod moments;
+mod paths;
+mod peers;
+mod plot;
+mod programs;
+mod refuse;
+mod report;
+mod run_file;
+mod serve;
+mod show;
+mod verify;

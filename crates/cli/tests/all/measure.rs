@@ -1,0 +1,241 @@
+//! Commands that measure, on a real file system at a tiny size.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::support::{Done, TINY, entries, exported, folder, iolab, run, run_files, run_tiny};
+
+#[test]
+fn run_measures_and_reports() {
+    let folder = folder();
+    let done = run_tiny(folder.path(), "read-size", &[]).expect(0);
+    for part in [
+        "How does",
+        "MB/s",
+        "95 % interval",
+        "served by",
+        "4KiB",
+        "64KiB",
+        "Highest throughput",
+    ] {
+        assert!(
+            done.stdout.contains(part),
+            "{part} is missing:\n{}",
+            done.stdout
+        );
+    }
+    assert!(
+        done.stderr.contains("run file: iolab-results/read-size"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(entries(folder.path()), ["iolab-results"]);
+    assert_eq!(run_files(folder.path()).len(), 1);
+}
+
+/// Runs the binary with a standard output that has no reader.
+fn without_reader(folder: &Path, arguments: &[&str]) -> Done {
+    let mut child = iolab(folder, arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn measuring_ends_even_if_nobody_reads_standard_output() {
+    let folder = folder();
+    let suite = "name = \"two\"\nabout = \"?\"\nbudget = \"1s\"\n\
+        [[experiments]]\nuse = \"read-size\"\n[[experiments]]\nuse = \"write-size\"\n";
+    std::fs::write(folder.path().join("two.toml"), suite).unwrap();
+    let run = [&["run", "read-size", "-o", "r.iolab"][..], &TINY].concat();
+    let study = [&["study", "--suite", "two.toml"][..], &TINY].concat();
+    for (arguments, files) in [(run, "r.iolab"), (study, "iolab-results/")] {
+        let done = without_reader(folder.path(), &arguments).expect(1);
+        for part in ["everything is measured", "standard output", files] {
+            assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+        }
+    }
+    let results = ["read-size.iolab", "report.html", "write-size.iolab"];
+    assert_eq!(entries(&folder.path().join("iolab-results")), results);
+    for file in ["r.iolab", "iolab-results/write-size.iolab"] {
+        let seen = self::run(folder.path(), &["table", file]).expect(0).stdout;
+        assert!(!seen.contains("unfinished"), "{seen}");
+    }
+}
+
+#[test]
+fn commands_that_only_print_end_quietly_without_a_reader() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    for arguments in [&["table", "r.iolab"][..], &["list"], &["show", "read-size"]] {
+        let done = without_reader(folder.path(), arguments).expect(0);
+        assert_eq!(done.stderr, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn samples_hold_what_was_done() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-random", &["-o", "r.iolab"]).expect(0);
+    let rows = exported(folder.path(), "r.iolab");
+    let sizes: Vec<u64> = rows.iter().filter_map(|r| r["bs_bytes"].as_u64()).collect();
+    assert!(sizes.contains(&4096) && sizes.contains(&65536), "{sizes:?}");
+    for row in &rows {
+        let (bytes, requests) = (&row["read_bytes"], &row["read_requests"]);
+        let bs = row["bs_bytes"].as_u64().unwrap();
+        assert_eq!(bytes.as_u64().unwrap(), requests.as_u64().unwrap() * bs);
+        assert!(requests.as_u64().unwrap() > 0);
+        assert_eq!(row["write_bytes"], 0);
+        assert!(row["served_by"].is_string());
+    }
+    let warmups = rows.iter().filter(|r| r["warmup"] == true).count();
+    assert_eq!(warmups, 2, "one warm-up per cell");
+}
+
+#[test]
+fn writes_write() {
+    let folder = folder();
+    run_tiny(folder.path(), "write-random", &["-o", "w.iolab"]).expect(0);
+    let rows = exported(folder.path(), "w.iolab");
+    assert!(rows.iter().all(|r| r["write_bytes"].as_u64().unwrap() > 0));
+    assert!(rows.iter().all(|r| r["read_bytes"] == 0));
+}
+
+#[test]
+fn study_runs_all_six_and_compares() {
+    let folder = folder();
+    let arguments = ["study", "--size", "4MiB", "--time", "5ms", "--budget", "6s"];
+    let done = run(folder.path(), &arguments).expect(0);
+    let files = run_files(folder.path());
+    assert_eq!(files.len(), 6, "{files:?}");
+    assert_eq!(
+        entries(folder.path()),
+        ["iolab-results"],
+        "the scratch file is gone"
+    );
+    for part in [
+        "All together",
+        "Run files:",
+        "Random against sequential read",
+        "Random against sequential write",
+    ] {
+        assert!(
+            done.stdout.contains(part),
+            "{part} is missing:\n{}",
+            done.stdout
+        );
+    }
+    assert!(
+        done.stderr.contains("left out bs 16MiB, 64MiB"),
+        "{}",
+        done.stderr
+    );
+    for file in &files {
+        assert!(
+            done.stdout
+                .contains(&*file.file_name().unwrap().to_string_lossy())
+        );
+    }
+    assert!(
+        done.stdout.contains("Report: iolab-results/report.html"),
+        "{}",
+        done.stdout
+    );
+    let again = run(folder.path(), &arguments).expect(0);
+    assert!(again.stdout.contains("iolab-results/report-2.html"));
+}
+
+#[test]
+fn results_get_new_names() {
+    let folder = folder();
+    for _ in 0..2 {
+        run_tiny(folder.path(), "read-size", &[]).expect(0);
+    }
+    assert_eq!(run_files(folder.path()).len(), 2);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_plan() {
+    let folder = folder();
+    for name in ["a.iolab", "b.iolab"] {
+        run_tiny(folder.path(), "read-size", &["-o", name]).expect(0);
+    }
+    let order = |file: &str| -> Vec<(u64, u64)> {
+        let rows = exported(folder.path(), file);
+        let place =
+            |r: &serde_json::Value| (r["cell"].as_u64().unwrap(), r["seed"].as_u64().unwrap());
+        rows.iter().map(place).collect()
+    };
+    let (a, b) = (order("a.iolab"), order("b.iolab"));
+    let common = a.len().min(b.len());
+    assert!(common >= 4);
+    assert_eq!(a[..common], b[..common]);
+}
+
+#[test]
+fn zeros_are_never_called_a_device() {
+    let folder = folder();
+    let done = run_tiny(folder.path(), "read-size", &["/dev/zero", "-o", "z.iolab"]).expect(0);
+    assert!(done.stdout.contains("not-storage"), "{}", done.stdout);
+    assert_eq!(
+        done.stderr.matches("not storage").count(),
+        1,
+        "{}",
+        done.stderr
+    );
+    assert!(
+        done.stdout.contains("All cells came not from storage"),
+        "{}",
+        done.stdout
+    );
+    let rows = exported(folder.path(), "z.iolab");
+    assert!(
+        rows.iter().all(|r| r["served_by"] == "not-storage"),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn memory_is_never_called_a_device() {
+    let shm = Path::new("/dev/shm");
+    let Ok(memory) = tempfile::tempdir_in(shm) else {
+        eprintln!("skipped: {} cannot be written here", shm.display());
+        return;
+    };
+    let file_system = rustix::fs::statfs(memory.path()).expect("statfs");
+    if file_system.f_type != 0x0102_1994 {
+        eprintln!("skipped: {} is no tmpfs here", shm.display());
+        return;
+    }
+    let folder = folder();
+    let target = memory.path().to_str().unwrap();
+    run_tiny(folder.path(), "read-size", &[target, "-o", "m.iolab"]).expect(0);
+    let rows = exported(folder.path(), "m.iolab");
+    assert!(
+        rows.iter().all(|r| r["served_by"] == "not-storage"),
+        "{rows:?}"
+    );
+    assert!(entries(memory.path()).is_empty());
+}
+
+#[test]
+fn an_existing_file_is_only_read() {
+    let folder = folder();
+    let data: Vec<u8> = (0..1 << 20).map(|i: u32| (i / 7) as u8).collect();
+    let file = folder.path().join("mine");
+    std::fs::write(&file, &data).unwrap();
+    let tiny = ["--time", "5ms", "--budget", "1s"];
+    let arguments = [&["study", "mine"], &tiny[..]].concat();
+    let done = run(folder.path(), &arguments).expect(0);
+    assert!(
+        done.stderr
+            .contains("left out: write-size, write-stride, write-random"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(run_files(folder.path()).len(), 3);
+    assert_eq!(std::fs::read(&file).unwrap(), data);
+}

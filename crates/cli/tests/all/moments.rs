@@ -1,0 +1,219 @@
+//! Runs that end at moments nobody chose: whatever was measured is in the run file, nothing else is left for long, and
+//! the plan can be finished. `interrupt.rs` has the moments that are chosen.
+
+#![allow(clippy::print_stderr, reason = "what happened is part of the result")]
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Done, entries, exported, folder, iolab, run, run_files, sample_count};
+
+/// Two cells with a warm-up and four trials each.
+const SAMPLES: i64 = 10;
+const FILE: &str = "r.iolab";
+const RUN: [&str; 18] = [
+    "run",
+    "read-size",
+    "data",
+    "-o",
+    FILE,
+    "--set",
+    "bs=4k,64k",
+    "--set",
+    "trials_min=4",
+    "--set",
+    "trials_max=4",
+    "--size",
+    "1MiB",
+    "--time",
+    "20ms",
+    "--budget",
+    "60s",
+    "--buffered",
+];
+
+/// Numbers that look random and are the same each time (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    iolab(folder, arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+/// Ends a process after a while; how it went, and the samples that were there just before.
+fn ended(folder: &Path, arguments: &[&str], after: Duration, signal: Signal) -> (ExitStatus, i64) {
+    let child = start(folder, arguments);
+    std::thread::sleep(after);
+    let before = sample_count(&folder.join(FILE)).unwrap_or(0);
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
+    // It is ours until it is waited for, whether it runs or not.
+    kill_process(pid, signal).expect("it can be signalled");
+    let output = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!told.contains("panicked"), "{told}");
+    (output.status, before)
+}
+
+/// A signal that can be caught ends the run cleanly: at once when nothing was prepared yet, else with code 130. Beside
+/// the target it leaves nothing but what lay there before: a run that was killed earlier, when the signal came first.
+fn is_clean(folder: &Path, status: ExitStatus, signal: Signal, before: &[String]) {
+    let clean = match status.code() {
+        Some(code) => code == 0 || code == 130,
+        None => status.signal() == Some(signal.as_raw()),
+    };
+    assert!(clean, "{status} after {signal:?}");
+    if signal != Signal::KILL {
+        let mut own = entries(&folder.join("data"));
+        own.retain(|name| !before.contains(name));
+        assert_eq!(own, [""; 0], "after {signal:?}");
+    }
+}
+
+/// Whatever the moment was, the file tells of whole samples only, and of each that was there before.
+fn is_consistent(folder: &Path, before: i64) {
+    if !folder.join(FILE).exists() {
+        return assert_eq!(before, 0);
+    }
+    run(folder, &["table", FILE]).expect(0);
+    let rows = exported(folder, FILE).len() as i64;
+    assert!(rows >= before, "{rows} of {before}");
+    let file = Connection::open(folder.join(FILE)).expect("it opens");
+    let count = |sql: &str| -> i64 { file.query_row(sql, [], |row| row.get(0)).expect(sql) };
+    assert_eq!(count("SELECT count(*) FROM sample"), rows);
+    let halves = "SELECT count(*) FROM sample WHERE ok AND read_requests > 0
+        AND id NOT IN (SELECT sample_id FROM latency WHERE operation = 'read')";
+    assert_eq!(count(halves), 0, "samples without their latencies");
+    let strays = "SELECT count(*) FROM latency WHERE sample_id NOT IN (SELECT id FROM sample)";
+    assert_eq!(count(strays), 0, "latencies without their samples");
+}
+
+/// Finishes the plan, or makes the whole run where nothing had begun.
+fn is_finished(folder: &Path) {
+    if folder.join(FILE).exists() {
+        run(folder, &["resume", FILE]).expect(0);
+    } else {
+        run(folder, &RUN).expect(0);
+    }
+    let rows = exported(folder, FILE);
+    let places: HashSet<_> = rows
+        .iter()
+        .map(|row| (row["cell"].as_u64(), row["block"].as_u64()))
+        .collect();
+    assert_eq!(rows.len() as i64, SAMPLES);
+    assert_eq!(places.len() as i64, SAMPLES, "no trial is made twice");
+    let shown = run(folder, &["table", FILE]).expect(0).stdout;
+    assert!(!shown.contains("unfinished"), "{shown}");
+}
+
+/// Runs in a folder of its own are ended at random moments, and then finished.
+fn survives(numbers: &mut Numbers, whole: Duration) {
+    let folder = folder();
+    let folder = folder.path();
+    fs::create_dir(folder.join("data")).expect("made");
+    let mut arguments = RUN.to_vec();
+    // Now and then what finishes a run is cut off itself.
+    for _ in 0..1 + numbers.below(2) {
+        let signal = numbers.one_of(&[Signal::INT, Signal::TERM, Signal::KILL]);
+        let after = Duration::from_micros(numbers.below(whole.as_micros() as u64 + 1));
+        eprintln!("{} with {signal:?} after {after:?}", arguments[0]);
+        let there = entries(&folder.join("data"));
+        let (status, before) = ended(folder, &arguments, after, signal);
+        is_clean(folder, status, signal, &there);
+        is_consistent(folder, before);
+        if folder.join(FILE).exists() {
+            arguments = vec!["resume", FILE];
+        }
+    }
+    let was_done = run(folder, &["table", FILE]).stdout;
+    is_finished(folder);
+    // A run that was done has nothing to resume: then the next run of any kind cleans up.
+    if !entries(&folder.join("data")).is_empty() {
+        let complete = !was_done.contains("unfinished") && !was_done.contains("interrupted");
+        assert!(complete, "{was_done}");
+        let mut again = RUN;
+        again[4] = "next.iolab";
+        run(folder, &again).expect(0);
+    }
+    assert_eq!(
+        entries(&folder.join("data")),
+        [""; 0],
+        "a scratch file is left"
+    );
+    let left: Vec<String> = entries(folder)
+        .into_iter()
+        .filter(|name| name != "next.iolab")
+        .collect();
+    assert_eq!(left, ["data", FILE]);
+}
+
+fn at_random_moments(count: u64, seed: u64) {
+    let whole = {
+        let folder = folder();
+        fs::create_dir(folder.path().join("data")).expect("made");
+        let began = Instant::now();
+        Done::from(iolab(folder.path(), &RUN).output().expect("it runs")).expect(0);
+        began.elapsed()
+    };
+    for number in 0..count {
+        eprintln!("moment {number}");
+        survives(&mut Numbers(seed + number), whole);
+    }
+}
+
+#[test]
+fn a_few_random_moments() {
+    at_random_moments(3, 1);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_hundred_random_moments() {
+    at_random_moments(100, 1000);
+}
+
+#[test]
+fn runs_at_the_same_time_leave_each_other_alone() {
+    let folder = folder();
+    let folder = folder.path();
+    fs::create_dir(folder.join("data")).expect("made");
+    let mut arguments = RUN.to_vec();
+    arguments.drain(3..5);
+    let runs: Vec<Child> = (0..3).map(|_| start(folder, &arguments)).collect();
+    for run in runs {
+        Done::from(run.wait_with_output().expect("it ends")).expect(0);
+    }
+    let files = run_files(folder);
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in files {
+        assert_eq!(sample_count(&file), Some(SAMPLES));
+    }
+    assert_eq!(entries(&folder.join("data")), [""; 0]);
+}

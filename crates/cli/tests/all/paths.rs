@@ -1,0 +1,61 @@
+//! Targets whose paths are as long as a path can be: they work, or are refused for that reason before anything is written.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{self, entries, folder, run, run_tiny};
+
+/// Longest path that a system call takes, bytes.
+const PATH_MAX: usize = 4095;
+
+/// A folder below this one whose path has exactly so many bytes.
+fn deep(folder: &Path, length: usize) -> PathBuf {
+    let mut path = folder.to_owned();
+    loop {
+        let left = length - path.as_os_str().len() - 1;
+        if left <= 200 {
+            path.push("y".repeat(left));
+            break;
+        }
+        // What is left then has a name of at least one byte.
+        path.push("x".repeat(left.min(200).min(left - 2)));
+    }
+    std::fs::create_dir_all(&path).unwrap();
+    assert_eq!(path.as_os_str().len(), length);
+    path
+}
+
+#[test]
+fn long_paths_of_targets_work() {
+    let folder = folder();
+    // The scratch file's own path is longer than any system call takes.
+    let target = deep(folder.path(), PATH_MAX - 5);
+    let place = target.to_str().unwrap();
+    let measured = ["run", "read-size", place, "-o", "a.iolab"];
+    run(folder.path(), &[&measured[..], &support::TINY].concat()).expect(0);
+    assert_eq!(entries(&target), [""; 0]);
+    let file = format!("{place}/file");
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let measured = ["run", "read-size", &file, "-o", "b.iolab", "--set", "bs=4k"];
+    run(
+        folder.path(),
+        &[&measured[..], &support::TINY[4..]].concat(),
+    )
+    .expect(0);
+}
+
+#[test]
+fn paths_that_are_too_long_are_refused_for_that() {
+    let folder = folder();
+    let target = deep(folder.path(), PATH_MAX - 5);
+    let place = target.to_str().unwrap();
+    let beyond = format!("{place}{}", "y".repeat(10));
+    let done = run_tiny(folder.path(), "read-size", &[&beyond]).expect(2);
+    assert!(done.stderr.contains("too long"), "{}", done.stderr);
+    // A program gets the path from the root on, and cannot open it.
+    let command = ["run", "linkage", place, "--set", "command=cat {file}"];
+    let done = run(folder.path(), &[&command[..], &["--budget", "1s"]].concat()).expect(2);
+    let words = "programs open paths of up to 4095 bytes";
+    assert!(done.stderr.contains(words), "{}", done.stderr);
+    assert!(!done.stderr.contains("filling"), "{}", done.stderr);
+    assert_eq!(entries(&target), [""; 0]);
+}

@@ -1,0 +1,72 @@
+//! Other tools that do not work: what is measured without them is kept, and the run does not wait for them for long.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::support::{Done, TINY, entries, exported, folder, iolab};
+
+/// Runs with a stand-in for fio, which answers `--version` and then does what `body` says.
+fn with_fio(folder: &Path, body: &str, tools: &str) -> Done {
+    let place = folder.join("bin");
+    fs::create_dir(&place).unwrap();
+    fs::create_dir(folder.join("data")).unwrap();
+    let script = place.join("fio");
+    fs::write(&script, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let tools = format!("tool={tools}");
+    let run = ["run", "read-size", "data", "-o", "r.iolab", "--set", &tools];
+    iolab(folder, &[&run[..], &TINY].concat())
+        .env("PATH", format!("{}:{path}", place.display()))
+        .output()
+        .unwrap()
+        .into()
+}
+
+const VERSION: &str = "[ \"$1\" = --version ] && echo fio-3.35 && exit 0";
+
+#[test]
+fn a_peer_that_never_works_fails_the_run() {
+    for (tools, trials) in [("fio", 2), ("iolab,fio", 6)] {
+        let folder = folder();
+        let body = format!("{VERSION}\necho 'no such engine' >&2\nexit 1");
+        let done = with_fio(folder.path(), &body, tools).expect(1);
+        assert!(done.stderr.contains("fio never worked"), "{}", done.stderr);
+        assert!(done.stderr.contains("no such engine"), "{}", done.stderr);
+        let rows = exported(folder.path(), "r.iolab");
+        assert!(rows.len() >= trials, "{tools}: {}", rows.len());
+        let failed = rows.iter().filter(|row| row["ok"] == false).count();
+        assert_eq!(failed, 2, "one for each size");
+        assert_eq!(entries(&folder.path().join("data")), [""; 0]);
+    }
+}
+
+#[test]
+fn a_peer_that_hangs_is_waited_for_once_and_not_beyond_its_share() {
+    let folder = folder();
+    // Whatever asks it to end asks in vain.
+    let body = format!("{VERSION}\ntrap '' TERM INT HUP\nwhile :; do sleep 100; done");
+    let done = with_fio(folder.path(), &body, "iolab,fio").expect(1);
+    // The budget of the run is one second; starting alone is granted more.
+    assert!(
+        done.stderr.contains("had not ended after 2.02s"),
+        "{}",
+        done.stderr
+    );
+    let rows = exported(folder.path(), "r.iolab");
+    let hung = rows.iter().filter(|row| row["ok"] == false).count();
+    assert_eq!(hung, 1);
+}
+
+#[test]
+fn a_peer_that_does_not_answer_fails_the_run_before_it_begins() {
+    let folder = folder();
+    let done = with_fio(folder.path(), "exec sleep 100", "iolab,fio").expect(1);
+    assert!(
+        done.stderr.contains("does not tell its version"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(entries(&folder.path().join("data")), [""; 0]);
+}

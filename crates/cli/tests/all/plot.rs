@@ -1,0 +1,85 @@
+//! `plot`: figures in files, and what a careless user gets.
+
+use crate::support::{TINY, folder, run};
+
+#[test]
+fn a_run_becomes_a_figure_in_every_format() {
+    let folder = folder();
+    let folder = folder.path();
+    let mut measure = vec!["run", "read-random", ".", "-o", "r.iolab"];
+    measure.extend(TINY);
+    run(folder, &measure).expect(0);
+    for (name, start) in [
+        ("f.svg", &b"<svg "[..]),
+        ("f.png", b"\x89PNG"),
+        ("f.PDF", b"%PDF-"),
+    ] {
+        let done = run(folder, &["plot", "r.iolab", "-o", name]).expect(0);
+        assert_eq!(done.stdout, "", "{name}");
+        let bytes = std::fs::read(folder.join(name)).unwrap();
+        assert!(bytes.starts_with(start), "{name}");
+    }
+    let stdout = run(folder, &["plot", "r.iolab", "-o", "-"])
+        .expect(0)
+        .stdout;
+    assert_eq!(
+        stdout,
+        std::fs::read_to_string(folder.join("f.svg")).unwrap()
+    );
+    for kind in ["percentiles", "ecdf", "order"] {
+        let arguments = [
+            "plot", "r.iolab", "-o", "-", "--kind", kind, "--width", "8.5cm",
+        ];
+        let stdout = run(folder, &arguments).expect(0).stdout;
+        assert!(stdout.contains("width=\"240.94pt\""), "{kind}");
+    }
+    nothing_is_overwritten(folder);
+    nonsense_is_refused(folder);
+}
+
+fn nothing_is_overwritten(folder: &std::path::Path) {
+    std::fs::write(folder.join("mine.svg"), "mine").unwrap();
+    let plot = ["plot", "r.iolab", "-o", "mine.svg"];
+    let refused = run(folder, &plot).expect(3);
+    assert!(
+        refused.stderr.contains("mine.svg exists already"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(std::fs::read(folder.join("mine.svg")).unwrap(), b"mine");
+    run(folder, &["plot", "r.iolab", "-o", "mine.svg", "--force"]).expect(0);
+    assert!(
+        std::fs::read(folder.join("mine.svg"))
+            .unwrap()
+            .starts_with(b"<svg")
+    );
+}
+
+fn nonsense_is_refused(folder: &std::path::Path) {
+    for (arguments, message) in [
+        (&["-o", "f.jpg"][..], ".svg, .png or .pdf"),
+        (&["-o", "f"], ".svg, .png or .pdf"),
+        (&["-o", "-", "--kind", "pie"], "response, percentiles"),
+        (&["-o", "-", "--y", "beauty"], "throughput, iops"),
+        (&["-o", "-", "--width", "3px"], "241pt"),
+        (&["-o", "-", "--x", "color"], "there is: bs"),
+        (&["-o", "-", "--kind", "heat"], "two factors"),
+        (&["-o", "-", "--kind", "ratio"], "--by"),
+        (&["-o", "-", "--line", "tall"], "510=SATA"),
+        (
+            &["-o", "no-such-folder/f.svg"],
+            "folder that can be written",
+        ),
+        (&[], "--output"),
+    ] {
+        let mut all = vec!["plot", "r.iolab"];
+        all.extend(arguments);
+        let done = run(folder, &all).expect(2);
+        assert!(
+            done.stderr.contains(message),
+            "{arguments:?}: {}",
+            done.stderr
+        );
+    }
+    run(folder, &["plot", "missing.iolab", "-o", "-"]).expect(2);
+}

@@ -1,0 +1,290 @@
+//! Whole programs, timed on a real file system at a tiny size.
+
+#![allow(clippy::print_stderr)] // a test that skips says so
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Done, entries, exported, folder, iolab, run, sample_count, wait_for_samples};
+
+const TINY: [&str; 6] = [
+    "--set",
+    "trials_min=2",
+    "--set",
+    "trials_max=3",
+    "--budget",
+    "1s",
+];
+
+/// Runs the linkage experiment in a moment, with further arguments.
+fn linkage(folder: &Path, more: &[&str]) -> Done {
+    run(folder, &[&["run", "linkage"], more, &TINY[..]].concat())
+}
+
+fn environment(file: &Path) -> Vec<(String, String)> {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let db = rusqlite::Connection::open_with_flags(file, flags).unwrap();
+    let mut rows = db.prepare("SELECT key, value FROM environment").unwrap();
+    let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn both_builds_of_the_reader_are_timed_and_compared() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("tmp")).unwrap();
+    let arguments = ["run", "linkage", "-o", "l.iolab", "--set", "region=1,64k"];
+    let arguments = [&arguments[..], &TINY].concat();
+    let done: Done = iolab(folder.path(), &arguments)
+        .env("TMPDIR", folder.path().join("tmp"))
+        .output()
+        .unwrap()
+        .into();
+    if done.code == Some(2) {
+        eprintln!("skipped: {}", done.stderr);
+        assert!(
+            done.stderr.contains("no C compiler") || done.stderr.contains("cannot be built"),
+            "{}",
+            done.stderr
+        );
+        return;
+    }
+    let done = done.expect(0);
+    for part in [
+        "time",
+        "static",
+        "dynamic",
+        "ratio of the median times",
+        "dynamic takes",
+    ] {
+        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
+    }
+    assert_eq!(entries(folder.path()), ["l.iolab", "tmp"]);
+    assert!(
+        entries(&folder.path().join("tmp")).is_empty(),
+        "the probes are removed"
+    );
+    let rows = exported(folder.path(), "l.iolab");
+    assert_eq!(
+        rows.len(),
+        4 * 4,
+        "a warm-up and three trials of four cells"
+    );
+    for row in &rows {
+        let linkage = row["level_linkage"].as_str().unwrap();
+        assert_eq!(row["command"], format!("reader-{linkage} {{file}} {{bs}}"));
+        assert!(row["elapsed_ns"].as_u64().unwrap() > 0);
+        assert!(row["minor_faults"].as_u64().unwrap() > 0);
+        if row["process_read_calls"].is_u64() {
+            let read = row["read_bytes"].as_u64().unwrap();
+            assert!(read >= row["region_bytes"].as_u64().unwrap(), "{row}");
+        }
+    }
+    let environment = environment(&folder.path().join("l.iolab"));
+    let has = |key: &str| environment.iter().any(|(k, v)| k == key && !v.is_empty());
+    for key in [
+        "probe_compiler",
+        "probe_static_bytes",
+        "probe_dynamic_bytes",
+        "probe_loader",
+    ] {
+        assert!(has(key), "{key}: {environment:?}");
+    }
+    let again = run(folder.path(), &["table", "l.iolab"]).expect(0);
+    assert!(again.stdout.contains("ratio of the median times"));
+}
+
+#[test]
+fn any_two_commands_are_timed() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("a place")).unwrap();
+    let commands = "command=cat {file},sh -c 'cat \"$0\"; exit 0' {file} {size}";
+    let more = [
+        "a place", "-o", "c.iolab", "--set", commands, "--size", "10000",
+    ];
+    let done = linkage(folder.path(), &more).expect(0);
+    assert!(done.stdout.contains("cat {file}"), "{}", done.stdout);
+    let rows = exported(folder.path(), "c.iolab");
+    assert_eq!(rows.len(), 2 * 4);
+    for row in &rows {
+        if row["process_read_calls"].is_u64() {
+            let read = row["read_bytes"].as_u64().unwrap();
+            assert!((10_000..100_000).contains(&read), "{row}");
+            assert_ne!(row["served_by"], "device", "it was hot");
+        }
+    }
+    assert!(entries(&folder.path().join("a place")).is_empty());
+    let environment = environment(&folder.path().join("c.iolab"));
+    for key in ["program_1_path", "program_2_bytes"] {
+        assert!(environment.iter().any(|(k, _)| k == key), "{environment:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_made() {
+    let folder = folder();
+    std::fs::write(folder.path().join("mine"), "data").unwrap();
+    let one = "command=cat {file}";
+    for (more, part) in [
+        (&["mine", "--set", one][..], "no directory"),
+        (&["/dev/null", "--set", one], "no directory"),
+        (
+            &[".", "--set", one, "--threads", "4"],
+            "threads has no meaning",
+        ),
+        (&[".", "--set", one, "--depth", "4"], "depth has no meaning"),
+        (
+            &[".", "--set", one, "--set", "backend=psync"],
+            "backend has no meaning",
+        ),
+        (&[".", "--set", one, "--direct"], "cache is direct"),
+        (&[".", "--set", "command=cat {path}"], "{path} is unknown"),
+        (&[".", "--set", "command=cat {file} | wc"], "shell"),
+        (
+            &[".", "--set", "command=no-such-program {file}"],
+            "no-such-program",
+        ),
+        (&[".", "--set", "command=./mine {file}"], "may be executed"),
+        (&[".", "--set", "command=true"], "neither {file} nor {size}"),
+    ] {
+        let done = linkage(folder.path(), more).expect(2);
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+        assert_eq!(entries(folder.path()), ["mine"], "{more:?}");
+    }
+    assert_eq!(std::fs::read(folder.path().join("mine")).unwrap(), b"data");
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_told() {
+    let folder = folder();
+    let done: Done = iolab(folder.path(), &["run", "linkage"])
+        .env("CC", "/nonexistent/cc")
+        .output()
+        .unwrap()
+        .into();
+    let done = done.expect(2);
+    assert!(done.stderr.contains("'/nonexistent/cc'"), "{}", done.stderr);
+    let done: Done = iolab(folder.path(), &["run", "linkage"])
+        .env_remove("CC")
+        .env("PATH", "/nonexistent")
+        .output()
+        .unwrap()
+        .into();
+    let done = done.expect(2);
+    assert!(done.stderr.contains("no C compiler"), "{}", done.stderr);
+    assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn a_program_that_fails_ends_the_run_with_its_last_words() {
+    let folder = folder();
+    let command = "command=sh -c 'echo it broke >&2; exit 9' {file}";
+    let more = ["-o", "f.iolab", "--set", command, "--size", "1"];
+    let done = linkage(folder.path(), &more).expect(1);
+    for part in ["exit code 9", "it wrote: it broke", "kept in f.iolab"] {
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+    let rows = exported(folder.path(), "f.iolab");
+    assert_eq!(rows.len(), 1);
+    assert_eq!(
+        (&rows[0]["ok"], &rows[0]["errors"]),
+        (&false.into(), &1.into())
+    );
+    let more = [
+        "--set",
+        "command=sh -c 'sleep 1000' {file}",
+        "--size",
+        "1",
+        "--time",
+        "50ms",
+    ];
+    let done = linkage(folder.path(), &more).expect(1);
+    assert!(
+        done.stderr.contains("had not ended after 50ms"),
+        "{}",
+        done.stderr
+    );
+}
+
+/// Two cells with a warm-up and six trials each, at least 50 ms a trial.
+const SLOW: [&str; 14] = [
+    "run",
+    "linkage",
+    "data",
+    "-o",
+    "r.iolab",
+    "--set",
+    "command=sh -c 'sleep 0.05; cat \"$0\"' {file}",
+    "--set",
+    "region=1,5000",
+    "--set",
+    "trials_min=6",
+    "--set",
+    "trials_max=6",
+    "--seed=3",
+];
+const SAMPLES: i64 = 14;
+
+/// Starts the slow run, waits until it has measured something, and ends it by a signal.
+fn cut_off(folder: &Path, signal: Signal) -> Done {
+    std::fs::create_dir(folder.join("data")).unwrap();
+    let child = iolab(folder, &SLOW)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_samples(&folder.join("r.iolab"), 3);
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+    child.wait_with_output().unwrap().into()
+}
+
+fn resumed_is_whole(folder: &Path) {
+    run(folder, &["resume", "r.iolab"]).expect(0);
+    let rows = exported(folder, "r.iolab");
+    let place = |r: &serde_json::Value| (r["cell"].as_u64().unwrap(), r["block"].as_u64().unwrap());
+    let places: HashSet<(u64, u64)> = rows.iter().map(place).collect();
+    assert_eq!((rows.len() as i64, places.len() as i64), (SAMPLES, SAMPLES));
+    assert!(entries(&folder.join("data")).is_empty());
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing_and_can_be_finished() {
+    let folder = folder();
+    let done = cut_off(folder.path(), Signal::INT).expect(130);
+    assert!(
+        done.stderr.contains("iolab resume r.iolab"),
+        "{}",
+        done.stderr
+    );
+    assert!(entries(&folder.path().join("data")).is_empty());
+    let measured = sample_count(&folder.path().join("r.iolab")).unwrap();
+    assert!((3..SAMPLES).contains(&measured), "{measured}");
+    resumed_is_whole(folder.path());
+}
+
+#[test]
+fn the_files_of_a_killed_run_are_removed_by_the_next() {
+    let folder = folder();
+    cut_off(folder.path(), Signal::KILL);
+    assert_eq!(entries(&folder.path().join("data")).len(), 3);
+    resumed_is_whole(folder.path());
+}
+
+#[test]
+fn a_suite_cannot_hold_it() {
+    let folder = folder();
+    let text =
+        "name = \"mine\"\nabout = \"x\"\nbudget = \"1s\"\n[[experiments]]\nuse = \"linkage\"\n";
+    std::fs::write(folder.path().join("s.toml"), text).unwrap();
+    let done = run(folder.path(), &["study", "--suite", "s.toml"]).expect(2);
+    assert!(
+        done.stderr.contains("cannot share a target"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(entries(folder.path()), ["s.toml"]);
+}

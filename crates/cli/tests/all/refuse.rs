@@ -1,0 +1,178 @@
+//! Wrong usage and refusals: one clear message, the documented exit code, nothing lost or left behind.
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::support::{entries, folder, run, run_tiny};
+
+#[test]
+fn a_typo_names_the_nearest() {
+    let folder = folder();
+    let done = run(folder.path(), &["run", "read-sise"]).expect(2);
+    assert!(done.stderr.starts_with("error: "), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("did you mean read-size"),
+        "{}",
+        done.stderr
+    );
+    let done = run(folder.path(), &["study", "--suite", "mikro"]).expect(2);
+    assert!(
+        done.stderr.contains("did you mean micro"),
+        "{}",
+        done.stderr
+    );
+    let done = run(folder.path(), &["run", "read-size", "--set", "bz=4k"]).expect(2);
+    assert!(done.stderr.contains("bz"), "{}", done.stderr);
+    assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn bad_toml_is_refused_with_its_line() {
+    let folder = folder();
+    let head = "name = \"mine\"\nquestion = \"?\"\nresponse = \"throughput\"\n";
+    for (body, part) in [
+        ("[factors]\nbs = []\n", "bs"),
+        ("[settings]\ncolour = 1\n", "colour"),
+        ("[settings]\nthreads = \"many\"\n", "threads"),
+        ("[settings\n", "line 4"),
+        ("nonsense = 1\n", "nonsense"),
+    ] {
+        std::fs::write(folder.path().join("mine.toml"), format!("{head}{body}")).unwrap();
+        let done = run(folder.path(), &["run", "mine.toml"]).expect(2);
+        assert!(done.stderr.contains(part), "{body}: {}", done.stderr);
+        assert!(done.stderr.contains("mine.toml"), "{}", done.stderr);
+    }
+    assert_eq!(entries(folder.path()), ["mine.toml"]);
+}
+
+#[test]
+fn an_existing_result_is_not_overwritten() {
+    let folder = folder();
+    let result = folder.path().join("old.iolab");
+    std::fs::write(&result, "precious").unwrap();
+    let done = run_tiny(folder.path(), "read-size", &["-o", "old.iolab"]).expect(3);
+    assert!(done.stderr.contains("never overwritten"), "{}", done.stderr);
+    assert_eq!(std::fs::read_to_string(&result).unwrap(), "precious");
+    assert_eq!(entries(folder.path()), ["old.iolab"]);
+}
+
+#[test]
+fn an_existing_export_is_not_overwritten() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    std::fs::write(folder.path().join("out.csv"), "precious").unwrap();
+    let arguments = ["export", "r.iolab", "--format", "csv", "-o", "out.csv"];
+    run(folder.path(), &arguments).expect(3);
+    let kept = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    assert_eq!(kept, "precious");
+}
+
+#[test]
+fn a_file_is_not_written_without_consent() {
+    let folder = folder();
+    let file = folder.path().join("mine");
+    let data = vec![7u8; 4 << 20];
+    std::fs::write(&file, &data).unwrap();
+    let done = run_tiny(folder.path(), "write-size", &["mine"]).expect(3);
+    assert!(done.stderr.contains("--destroy-data"), "{}", done.stderr);
+    assert_eq!(std::fs::read(&file).unwrap(), data);
+    run_tiny(folder.path(), "write-size", &["mine", "--destroy-data"]).expect(0);
+    assert_ne!(std::fs::read(&file).unwrap(), data);
+}
+
+#[test]
+fn a_fifo_is_no_target() {
+    let folder = folder();
+    let fifo = folder.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let done = run_tiny(folder.path(), "read-size", &["fifo"]).expect(2);
+    assert!(done.stderr.contains("FIFO"), "{}", done.stderr);
+    assert_eq!(entries(folder.path()), ["fifo"]);
+}
+
+#[test]
+fn a_missing_target_is_named() {
+    let folder = folder();
+    let done = run_tiny(folder.path(), "read-size", &["nowhere"]).expect(2);
+    assert!(done.stderr.contains("nowhere"), "{}", done.stderr);
+    assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn absurd_values_are_refused() {
+    let folder = folder();
+    for (option, value) in [
+        ("--size", "4kB"),
+        ("--size", "0"),
+        ("--size", "8000000T"),
+        ("--threads", "0"),
+        ("--depth", "100000"),
+        ("--time", "-1s"),
+        ("--budget", "99999d"),
+        ("--precision", "7"),
+    ] {
+        let option = format!("{option}={value}");
+        let done = run(folder.path(), &["run", "read-size", &option]).expect(2);
+        assert!(
+            done.stderr.starts_with("error: "),
+            "{option}: {}",
+            done.stderr
+        );
+    }
+    assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn what_is_no_run_file_is_refused() {
+    let folder = folder();
+    std::fs::write(folder.path().join("note.iolab"), "just text").unwrap();
+    for command in [&["table"][..], &["export", "--format", "csv"], &["resume"]] {
+        for file in ["note.iolab", "missing.iolab"] {
+            let arguments = [command, &[file]].concat();
+            let done = run(folder.path(), &arguments).expect(2);
+            assert!(done.stderr.contains(file), "{}", done.stderr);
+        }
+    }
+    assert_eq!(entries(folder.path()), ["note.iolab"]);
+}
+
+#[test]
+fn a_run_file_cut_short_is_refused() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    let whole = std::fs::read(folder.path().join("r.iolab")).unwrap();
+    for length in [50, 2000, whole.len() / 2] {
+        std::fs::write(folder.path().join("cut.iolab"), &whole[..length]).unwrap();
+        let done = run(folder.path(), &["table", "cut.iolab"]);
+        assert!(
+            matches!(done.code, Some(1 | 2)),
+            "{:?}: {}",
+            done.code,
+            done.stderr
+        );
+        assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn all_mistakes_of_a_job_file_are_told_with_their_lines() {
+    let folder = folder();
+    let text =
+        "[global]\nbs=banana\n\n[one]\nrw=read\nnosuch=1\n[two]\nstonewall\nrw=writ\niodepth=0\n";
+    std::fs::write(folder.path().join("bad.fio"), text).unwrap();
+    let done = run(folder.path(), &["run", "bad.fio"]).expect(2);
+    let lines = [
+        "line 2: bs=",
+        "line 6: ",
+        "line 9: rw=",
+        "line 10: iodepth=",
+    ];
+    for part in lines {
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+    assert!(
+        done.stderr.starts_with("error: bad.fio: 4 mistakes"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(entries(folder.path()), ["bad.fio"]);
+}

@@ -1,0 +1,69 @@
+//! `iolab report`: one new file, of one or many run files.
+
+use std::fs;
+
+use crate::support::{entries, folder, run, run_tiny};
+
+#[test]
+fn a_report_is_a_new_file_that_needs_no_other() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "a.iolab"]).expect(0);
+    let done = run(folder.path(), &["report", "a.iolab"]).expect(0);
+    assert_eq!(done.stdout, "report.html\n");
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("How does the throughput of sequential reads depend"));
+    assert!(page.contains("iolab compare a.iolab read-size-again.iolab"));
+    let page = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    for address in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.contains(address), "{address}");
+    }
+}
+
+#[test]
+fn a_report_is_never_overwritten() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "a.iolab"]).expect(0);
+    fs::write(folder.path().join("r.html"), "mine").unwrap();
+    let done = run(folder.path(), &["report", "a.iolab", "-o", "r.html"]).expect(3);
+    assert!(done.stderr.contains("never overwritten"), "{}", done.stderr);
+    let kept = fs::read_to_string(folder.path().join("r.html")).unwrap();
+    assert_eq!(kept, "mine");
+}
+
+#[test]
+fn text_has_its_figures_beside_it() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "a.iolab"]).expect(0);
+    let markdown = ["report", "a.iolab", "--format", "markdown", "-o", "paper"];
+    let done = run(folder.path(), &markdown).expect(0);
+    assert_eq!(done.stdout, "paper/report.md\n");
+    let latex = [
+        "report",
+        "a.iolab",
+        "--format",
+        "latex",
+        "-o",
+        "paper/lab.tex",
+    ];
+    run(folder.path(), &latex).expect(0);
+    assert_eq!(
+        entries(&folder.path().join("paper")),
+        [
+            "lab-e1-read-size.pdf",
+            "lab.tex",
+            "report-e1-read-size.svg",
+            "report.md"
+        ]
+    );
+    run(folder.path(), &markdown).expect(3);
+}
+
+#[test]
+fn what_is_no_run_file_makes_no_report() {
+    let folder = folder();
+    fs::write(folder.path().join("a.iolab"), "no database").unwrap();
+    run(folder.path(), &["report", "a.iolab"]).expect(2);
+    run(folder.path(), &["report", "missing.iolab"]).expect(2);
+    run(folder.path(), &["report"]).expect(2);
+    assert_eq!(entries(folder.path()), ["a.iolab"]);
+}

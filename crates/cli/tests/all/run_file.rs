@@ -1,0 +1,159 @@
+//! What can happen to the file that a run writes: nothing that was measured is lost, and what cannot be written is noticed
+//! before the target is filled.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::support::{
+    Done, TINY, entries, exported, folder, iolab, run, run_tiny, wait_for_samples,
+};
+
+/// Trials of [`SLOW`], warm-ups included.
+const SAMPLES: usize = 22;
+/// About a second of trials.
+const SLOW: [&str; 20] = [
+    "run",
+    "read-size",
+    "data",
+    "-o",
+    "kept/r.iolab",
+    "--set",
+    "bs=4k,64k",
+    "--set",
+    "trials_min=10",
+    "--set",
+    "trials_max=10",
+    "--set",
+    "precision=0.0001",
+    "--size",
+    "4MiB",
+    "--time",
+    "50ms",
+    "--budget",
+    "60s",
+    "--buffered",
+];
+
+/// What happens to the folder of a run file.
+type Happening = fn(&Path);
+
+/// A slow run, in the course of which something happens to its file in the folder `kept`.
+#[track_caller]
+fn disturbed(folder: &Path, what: impl FnOnce(&Path)) -> Done {
+    let kept = folder.join("kept");
+    fs::create_dir(&kept).unwrap();
+    fs::create_dir(folder.join("data")).unwrap();
+    let child = iolab(folder, &SLOW)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_samples(&kept.join("r.iolab"), 3);
+    what(&kept);
+    let done = Done::from(child.wait_with_output().unwrap()).expect(0);
+    assert!(
+        done.stderr
+            .contains("kept/r.iolab was moved, removed or replaced"),
+        "{}",
+        done.stderr
+    );
+    assert_eq!(entries(&folder.join("data")), [""; 0]);
+    done
+}
+
+#[test]
+fn a_run_whose_file_is_gone_is_saved_under_a_new_name() {
+    let ways: [(&str, Happening); 3] = [
+        ("removed", |kept| {
+            fs::remove_file(kept.join("r.iolab")).unwrap()
+        }),
+        ("moved", |kept| {
+            fs::rename(kept.join("r.iolab"), kept.join("moved.iolab")).unwrap();
+        }),
+        ("replaced", |kept| {
+            fs::write(kept.join("other"), "not mine").unwrap();
+            fs::rename(kept.join("other"), kept.join("r.iolab")).unwrap();
+        }),
+    ];
+    for (how, what) in ways {
+        let folder = folder();
+        let done = disturbed(folder.path(), what);
+        let saved = "kept/r-saved.iolab";
+        assert!(done.stderr.contains(saved), "{how}: {}", done.stderr);
+        assert_eq!(exported(folder.path(), saved).len(), SAMPLES, "{how}");
+        let shown = run(folder.path(), &["table", saved]).expect(0).stdout;
+        assert!(!shown.contains("unfinished"), "{how}: {shown}");
+        let left: &[&str] = match how {
+            "removed" => &["r-saved.iolab"],
+            "moved" => &["moved.iolab", "r-saved.iolab"],
+            _ => &["r-saved.iolab", "r.iolab"],
+        };
+        assert_eq!(entries(&folder.path().join("kept")), left, "{how}");
+        if how == "replaced" {
+            let other = fs::read_to_string(folder.path().join("kept/r.iolab")).unwrap();
+            assert_eq!(other, "not mine");
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_folder_is_gone_is_saved_elsewhere() {
+    let folder = folder();
+    let done = disturbed(folder.path(), |kept| fs::remove_dir_all(kept).unwrap());
+    assert!(done.stderr.contains("./r-saved.iolab"), "{}", done.stderr);
+    assert_eq!(exported(folder.path(), "r-saved.iolab").len(), SAMPLES);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    // Deeper than SQLite opens, and a name that has no room for its endings.
+    let deep = ["a".repeat(200), "b".repeat(200), "c".repeat(200)].join("/");
+    fs::create_dir_all(folder.path().join(&deep)).unwrap();
+    let deep = format!("{deep}/r.iolab");
+    let long = format!("{}.iolab", "n".repeat(243));
+    // Where nobody, not even root, can make a file.
+    symlink("/proc", folder.path().join("iolab-results")).unwrap();
+    let before = entries(folder.path());
+    for (output, word) in [
+        (Some("/proc/r.iolab"), "/proc/r.iolab"),
+        (Some(deep.as_str()), "SQLite opens paths of up to"),
+        (Some(long.as_str()), "too long"),
+        (None, "iolab-results/read-size.iolab"),
+    ] {
+        let output = output.map_or(Vec::new(), |path| vec!["-o", path]);
+        let arguments = [&["run", "read-size", "data"][..], &output, &TINY].concat();
+        let done = run(folder.path(), &arguments).expect(2);
+        assert!(done.stderr.contains(word), "{}", done.stderr);
+        assert!(!done.stderr.contains("filling"), "{}", done.stderr);
+    }
+    let study = [&["study", "data", "-o", "/proc"][..], &TINY].concat();
+    let done = run(folder.path(), &study).expect(2);
+    assert!(!done.stderr.contains("filling"), "{}", done.stderr);
+    assert_eq!(entries(folder.path()), before);
+    assert_eq!(entries(&folder.path().join("data")), [""; 0]);
+}
+
+#[test]
+fn what_is_left_of_another_run_file_is_not_taken_for_a_part_of_this_one() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("iolab-results")).unwrap();
+    for left in ["r.iolab-wal", "iolab-results/read-size.iolab-journal"] {
+        fs::write(folder.path().join(left), "of a run that was killed").unwrap();
+    }
+    let done = run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(3);
+    assert!(
+        done.stderr.contains("r.iolab-wal exists"),
+        "{}",
+        done.stderr
+    );
+    assert!(!done.stderr.contains("filling"), "{}", done.stderr);
+    run_tiny(folder.path(), "read-size", &[]).expect(0);
+    assert_eq!(
+        entries(&folder.path().join("iolab-results")),
+        ["read-size-2.iolab", "read-size.iolab-journal"]
+    );
+}

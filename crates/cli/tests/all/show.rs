@@ -1,0 +1,162 @@
+//! Commands that print: help, lists, tables, exports, pipes.
+
+use crate::support::{self, entries, folder, iolab, run, run_tiny};
+
+#[test]
+fn help() {
+    let folder = folder();
+    insta::assert_snapshot!("help", run(folder.path(), &["--help"]).expect(0).stdout);
+    for command in [
+        "study", "run", "list", "show", "table", "resume", "compare", "stats", "report", "export",
+        "serve",
+    ] {
+        let done = run(folder.path(), &[command, "--help"]).expect(0);
+        insta::assert_snapshot!(format!("help_{command}"), done.stdout);
+    }
+}
+
+#[test]
+fn list_names_everything() {
+    let folder = folder();
+    let done = run(folder.path(), &["list"]).expect(0);
+    for name in [
+        "read-size",
+        "write-size",
+        "read-stride",
+        "write-stride",
+        "read-random",
+        "write-random",
+        "quick",
+        "micro",
+    ] {
+        assert!(done.stdout.contains(name), "{}", done.stdout);
+    }
+    let done = run(folder.path(), &["list", "--settings"]).expect(0);
+    for name in [
+        "backend",
+        "bs",
+        "numjobs",
+        "iodepth",
+        "[default: psync]",
+        "settle, precondition",
+    ] {
+        assert!(done.stdout.contains(name), "{name}: {}", done.stdout);
+    }
+}
+
+#[test]
+fn what_is_shown_can_be_run() {
+    let folder = folder();
+    let toml = run(folder.path(), &["show", "read-random"])
+        .expect(0)
+        .stdout;
+    assert!(toml.contains("# "), "comments are kept");
+    std::fs::write(folder.path().join("mine.toml"), toml).unwrap();
+    run(folder.path(), &["show", "mine.toml"]).expect(0);
+    run_tiny(folder.path(), "mine.toml", &["-o", "r.iolab"]).expect(0);
+    assert!(
+        run(folder.path(), &["show", "quick"])
+            .expect(0)
+            .stdout
+            .contains("[[experiments]]")
+    );
+    run(folder.path(), &["show", "nothing"]).expect(2);
+}
+
+#[test]
+fn table_shows_what_run_showed() {
+    let folder = folder();
+    let shown = run_tiny(folder.path(), "read-size", &["-o", "r.iolab"])
+        .expect(0)
+        .stdout;
+    let again = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
+    assert_eq!(shown.trim(), again.trim());
+    for (format, part) in [
+        ("csv", "throughput_mb_s_median"),
+        ("json", "\"level_bs\":\"4KiB\""),
+        ("markdown", "|---"),
+    ] {
+        let done = run(folder.path(), &["table", "r.iolab", "--format", format]).expect(0);
+        assert!(done.stdout.contains(part), "{}", done.stdout);
+    }
+}
+
+#[test]
+fn reading_leaves_the_run_file_alone() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    let before = std::fs::read(folder.path().join("r.iolab")).unwrap();
+    run(folder.path(), &["table", "r.iolab"]).expect(0);
+    run(folder.path(), &["export", "r.iolab", "--format", "csv"]).expect(0);
+    run(folder.path(), &["resume", "r.iolab"]).expect(0);
+    assert_eq!(
+        std::fs::read(folder.path().join("r.iolab")).unwrap(),
+        before
+    );
+    assert_eq!(entries(folder.path()), ["r.iolab"]);
+}
+
+#[test]
+fn export_writes_samples_and_buckets() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    let arguments = ["export", "r.iolab", "--format", "csv", "-o", "out.csv"];
+    run(folder.path(), &arguments).expect(0);
+    let csv = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    let samples = csv.lines().count() - 1;
+    assert_eq!(support::exported(folder.path(), "r.iolab").len(), samples);
+    let arguments = ["export", "r.iolab", "--format", "json", "--histogram"];
+    let done = run(folder.path(), &arguments).expect(0);
+    let buckets: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let counted: u64 = buckets
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|b| b["count"].as_u64())
+        .sum();
+    let requests: u64 = support::exported(folder.path(), "r.iolab")
+        .iter()
+        .filter_map(|row| row["read_requests"].as_u64())
+        .sum();
+    assert_eq!(counted, requests);
+    let arguments = ["export", "r.iolab", "--format", "json", "--series"];
+    let done = run(folder.path(), &arguments).expect(0);
+    let intervals: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let counted = intervals.as_array().unwrap().iter();
+    let counted: u64 = counted.filter_map(|i| i["read_requests"].as_u64()).sum();
+    assert_eq!(counted, requests);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    for arguments in [
+        &["list"][..],
+        &["show", "read-size"],
+        &["table", "r.iolab"],
+        &["export", "r.iolab", "--format", "json", "--histogram"],
+        &["export", "r.iolab", "--format", "csv", "--series"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = iolab(folder.path(), arguments)
+            .stdout(writer)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+        assert_eq!(stderr, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_dumb_terminal_gets_ascii() {
+    let folder = folder();
+    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    let output = iolab(folder.path(), &["table", "r.iolab"])
+        .env("TERM", "dumb")
+        .output()
+        .unwrap();
+    assert!(output.stdout.is_ascii());
+}
