@@ -25,6 +25,7 @@ mod graph;
 mod inventory;
 mod lease;
 mod loops;
+mod mapper;
 mod openers;
 mod signatures;
 
