@@ -10,7 +10,7 @@ use iolab_model::{Ns, Request};
 use crate::course::{Course, Due};
 
 /// The kernel wakes a thread about this late; the rest is waited for awake.
-const AWAKE: Ns = 100_000;
+const AWAKE: Ns = 200_000;
 /// No request is under way.
 const NEVER: Ns = Ns::MAX;
 

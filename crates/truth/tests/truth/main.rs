@@ -8,6 +8,7 @@ mod holes;
 mod hostile;
 mod killed;
 mod limits;
+mod serve;
 mod speed;
 mod stacks;
 mod stage;
