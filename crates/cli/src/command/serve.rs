@@ -68,7 +68,7 @@ fn announce(serving: &Serving, title: &str, speed: Speed) {
     note(format_args!(
         "{}: {title}, {}",
         serving.file().display(),
-        format_size(serving.bytes())
+        format_bytes(serving.bytes() as f64)
     ));
     note(format_args!(
         "The way through the kernel adds about {} to each request. Ctrl-C ends.",
