@@ -9,6 +9,7 @@ use iolab_engine::target::{Need, Target, TargetKind};
 use iolab_lab::ceiling::{self, Peaks, Source};
 use iolab_lab::cells::Plan;
 use iolab_lab::doctor::Preflight;
+use iolab_lab::environment::Environment;
 use iolab_lab::experiment::{Change, Experiment};
 use iolab_lab::runner::{Programs, Setup};
 use iolab_lab::{Error, Result};
@@ -31,7 +32,7 @@ pub(crate) struct Bench {
     clock: Clock,
     stop: Arc<AtomicBool>,
     preflight: Option<Preflight>,
-    peaks: Vec<(String, String)>,
+    peaks: Environment,
 }
 
 impl Bench {
@@ -67,7 +68,7 @@ impl Bench {
             clock: Clock::calibrate(),
             stop,
             preflight: None,
-            peaks: Vec::new(),
+            peaks: Environment::default(),
         };
         for remark in bench.target().notes() {
             note(format_args!("note: {remark}"));

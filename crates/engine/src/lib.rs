@@ -9,6 +9,7 @@ mod gate;
 mod headroom;
 pub mod histogram;
 mod looks;
+pub mod meminfo;
 pub mod outcome;
 pub mod pattern;
 mod perf;

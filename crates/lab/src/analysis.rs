@@ -17,8 +17,9 @@ use std::collections::BTreeMap;
 
 use iolab_stats::{Summary, median, summary};
 
-use crate::ceiling::{Ceilings, Efficiency, number};
+use crate::ceiling::{Ceilings, Efficiency};
 use crate::course::{Course, course};
+use crate::environment::KEYS;
 use crate::experiment::Experiment;
 use crate::knots::BendsFound;
 use crate::pace::CellPace;
@@ -166,9 +167,8 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         clock_cost_ns: record.run.clock_cost_ns,
         cpus: record
             .environment
-            .iter()
-            .find(|(key, _)| key == "cpu_usable_count")
-            .and_then(|(_, value)| value.parse().ok()),
+            .get(&KEYS.cpu_usable_count)
+            .and_then(|count| count.try_into().ok()),
     };
     let gaps: BTreeMap<i64, &str> = record
         .events
@@ -206,7 +206,11 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         seed: record.run.seed,
         thresholds: thresholds(&record.environment),
         bends: BendsFound::default(),
-        requests_max: number(&record.environment, "device_requests_max"),
+        requests_max: record
+            .environment
+            .get(&KEYS.device_requests_max)
+            .filter(|count| *count > 0)
+            .map(|count| count as f64),
         cells,
         timeline: Timeline::of(record),
     }

@@ -10,6 +10,7 @@ use iolab_engine::target::Target;
 use iolab_engine::{Error, Result, trial};
 
 use crate::analysis::{CellAnalysis, Flag};
+use crate::environment::{Environment, Family, KEYS, Real};
 use crate::quantity::{format_percent, significant};
 use crate::record::ServedBy;
 
@@ -91,53 +92,45 @@ impl Peaks {
         Ok(peaks)
     }
 
-    fn named(&self) -> [(&'static str, Option<f64>); 4] {
-        [
-            ("read_mb_s", self.read_mb_s),
-            ("write_mb_s", self.write_mb_s),
-            ("read_iops", self.read_iops),
-            ("write_iops", self.write_iops),
-        ]
-    }
-
     /// Those that are known, for people.
     pub fn words(&self) -> String {
-        let known = self.named().into_iter();
-        let words = known.filter_map(|(name, value)| {
-            let (direction, unit) = name.split_once('_')?;
-            let unit = if unit == "iops" { "IOPS" } else { "MB/s" };
+        let all = [
+            ("read", self.read_mb_s, "MB/s"),
+            ("write", self.write_mb_s, "MB/s"),
+            ("read", self.read_iops, "IOPS"),
+            ("write", self.write_iops, "IOPS"),
+        ];
+        let words = all.into_iter().filter_map(|(direction, value, unit)| {
             Some(format!("{direction} {} {unit}", significant(value?)))
         });
         words.collect::<Vec<_>>().join(", ")
     }
 
     /// What the environment of a run file keeps of them.
-    pub fn environment(&self, source: Source) -> Vec<(String, String)> {
-        let known = self.named().into_iter();
-        known
-            .filter_map(|(name, value)| Some((format!("peak_{source}_{name}"), value?.to_string())))
-            .collect()
+    pub fn environment(&self, source: Source) -> Environment {
+        let mut list = Environment::default();
+        list.put(&KEYS.peak_read_mb_s.of(source), self.read_mb_s);
+        list.put(&KEYS.peak_write_mb_s.of(source), self.write_mb_s);
+        list.put(&KEYS.peak_read_iops.of(source), self.read_iops);
+        list.put(&KEYS.peak_write_iops.of(source), self.write_iops);
+        list
     }
 
     /// From the environment of a run file, which may be a stranger's.
-    fn kept(environment: &[(String, String)], source: Source) -> Self {
-        let of = |name: &str| number(environment, &format!("peak_{source}_{name}"));
+    fn kept(environment: &Environment, source: Source) -> Self {
+        let of = |family: &Family<Source, Real>| above_zero(environment.get(&family.of(source)));
         Self {
-            read_mb_s: of("read_mb_s"),
-            write_mb_s: of("write_mb_s"),
-            read_iops: of("read_iops"),
-            write_iops: of("write_iops"),
+            read_mb_s: of(&KEYS.peak_read_mb_s),
+            write_mb_s: of(&KEYS.peak_write_mb_s),
+            read_iops: of(&KEYS.peak_read_iops),
+            write_iops: of(&KEYS.peak_write_iops),
         }
     }
 }
 
-/// A number above zero in the environment of a run file.
-pub(crate) fn number(environment: &[(String, String)], key: &str) -> Option<f64> {
-    let (_, value) = environment.iter().find(|(name, _)| name == key)?;
-    value
-        .parse()
-        .ok()
-        .filter(|n: &f64| *n > 0.0 && n.is_finite())
+/// No ceiling is zero, whatever a run file says.
+fn above_zero(number: Option<f64>) -> Option<f64> {
+    number.filter(|n| *n > 0.0)
 }
 
 fn positive(number: &str, scale: f64) -> Option<f64> {
@@ -272,8 +265,8 @@ pub(crate) struct Ceilings {
 
 impl Ceilings {
     /// From the environment that a run file keeps.
-    pub(crate) fn of(environment: &[(String, String)]) -> Self {
-        let link = number(environment, "device_link_mb_s");
+    pub(crate) fn of(environment: &Environment) -> Self {
+        let link = above_zero(environment.get(&KEYS.device_link_mb_s));
         let of_link = Peaks {
             read_mb_s: link,
             write_mb_s: link,
@@ -286,9 +279,7 @@ impl Ceilings {
                 kept(Source::Measured),
                 (Source::Link, of_link),
             ],
-            is_virtual: environment
-                .iter()
-                .any(|(key, value)| key == "machine_is_virtual" && value == "true"),
+            is_virtual: environment.get(&KEYS.machine_is_virtual) == Some(true),
         }
     }
 
@@ -361,10 +352,7 @@ mod tests {
             "read 510 MB/s, write 485 MB/s, read 95000 IOPS, write 95000 IOPS"
         );
         let kept = peaks.environment(Source::Stated);
-        assert_eq!(
-            kept[0],
-            ("peak_stated_read_mb_s".to_owned(), "510".to_owned())
-        );
+        assert_eq!(kept.text("peak_stated_read_mb_s"), Some("510"));
         assert_eq!(Peaks::kept(&kept, Source::Stated), peaks);
         assert_eq!(Peaks::kept(&kept, Source::Measured), Peaks::default());
     }

@@ -3,6 +3,8 @@
 
 pub mod cgroup;
 pub mod device;
+mod key;
+mod keys;
 pub mod link;
 pub mod load;
 pub mod processor;
@@ -10,101 +12,113 @@ mod tlb;
 #[cfg(test)]
 mod tree;
 
+use std::ffi::CStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iolab_engine::clock::Clock;
+use iolab_engine::meminfo;
 use iolab_engine::target::Target;
 
 use crate::units::parse_size;
+use device::Device;
+pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Kind, Real, Tenths, Text, Whole};
+pub use keys::{ALL, Cache, Entry, Holds, KEYS, Keys};
 
-/// Longest value kept: device models and kernel banners are short, anything longer is noise.
-const VALUE_MAX: usize = 500;
+/// Facts by their keys, in the order in which they are shown. The table of keys is [`KEYS`]; what another version has
+/// written under other keys is kept too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Environment(Vec<(String, String)>);
 
-/// Keys with their units, and values, in the order they are printed.
-pub type Environment = Vec<(String, String)>;
+impl Environment {
+    /// The value of a key; `None` where it is not known or is no value of this kind.
+    pub fn get<K: Kind>(&self, key: &Key<K>) -> Option<K::Value> {
+        K::read(self.text(key.name())?)
+    }
+
+    /// The text behind any name.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(key, _)| key == name)?;
+        Some(value)
+    }
+
+    /// Adds a fact, where there is one.
+    pub fn put<K: Kind>(&mut self, key: &Key<K>, value: impl Into<Option<K::Value>>) {
+        let text = value.into().map(|value| K::write(&value));
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.0.push((key.name().to_owned(), text));
+        }
+    }
+
+    /// Names and texts, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (&**key, &**value))
+    }
+}
+
+/// From names and texts, as a run file keeps them.
+impl FromIterator<(String, String)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(facts: I) -> Self {
+        Self(facts.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Environment {
+    type Item = (String, String);
+    type IntoIter = std::vec::IntoIter<(String, String)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Extend<(String, String)> for Environment {
+    fn extend<I: IntoIterator<Item = (String, String)>>(&mut self, facts: I) {
+        self.0.extend(facts);
+    }
+}
 
 /// Reads everything that can be read now.
 pub fn capture(target: &Target, clock: &Clock) -> Environment {
-    let mut list = List(Vec::new());
-    list.put("iolab_version", Some(env!("CARGO_PKG_VERSION").to_owned()));
+    let mut list = Environment::default();
+    list.put(&KEYS.iolab_version, env!("CARGO_PKG_VERSION").to_owned());
     let profile = if cfg!(debug_assertions) {
         "debug"
     } else {
         "release"
     };
-    list.put("iolab_build", Some(profile.to_owned()));
-    list.put("clock_source", Some(clock.source()));
-    list.put("clock_cost_ns", Some(format!("{:.1}", clock.cost_ns())));
-    machine(&mut list);
-    caches(&mut list, Path::new("/sys/devices/system/cpu/cpu0"));
+    list.put(&KEYS.iolab_build, profile.to_owned());
+    list.put(&KEYS.clock_source, clock.source());
+    list.put(&KEYS.clock_cost_ns, clock.cost_ns());
+    let cpu = Path::new("/sys/devices/system/cpu/cpu0");
+    machine(&mut list, cpu);
+    caches(&mut list, cpu);
     let reach = tlb::reach();
-    let text = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string());
-    list.put("tlb_l1d_reach_bytes", text(reach.l1d));
-    list.put("tlb_l2_reach_bytes", text(reach.l2));
+    list.put(&KEYS.tlb_l1d_reach_bytes, reach.l1d);
+    list.put(&KEYS.tlb_l2_reach_bytes, reach.l2);
     kernel(&mut list);
     file_system(&mut list, target);
-    if let Some((major, minor)) = target.device() {
-        device(
-            &mut list,
-            &PathBuf::from(format!("/sys/dev/block/{major}:{minor}")),
-        );
-        stack(&mut list, (major, minor));
+    let device = target.device();
+    if let Some(device) = device.and_then(|number| Device::read(Path::new("/sys"), number)) {
+        put_device(&mut list, &device);
     }
-    list.0
+    list
 }
-
-/// Adds entries that are not read from the system.
-pub(crate) fn add(environment: &mut Environment, entries: Vec<(String, String)>) {
-    let mut list = List(std::mem::take(environment));
-    for (key, value) in entries {
-        list.put(&key, Some(value));
-    }
-    *environment = list.0;
-}
-
-/// Keys whose values change by themselves.
-const PASSING: [&str; 3] = ["uptime_s", "memory_available_bytes", "clock_cost_ns"];
 
 /// What differs between two environments: key, value in `a`, value in `b`; in the order of `a`, then of `b`. What
 /// changes by itself, such as the uptime, is left out.
 pub fn differences(
-    a: &[(String, String)],
-    b: &[(String, String)],
+    a: &Environment,
+    b: &Environment,
 ) -> Vec<(String, Option<String>, Option<String>)> {
-    let value = |list: &[(String, String)], key: &str| {
-        list.iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.clone())
-    };
-    let only_b = b.iter().filter(|(key, _)| value(a, key).is_none());
+    let value = |list: &Environment, key: &str| list.text(key).map(str::to_owned);
+    let only_b = b.iter().filter(|(key, _)| a.text(key).is_none());
     a.iter()
         .chain(only_b)
-        .filter(|(key, _)| !PASSING.contains(&key.as_str()))
-        .map(|(key, _)| (key.clone(), value(a, key), value(b, key)))
+        .filter(|(key, _)| !keys::is_passing(key))
+        .map(|(key, _)| (key.to_owned(), value(a, key), value(b, key)))
         .filter(|(_, a, b)| a != b)
         .collect()
-}
-
-struct List(Environment);
-
-impl List {
-    fn put(&mut self, key: &str, value: Option<String>) {
-        let Some(value) = value else { return };
-        let value: String = value
-            .trim()
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(VALUE_MAX)
-            .collect();
-        if !value.is_empty() {
-            self.0.push((key.to_owned(), value));
-        }
-    }
-
-    fn put_file(&mut self, key: &str, path: impl AsRef<Path>) {
-        self.put(key, read(path));
-    }
 }
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
@@ -117,66 +131,74 @@ fn text_of(path: impl AsRef<Path>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The value behind `name :` or `name:` in a file of such lines.
-fn field(path: &str, name: &str) -> Option<String> {
-    let text = read(path)?;
-    let line = text.lines().find(|line| {
-        line.split_once(':')
-            .is_some_and(|(key, _)| key.trim() == name)
-    })?;
-    Some(line.split_once(':')?.1.trim().to_owned())
+/// The value of the first line `name : value` of `/proc/cpuinfo`.
+fn processor_field(name: &str) -> Option<String> {
+    let text = read("/proc/cpuinfo")?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(key, _)| key.trim() == name)?;
+    Some(value.trim().to_owned())
 }
 
-fn machine(list: &mut List) {
-    list.put_file("machine_vendor", "/sys/class/dmi/id/sys_vendor");
-    list.put_file("machine_product", "/sys/class/dmi/id/product_name");
-    list.put(
-        "machine_is_virtual",
-        is_virtual().map(|yes| yes.to_string()),
-    );
-    list.put("cpu_model", field("/proc/cpuinfo", "model name"));
-    let cores = std::thread::available_parallelism()
-        .ok()
-        .map(|n| n.to_string());
-    list.put("cpu_usable_count", cores);
-    let cpu = "/sys/devices/system/cpu/cpu0/cpufreq";
-    list.put_file("cpu_governor", format!("{cpu}/scaling_governor"));
-    list.put_file("cpu_frequency_min_khz", format!("{cpu}/scaling_min_freq"));
-    list.put_file("cpu_frequency_max_khz", format!("{cpu}/scaling_max_freq"));
-    list.put("memory_bytes", meminfo_bytes("MemTotal"));
-    list.put("memory_available_bytes", meminfo_bytes("MemAvailable"));
-    list.put("page_bytes", Some(rustix::param::page_size().to_string()));
-    list.put("huge_page_bytes", meminfo_bytes("Hugepagesize"));
-    list.put_file(
-        "transparent_huge_pages",
-        "/sys/kernel/mm/transparent_hugepage/enabled",
-    );
+/// A file of `/proc` or `/sys` that holds a number.
+fn number_of(path: impl AsRef<Path>) -> Option<u64> {
+    text_of(path)?.parse().ok()
+}
+
+fn machine(list: &mut Environment, cpu: &Path) {
+    list.put(&KEYS.machine_vendor, firmware_text("sys_vendor"));
+    list.put(&KEYS.machine_product, firmware_text("product_name"));
+    list.put(&KEYS.machine_is_virtual, is_virtual());
+    list.put(&KEYS.cpu_model, processor_field("model name"));
+    list.put(&KEYS.cpu_usable_count, processor::usable());
+    list.put(&KEYS.cpu_governor, processor::governor(cpu));
+    let khz = |bound: &str| number_of(cpu.join(format!("cpufreq/scaling_{bound}_freq")));
+    list.put(&KEYS.cpu_frequency_min_khz, khz("min"));
+    list.put(&KEYS.cpu_frequency_max_khz, khz("max"));
+    list.put(&KEYS.memory_bytes, memory_bytes());
+    list.put(&KEYS.memory_available_bytes, memory_available_bytes());
+    list.put(&KEYS.page_bytes, rustix::param::page_size() as u64);
+    list.put(&KEYS.huge_page_bytes, meminfo::bytes("Hugepagesize"));
+    list.put(&KEYS.transparent_huge_pages, transparent_huge_pages());
+}
+
+/// All settings of huge pages, the one in force in brackets.
+fn transparent_huge_pages() -> Option<String> {
+    text_of("/sys/kernel/mm/transparent_hugepage/enabled")
+}
+
+/// When the kernel uses huge pages unasked: the setting in force.
+pub(crate) fn huge_pages_in_force() -> Option<String> {
+    transparent_huge_pages().map(|text| chosen(&text))
 }
 
 /// Whether a hypervisor lies below, as the processor says.
 pub(crate) fn is_virtual() -> Option<bool> {
-    let flags = field("/proc/cpuinfo", "flags")?;
+    let flags = processor_field("flags")?;
     Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// What the firmware calls the machine: a file of `/sys/class/dmi/id`.
+fn firmware_text(file: &str) -> Option<String> {
+    text_of(Path::new("/sys/class/dmi/id").join(file))
 }
 
 /// Maker and product of the machine, as its firmware calls them.
 pub(crate) fn machine_name() -> Option<String> {
-    let id = Path::new("/sys/class/dmi/id");
-    let product = text_of(id.join("product_name"))?;
-    Some(match text_of(id.join("sys_vendor")) {
+    let product = firmware_text("product_name")?;
+    Some(match firmware_text("sys_vendor") {
         Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
         _ => product,
     })
 }
 
-/// The setting in force in a file that lists all and puts that one in brackets.
-pub(crate) fn setting_in_force(path: &str) -> Option<String> {
-    text_of(path).map(|text| chosen(&text))
-}
-
 /// All memory of the machine, bytes.
 pub(crate) fn memory_bytes() -> Option<u64> {
-    meminfo_bytes("MemTotal")?.parse().ok()
+    meminfo::bytes("MemTotal")
+}
+
+/// What programs can have of it without swapping, bytes.
+fn memory_available_bytes() -> Option<u64> {
+    meminfo::bytes("MemAvailable")
 }
 
 /// Memory that this process can have.
@@ -191,7 +213,7 @@ pub struct AvailableMemory {
 impl AvailableMemory {
     /// Reads it; `None` where the system does not say.
     pub fn read() -> Option<Self> {
-        let machine = meminfo_bytes("MemAvailable").and_then(|bytes| bytes.parse().ok());
+        let machine = memory_available_bytes();
         let group = cgroup::Limits::read(Path::new("/proc"), &[]).memory_left_bytes;
         let of_group = group.is_some_and(|group| machine.is_none_or(|machine| group < machine));
         let bytes = if of_group { group } else { machine };
@@ -209,133 +231,86 @@ impl std::fmt::Display for AvailableMemory {
     }
 }
 
-/// A line of `/proc/meminfo`, whose unit kB means 1024 bytes.
-fn meminfo_bytes(name: &str) -> Option<String> {
-    let kib: u64 = field("/proc/meminfo", name)?
-        .split_whitespace()
-        .next()?
-        .parse()
-        .ok()?;
-    kib.checked_mul(1024).map(|bytes| bytes.to_string())
-}
-
-fn caches(list: &mut List, cpu: &Path) {
+fn caches(list: &mut Environment, cpu: &Path) {
     let mut line = None;
     for index in 0..8 {
         let folder = cpu.join(format!("cache/index{index}"));
-        let text = |name| read(folder.join(name)).map(|text| text.trim().to_owned());
-        let (Some(level), Some(kind), Some(size)) = (text("level"), text("type"), text("size"))
-        else {
+        let text = |name| text_of(folder.join(name));
+        let level = text("level").and_then(|text| text.parse().ok());
+        let (Some(level), Some(kind), Some(size)) = (level, text("type"), text("size")) else {
             continue;
         };
-        let suffix = match kind.as_str() {
-            "Data" => "d",
-            "Instruction" => "i",
-            _ => "",
+        let holds = match kind.as_str() {
+            "Data" => Holds::Data,
+            "Instruction" => Holds::Instructions,
+            _ => Holds::Both,
         };
-        let bytes = parse_size(&size).ok().map(|bytes| bytes.to_string());
-        list.put(&format!("cache_l{level}{suffix}_bytes"), bytes);
-        line = line.or_else(|| text("coherency_line_size"));
+        let key = KEYS.cache_bytes.of(Cache { level, holds });
+        list.put(&key, parse_size(&size).ok());
+        line = line.or_else(|| number_of(folder.join("coherency_line_size")));
     }
-    list.put("cache_line_bytes", line);
+    list.put(&KEYS.cache_line_bytes, line);
 }
 
-fn kernel(list: &mut List) {
+fn kernel(list: &mut Environment) {
     let name = rustix::system::uname();
-    list.put(
-        "kernel_release",
-        Some(name.release().to_string_lossy().into_owned()),
-    );
-    list.put(
-        "kernel_version",
-        Some(name.version().to_string_lossy().into_owned()),
-    );
-    list.put(
-        "architecture",
-        Some(name.machine().to_string_lossy().into_owned()),
-    );
-    let uptime = read("/proc/uptime").and_then(|text| text.split('.').next().map(str::to_owned));
-    list.put("uptime_s", uptime);
-    list.put_file("io_uring_disabled", "/proc/sys/kernel/io_uring_disabled");
+    let text = |part: &CStr| part.to_string_lossy().into_owned();
+    list.put(&KEYS.kernel_release, text(name.release()));
+    list.put(&KEYS.kernel_version, text(name.version()));
+    list.put(&KEYS.architecture, text(name.machine()));
+    let uptime = read("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
+    list.put::<Whole>(&KEYS.uptime_s, uptime);
+    list.put(&KEYS.io_uring_disabled, io_uring_disabled());
 }
 
-fn file_system(list: &mut List, target: &Target) {
+/// Who may not use io_uring (Documentation/admin-guide/sysctl/kernel.rst): 0 everyone may, 1 a group, 2 no one.
+pub(crate) fn io_uring_disabled() -> Option<u64> {
+    number_of("/proc/sys/kernel/io_uring_disabled")
+}
+
+fn file_system(list: &mut Environment, target: &Target) {
     if let Some(found) = target.filesystem() {
-        list.put("file_system", Some(found.kind));
-        list.put("mount_point", Some(found.mount_point.display().to_string()));
-        list.put("mount_options", Some(found.mount_options));
-        list.put("mount_source", Some(found.source));
+        list.put(&KEYS.file_system, found.kind);
+        list.put(&KEYS.mount_point, found.mount_point.display().to_string());
+        list.put(&KEYS.mount_options, found.mount_options);
+        list.put(&KEYS.mount_source, found.source);
     }
     if let Ok(alignment) = target.direct_alignment() {
-        list.put(
-            "direct_memory_alignment_bytes",
-            Some(alignment.memory.to_string()),
-        );
-        list.put(
-            "direct_offset_alignment_bytes",
-            Some(alignment.offset.to_string()),
-        );
+        list.put(&KEYS.direct_memory_alignment_bytes, alignment.memory);
+        list.put(&KEYS.direct_offset_alignment_bytes, alignment.offset);
     }
 }
 
-/// `link` is the entry of `/sys/dev/block`; a partition's queue is that of its disk.
-fn device(list: &mut List, link: &Path) {
-    let Ok(folder) = fs::canonicalize(link) else {
-        return;
-    };
-    let name = |path: &Path| {
-        path.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
-    list.put("device", name(&folder));
-    let disk = if folder.join("partition").exists() {
-        folder.parent().unwrap_or(&folder).to_owned()
-    } else {
-        folder
-    };
-    list.put("device_disk", name(&disk));
-    for (key, file) in [
-        ("device_model", "device/model"),
-        ("device_vendor", "device/vendor"),
-        ("device_firmware", "device/firmware_rev"),
-        ("device_removable", "removable"),
-        ("device_rotational", "queue/rotational"),
-        ("device_write_cache", "queue/write_cache"),
-        ("device_read_ahead_kib", "queue/read_ahead_kb"),
-        ("device_requests_max", "queue/nr_requests"),
-        ("device_request_max_kib", "queue/max_sectors_kb"),
-        ("device_segments_max", "queue/max_segments"),
-        ("device_logical_block_bytes", "queue/logical_block_size"),
-        ("device_physical_block_bytes", "queue/physical_block_size"),
-    ] {
-        list.put_file(key, disk.join(file));
-    }
+/// What the device is, how it is connected, and what it is made of; a partition's queue is that of its disk.
+fn put_device(list: &mut Environment, device: &Device) {
+    let kib = |bytes: Option<u64>| bytes.map(|bytes| bytes / 1024);
+    list.put(&KEYS.device, device.name.clone());
+    list.put(&KEYS.device_disk, device.disk.clone());
+    list.put(&KEYS.device_model, device.identity.model.clone());
+    list.put(&KEYS.device_vendor, device.identity.vendor.clone());
+    list.put(&KEYS.device_firmware, device.identity.firmware.clone());
+    list.put(&KEYS.device_removable, device.removable);
+    list.put(&KEYS.device_rotational, device.rotational);
+    list.put(&KEYS.device_write_cache, device.write_cache.clone());
+    list.put(&KEYS.device_read_ahead_kib, kib(device.read_ahead_bytes));
+    list.put(&KEYS.device_requests_max, device.requests_max);
+    list.put(&KEYS.device_request_max_kib, kib(device.request_max_bytes));
+    list.put(&KEYS.device_segments_max, device.segments_max);
+    list.put(&KEYS.device_logical_block_bytes, device.logical_block_bytes);
     list.put(
-        "device_scheduler",
-        read(disk.join("queue/scheduler")).map(|text| chosen(&text)),
+        &KEYS.device_physical_block_bytes,
+        device.physical_block_bytes,
     );
-    let sectors: Option<u64> = read(disk.join("size")).and_then(|text| text.trim().parse().ok());
-    let bytes = sectors.and_then(|count| count.checked_mul(512));
-    list.put("device_bytes", bytes.map(|bytes| bytes.to_string()));
-}
-
-/// How the device is connected, and what it is made of.
-fn stack(list: &mut List, number: (u32, u32)) {
-    let Some(device) = device::Device::read(Path::new("/sys"), number) else {
-        return;
-    };
-    list.put("device_transport", Some(device.transport.to_string()));
-    list.put(
-        "device_stack",
-        Some(device.chain()).filter(|_| !device.below.is_empty()),
-    );
-    let bytes = device.optimal_io_bytes.map(|bytes| bytes.to_string());
-    list.put("device_optimal_io_bytes", bytes);
+    list.put(&KEYS.device_scheduler, device.scheduler.clone());
+    list.put(&KEYS.device_bytes, device.bytes);
+    list.put(&KEYS.device_transport, device.transport.to_string());
+    let chain = (!device.below.is_empty()).then(|| device.chain());
+    list.put(&KEYS.device_stack, chain);
+    list.put(&KEYS.device_optimal_io_bytes, device.optimal_io_bytes);
     if let Some(link) = &device.link {
-        list.put("device_link", Some(link.now.clone()));
-        list.put("device_link_best", Some(link.best.clone()));
-        let ceiling = link.ceiling_mb_s.map(|mb_s| format!("{mb_s:.1}"));
-        list.put("device_link_mb_s", ceiling);
+        list.put(&KEYS.device_link, link.now.clone());
+        list.put(&KEYS.device_link_best, link.best.clone());
+        list.put(&KEYS.device_link_mb_s, link.ceiling_mb_s);
     }
 }
 
@@ -391,15 +366,23 @@ mod tests {
     }
 
     #[test]
-    fn values_are_plain_text_of_bounded_length() {
-        let mut list = List(Vec::new());
-        list.put("a", Some("  x\u{1b}[31my\n".to_owned()));
-        list.put("b", Some(" \n".to_owned()));
-        list.put("c", None);
-        list.put("d", Some("z".repeat(9_999)));
-        assert_eq!(list.0[0], ("a".to_owned(), "x[31my".to_owned()));
-        assert_eq!(list.0.len(), 2);
-        assert_eq!(list.0[1].1.len(), VALUE_MAX);
+    fn what_is_put_is_found_and_nothing_is_left_out() {
+        let mut list = Environment::default();
+        list.put(&KEYS.memory_bytes, 17_u64 << 30);
+        list.put(&KEYS.cpu_model, " \n".to_owned());
+        list.put(&KEYS.device_model, None);
+        assert_eq!(list.get(&KEYS.memory_bytes), Some(17 << 30));
+        assert_eq!(list.iter().count(), 1);
+    }
+
+    #[test]
+    fn keys_of_other_versions_stay_as_they_are() {
+        let facts = [("flux_capacitor_gw", "1.21"), ("memory_bytes", "much")];
+        let facts = facts.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let list: Environment = facts.clone().into_iter().collect();
+        assert_eq!(list.text("flux_capacitor_gw"), Some("1.21"));
+        assert_eq!(list.get(&KEYS.memory_bytes), None);
+        assert!(list.into_iter().eq(facts));
     }
 
     #[test]
@@ -413,23 +396,16 @@ mod tests {
         };
         let target = Target::open(directory.path(), &need).expect("a scratch file");
         let environment = capture(&target, &Clock::calibrate());
-        let value = |key: &str| {
-            environment
-                .iter()
-                .find(|(name, _)| name == key)
-                .map(|(_, value)| value.as_str())
-        };
-        assert_eq!(value("iolab_version"), Some(env!("CARGO_PKG_VERSION")));
-        assert!(value("kernel_release").is_some_and(|text| !text.is_empty()));
-        assert!(
-            value("memory_bytes")
-                .and_then(|text| text.parse().ok())
-                .is_some_and(|b: u64| b > 1 << 20)
-        );
-        assert!(value("file_system").is_some());
+        let version = environment.get(&KEYS.iolab_version);
+        assert_eq!(version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
+        let release = environment.get(&KEYS.kernel_release);
+        assert!(release.is_some_and(|text| !text.is_empty()));
+        let memory = environment.get(&KEYS.memory_bytes);
+        assert!(memory.is_some_and(|bytes| bytes > 1 << 20));
+        assert!(environment.get(&KEYS.file_system).is_some());
         let mut keys: Vec<_> = environment.iter().map(|(key, _)| key).collect();
         keys.sort_unstable();
         keys.dedup();
-        assert_eq!(keys.len(), environment.len(), "a key occurs twice");
+        assert_eq!(keys.len(), environment.iter().count(), "a key occurs twice");
     }
 }

@@ -14,6 +14,7 @@ use iolab_engine::{Error, Result};
 
 use crate::analysis::Response;
 use crate::cells::{PlannedCell, cells};
+use crate::environment::{Environment, KEYS};
 use crate::experiment::{Design, Experiment, check_name};
 use crate::record::{
     Counters, Direction, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, LatencyOf,
@@ -119,10 +120,9 @@ impl Import {
         });
         let now = jiff::Timestamp::now().to_string();
         let run = self.run(source, &now);
-        let environment = vec![
-            (format!("{}_version", self.tool), self.version.clone()),
-            ("imported_from".to_owned(), run.target.clone()),
-        ];
+        let mut environment = Environment::default();
+        environment.put(&KEYS.tool_version.of(self.tool), self.version.clone());
+        environment.put(&KEYS.imported_from, run.target.clone());
         let record = ExperimentRecord {
             trials_min: 1,
             trials_max: 1,

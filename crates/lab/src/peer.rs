@@ -21,6 +21,7 @@ use iolab_engine::spec::{Descriptors, Layout, TrialSpec};
 use iolab_engine::target::Target;
 use iolab_engine::{Error, Kind, Result, trial};
 
+use crate::environment::{Environment, KEYS};
 use crate::settings::CellSpec;
 use crate::tool::Tool;
 
@@ -82,15 +83,16 @@ impl Peers {
     }
 
     /// What a run file keeps of them: where they lie, and their versions.
-    pub fn environment(&self) -> Vec<(String, String)> {
-        let entries = |peer: &Installed| {
-            let path = peer.path.display().to_string();
-            [
-                (format!("{}_version", peer.tool), peer.version.clone()),
-                (format!("{}_path", peer.tool), path),
-            ]
-        };
-        self.installed.iter().flat_map(entries).collect()
+    pub fn environment(&self) -> Environment {
+        let mut list = Environment::default();
+        for peer in &self.installed {
+            list.put(&KEYS.tool_version.of(peer.tool), peer.version.clone());
+            list.put(
+                &KEYS.tool_path.of(peer.tool),
+                peer.path.display().to_string(),
+            );
+        }
+        list
     }
 
     /// Why a cell is not possible with its tool; `None` where it is.

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::command::Template;
 use crate::elf;
+use crate::environment::{Environment, KEYS};
 use crate::linkage::Linkage;
 
 const SOURCE: &str = include_str!("../probe/reader.c");
@@ -67,15 +68,14 @@ impl Probes {
     }
 
     /// What a run file keeps of the builds: the compiler, their sizes, the loader of the dynamic one.
-    pub(crate) fn environment(&self) -> Vec<(String, String)> {
-        let mut entries = vec![("probe_compiler".to_owned(), self.compiler.clone())];
+    pub(crate) fn environment(&self) -> Environment {
+        let mut list = Environment::default();
+        list.put(&KEYS.probe_compiler, self.compiler.clone());
         for build in &self.builds {
-            let name = format!("probe_{}_bytes", build.linkage);
-            entries.push((name, build.bytes.to_string()));
-            let loader = build.loader.clone();
-            entries.extend(loader.map(|loader| ("probe_loader".to_owned(), loader)));
+            list.put(&KEYS.probe_bytes.of(build.linkage), build.bytes);
+            list.put(&KEYS.probe_loader, build.loader.clone());
         }
-        entries
+        list
     }
 }
 
@@ -351,11 +351,8 @@ mod tests {
             assert_eq!(run(&[this, wrong]).0, Some(2), "{wrong}");
         }
         assert_eq!(run(&[]).0, Some(2));
-        let keys: Vec<String> = probes
-            .environment()
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect();
+        let environment = probes.environment();
+        let keys: Vec<&str> = environment.iter().map(|(key, _)| key).collect();
         assert_eq!(
             keys,
             ["probe_compiler", "probe_dynamic_bytes", "probe_loader"]

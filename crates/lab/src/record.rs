@@ -20,6 +20,7 @@ use iolab_engine::spec::TrialSpec;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::environment::Environment;
 use crate::response::Response;
 use crate::settings::{CellSpec, SETTINGS, Setting, Value};
 
@@ -352,8 +353,8 @@ pub struct Event {
 pub struct RunRecord {
     /// The run.
     pub run: Run,
-    /// Environment of the host that plans, in order: key with its unit (`memory_bytes`), value.
-    pub environment: Vec<(String, String)>,
+    /// Environment of the host that plans.
+    pub environment: Environment,
     /// Environments of further hosts.
     pub further_hosts: Vec<tables::Fact>,
     /// Further targets.

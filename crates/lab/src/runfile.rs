@@ -28,6 +28,7 @@ use iolab_engine::{Error, Result};
 use rusqlite::{Connection, OpenFlags, Params, params};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::environment::Environment;
 use crate::record::tables::{
     CELL, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, IntervalRow, LATENCY, LatencyRow, PART,
     RUN, SAMPLE, SERIES,
@@ -68,7 +69,7 @@ impl RunFile {
     pub fn create<'a>(
         place: impl Into<NewFile<'a>>,
         run: &Run,
-        environment: &[(String, String)],
+        environment: &Environment,
         experiment: &ExperimentRecord,
         cells: &[Cell],
     ) -> Result<Self> {
@@ -501,7 +502,7 @@ impl Iterator for AllSeries {
 /// The bytes of a file with its plan, and no sample yet.
 fn laid_out(
     run: &Run,
-    environment: &[(String, String)],
+    environment: &Environment,
     experiment: &ExperimentRecord,
     cells: &[Cell],
 ) -> Result<Vec<u8>> {
@@ -528,14 +529,14 @@ fn laid_out(
 fn write_environment(
     connection: &Connection,
     path: &Path,
-    environment: &[(String, String)],
+    environment: &Environment,
 ) -> Result<()> {
     for (position, (key, value)) in environment.iter().enumerate() {
         let fact = Fact {
             host: 0,
             position: position as u64,
-            key: key.clone(),
-            value: value.clone(),
+            key: key.to_owned(),
+            value: value.to_owned(),
         };
         rows::insert(connection, path, &ENVIRONMENT, &fact, true)?;
     }

@@ -34,7 +34,7 @@ pub use programs::Programs;
 
 use crate::cells::{Plan, PlannedCell, factor_names};
 use crate::doctor::{Preflight, Remark};
-use crate::environment::{self, Environment};
+use crate::environment::{self, Environment, KEYS};
 use crate::experiment::Experiment;
 use crate::peer::Peers;
 use crate::record::{self, ClockDomain, EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
@@ -93,7 +93,7 @@ pub struct Setup<'a> {
     /// What was seen of target and machine right before; `None` where nobody looked.
     pub preflight: Option<&'a Preflight>,
     /// Ceilings that were stated or measured, as the environment keeps them ([`crate::ceiling::Peaks::environment`]).
-    pub peaks: &'a [(String, String)],
+    pub peaks: &'a Environment,
 }
 
 impl Setup<'_> {
@@ -114,11 +114,11 @@ impl Setup<'_> {
     fn environment(&self, peers: &Peers) -> Environment {
         let mut environment = environment::capture(self.target, self.clock);
         if let Some(programs) = self.programs {
-            environment::add(&mut environment, programs.environment());
+            environment.extend(programs.environment());
         }
-        environment::add(&mut environment, peers.environment());
-        environment::add(&mut environment, self.peaks.to_vec());
-        environment.extend(named::entry(&self.path()));
+        environment.extend(peers.environment());
+        environment.extend(self.peaks.clone());
+        environment.put(&KEYS.target_path_hex, named::beyond_text(&self.path()));
         environment
     }
 

@@ -1,6 +1,8 @@
 //! The sizes at which a machine changes its behaviour, from a run's environment: what the bends of a curve are held
 //! against.
 
+use crate::environment::{Cache, Environment, Holds, KEYS};
+
 /// One such size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threshold {
@@ -10,34 +12,26 @@ pub struct Threshold {
     pub bytes: u64,
 }
 
-/// Keys of the environment, and what their sizes are.
-const KNOWN: [(&str, &str); 9] = [
-    ("cache_line_bytes", "cache line"),
-    ("cache_l1d_bytes", "L1d cache"),
-    ("cache_l2_bytes", "L2 cache"),
-    ("cache_l3_bytes", "L3 cache"),
-    ("page_bytes", "page"),
-    ("huge_page_bytes", "huge page"),
-    ("tlb_l1d_reach_bytes", "reach of the L1 data TLB"),
-    ("tlb_l2_reach_bytes", "reach of the L2 TLB"),
-    ("memory_bytes", "memory"),
-];
-
 /// The thresholds that an environment tells of, in ascending order; what it does not tell is left out.
-pub fn thresholds(environment: &[(String, String)]) -> Vec<Threshold> {
-    let bytes = |wanted: &str| -> Option<u64> {
-        let (_, value) = environment.iter().find(|(key, _)| key == wanted)?;
-        value.parse().ok().filter(|bytes| *bytes > 0)
-    };
-    let mut found: Vec<Threshold> = KNOWN
-        .into_iter()
-        .filter_map(|(key, name)| {
-            Some(Threshold {
-                name,
-                bytes: bytes(key)?,
-            })
-        })
-        .collect();
+pub fn thresholds(environment: &Environment) -> Vec<Threshold> {
+    let cache = |level, holds| KEYS.cache_bytes.of(Cache { level, holds });
+    let known = [
+        (&KEYS.cache_line_bytes, "cache line"),
+        (&cache(1, Holds::Data), "L1d cache"),
+        (&cache(2, Holds::Both), "L2 cache"),
+        (&cache(3, Holds::Both), "L3 cache"),
+        (&KEYS.page_bytes, "page"),
+        (&KEYS.huge_page_bytes, "huge page"),
+        (&KEYS.tlb_l1d_reach_bytes, "reach of the L1 data TLB"),
+        (&KEYS.tlb_l2_reach_bytes, "reach of the L2 TLB"),
+        (&KEYS.memory_bytes, "memory"),
+    ];
+    let size = |key| environment.get(key).filter(|bytes| *bytes > 0);
+    let sizes = known.into_iter().filter_map(|(key, name)| {
+        let bytes = size(key)?;
+        Some(Threshold { name, bytes })
+    });
+    let mut found: Vec<Threshold> = sizes.collect();
     found.sort_by_key(|threshold| threshold.bytes);
     found
 }
@@ -46,7 +40,7 @@ pub fn thresholds(environment: &[(String, String)]) -> Vec<Threshold> {
 mod tests {
     use super::*;
 
-    fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
         pairs
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))

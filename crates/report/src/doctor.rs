@@ -68,7 +68,7 @@ pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
     let environment: Map<String, Value> = diagnosis
         .environment
         .iter()
-        .map(|(key, value)| (key.clone(), value.clone().into()))
+        .map(|(key, value)| (key.to_owned(), value.into()))
         .collect();
     let findings: Vec<Value> = diagnosis
         .findings

@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 
+use iolab_lab::environment::KEYS;
 use iolab_lab::record::{Cell, RunRecord, Sample};
 use iolab_stats::{Summary, summary};
 use serde_json::{Value, json};
@@ -32,16 +33,15 @@ pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
 
 /// Of the machine, as far as the first run tells it.
 fn context(records: &[RunRecord]) -> Value {
-    let fact = |key: &str| {
-        let environment = records.first().map(|r| r.environment.as_slice());
-        let found = environment?.iter().find(|(k, _)| k == key);
-        found.map(|(_, value)| value.as_str())
-    };
+    let cpus = records
+        .first()
+        .and_then(|r| r.environment.get(&KEYS.cpu_usable_count));
     json!({
         "date": records.first().map(|r| r.run.started_utc.as_str()),
-        "host_name": fact("host_name"),
+        // Run files do not keep it.
+        "host_name": null,
         "executable": "iolab",
-        "num_cpus": fact("cpu_usable_count").and_then(|n| n.parse::<u32>().ok()),
+        "num_cpus": cpus,
         "library_version": records.first().map(|r| r.run.tool_version.as_str()),
         "library_build_type": "release",
         "json_schema_version": 1,

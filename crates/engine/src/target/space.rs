@@ -5,6 +5,7 @@ use std::path::Path;
 use rustix::fd::AsFd;
 
 use crate::error::Result;
+use crate::meminfo;
 
 use super::errno;
 use super::mounts::is_memory_fs;
@@ -25,7 +26,7 @@ pub(super) fn room(dir: impl AsFd, path: &Path) -> Result<Option<u64>> {
         beyond_reserve(total, vfs.f_bavail.saturating_mul(vfs.f_frsize))
     });
     let in_memory = is_memory_fs(&rustix::fs::fstatfs(&dir).map_err(fail)?);
-    let memory = in_memory.then(|| memory_available().unwrap_or(0) / 2);
+    let memory = in_memory.then(|| meminfo::bytes("MemAvailable").unwrap_or(0) / 2);
     Ok(match (disk, memory) {
         (Some(disk), Some(memory)) => Some(disk.min(memory)),
         (disk, memory) => disk.or(memory),
@@ -35,16 +36,6 @@ pub(super) fn room(dir: impl AsFd, path: &Path) -> Result<Option<u64>> {
 fn beyond_reserve(total: u64, available: u64) -> u64 {
     let reserve = (total / 20).clamp(RESERVE_MIN, RESERVE_MAX);
     available.saturating_sub(reserve)
-}
-
-/// `MemAvailable` of `/proc/meminfo`, bytes.
-fn memory_available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -58,11 +49,5 @@ mod tests {
         assert_eq!(beyond_reserve(10 * gib, 5 * gib), 5 * gib - 512 * mib);
         assert_eq!(beyond_reserve(1000 * gib, 5 * gib), 3 * gib);
         assert_eq!(beyond_reserve(1000 * gib, gib), 0);
-    }
-
-    #[test]
-    fn memory_is_counted_in_bytes() {
-        let bytes = memory_available().expect("Linux reports MemAvailable");
-        assert!(bytes > 1 << 20);
     }
 }

@@ -16,7 +16,7 @@ use crate::environment::cgroup;
 use crate::environment::device::Device;
 use crate::environment::load::Load;
 use crate::environment::processor::Processor;
-use crate::environment::{self, memory_bytes, setting_in_force};
+use crate::environment::{self, memory_bytes};
 use crate::suite::Suite;
 
 /// Size of the scratch file that things are tried on, bytes, and the least that will do.
@@ -109,7 +109,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         is_virtual: environment::is_virtual(),
         memory_bytes: memory_bytes(),
         processor: Processor::read(sys),
-        huge_pages: setting_in_force("/sys/kernel/mm/transparent_hugepage/enabled"),
+        huge_pages: environment::huge_pages_in_force(),
         cgroup: cgroup::Limits::read(proc, &disks),
         limits: limits(),
         load: Some(Load::look(proc, &target.stack(), LOOK)),

@@ -11,6 +11,7 @@ use iolab_engine::target::{Target, TargetKind};
 use iolab_engine::{Error, trial};
 
 use super::facts::{Attempt, Direct, Transfer};
+use crate::environment::io_uring_disabled;
 
 /// Bytes that direct I/O is tried with: enough that a page or two of others do not matter.
 const DIRECT_BYTES: u64 = 4 << 20;
@@ -223,9 +224,8 @@ impl Tries<'_> {
 
 /// A command, where one is known to help.
 fn remedy(backend: Backend, error: &Error) -> Option<String> {
-    let is_set = |path: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() != "0");
     match backend {
-        Backend::IoUring if is_set("/proc/sys/kernel/io_uring_disabled") => {
+        Backend::IoUring if io_uring_disabled().is_some_and(|who| who != 0) => {
             Some("sudo sysctl kernel.io_uring_disabled=0".to_owned())
         }
         Backend::Libaio

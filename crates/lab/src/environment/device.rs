@@ -97,6 +97,17 @@ pub struct Backing {
     pub direct: Option<bool>,
 }
 
+/// What a device reports of itself, word for word.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Identity {
+    /// Vendor: of SCSI a name, of PCI and virtio a number.
+    pub vendor: Option<String>,
+    /// Model.
+    pub model: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+}
+
 /// A block device. What sysfs does not tell is `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Device {
@@ -106,12 +117,16 @@ pub struct Device {
     pub number: Option<(u32, u32)>,
     /// Name of the whole disk: `nvme0n1`; the device's own where it is no partition.
     pub disk: String,
-    /// Model, as the device calls itself.
+    /// Name for people: vendor and model where both are words.
     pub model: Option<String>,
+    /// What it reports of itself.
+    pub identity: Identity,
     /// How it is attached.
     pub transport: Transport,
     /// Size of the disk, bytes.
     pub bytes: Option<u64>,
+    /// Whether its medium can be removed.
+    pub removable: Option<bool>,
     /// Whether it has platters.
     pub rotational: Option<bool>,
     /// `write back` or `write through`.
@@ -122,6 +137,8 @@ pub struct Device {
     pub read_ahead_bytes: Option<u64>,
     /// Requests that a queue holds.
     pub requests_max: Option<u64>,
+    /// Pieces of memory that one request may consist of.
+    pub segments_max: Option<u64>,
     /// The largest request that reaches the device in one piece, bytes.
     pub request_max_bytes: Option<u64>,
     /// Smallest unit that can be addressed, bytes.
@@ -193,20 +210,28 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
     let disk_name = name_of(disk);
     let transport = transport(disk, &disk_name);
     let backing = backing(disk);
+    let identity = Identity {
+        vendor: text_of(disk.join("device/vendor")),
+        model: text_of(disk.join("device/model")),
+        firmware: text_of(disk.join("device/firmware_rev")),
+    };
     Device {
         name: name_of(folder),
         number: text_of(disk.join("dev")).and_then(|text| {
             let (major, minor) = text.split_once(':')?;
             Some((major.parse().ok()?, minor.parse().ok()?))
         }),
-        model: model(disk),
+        model: model(disk, &identity),
+        identity,
         transport,
         bytes: number("size").and_then(|sectors| sectors.checked_mul(512)),
+        removable: flag("removable"),
         rotational: flag("queue/rotational"),
         write_cache: text_of(disk.join("queue/write_cache")),
         scheduler: text_of(disk.join("queue/scheduler")).map(|text| chosen(&text)),
         read_ahead_bytes: kib("queue/read_ahead_kb"),
         requests_max: number("queue/nr_requests"),
+        segments_max: number("queue/max_segments"),
         request_max_bytes: kib("queue/max_sectors_kb"),
         logical_block_bytes: number("queue/logical_block_size"),
         physical_block_bytes: number("queue/physical_block_size"),
@@ -236,12 +261,13 @@ fn name_of(folder: &Path) -> String {
     name.replace('!', "/")
 }
 
-fn model(disk: &Path) -> Option<String> {
-    let vendor = text_of(disk.join("device/vendor")).filter(|vendor| {
+fn model(disk: &Path, identity: &Identity) -> Option<String> {
+    let vendor = identity.vendor.as_ref().filter(|vendor| {
         // Of SCSI the vendor is a name; of PCI and virtio a number.
-        !vendor.starts_with("0x") && vendor != "ATA"
+        !vendor.starts_with("0x") && vendor.as_str() != "ATA"
     });
-    let model = text_of(disk.join("device/model")).or_else(|| text_of(disk.join("device/name")))?;
+    let model = identity.model.clone();
+    let model = model.or_else(|| text_of(disk.join("device/name")))?;
     Some(match vendor {
         Some(vendor) => format!("{vendor} {model}"),
         None => model,

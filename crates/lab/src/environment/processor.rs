@@ -38,11 +38,9 @@ impl Processor {
         let cpus = sys.join("devices/system/cpu");
         let cpu0 = cpus.join("cpu0");
         Self {
-            usable: std::thread::available_parallelism()
-                .ok()
-                .map(|count| count.get() as u64),
+            usable: usable(),
             present: text_of(cpus.join("present")).and_then(|text| count_of(&text)),
-            governor: text_of(cpu0.join("cpufreq/scaling_governor")),
+            governor: governor(&cpu0),
             driver: text_of(cpu0.join("cpufreq/scaling_driver")),
             boost: boost(&cpus),
             smt: text_of(cpus.join("smt/active")).map(|text| text == "1"),
@@ -52,6 +50,17 @@ impl Processor {
             on_battery: on_battery(&sys.join("class/power_supply")),
         }
     }
+}
+
+/// CPUs that this process may use.
+pub(super) fn usable() -> Option<u64> {
+    let count = std::thread::available_parallelism().ok()?;
+    Some(count.get() as u64)
+}
+
+/// Who decides about the frequency of a CPU, by its folder.
+pub(super) fn governor(cpu: &Path) -> Option<String> {
+    text_of(cpu.join("cpufreq/scaling_governor"))
 }
 
 /// CPUs in a list such as `0-3,8`.

@@ -13,12 +13,20 @@ use super::*;
 use iolab_engine::Kind;
 use iolab_engine::spec::{Limit, TrialSpec};
 
+use crate::environment::KEYS;
 use crate::record::{Done, EventKind, Interval, Operation, RequestTime, TargetKind};
 use crate::settings::{CellSpec, SETTINGS};
 use rows::*;
 
 struct Bench {
     folder: tempfile::TempDir,
+}
+
+fn environment() -> Environment {
+    let mut list = Environment::default();
+    list.put(&KEYS.memory_bytes, 1024);
+    list.put(&KEYS.cpu_model, "a CPU".to_owned());
+    list
 }
 
 impl Bench {
@@ -33,15 +41,11 @@ impl Bench {
     }
 
     fn create(&self, name: &str) -> RunFile {
-        let environment = [
-            ("memory_bytes".to_owned(), "1024".to_owned()),
-            ("cpu_model".to_owned(), "a CPU".to_owned()),
-        ];
         let cells = [cell_row(0), cell_row(1)];
         RunFile::create(
             &self.path(name),
             &run_row(),
-            &environment,
+            &environment(),
             &experiment_row(),
             &cells,
         )
@@ -143,10 +147,7 @@ fn everything_comes_back() {
             ended_utc: Some(ENDED.to_owned()),
             ..run_row()
         },
-        environment: vec![
-            ("memory_bytes".to_owned(), "1024".to_owned()),
-            ("cpu_model".to_owned(), "a CPU".to_owned()),
-        ],
+        environment: environment(),
         experiment: experiment_row(),
         cells: vec![
             Cell {
@@ -274,7 +275,10 @@ fn what_a_run_across_hosts_has_besides_comes_back() {
         .collect();
     assert_eq!(hosts, [(0, "one"), (1, "two")]);
     assert_eq!(
-        (record.environment.len(), record.further_hosts.len()),
+        (
+            record.environment.iter().count(),
+            record.further_hosts.len()
+        ),
         (2, 1)
     );
     let group = &record.groups[0];
@@ -367,15 +371,28 @@ fn results_are_never_overwritten() {
     let bench = Bench::new();
     let path = bench.finished("a.iolab");
     let before = std::fs::read(&path).unwrap();
-    let error =
-        RunFile::create(&path, &run_row(), &[], &experiment_row(), &[cell_row(0)]).unwrap_err();
+    let error = RunFile::create(
+        &path,
+        &run_row(),
+        &Environment::default(),
+        &experiment_row(),
+        &[cell_row(0)],
+    )
+    .unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let place = NewFile::In {
         folder: bench.folder.path(),
         name: "a",
     };
-    let file = RunFile::create(place, &run_row(), &[], &experiment_row(), &[]).unwrap();
+    let file = RunFile::create(
+        place,
+        &run_row(),
+        &Environment::default(),
+        &experiment_row(),
+        &[],
+    )
+    .unwrap();
     assert_eq!(file.path(), bench.path("a-2.iolab"));
 }
 
@@ -387,13 +404,14 @@ fn a_file_that_cannot_be_created_is_not_left_behind() {
         seed: u64::MAX,
         ..run_row()
     };
-    let error = RunFile::create(&path, &run, &[], &experiment_row(), &[]).unwrap_err();
+    let error =
+        RunFile::create(&path, &run, &Environment::default(), &experiment_row(), &[]).unwrap_err();
     assert!(error.message().contains("seed"), "{error}");
     assert_eq!(std::fs::read_dir(bench.folder.path()).unwrap().count(), 0);
     let error = RunFile::create(
         &bench.path("no/a.iolab"),
         &run_row(),
-        &[],
+        &Environment::default(),
         &experiment_row(),
         &[],
     );

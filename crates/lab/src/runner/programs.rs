@@ -13,6 +13,7 @@ use iolab_engine::{Error, Result};
 
 use crate::cells::{Plan, PlannedCell};
 use crate::command::{Placeholder, Template};
+use crate::environment::{Environment, KEYS};
 use crate::experiment::Experiment;
 use crate::linkage::Linkage;
 use crate::probe::Probes;
@@ -86,20 +87,17 @@ impl Programs {
     }
 
     /// What a run file keeps of the programs.
-    pub(super) fn environment(&self) -> Vec<(String, String)> {
-        let mut entries = self
-            .probes
-            .as_ref()
-            .map_or_else(Vec::new, Probes::environment);
+    pub(super) fn environment(&self) -> Environment {
+        let probes = self.probes.as_ref();
+        let mut list = probes.map_or_else(Environment::default, Probes::environment);
         for (number, (_, path)) in self.commands.iter().enumerate() {
             let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-            let name = format!("program_{}", number + 1);
-            if let Ok(metadata) = real.metadata() {
-                entries.push((format!("{name}_bytes"), metadata.len().to_string()));
-            }
-            entries.push((format!("{name}_path"), real.display().to_string()));
+            let bytes = real.metadata().ok().map(|metadata| metadata.len());
+            list.put(&KEYS.program_bytes.of(number + 1), bytes);
+            let path = real.display().to_string();
+            list.put(&KEYS.program_path.of(number + 1), path);
         }
-        entries
+        list
     }
 
     /// One trial.
@@ -252,7 +250,7 @@ mod tests {
             }
         }
         let environment = programs.environment();
-        assert_eq!(environment[1].0, "program_1_path");
+        assert!(environment.get(&KEYS.program_path.of(1)).is_some());
         programs.close().expect("removed");
         assert_eq!(
             std::fs::read_dir(folder.path()).expect("readable").count(),

@@ -18,7 +18,7 @@ use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_ut
 use crate::analysis::analyse;
 use crate::cells::{Plan, PlannedCell, cells, factor_names, label};
 use crate::doctor::{Remark, Severity};
-use crate::environment::differences;
+use crate::environment::{Environment, differences};
 use crate::experiment::{Experiment, Refined};
 use crate::plan::{block_order, trial_seed};
 use crate::record::{Event, EventKind, RunRecord, RunStatus, Sample};
@@ -542,11 +542,7 @@ impl<'a> Session<'a> {
     }
 
     /// Notes what differs between the machine of the earlier session and this one.
-    pub(super) fn note_changes(
-        &mut self,
-        before: &[(String, String)],
-        now: &[(String, String)],
-    ) -> Result<()> {
+    pub(super) fn note_changes(&mut self, before: &Environment, now: &Environment) -> Result<()> {
         for (key, earlier, value) in differences(before, now) {
             if let (Some(earlier), Some(value)) = (earlier, value) {
                 let message =

@@ -1,6 +1,7 @@
 //! The analysis of made-up run records.
 
 use iolab_lab::analysis::{CellAnalysis, Flag, analyse};
+use iolab_lab::environment::Environment;
 use iolab_lab::record::{Direction, RunRecord, ServedBy};
 
 use crate::synthetic::{add_cell, add_trial, around, record, serve};
@@ -161,7 +162,7 @@ fn many_threads_on_few_cpus_are_short_of_cpu() {
         [Flag::ToolBound],
         "two CPUs are used up"
     );
-    record.environment.clear();
+    record.environment = Environment::default();
     assert_eq!(only_cell(&record).flags, []);
 }
 

@@ -3,6 +3,7 @@
 use iolab_engine::spec::CacheState;
 use iolab_lab::Kind;
 use iolab_lab::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Verdict};
+use iolab_lab::environment::KEYS;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::record::{RunRecord, ServedBy};
 use iolab_lab::response::Response;
@@ -130,8 +131,7 @@ fn what_differs_besides_is_listed() {
     let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
     let mut new = base.clone();
     new.run.tool_version = "0.2.0".to_owned();
-    new.environment
-        .push(("kernel_release".to_owned(), "7.0".to_owned()));
+    new.environment.put(&KEYS.kernel_release, "7.0".to_owned());
     for cell in &mut new.cells {
         cell.spec.trial.cache = CacheState::Cold;
     }

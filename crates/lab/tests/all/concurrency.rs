@@ -133,7 +133,9 @@ fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
         )
     };
     let put = |record: &mut RunRecord, key: &str, value: &str| {
-        record.environment.push((key.to_owned(), value.to_owned()));
+        record
+            .environment
+            .extend([(key.to_owned(), value.to_owned())]);
     };
     put(&mut record, "device_link_mb_s", "600.0");
     put(&mut record, "peak_stated_read_mb_s", "510");

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use iolab_engine::histogram::new_latency_histogram;
+use iolab_lab::environment::Environment;
 use iolab_lab::experiment::Experiment;
 use iolab_lab::record::{
     Cell, Direction, Effective, Ended, ExperimentRecord, Run, RunStatus, Sample, ServedBy, Verdict,
@@ -61,7 +62,8 @@ fn a_killed_writer_loses_nothing_it_had_added() {
 
 fn write_until_killed(path: &Path) -> ! {
     let (run, experiment, cell) = plan();
-    let mut file = RunFile::create(path, &run, &[], &experiment, &[cell]).unwrap();
+    let mut file =
+        RunFile::create(path, &run, &Environment::default(), &experiment, &[cell]).unwrap();
     let mut latency = new_latency_histogram();
     latency.record(1000).unwrap();
     let mut out = std::io::stdout();

@@ -24,7 +24,9 @@ fn curve(mb_s: impl Fn(f64) -> f64) -> RunRecord {
         ("cache_l2_bytes", "524288"),
         ("memory_bytes", "1073741824"),
     ] {
-        record.environment.push((key.to_owned(), bytes.to_owned()));
+        record
+            .environment
+            .extend([(key.to_owned(), bytes.to_owned())]);
     }
     record
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test crate uses its share")]
 
 use iolab_engine::spec::TrialSpec;
+use iolab_lab::environment::{Environment, KEYS};
 use iolab_lab::record::{
     Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
     ExperimentRecord, LatencySummary, Pace, ProcessIo, Region, ResourceUse, Run, RunRecord,
@@ -13,6 +14,8 @@ use iolab_lab::settings::{CellSpec, Setting};
 
 /// A record with no cells yet.
 pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
+    let mut environment = Environment::default();
+    environment.put(&KEYS.cpu_usable_count, 2);
     RunRecord {
         run: Run {
             status: RunStatus::Done,
@@ -28,7 +31,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
             clock_source: "tsc".to_owned(),
             floor_ns: 30.0,
         },
-        environment: vec![("cpu_usable_count".to_owned(), "2".to_owned())],
+        environment,
         experiment: ExperimentRecord {
             name: name.to_owned(),
             question: "How does throughput depend on the I/O size?".to_owned(),

@@ -340,7 +340,9 @@ fn the_ceilings_of_a_run_are_lines() {
         ("peak_stated_read_mb_s", "950"),
         ("peak_stated_write_mb_s", "485"),
     ] {
-        record.environment.push((name.to_owned(), value.to_owned()));
+        record
+            .environment
+            .extend([(name.to_owned(), value.to_owned())]);
     }
     let svg = drawn(&record);
     assert!(svg.contains("ceiling, reads"), "{svg}");

@@ -14,8 +14,8 @@ pub(super) struct Fact {
 /// Every property of any run, in the order in which they appear.
 pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in inputs.iter().flat_map(|i| &i.record.environment) {
-        if !names.contains(&name.as_str()) {
+    for (name, _) in inputs.iter().flat_map(|i| i.record.environment.iter()) {
+        if !names.contains(&name) {
             names.push(name);
         }
     }
@@ -28,9 +28,8 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
 
 fn values(inputs: &[Input], name: &str) -> Vec<String> {
     let of = |input: &Input| {
-        let pairs = &input.record.environment;
-        let found = pairs.iter().find(|(key, _)| key == name);
-        found.map_or_else(|| "not known".to_owned(), |(_, v)| readable(name, v))
+        let found = input.record.environment.text(name);
+        found.map_or_else(|| "not known".to_owned(), |v| readable(name, v))
     };
     let all: Vec<String> = inputs.iter().map(of).collect();
     match all.first() {

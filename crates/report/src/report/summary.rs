@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use iolab_lab::analysis::Analysis;
+use iolab_lab::environment::{KEYS, Key, Kind, Text};
+use iolab_lab::quantity::format_bytes;
 use iolab_lab::units::format_size;
 
 use super::{Input, clean};
@@ -65,28 +67,22 @@ fn place(inputs: &[Input]) -> String {
         .collect();
     kinds.dedup();
     text.push_str(&format!(" ({})", clean(&kinds.join(", "))));
-    let known = |key: &str| common(inputs, key).map(clean);
+    let known = |key: &Key<Text>| common(inputs, key).map(|text| clean(&text));
     for (key, what) in [
-        ("file_system", "file system"),
-        ("device", "device"),
-        ("device_vendor", "vendor"),
-        ("device_model", "model"),
+        (&KEYS.file_system, "file system"),
+        (&KEYS.device, "device"),
+        (&KEYS.device_vendor, "vendor"),
+        (&KEYS.device_model, "model"),
     ] {
         text.extend(known(key).map(|value| format!(", {what} {value}")));
     }
     text.push_str(". ");
     let machine = [
-        known("cpu_model"),
-        known("cpu_usable_count").map(|n| format!("{n} usable CPUs")),
-        common(inputs, "memory_bytes")
-            .and_then(|bytes| bytes.parse().ok())
-            .map(|bytes: u64| {
-                format!(
-                    "{} of memory",
-                    iolab_lab::quantity::format_bytes(bytes as f64)
-                )
-            }),
-        known("kernel_release").map(|release| format!("Linux {release}")),
+        known(&KEYS.cpu_model),
+        common(inputs, &KEYS.cpu_usable_count).map(|n| format!("{n} usable CPUs")),
+        common(inputs, &KEYS.memory_bytes)
+            .map(|bytes| format!("{} of memory", format_bytes(bytes as f64))),
+        known(&KEYS.kernel_release).map(|release| format!("Linux {release}")),
     ];
     let machine: Vec<String> = machine.into_iter().flatten().collect();
     if !machine.is_empty() {
@@ -136,14 +132,11 @@ fn targets(inputs: &[Input]) -> Vec<&str> {
 }
 
 /// The value of a key that all runs agree on.
-fn common<'a>(inputs: &'a [Input], key: &str) -> Option<&'a str> {
-    let of = |input: &'a Input| {
-        let pairs = &input.record.environment;
-        let (_, value) = pairs.iter().find(|(k, _)| k == key)?;
-        Some(value.as_str())
-    };
-    let first = of(inputs.first()?)?;
-    inputs.iter().all(|i| of(i) == Some(first)).then_some(first)
+fn common<K: Kind<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
+    let mut values = inputs.iter().map(|i| i.record.environment.get(key));
+    let first = values.next()??;
+    let is_shared = values.all(|value| value.as_ref() == Some(&first));
+    is_shared.then_some(first)
 }
 
 /// `1 cell`, `2 cells`.

@@ -96,7 +96,7 @@ fn hostile() -> RunRecord {
     record.run.target = HOSTILE.to_owned();
     record
         .environment
-        .push((HOSTILE.to_owned(), HOSTILE.to_owned()));
+        .extend([(HOSTILE.to_owned(), HOSTILE.to_owned())]);
     record
 }
 

@@ -2,6 +2,7 @@
 
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::course::course;
+use iolab_lab::environment::KEYS;
 use iolab_lab::record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
 use iolab_report::{benchstat, compare, series};
@@ -15,7 +16,7 @@ fn base() -> RunRecord {
     let mut record = size_curve("read-size", &SIZES.map(|size| (size, 100.0)));
     record
         .environment
-        .push(("kernel_release".to_owned(), "6.1".to_owned()));
+        .put(&KEYS.kernel_release, "6.1".to_owned());
     record
 }
 
@@ -26,7 +27,7 @@ fn new() -> RunRecord {
     let mut record = size_curve("read-size", &points);
     record
         .environment
-        .push(("kernel_release".to_owned(), "6.2".to_owned()));
+        .put(&KEYS.kernel_release, "6.2".to_owned());
     serve(&mut record, 3, ServedBy::PageCache, "all from memory");
     record
 }

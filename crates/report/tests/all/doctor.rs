@@ -10,6 +10,7 @@ use iolab_lab::environment::device::{Device, Transport};
 use iolab_lab::environment::link::Link;
 use iolab_lab::environment::load::Load;
 use iolab_lab::environment::processor::Processor;
+use iolab_lab::environment::{Environment, KEYS};
 use iolab_report::doctor;
 use serde_json::Value;
 
@@ -147,11 +148,13 @@ fn laptop() -> Facts {
 
 fn diagnosis() -> Diagnosis {
     let facts = laptop();
+    let mut environment = Environment::default();
+    environment.put(&KEYS.memory_bytes, 16 << 30);
     Diagnosis {
         target: facts.place.named.clone(),
         kind: facts.place.kind_name(),
         findings: diagnose(&facts),
-        environment: vec![("memory_bytes".to_owned(), "17179869184".to_owned())],
+        environment,
     }
 }
 

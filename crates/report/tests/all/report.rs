@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use iolab_lab::analysis::analyse;
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_lab::environment::{Environment, KEYS};
 use iolab_lab::record::{EndedBy, EventKind};
 use iolab_lab::record::{Event, RunRecord, ServedBy};
 use iolab_report::report::{Input, Report};
@@ -71,10 +72,8 @@ fn made_of(text: &str) -> RunRecord {
     record.run.target = text.to_owned();
     record.run.tool_version = text.to_owned();
     record.run.started_utc = text.to_owned();
-    record.environment = vec![
-        (text.to_owned(), text.to_owned()),
-        ("device_model".to_owned(), text.to_owned()),
-    ];
+    let facts = [text, KEYS.device_model.name()].map(|key| (key.to_owned(), text.to_owned()));
+    record.environment = facts.into_iter().collect();
     record.events.push(Event {
         at_utc: text.to_owned(),
         kind: EventKind::Note,
@@ -155,7 +154,7 @@ fn the_same_runs_give_the_same_page() {
 #[test]
 fn runs_without_anything_have_a_page_too() {
     let mut empty = record("empty", &[]);
-    empty.environment.clear();
+    empty.environment = Environment::default();
     assert!(page(vec![empty]).contains("0 measured trials"));
     assert!(page(vec![]).contains("0 experiments"));
 }

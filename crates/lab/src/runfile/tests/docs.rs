@@ -1,7 +1,8 @@
-//! RUNFILE.md tells every column as the tables have it.
+//! RUNFILE.md tells every column and every key of the environment as the tables have it.
 
 use std::fmt::Write;
 
+use crate::environment;
 use crate::record::column::{Access, Column, LATER, Table};
 use crate::record::tables::{
     CELL, CELL_GROUP, ENVIRONMENT, EVENT, EXPERIMENT, LATENCY, PART, RANK, RUN, SAMPLE, SERIES,
@@ -56,9 +57,23 @@ fn with<T>(document: String, table: &Table<T>) -> String {
     let begin = format!("<!-- columns of {} -->\n", table.name);
     let heading = format!("## `{}`: {}\n", table.name, table.doc);
     assert!(document.contains(&heading), "no heading {heading}");
-    let (before, rest) = document.split_once(&begin).expect(table.name);
+    between(&document, &begin, &rows(table))
+}
+
+/// The document with this text from a mark to the next end.
+fn between(document: &str, begin: &str, text: &str) -> String {
+    let (before, rest) = document.split_once(begin).expect(begin);
     let (_, after) = rest.split_once("<!-- end -->").expect("an end");
-    format!("{before}{begin}{}<!-- end -->{after}", rows(table))
+    format!("{before}{begin}{text}<!-- end -->{after}")
+}
+
+/// The keys of the environment.
+fn keys() -> String {
+    let mut text = "| key | value | meaning |\n|---|---|---|\n".to_owned();
+    for key in environment::ALL {
+        let _ = writeln!(text, "| `{}` | {} | {} |", key.name, key.words, key.doc);
+    }
+    text
 }
 
 #[test]
@@ -68,6 +83,7 @@ fn every_column_is_told() {
     wanted = with(wanted, &TARGET);
     wanted = with(wanted, &RANK);
     wanted = with(wanted, &ENVIRONMENT);
+    wanted = between(&wanted, "<!-- keys of environment -->\n", &keys());
     wanted = with(wanted, &EXPERIMENT);
     wanted = with(wanted, &CELL);
     wanted = with(wanted, &CELL_GROUP);
@@ -82,6 +98,6 @@ fn every_column_is_told() {
     let same = std::fs::read_to_string(DOCS).expect("the documentation") == wanted;
     assert!(
         same,
-        "docs/RUNFILE.md tells other columns than there are: IOLAB_GOLDEN=write cargo test -p iolab-lab every_column writes them"
+        "docs/RUNFILE.md tells other columns or keys than there are: IOLAB_GOLDEN=write cargo test -p iolab-lab every_column writes them"
     );
 }

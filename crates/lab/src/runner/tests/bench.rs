@@ -156,7 +156,7 @@ impl Bench {
             floor_ns: 30.0,
         };
         let record = experiment_record(&self.experiment)?;
-        let file = RunFile::create(&self.path, &run, &[], &record, &rows)?;
+        let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;
         let mut observer = Silent;
         let mut plan = Plan::of(self.experiment.clone())?;
         plan.cells = planned;

@@ -142,7 +142,8 @@ fn make(path: &Path, experiment: &str, sets: &[&str]) {
         clock_source: "tsc".to_owned(),
         floor_ns: 30.25,
     };
-    let environment = ENVIRONMENT.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let facts = ENVIRONMENT.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let environment = facts.into_iter().collect();
     let record = experiment_record(plan.experiment()).expect("a definition");
     let file = RunFile::create(path, &run, &environment, &record, &rows).expect("a new file");
     let mut machine = Machine::new();

@@ -1,0 +1,35 @@
+//! Memory of the machine as a whole: `/proc/meminfo`, see proc_meminfo(5).
+
+/// One line of it, bytes: `MemTotal`, `MemAvailable`, `Hugepagesize`. `None` where the kernel does not tell it.
+pub fn bytes(name: &str) -> Option<u64> {
+    of(&std::fs::read_to_string("/proc/meminfo").ok()?, name)
+}
+
+/// Its unit kB means 1024 bytes.
+fn of(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(key, _)| *key == name)?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_in_bytes() {
+        let text = "MemTotal:       24576000 kB\nMemFree: 7 kB\nHugePages_Total:       3\n";
+        assert_eq!(of(text, "MemTotal"), Some(24_576_000 * 1024));
+        assert_eq!(of(text, "MemFree"), Some(7 * 1024));
+        assert_eq!(of(text, "Mem"), None);
+        // A count, no size.
+        assert_eq!(of(text, "HugePages_Total"), None);
+        assert_eq!(of("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        assert!(bytes("MemAvailable").is_some_and(|bytes| bytes > 1 << 20));
+    }
+}
