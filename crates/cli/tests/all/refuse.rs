@@ -161,10 +161,10 @@ fn all_mistakes_of_a_job_file_are_told_with_their_lines() {
     std::fs::write(folder.path().join("bad.fio"), text).unwrap();
     let done = run(folder.path(), &["run", "bad.fio"]).expect(2);
     let lines = [
-        "line 2: bs=",
-        "line 6: ",
-        "line 9: rw=",
-        "line 10: iodepth=",
+        "line 2: iolab cannot carry out bs=banana",
+        "line 6: iolab does not carry out the option 'nosuch'",
+        "line 9: iolab cannot carry out rw=writ",
+        "line 10: iolab cannot carry out iodepth=0",
     ];
     for part in lines {
         assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
