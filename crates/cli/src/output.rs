@@ -5,11 +5,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use iolab_lab::analysis::Analysis;
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::compare::with_peers;
 use iolab_lab::crossing::crossings;
 use iolab_lab::findings::{Finding, findings};
-use iolab_lab::record::RunRecord;
 use iolab_lab::{Error, Result};
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
@@ -82,15 +81,15 @@ pub(crate) fn is_coloured() -> bool {
 }
 
 /// Writes the question, the table, the chart, the comparison with other tools and the findings of one run.
-pub(crate) fn report(record: &RunRecord, analysis: &Analysis, to: &mut dyn Write) -> Outcome {
-    let style = style();
+pub(crate) fn report(run: &AnalysedRun, to: &mut dyn Write) -> Outcome {
+    let (analysis, style) = (run.analysis(), style());
     writeln!(to, "{}\n", plain(&analysis.question))?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for crossing in crossings(analysis) {
         writeln!(to, "{}", crossing::text(&crossing, style.width))?;
     }
-    for comparison in with_peers(record) {
+    for comparison in with_peers(run) {
         writeln!(to, "{}", compare::text(&comparison, style.width))?;
         paragraphs(&compare::remarks(&comparison), style, to)?;
         writeln!(to)?;

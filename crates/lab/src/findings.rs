@@ -105,21 +105,22 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// What several runs tell together: the costs of random, and the optimal pattern.
-pub fn cross_findings(analyses: &[Analysis]) -> Vec<Finding> {
-    let mut findings = costs_of_random(analyses);
+pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
+    let analyses: Vec<&Analysis> = analyses.into_iter().collect();
+    let mut findings = costs_of_random(&analyses);
     if analyses.len() > 1 {
-        findings.extend(optimal_pattern(analyses));
+        findings.extend(optimal_pattern(&analyses));
     }
     findings
 }
 
 /// What random costs against sequential, for each pair of runs that differ in the pattern only.
-pub fn costs_of_random(analyses: &[Analysis]) -> Vec<Finding> {
+pub fn costs_of_random(analyses: &[&Analysis]) -> Vec<Finding> {
     let against = |sequential| {
         let cost = move |random| random_against_sequential(sequential, random);
-        analyses.iter().filter_map(cost)
+        analyses.iter().copied().filter_map(cost)
     };
-    analyses.iter().flat_map(against).collect()
+    analyses.iter().copied().flat_map(against).collect()
 }
 
 /// The plan was not carried out.

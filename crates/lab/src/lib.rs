@@ -1,5 +1,6 @@
 //! iolab-lab: experiment, plan, runner, evidence, environment, run file, analysis.
 
+pub mod analysed;
 pub mod analysis;
 pub mod ceiling;
 pub mod cells;

@@ -17,9 +17,13 @@ use crate::tidy::{Column, Field, Format, Kind, TidyWriter, columns_of, field, te
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn cells(analyses: &[Analysis], format: Format, to: &mut dyn Write) -> io::Result<()> {
+pub fn cells<'a>(
+    analyses: impl IntoIterator<Item = &'a Analysis>,
+    format: Format,
+    to: &mut dyn Write,
+) -> io::Result<()> {
     let rows: Vec<Vec<Field>> = analyses
-        .iter()
+        .into_iter()
         .flat_map(|analysis| analysis.cells.iter().map(|c| cell_row(analysis, c)))
         .collect();
     let mut writer = TidyWriter::new(to, format, columns_of(&rows))?;

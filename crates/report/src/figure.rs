@@ -27,6 +27,7 @@ mod text;
 mod words;
 
 use iolab_engine::{Error, Result};
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::analysis::{Analysis, Response};
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::crossing::FIRST_TRIALS;
@@ -50,10 +51,8 @@ pub const RUN: &str = "run";
 pub struct Run<'a> {
     /// Its name where several runs are told apart: that of its file.
     pub name: &'a str,
-    /// What its file holds.
-    pub record: &'a RunRecord,
-    /// Its analysis.
-    pub analysis: &'a Analysis,
+    /// What its file holds, analysed.
+    pub run: &'a AnalysedRun,
     /// The latencies of its cells; empty unless [`Kind::needs_latencies`].
     pub latencies: &'a CellLatencies,
     /// Its trials over time; empty unless [`Kind::needs_series`].
@@ -62,14 +61,21 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// A run without its latencies and without its trials over time.
-    pub fn new(name: &'a str, record: &'a RunRecord, analysis: &'a Analysis) -> Self {
+    pub fn new(name: &'a str, run: &'a AnalysedRun) -> Self {
         Self {
             name,
-            record,
-            analysis,
+            run,
             latencies: const { &CellLatencies::new() },
             series: &[],
         }
+    }
+
+    fn record(&self) -> &'a RunRecord {
+        self.run.record()
+    }
+
+    fn analysis(&self) -> &'a Analysis {
+        self.run.analysis()
     }
 }
 
@@ -121,10 +127,10 @@ fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
         better: Better::Unstated,
         repeats: FIRST_TRIALS.to_vec(),
     };
-    let source = |record| Source { record, held: None };
+    let source = |run| Source { run, held: None };
     match (runs, options.by.as_deref().or_else(|| programs(runs))) {
         ([run], Some(by)) => {
-            let mut compared = Comparison::of_levels(run.record, by, "", terms)?;
+            let mut compared = Comparison::of_levels(run.run, by, "", terms)?;
             for name in [&mut compared.base, &mut compared.new] {
                 let level = name
                     .split_once('=')
@@ -135,7 +141,7 @@ fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
         }
         ([base, new], None) => {
             let names = [base.name, new.name].map(|name| plain(name).into_owned());
-            Comparison::of_runs(names, source(base.record), source(new.record), terms)
+            Comparison::of_runs(names, source(base.run), source(new.run), terms)
         }
         _ => Err(Error::usage("two sides are compared").hint(
             "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
@@ -148,28 +154,28 @@ fn programs<'a>(runs: &'a [Run<'a>]) -> Option<&'a str> {
     let [run] = runs else {
         return None;
     };
-    let factors = run.analysis.factors.iter().enumerate();
+    let factors = run.analysis().factors.iter().enumerate();
     let mut programs = factors.filter(|(_, name)| ["linkage", "command"].contains(&name.as_str()));
     let (place, factor) = programs.next()?;
     let mut levels: Vec<&String> = run
-        .analysis
+        .analysis()
         .cells
         .iter()
         .filter_map(|c| c.cell.levels.get(place))
         .collect();
     levels.sort();
     levels.dedup();
-    (run.analysis.response == Response::Elapsed && levels.len() == 2).then_some(factor)
+    (run.analysis().response == Response::Elapsed && levels.len() == 2).then_some(factor)
 }
 
 /// The kind of figure that suits the data: a ratio for two programs and for two runs of one experiment, the load where
 /// rates vary, the order of the trials where nothing does, else the response.
 pub fn default_kind(runs: &[Run<'_>]) -> Kind {
     match runs {
-        [run] if programs(runs).is_some() && !run.analysis.cells.is_empty() => Kind::Ratio,
-        [run] if run.analysis.factors.iter().any(|factor| factor == "rate") => Kind::Load,
-        [run] if run.analysis.factors.is_empty() => Kind::Order,
-        [a, b] if same_experiment(a.analysis, b.analysis) => Kind::Ratio,
+        [run] if programs(runs).is_some() && !run.analysis().cells.is_empty() => Kind::Ratio,
+        [run] if run.analysis().factors.iter().any(|factor| factor == "rate") => Kind::Load,
+        [run] if run.analysis().factors.is_empty() => Kind::Order,
+        [a, b] if same_experiment(a.analysis(), b.analysis()) => Kind::Ratio,
         _ => Kind::Response,
     }
 }

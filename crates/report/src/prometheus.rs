@@ -14,11 +14,15 @@ use crate::plain::plain;
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn cells(analyses: &[Analysis], to: &mut dyn Write) -> io::Result<()> {
+pub fn cells<'a>(
+    analyses: impl IntoIterator<Item = &'a Analysis, IntoIter: Clone>,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let analyses = analyses.into_iter();
     for (name, help, values) in GAUGES {
         writeln!(to, "# HELP {name} {help}")?;
         writeln!(to, "# TYPE {name} gauge")?;
-        for analysis in analyses {
+        for analysis in analyses.clone() {
             for cell in &analysis.cells {
                 for (label, value) in values(cell) {
                     let labels = labels(analysis, cell, label);

@@ -18,12 +18,12 @@ mod summary;
 use std::path::PathBuf;
 
 use iolab_lab::Result;
-use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::analysed::AnalysedRun;
+use iolab_lab::analysis::Analysis;
 use iolab_lab::compare::{Comparison, with_peers};
 use iolab_lab::findings::{
     Finding, Kind, agreement, costs_of_random, findings, limits, optimal_pattern,
 };
-use iolab_lab::record::RunRecord;
 
 use crate::plain::plain;
 
@@ -38,8 +38,8 @@ use statement::{Group, Statement};
 pub struct Input {
     /// Where it lies.
     pub path: PathBuf,
-    /// What it holds.
-    pub record: RunRecord,
+    /// What it holds, analysed.
+    pub run: AnalysedRun,
 }
 
 /// Everything that a report says, in the order of the run files. Text from outside bears no control characters; each
@@ -47,7 +47,6 @@ pub struct Input {
 #[derive(Debug)]
 pub struct Report<'a> {
     inputs: &'a [Input],
-    analyses: Vec<Analysis>,
     title: String,
     /// What was tested, and on what.
     summary: Vec<String>,
@@ -67,13 +66,13 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// Puts together what run files tell. The same files give the same report, always.
     pub fn new(inputs: &'a [Input]) -> Self {
-        let analyses: Vec<Analysis> = inputs.iter().map(|i| analyse(&i.record)).collect();
-        let peers: Vec<Vec<Comparison>> = inputs.iter().map(|i| with_peers(&i.record)).collect();
-        let sections = section::all(inputs, &analyses, &peers);
+        let analyses: Vec<&Analysis> = inputs.iter().map(|i| i.run.analysis()).collect();
+        let peers: Vec<Vec<Comparison>> = inputs.iter().map(|i| with_peers(&i.run)).collect();
+        let sections = section::all(inputs, &peers);
         let optimal = optimal_pattern(&analyses);
         let mut together = costs_of_random(&analyses);
         together.extend(limits(&analyses));
-        let of_run = |(peers, analysis): (&Vec<Comparison>, &Analysis)| {
+        let of_run = |(peers, analysis): (&Vec<Comparison>, &&Analysis)| {
             let mut all = agreement(peers);
             all.extend(findings(analysis));
             all
@@ -83,7 +82,7 @@ impl<'a> Report<'a> {
         Self {
             inputs,
             title: summary::title(inputs),
-            summary: summary::sentences(inputs, &analyses),
+            summary: summary::sentences(inputs),
             results: of(Kind::Result),
             doubts: of(Kind::Doubt),
             limits: of(Kind::Limit),
@@ -91,7 +90,6 @@ impl<'a> Report<'a> {
             environment: environment::facts(inputs),
             commands: commands::of_report(inputs),
             sections,
-            analyses,
         }
     }
 

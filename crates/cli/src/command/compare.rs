@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::compare::{Better, Comparison, Conclusion, Source, Terms, Test};
-use iolab_lab::record::RunRecord;
-use iolab_lab::{Error, Result, numbers, runfile};
+use iolab_lab::{Error, Result, numbers};
 use iolab_report::{benchstat, compare as report};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
+use crate::command::read_run;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
@@ -104,19 +105,19 @@ fn terms(options: &Compare) -> Terms {
 
 fn runs(options: &Compare, new: &Path) -> Result<Comparison> {
     check_no_better(options)?;
-    let records = [runfile::read(&options.base)?, runfile::read(new)?];
-    let [base, new_record] = &records;
-    let source = |record| Source { record, held: None };
-    let names = [name(&options.base, base), name(new, new_record)];
-    Comparison::of_runs(names, source(base), source(new_record), terms(options))
+    let runs = [read_run(&options.base)?, read_run(new)?];
+    let [base, new_run] = &runs;
+    let source = |run| Source { run, held: None };
+    let names = [name(&options.base, base), name(new, new_run)];
+    Comparison::of_runs(names, source(base), source(new_run), terms(options))
 }
 
 /// Two levels of one run.
 fn levels(options: &Compare, by: &str) -> Result<Comparison> {
     check_no_better(options)?;
-    let record = runfile::read(&options.base)?;
-    let of = format!(" of {}", name(&options.base, &record));
-    Comparison::of_levels(&record, by, &of, terms(options))
+    let run = read_run(&options.base)?;
+    let of = format!(" of {}", name(&options.base, &run));
+    Comparison::of_levels(&run, by, &of, terms(options))
 }
 
 fn check_no_better(options: &Compare) -> Result<()> {
@@ -127,7 +128,8 @@ fn check_no_better(options: &Compare) -> Result<()> {
     }
 }
 
-fn name(path: &Path, record: &RunRecord) -> String {
+fn name(path: &Path, run: &AnalysedRun) -> String {
+    let record = run.record();
     format!(
         "{} ({} on {}, {})",
         path.display(),

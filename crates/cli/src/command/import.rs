@@ -18,9 +18,9 @@ pub(crate) fn import(options: &Import) -> Outcome {
     let name = iolab_lab::import::Import::name(&options.file);
     let place = place_of(options.output.as_deref(), &name)?;
     let path = import.write(&options.file, place)?;
-    let (record, analysis) = read_run(&path)?;
+    let run = read_run(&path)?;
     let mut to = output::open(None)?;
-    output::report(&record, &analysis, &mut to)?;
+    output::report(&run, &mut to)?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
     Ok(())

@@ -20,8 +20,7 @@ mod table;
 use std::path::Path;
 
 use iolab_lab::Result;
-use iolab_lab::analysis::{Analysis, analyse};
-use iolab_lab::record::RunRecord;
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::runfile;
 
 use crate::arguments::Command;
@@ -49,9 +48,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
     }
 }
 
-/// A run file, and what it says.
-fn read_run(path: &Path) -> Result<(RunRecord, Analysis)> {
-    let record = runfile::read(path)?;
-    let analysis = analyse(&record);
-    Ok((record, analysis))
+/// A run file, analysed.
+fn read_run(path: &Path) -> Result<AnalysedRun> {
+    runfile::read(path).map(AnalysedRun::of)
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
-use iolab_lab::analysis::analyse;
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::latencies::{CellLatencies, of_cells};
 use iolab_lab::record::SampleSeries;
 use iolab_lab::runfile;
@@ -12,6 +12,7 @@ use iolab_lab::{Error, Result};
 use iolab_report::figure::{Figure, Options, Run, default_kind, draw};
 
 use crate::arguments::Plot;
+use crate::command::read_run;
 use crate::exit::Outcome;
 use crate::output;
 
@@ -65,22 +66,21 @@ fn format(path: &Path) -> Result<Format> {
 }
 
 fn figure(options: &Plot) -> Result<Figure> {
-    let mut records = Vec::new();
+    let mut analysed: Vec<(String, AnalysedRun)> = Vec::new();
     for path in &options.files {
-        let record = runfile::read(path)?;
-        records.push((name(path), analyse(&record), record));
+        analysed.push((name(path), read_run(path)?));
     }
-    let mut runs: Vec<Run<'_>> = records
+    let mut runs: Vec<Run<'_>> = analysed
         .iter()
-        .map(|(name, analysis, record)| Run::new(name, record, analysis))
+        .map(|(name, run)| Run::new(name, run))
         .collect();
     let wanted = wanted(options);
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
     let mut all_latencies: Vec<CellLatencies> = Vec::new();
     let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
-    for (path, (_, _, record)) in options.files.iter().zip(&records) {
+    for (path, (_, run)) in options.files.iter().zip(&analysed) {
         if kind.needs_latencies() {
-            all_latencies.push(of_cells(record, runfile::read_latency(path)?)?);
+            all_latencies.push(of_cells(run.record(), runfile::read_latency(path)?)?);
         }
         if kind.needs_series() {
             all_series.push(runfile::read_series(path)?.collect::<Result<_>>()?);

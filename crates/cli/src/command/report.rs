@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_lab::{Kind, Result, runfile};
+use iolab_lab::{Kind, Result};
 use iolab_report::report::{Bundle, Input, Report};
 
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::bench::make_folder;
+use crate::command::read_run;
 use crate::exit::Outcome;
 use crate::output;
 
@@ -59,7 +60,7 @@ fn read(files: &[PathBuf]) -> Result<Vec<Input>> {
     let input = |path: &PathBuf| {
         Ok(Input {
             path: path.clone(),
-            record: runfile::read(path)?,
+            run: read_run(path)?,
         })
     };
     files.iter().map(input).collect()
@@ -86,9 +87,9 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// Writes the page of these run files to a folder, under the first of `report.html`, `report-2.html`, ... that is free.
-pub(crate) fn write_in(folder: &Path, files: &[PathBuf]) -> Outcome<PathBuf> {
-    let page = Report::new(&read(files)?).html()?;
+/// Writes the page of these runs to a folder, under the first of `report.html`, `report-2.html`, ... that is free.
+pub(crate) fn write_in(folder: &Path, inputs: &[Input]) -> Outcome<PathBuf> {
+    let page = Report::new(inputs).html()?;
     for number in 1..=NAMES_MAX {
         let path = folder.join(match number {
             1 => "report.html".to_owned(),

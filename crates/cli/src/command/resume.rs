@@ -55,7 +55,7 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             .map_err(|failure| with_kept(failure, Some(&path)))?;
     }
     let mut to = Results::new();
-    let (record, analysis) = read_run(&path)?;
-    output::report(&record, &analysis, &mut to)?;
+    let run = read_run(&path)?;
+    output::report(&run, &mut to)?;
     Ok(to.end(path.display())?)
 }

@@ -58,8 +58,8 @@ pub(crate) fn run(options: &Run) -> Outcome {
         .close_after(finished.map_err(Failure::from))
         .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
-    let (record, analysis) = read_run(&finished.path)?;
-    output::report(&record, &analysis, &mut to)?;
+    let run = read_run(&finished.path)?;
+    output::report(&run, &mut to)?;
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
     Ok(to.end(finished.path.display())?)

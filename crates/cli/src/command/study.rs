@@ -1,16 +1,16 @@
 //! `iolab study`: a suite on one target, within one budget, and what follows from all of it.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolab_engine::target::{Beside, Consent, Need, Size};
-use iolab_lab::analysis::Analysis;
 use iolab_lab::cells::Plan;
 use iolab_lab::findings::cross_findings;
 use iolab_lab::runfile::{self, NewFile};
 use iolab_lab::suite::Suite;
 use iolab_lab::{Error, Result, runner};
+use iolab_report::report::Input;
 
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
@@ -43,17 +43,18 @@ pub(crate) fn study(options: &Study) -> Outcome {
     bench.look_around(&plans);
     let mut to = Results::new();
     let measured = measure(plans, seed, budget, &bench, &options.output, &mut to);
-    let (analyses, paths) = bench.close_after(measured)?;
+    let inputs = bench.close_after(measured)?;
+    let analyses = inputs.iter().map(|input| input.run.analysis());
     writeln!(to, "All together\n")?;
-    output::sentences(&cross_findings(&analyses), output::style(), &mut to)?;
+    output::sentences(&cross_findings(analyses), output::style(), &mut to)?;
     writeln!(to, "\nRun files:")?;
-    for path in &paths {
-        writeln!(to, "  {}", path.display())?;
+    for input in &inputs {
+        writeln!(to, "  {}", input.path.display())?;
     }
     to.flush()?;
-    let report = report::write_in(&options.output, &paths)?;
+    let report = report::write_in(&options.output, &inputs)?;
     writeln!(to, "\nReport: {}", report.display())?;
-    let all = paths.iter().map(|path| path.display().to_string());
+    let all = inputs.iter().map(|input| input.path.display().to_string());
     Ok(to.end(all.collect::<Vec<_>>().join(" "))?)
 }
 
@@ -136,12 +137,12 @@ fn measure(
     bench: &Bench,
     folder: &Path,
     to: &mut Results,
-) -> Outcome<(Vec<Analysis>, Vec<PathBuf>)> {
+) -> Outcome<Vec<Input>> {
     let began = Instant::now();
     let budgets = plans.iter().map(|plan| plan.experiment().design.budget);
     let weights: Vec<Duration> = budgets.collect();
     let count = plans.len();
-    let (mut analyses, mut paths) = (Vec::new(), Vec::new());
+    let mut inputs = Vec::new();
     let mut told = Vec::new();
     for (i, mut plan) in plans.into_iter().enumerate() {
         // What earlier experiments left over goes to the later ones, by their shares.
@@ -159,15 +160,15 @@ fn measure(
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         // What holds for the whole study is told once.
         told.extend(display.end());
-        let (record, analysis) = read_run(&finished.path)?;
+        let run = read_run(&finished.path)?;
         writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
-        output::report(&record, &analysis, to)?;
+        output::report(&run, to)?;
         writeln!(to, "\nrun file: {}\n", finished.path.display())?;
         to.flush()?;
-        analyses.push(analysis);
-        paths.push(finished.path);
+        let path = finished.path;
+        inputs.push(Input { path, run });
     }
-    Ok((analyses, paths))
+    Ok(inputs)
 }
 
 /// The first one's share of `left`; never nothing, so that it is measured at least once.

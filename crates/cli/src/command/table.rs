@@ -3,9 +3,8 @@
 use std::io::Write;
 
 use iolab_lab::Result;
-use iolab_lab::analysis::Analysis;
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::findings::cross_findings;
-use iolab_lab::record::RunRecord;
 use iolab_report::tidy::Format;
 use iolab_report::{export, table as tables};
 
@@ -17,28 +16,28 @@ use crate::output;
 /// Writes the tables to stdout.
 pub(crate) fn table(options: &Table) -> Outcome {
     let runs = options.files.iter().map(|path| read_run(path));
-    let (records, analyses): (Vec<RunRecord>, Vec<Analysis>) =
-        runs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let runs: Vec<AnalysedRun> = runs.collect::<Result<_>>()?;
+    let analyses = runs.iter().map(AnalysedRun::analysis);
     let mut to = output::open(None)?;
     match options.format {
-        TableFormat::Csv => export::cells(&analyses, Format::Csv, &mut to)?,
-        TableFormat::Json => export::cells(&analyses, Format::Json, &mut to)?,
+        TableFormat::Csv => export::cells(analyses, Format::Csv, &mut to)?,
+        TableFormat::Json => export::cells(analyses, Format::Json, &mut to)?,
         TableFormat::Latex => {
-            for analysis in &analyses {
+            for analysis in analyses {
                 writeln!(to, "{}", tables::latex(analysis))?;
             }
         }
         TableFormat::Markdown => {
-            for analysis in &analyses {
+            for analysis in analyses {
                 writeln!(to, "{}", tables::markdown(analysis))?;
             }
         }
         TableFormat::Text => {
-            for (record, analysis) in records.iter().zip(&analyses) {
-                output::report(record, analysis, &mut to)?;
+            for run in &runs {
+                output::report(run, &mut to)?;
                 writeln!(to)?;
             }
-            output::sentences(&cross_findings(&analyses), output::style(), &mut to)?;
+            output::sentences(&cross_findings(analyses), output::style(), &mut to)?;
         }
     }
     Ok(to.flush()?)

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use iolab_lab::Error;
-use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::crossing::crossings;
 use iolab_lab::experiment::Experiment;
@@ -119,26 +119,26 @@ impl From<std::io::Error> for Failure {
 }
 
 fn show(record: &RunRecord) {
-    let analysis: Analysis = analyse(record);
+    let run = AnalysedRun::of(record.clone());
+    let analysis = run.analysis();
     let style = Style {
         width: 80,
         ascii: false,
     };
-    let _ = table::text(&analysis, style.width);
-    let _ = table::markdown(&analysis);
-    let _ = chart(&analysis, &style);
-    let _ = findings(&analysis);
-    for found in crossings(&analysis) {
+    let _ = table::text(analysis, style.width);
+    let _ = table::markdown(analysis);
+    let _ = chart(analysis, &style);
+    let _ = findings(analysis);
+    for found in crossings(analysis) {
         let _ = crossing::text(&found, style.width);
     }
-    let analyses = [analysis.clone(), analysis];
-    let _ = cross_findings(&analyses);
+    let _ = cross_findings([analysis, analysis]);
     let input = Input {
         path: "x.iolab".into(),
-        record: record.clone(),
+        run: run.clone(),
     };
     let _ = Report::new(&[input]).html();
-    let _ = export::cells(&analyses, Format::Json, &mut sink());
+    let _ = export::cells([analysis, analysis], Format::Json, &mut sink());
     let _ = export::samples(std::slice::from_ref(record), Format::Csv, &mut sink());
     let terms = Terms {
         margin: 0.05,
@@ -146,7 +146,10 @@ fn show(record: &RunRecord) {
         better: Better::Unstated,
         repeats: vec![3],
     };
-    let side = Source { record, held: None };
+    let side = Source {
+        run: &run,
+        held: None,
+    };
     if let Ok(found) = Comparison::of_runs(["a".to_owned(), "b".to_owned()], side, side, terms) {
         let _ = compare::text(&found, 80);
         let _ = compare::remarks(&found);

@@ -3,6 +3,7 @@
 use iolab_engine::{Error, Result};
 
 use super::{Comparison, Source, Terms};
+use crate::analysed::AnalysedRun;
 use crate::record::RunRecord;
 use crate::settings::Setting;
 
@@ -12,10 +13,10 @@ impl Comparison {
     ///
     /// # Errors
     /// Of kind usage: no such factor or level, not two of them, or no cell in common.
-    pub fn of_levels(record: &RunRecord, by: &str, of: &str, terms: Terms) -> Result<Self> {
-        let (factor, levels) = two_levels(record, by)?;
+    pub fn of_levels(run: &AnalysedRun, by: &str, of: &str, terms: Terms) -> Result<Self> {
+        let (factor, levels) = two_levels(run.record(), by)?;
         let source = |level| Source {
-            record,
+            run,
             held: Some((factor, level)),
         };
         let names = levels

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use iolab_engine::{Error, Result};
 
 use super::{Pair, pressure};
-use crate::analysis::{Analysis, CellAnalysis, Response, analyse};
+use crate::analysed::AnalysedRun;
+use crate::analysis::{CellAnalysis, Response};
 use crate::cells::{cells, label};
 use crate::environment;
 use crate::experiment::Experiment;
@@ -16,7 +17,7 @@ use crate::settings::{Setting, Value};
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// The run.
-    pub record: &'a RunRecord,
+    pub run: &'a AnalysedRun,
     /// A factor and its level that all cells of this side have.
     pub held: Option<(&'a str, &'a str)>,
 }
@@ -57,17 +58,17 @@ struct Keyed<'a> {
 /// # Errors
 /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
 pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> {
-    let (base_run, new_run) = (analyse(base.record), analyse(new.record));
-    if base_run.response != new_run.response {
-        return Err(Error::usage(format!(
-            "BASE measures {} and NEW {}",
-            base_run.response, new_run.response
-        ))
-        .hint("compare runs of the same experiment"));
+    let response = base.run.analysis().response;
+    let other = new.run.analysis().response;
+    if response != other {
+        return Err(
+            Error::usage(format!("BASE measures {response} and NEW {other}"))
+                .hint("compare runs of the same experiment"),
+        );
     }
     let factors = common_factors(&base, &new);
-    let base_cells = keyed(base, &base_run, &factors)?;
-    let new_cells = keyed(new, &new_run, &factors)?;
+    let base_cells = keyed(base, &factors)?;
+    let new_cells = keyed(new, &factors)?;
     let partner = |levels: &[String]| new_cells.iter().find(|c| c.levels == levels);
     let alone = |all: &[Keyed<'_>], other: &[Keyed<'_>]| -> Vec<String> {
         all.iter()
@@ -83,8 +84,8 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
         return Err(no_common_cell(&factors, &base_cells, &new_cells));
     }
     let within = |a: &CellAnalysis, b: &CellAnalysis| {
-        std::ptr::eq(base.record, new.record)
-            .then(|| within_blocks(base.record, &a.cell, &b.cell, base_run.response))
+        std::ptr::eq(base.run, new.run)
+            .then(|| within_blocks(base.run.record(), &a.cell, &b.cell, response))
     };
     let within: Vec<Option<BTreeMap<u32, f64>>> =
         both.iter().map(|(a, b)| within(a.cell, b.cell)).collect();
@@ -100,7 +101,7 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
             within_blocks: within.map(|blocks| blocks.into_values().collect()),
         })
         .collect();
-    let mut differences = run_differences(base.record, new.record);
+    let mut differences = run_differences(base.run.record(), new.run.record());
     let around: Vec<_> = both
         .iter()
         .map(|(a, b)| (&a.cell.circumstances, &b.cell.circumstances))
@@ -112,7 +113,7 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
     };
     differences.extend(setting_differences(&both, expected));
     Ok(Matched {
-        response: base_run.response,
+        response,
         pairs,
         together,
         only_base: alone(&base_cells, &new_cells),
@@ -127,7 +128,7 @@ fn common_factors(base: &Source<'_>, new: &Source<'_>) -> Vec<String> {
     let mut factors: Vec<String> = Vec::new();
     for source in [base, new] {
         let held = source.held.map(|(factor, _)| factor);
-        for factor in &source.record.experiment.factors {
+        for factor in &source.run.record().experiment.factors {
             if Some(factor.as_str()) != held && !factors.contains(factor) {
                 factors.push(factor.clone());
             }
@@ -136,12 +137,13 @@ fn common_factors(base: &Source<'_>, new: &Source<'_>) -> Vec<String> {
     factors
 }
 
-fn keyed<'a>(source: Source<'_>, run: &'a Analysis, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
-    let own = &source.record.experiment.factors;
+fn keyed<'a>(source: Source<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
+    let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);
     // Only a factor of the other side makes it necessary to read the definition.
     let planned = if factors.iter().any(|factor| place(factor).is_none()) {
-        let experiment = Experiment::from_toml(&source.record.experiment.toml, "the run file")?;
+        let experiment =
+            Experiment::from_toml(&source.run.record().experiment.toml, "the run file")?;
         Some(cells(&experiment)?)
     } else {
         None
@@ -159,7 +161,9 @@ fn keyed<'a>(source: Source<'_>, run: &'a Analysis, factors: &[String]) -> Resul
                 .is_some_and(|l| l == held)
         })
     };
-    Ok(run
+    Ok(source
+        .run
+        .analysis()
         .cells
         .iter()
         .enumerate()

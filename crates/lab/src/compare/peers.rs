@@ -1,19 +1,19 @@
 //! iolab against the peers of a run, cell by cell.
 
 use super::{Better, Comparison, Source, Terms, Test};
-use crate::record::RunRecord;
+use crate::analysed::AnalysedRun;
 use crate::tool::Tool;
 
 /// The smallest difference between tools that matters: what they cannot do alike is within it.
 pub const PEER_MARGIN: f64 = 0.10;
 
 /// A comparison for each peer of a run, the peer being the base; none where `tool` is no factor of the run.
-pub fn with_peers(record: &RunRecord) -> Vec<Comparison> {
-    if !record.experiment.factors.iter().any(|name| name == "tool") {
+pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
+    if !run.analysis().factors.iter().any(|name| name == "tool") {
         return Vec::new();
     }
     let of = |tool: &'static str| Source {
-        record,
+        run,
         held: Some(("tool", tool)),
     };
     let iolab = Tool::NAMES[0];

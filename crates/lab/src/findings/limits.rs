@@ -8,13 +8,13 @@ use crate::units::format_size;
 use iolab_engine::spec::CacheState;
 
 /// The limits of all runs together.
-pub fn limits(analyses: &[Analysis]) -> Vec<Finding> {
+pub fn limits(analyses: &[&Analysis]) -> Vec<Finding> {
     let rules = [one_place, untouched, no_given_load, one_cache_state];
     rules.iter().filter_map(|rule| rule(analyses)).collect()
 }
 
 /// What was measured is one target, once: it speaks for no other.
-pub fn one_place(analyses: &[Analysis]) -> Option<Finding> {
+pub fn one_place(analyses: &[&Analysis]) -> Option<Finding> {
     measured(analyses).next()?;
     let targets: BTreeSet<&str> = analyses.iter().map(|a| a.target.as_str()).collect();
     let what = match targets.len() {
@@ -30,7 +30,7 @@ pub fn one_place(analyses: &[Analysis]) -> Option<Finding> {
 }
 
 /// No trial touched more than a part of what there is.
-pub fn untouched(analyses: &[Analysis]) -> Option<Finding> {
+pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
     let most = measured(analyses).map(|c| c.cell.trial().region).max()?;
     limit(
         "untouched",
@@ -42,7 +42,7 @@ pub fn untouched(analyses: &[Analysis]) -> Option<Finding> {
 }
 
 /// All requests were made in a closed loop.
-pub fn no_given_load(analyses: &[Analysis]) -> Option<Finding> {
+pub fn no_given_load(analyses: &[&Analysis]) -> Option<Finding> {
     let latencies = measured(analyses).filter(|c| c.latency.is_some()).count();
     let rates = measured(analyses).any(|c| c.cell.trial().rate.is_some());
     (latencies > 0 && !rates).then_some(())?;
@@ -53,7 +53,7 @@ pub fn no_given_load(analyses: &[Analysis]) -> Option<Finding> {
 }
 
 /// Only one state of the page cache was measured.
-pub fn one_cache_state(analyses: &[Analysis]) -> Option<Finding> {
+pub fn one_cache_state(analyses: &[&Analysis]) -> Option<Finding> {
     let mut states = measured(analyses).map(|c| c.cell.trial().cache);
     let only = states.next()?;
     states.all(|state| state == only).then_some(())?;
@@ -70,7 +70,7 @@ pub fn one_cache_state(analyses: &[Analysis]) -> Option<Finding> {
 }
 
 /// The cells with measured trials in which iolab itself issued the requests.
-fn measured(analyses: &[Analysis]) -> impl Iterator<Item = &CellAnalysis> {
+fn measured<'a>(analyses: &[&'a Analysis]) -> impl Iterator<Item = &'a CellAnalysis> {
     let cells = analyses.iter().flat_map(|a| &a.cells);
     cells.filter(|c| c.n > 0 && !c.cell.spec.runs_program())
 }

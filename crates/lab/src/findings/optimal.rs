@@ -17,8 +17,8 @@ const NEAR: f64 = 0.95;
 /// The best setting of each kind of access: for throughput with the simplest setting that comes near it, and for
 /// latency with what is left of the throughput there. Cells not served by the device, with a rate, or of programs are
 /// left out, and so is a kind of access of which only one cell was measured.
-pub fn optimal_pattern(analyses: &[Analysis]) -> Vec<Finding> {
-    let candidates: Vec<Candidate<'_>> = analyses.iter().flat_map(candidates).collect();
+pub fn optimal_pattern(analyses: &[&Analysis]) -> Vec<Finding> {
+    let candidates: Vec<Candidate<'_>> = analyses.iter().copied().flat_map(candidates).collect();
     let mut accesses: Vec<Access<'_>> = Vec::new();
     for candidate in &candidates {
         if !accesses.contains(&candidate.access) {

@@ -378,9 +378,9 @@ fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() 
         gaps.iter()
             .all(|gap| gap.cell.is_some_and(|cell| !open(&cell)))
     );
-    let analysis = crate::analysis::analyse(&record);
-    assert!(crate::compare::with_peers(&record).is_empty());
-    let gap = &analysis.cells[1];
+    let run = crate::analysed::AnalysedRun::of(record);
+    assert!(crate::compare::with_peers(&run).is_empty());
+    let gap = &run.analysis().cells[1];
     assert_eq!((gap.n, gap.cell.ended_by), (0, None));
     assert!(gap.flags.contains(&crate::analysis::Flag::Gap));
 }

@@ -219,7 +219,7 @@ fn the_optimal_pattern_names_the_simpler_one_and_its_price() {
         ("1MiB", 500.0),
         ("4MiB", 502.0),
     ];
-    let found = text(&optimal_pattern(&[analyse(&size_curve(
+    let found = text(&optimal_pattern(&[&analyse(&size_curve(
         "read-size",
         &reads,
     ))]));
@@ -242,7 +242,7 @@ fn the_optimal_pattern_names_the_simpler_one_and_its_price() {
 #[test]
 fn nothing_simpler_is_made_up() {
     let curve = [("4KiB", 100.0), ("8KiB", 60.0)];
-    let found = text(&optimal_pattern(&[analyse(&size_curve("x", &curve))]));
+    let found = text(&optimal_pattern(&[&analyse(&size_curve("x", &curve))]));
     assert!(
         found.contains("No simpler setting comes near it."),
         "{found}"
@@ -251,7 +251,7 @@ fn nothing_simpler_is_made_up() {
 
 #[test]
 fn what_differs_in_promise_is_not_compared() {
-    let found = optimal_pattern(&[policies(&[
+    let found = optimal_pattern(&[&policies(&[
         ("none", "4KiB", 100.0),
         ("each", "4KiB", 10.0),
         ("each", "1MiB", 400.0),
@@ -271,14 +271,14 @@ fn no_optimum_is_found_in_memory_or_in_one_cell() {
     for cell in 0..2 {
         serve(&mut cached, cell, ServedBy::PageCache, "memory");
     }
-    assert!(optimal_pattern(&[analyse(&cached)]).is_empty());
-    assert!(optimal_pattern(&[analyse(&threads(&[(1, 100.0)]))]).is_empty());
+    assert!(optimal_pattern(&[&analyse(&cached)]).is_empty());
+    assert!(optimal_pattern(&[&analyse(&threads(&[(1, 100.0)]))]).is_empty());
 }
 
 #[test]
 fn limits_name_what_was_not_asked() {
     let run = analyse(&size_curve("x", &[("4KiB", 100.0)]));
-    let found = text(&limits(&[run.clone(), run]));
+    let found = text(&limits(&[&run, &run]));
     for part in [
         "One target was measured, as it was at that time",
         "No trial touched more than 1GiB",
@@ -295,10 +295,10 @@ fn limits_that_were_overcome_are_silent() {
     pace(&mut direct, 0, 1000, 0);
     let mut hot = size_curve("y", &[("4KiB", 100.0)]);
     hot.cells[0].spec.trial.cache = CacheState::Hot;
-    let both = [analyse(&direct), analyse(&hot)];
+    let both = [&analyse(&direct), &analyse(&hot)];
     assert_eq!(no_given_load(&both), None);
     assert_eq!(one_cache_state(&both), None);
-    let nothing = [analyse(&record("x", &[]))];
+    let nothing = [&analyse(&record("x", &[]))];
     assert_eq!(one_place(&nothing), None);
     assert_eq!(untouched(&nothing), None);
     assert!(limits(&nothing).is_empty());

@@ -1,5 +1,6 @@
 //! What is said of other tools beside iolab: each rule once where it speaks and once where it keeps silent.
 
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::analysis::analyse;
 use iolab_lab::compare::with_peers;
 use iolab_lab::findings::{agreement, gaps, peers};
@@ -30,7 +31,8 @@ fn beside_fio(share: f64) -> RunRecord {
 
 #[test]
 fn how_far_tools_agree_is_told() {
-    let told = |share| agreement(&with_peers(&beside_fio(share)));
+    let of = |record| agreement(&with_peers(&AnalysedRun::of(record)));
+    let told = |share| of(beside_fio(share));
     let alike = &told(1.01)[0].text;
     assert!(
         alike.starts_with(
@@ -48,7 +50,7 @@ fn how_far_tools_agree_is_told() {
         apart.contains("not shown to be equivalent within 10 %"),
         "{apart}"
     );
-    assert!(agreement(&with_peers(&size_curve("read-size", &[("4KiB", 1.0)]))).is_empty());
+    assert!(of(size_curve("read-size", &[("4KiB", 1.0)])).is_empty());
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) struct Data<'a> {
 
 /// The trials of a run that count: those that succeeded and are no warm-up, as for the analysis.
 pub(super) fn measured<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Sample> {
-    let samples: &'a [Sample] = &run.record.samples;
+    let samples: &'a [Sample] = &run.record().samples;
     samples.iter().filter(|sample| sample.is_measured())
 }
 
@@ -59,7 +59,7 @@ impl<'a> Data<'a> {
     /// Of kind usage when no cell has a value.
     pub(super) fn new(runs: &'a [Run<'a>], quantity: Quantity) -> Result<Self> {
         let mut factors: Vec<&str> = Vec::new();
-        for factor in runs.iter().flat_map(|run| &run.analysis.factors) {
+        for factor in runs.iter().flat_map(|run| &run.analysis().factors) {
             if !factors.contains(&factor.as_str()) {
                 factors.push(factor);
             }
@@ -131,7 +131,7 @@ impl<'a> Data<'a> {
 }
 
 fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Quantity) -> Vec<Row<'a>> {
-    let own = &run.analysis.factors;
+    let own = &run.analysis().factors;
     let level = |cell: &'a CellAnalysis, factor: &str| -> &'a str {
         if factor == RUN {
             return run.name;
@@ -141,7 +141,7 @@ fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Quantity
             .and_then(|i| cell.cell.levels.get(i))
             .map_or("", String::as_str)
     };
-    run.analysis
+    run.analysis()
         .cells
         .iter()
         .filter_map(|cell| {

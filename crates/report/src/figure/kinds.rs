@@ -21,7 +21,7 @@ use crate::plain::plain;
 
 /// What is shown: as asked, else the response of the first run.
 fn quantity(runs: &[Run<'_>], options: &Options) -> Quantity {
-    let response = || runs.first().map(|run| run.analysis.response.into());
+    let response = || runs.first().map(|run| run.analysis().response.into());
     options.y.or_else(response).unwrap_or(Quantity::Throughput)
 }
 
@@ -89,8 +89,8 @@ fn cell_name(row: &Row<'_>) -> String {
 fn subject(runs: &[Run<'_>], quantity: Quantity) -> String {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
-        if !names.contains(&run.analysis.experiment.as_str()) {
-            names.push(&run.analysis.experiment);
+        if !names.contains(&run.analysis().experiment.as_str()) {
+            names.push(&run.analysis().experiment);
         }
     }
     format!("{}: {}", names.join(", "), quantity.noun())

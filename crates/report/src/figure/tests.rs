@@ -5,7 +5,7 @@ mod synthetic;
 
 use iolab_engine::histogram::new_latency_histogram;
 use iolab_engine::series::{Done, Interval, Series};
-use iolab_lab::analysis::analyse;
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::latencies::{CellLatencies, of_cells};
 use iolab_lab::record::{LatencyOf, Operation, PartId};
 use iolab_lab::record::{RunRecord, ServedBy};
@@ -150,8 +150,7 @@ fn series(record: &RunRecord) -> Vec<SampleSeries> {
 
 /// Runs with all that figures are drawn from.
 struct Made {
-    records: Vec<RunRecord>,
-    analyses: Vec<Analysis>,
+    runs: Vec<AnalysedRun>,
     latencies: Vec<CellLatencies>,
     series: Vec<Vec<SampleSeries>>,
 }
@@ -159,8 +158,7 @@ struct Made {
 impl Made {
     fn new(records: &[RunRecord]) -> Self {
         Self {
-            records: records.to_vec(),
-            analyses: records.iter().map(analyse).collect(),
+            runs: records.iter().cloned().map(AnalysedRun::of).collect(),
             latencies: records.iter().map(latencies).collect(),
             series: records.iter().map(series).collect(),
         }
@@ -168,11 +166,10 @@ impl Made {
 
     fn runs(&self) -> Vec<Run<'_>> {
         let names = ["before", "after", "third"];
-        (0..self.records.len())
+        (0..self.runs.len())
             .map(|i| Run {
                 name: names[i],
-                record: &self.records[i],
-                analysis: &self.analyses[i],
+                run: &self.runs[i],
                 latencies: &self.latencies[i],
                 series: &self.series[i],
             })

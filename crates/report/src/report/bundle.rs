@@ -32,21 +32,19 @@ pub(super) fn draw(
     extension: &str,
     write: impl Fn(&Figure) -> Result<Vec<u8>>,
 ) -> Result<Vec<Option<Shown>>> {
-    let runs = report.inputs.iter().zip(&report.analyses);
-    let shown = |(input, analysis), section: &super::Section| {
-        let Some(figure) = picture::on_paper(input, analysis) else {
+    let shown = |(input, section): (&super::Input, &super::Section)| {
+        let Some(figure) = picture::on_paper(input) else {
             return Ok(None);
         };
-        let name = file_name(&input.record.experiment.name);
+        let name = file_name(&input.run.record().experiment.name);
         Ok(Some(Shown {
             file: format!("{}-{}-{name}.{extension}", file_name(prefix), section.id),
             words: clean(figure.description()),
             content: write(&figure)?,
         }))
     };
-    runs.zip(&report.sections)
-        .map(|(run, section)| shown(run, section))
-        .collect()
+    let runs = report.inputs.iter().zip(&report.sections);
+    runs.map(shown).collect()
 }
 
 impl Bundle {

@@ -18,8 +18,8 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
 
 /// The commands that repeat one run and hold it against this one. They need its definition in a file of this name.
 pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
-    let run = &input.record.run;
-    let writes = input.record.cells.iter().any(|c| c.trial().writes());
+    let run = &input.run.record().run;
+    let writes = input.run.record().cells.iter().any(|c| c.trial().writes());
     // Whoever repeats a command that destroys data must be the one to allow it.
     let consent = if run.target_kind != TargetKind::Scratch && writes {
         " --destroy-data"

@@ -27,7 +27,7 @@ const COLUMNS: [&str; 14] = [
 
 /// Everything that the page's script reads, safe to stand in a `<script>` element.
 pub(super) fn json(inputs: &[Input]) -> String {
-    let runs: Vec<Value> = inputs.iter().map(|input| run(&input.record)).collect();
+    let runs: Vec<Value> = inputs.iter().map(|input| run(input.run.record())).collect();
     escaped(&json!({ "columns": COLUMNS, "runs": runs }).to_string())
 }
 

@@ -14,7 +14,10 @@ pub(super) struct Fact {
 /// Every property of any run, in the order in which they appear.
 pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in inputs.iter().flat_map(|i| i.record.environment.iter()) {
+    for (name, _) in inputs
+        .iter()
+        .flat_map(|i| i.run.record().environment.iter())
+    {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -28,7 +31,7 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
 
 fn values(inputs: &[Input], name: &str) -> Vec<String> {
     let of = |input: &Input| {
-        let found = input.record.environment.text(name);
+        let found = input.run.record().environment.text(name);
         found.map_or_else(|| "not known".to_owned(), |v| readable(name, v))
     };
     let all: Vec<String> = inputs.iter().map(of).collect();
@@ -37,7 +40,9 @@ fn values(inputs: &[Input], name: &str) -> Vec<String> {
         _ => inputs
             .iter()
             .zip(all)
-            .map(|(input, value)| format!("{}: {value}", clean(&input.record.experiment.name)))
+            .map(|(input, value)| {
+                format!("{}: {value}", clean(&input.run.record().experiment.name))
+            })
             .collect(),
     }
 }

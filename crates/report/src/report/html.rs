@@ -1,7 +1,6 @@
 //! The report as one page of HTML.
 
 use askama::Template;
-use iolab_lab::analysis::Analysis;
 use iolab_lab::{Error, Result};
 
 use super::data;
@@ -34,14 +33,18 @@ struct View<'a> {
 
 /// The whole page.
 pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
-    let runs = report.inputs.iter().zip(&report.analyses);
-    let view = |(section, (input, analysis)): (&'a Section, (&Input, &Analysis))| View {
+    let view = |(section, input): (&'a Section, &Input)| View {
         section,
-        picture: picture::on_page(&section.id, input, analysis),
+        picture: picture::on_page(&section.id, input),
     };
     let page = Page {
         report,
-        views: report.sections.iter().zip(runs).map(view).collect(),
+        views: report
+            .sections
+            .iter()
+            .zip(report.inputs)
+            .map(view)
+            .collect(),
         figure_style: figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),

@@ -1,7 +1,5 @@
 //! The figure of one experiment: once for paper, and in the variants that a page switches between.
 
-use iolab_lab::analysis::Analysis;
-
 use super::{Input, clean};
 use crate::figure::{Center, Figure, Kind, Options, Run, default_kind, draw};
 
@@ -30,19 +28,19 @@ pub(super) struct Variant {
 }
 
 /// The figure for paper; `None` where the data makes none.
-pub(super) fn on_paper(input: &Input, analysis: &Analysis) -> Option<Figure> {
+pub(super) fn on_paper(input: &Input) -> Option<Figure> {
     let (width_pt, text_pt) = PAPER;
     let options = Options {
         width_pt,
         text_pt,
         ..Options::default()
     };
-    draw(&[run(input, analysis)], &options).ok()
+    draw(&[run(input)], &options).ok()
 }
 
 /// The figure for a page, with ids that begin with `id`; `None` where the data makes none.
-pub(super) fn on_page(id: &str, input: &Input, analysis: &Analysis) -> Option<Picture> {
-    let runs = [run(input, analysis)];
+pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
+    let runs = [run(input)];
     let variant = |scale: &'static str, center: &'static str| {
         let (width_pt, text_pt) = PAGE;
         let options = Options {
@@ -91,6 +89,6 @@ pub(super) fn on_page(id: &str, input: &Input, analysis: &Analysis) -> Option<Pi
     Some(picture)
 }
 
-fn run<'a>(input: &'a Input, analysis: &'a Analysis) -> Run<'a> {
-    Run::new(&analysis.experiment, &input.record, analysis)
+fn run(input: &Input) -> Run<'_> {
+    Run::new(&input.run.analysis().experiment, &input.run)
 }

@@ -61,35 +61,25 @@ impl Event {
 }
 
 /// The sections of all run files, in their order; `peers` has what each was compared with.
-pub(super) fn all(
-    inputs: &[Input],
-    analyses: &[Analysis],
-    peers: &[Vec<Comparison>],
-) -> Vec<Section> {
-    let experiments = || inputs.iter().map(|i| &i.record.experiment.name);
-    let runs = inputs.iter().zip(analyses).zip(peers).enumerate();
-    runs.map(|(i, ((input, analysis), peers))| {
-        let name = &input.record.experiment.name;
+pub(super) fn all(inputs: &[Input], peers: &[Vec<Comparison>]) -> Vec<Section> {
+    let experiments = || inputs.iter().map(|i| &i.run.record().experiment.name);
+    let runs = inputs.iter().zip(peers).enumerate();
+    runs.map(|(i, (input, peers))| {
+        let name = &input.run.record().experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
         // Two runs of one experiment are told apart by their files.
         let name = match experiments().filter(|other| *other == name).count() {
             1 => name.clone(),
             _ => format!("{name} ({})", stem.to_string_lossy()),
         };
-        Section::new(format!("e{}", i + 1), clean(&name), input, analysis, peers)
+        Section::new(format!("e{}", i + 1), clean(&name), input, peers)
     })
     .collect()
 }
 
 impl Section {
-    fn new(
-        id: String,
-        name: String,
-        input: &Input,
-        analysis: &Analysis,
-        peers: &[Comparison],
-    ) -> Self {
-        let record = &input.record;
+    fn new(id: String, name: String, input: &Input, peers: &[Comparison]) -> Self {
+        let (record, analysis) = (input.run.record(), input.run.analysis());
         let toml_name = format!("{}.toml", file_name(&record.experiment.name));
         Self {
             id,

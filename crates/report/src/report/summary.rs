@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use iolab_lab::analysis::Analysis;
 use iolab_lab::environment::{KEYS, Key, Kind, Text};
 use iolab_lab::quantity::format_bytes;
 use iolab_lab::units::format_size;
@@ -17,29 +16,29 @@ pub(super) fn title(inputs: &[Input]) -> String {
         many => format!("{} targets", many.len()),
     };
     match inputs {
-        [only] => format!("{} on {place}", clean(&only.record.experiment.name)),
+        [only] => format!("{} on {place}", clean(&only.run.record().experiment.name)),
         many => format!("{} experiments on {place}", many.len()),
     }
 }
 
 /// What was measured, what on, on which machine, when.
-pub(super) fn sentences(inputs: &[Input], analyses: &[Analysis]) -> Vec<String> {
-    let mut sentences = vec![measured(inputs, analyses)];
+pub(super) fn sentences(inputs: &[Input]) -> Vec<String> {
+    let mut sentences = vec![measured(inputs)];
     sentences.extend(inputs.first().map(|_| place(inputs)));
     sentences.extend(time(inputs));
     sentences
 }
 
-fn measured(inputs: &[Input], analyses: &[Analysis]) -> String {
-    let cells: usize = analyses.iter().map(|a| a.cells.len()).sum();
-    let trials: usize = analyses.iter().flat_map(|a| &a.cells).map(|c| c.n).sum();
-    let samples = || inputs.iter().flat_map(|i| &i.record.samples);
+fn measured(inputs: &[Input]) -> String {
+    let cells = || inputs.iter().flat_map(|i| &i.run.analysis().cells);
+    let trials: usize = cells().map(|c| c.n).sum();
+    let samples = || inputs.iter().flat_map(|i| &i.run.record().samples);
     let failed = samples().filter(|s| !s.ok).count();
     let warmups = samples().filter(|s| s.warmup && s.ok).count();
     let mut text = format!(
         "{} in {} of {}.",
         counted(trials, "measured trial"),
-        counted(cells, "cell"),
+        counted(cells().count(), "cell"),
         counted(inputs.len(), "experiment"),
     );
     let mut besides = Vec::new();
@@ -63,7 +62,7 @@ fn place(inputs: &[Input]) -> String {
     let mut text = format!("Target: {}", targets.join(", "));
     let mut kinds: Vec<&str> = inputs
         .iter()
-        .map(|i| i.record.run.target_kind.name())
+        .map(|i| i.run.record().run.target_kind.name())
         .collect();
     kinds.dedup();
     text.push_str(&format!(" ({})", clean(&kinds.join(", "))));
@@ -92,7 +91,7 @@ fn place(inputs: &[Input]) -> String {
 }
 
 fn time(inputs: &[Input]) -> Option<String> {
-    let runs = || inputs.iter().map(|i| &i.record.run);
+    let runs = || inputs.iter().map(|i| &i.run.record().run);
     let start = runs().map(|r| r.started_utc.as_str()).min()?;
     let end = runs().filter_map(|r| r.ended_utc.as_deref()).max();
     let versions: BTreeSet<&str> = runs().map(|r| r.tool_version.as_str()).collect();
@@ -123,7 +122,7 @@ pub(super) fn moment(utc: &str) -> String {
 fn targets(inputs: &[Input]) -> Vec<&str> {
     let mut targets: Vec<&str> = Vec::new();
     for input in inputs {
-        let target = input.record.run.target.as_str();
+        let target = input.run.record().run.target.as_str();
         if !targets.contains(&target) {
             targets.push(target);
         }
@@ -133,7 +132,7 @@ fn targets(inputs: &[Input]) -> Vec<&str> {
 
 /// The value of a key that all runs agree on.
 fn common<K: Kind<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
-    let mut values = inputs.iter().map(|i| i.record.environment.get(key));
+    let mut values = inputs.iter().map(|i| i.run.record().environment.get(key));
     let first = values.next()??;
     let is_shared = values.all(|value| value.as_ref() == Some(&first));
     is_shared.then_some(first)

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::record::RunRecord;
 use iolab_report::report::{Input, Report};
 
@@ -103,7 +104,7 @@ fn hostile() -> RunRecord {
 fn inputs() -> Vec<Input> {
     let input = |record| Input {
         path: "a b.iolab".into(),
-        record,
+        run: AnalysedRun::of(record),
     };
     [strided(), hostile()].map(input).into()
 }

@@ -1,5 +1,6 @@
 //! Comparisons and single series as text, looked at before they were accepted.
 
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::course::course;
 use iolab_lab::environment::KEYS;
@@ -33,7 +34,8 @@ fn new() -> RunRecord {
 }
 
 fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
-    let source = |record| Source { record, held: None };
+    let runs = [base, new].map(|record| AnalysedRun::of(record.clone()));
+    let [base, new] = runs.each_ref().map(|run| Source { run, held: None });
     let terms = Terms {
         margin: 0.05,
         tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
@@ -41,7 +43,7 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
         repeats: vec![6],
     };
     let names = ["a.iolab".to_owned(), "b.iolab\u{1b}[31m".to_owned()];
-    Comparison::of_runs(names, source(base), source(new), terms).unwrap()
+    Comparison::of_runs(names, base, new, terms).unwrap()
 }
 
 /// Wider than the margin and as far apart.

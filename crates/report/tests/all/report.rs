@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::analysis::analyse;
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::environment::{Environment, KEYS};
@@ -19,7 +20,7 @@ const HOSTILE: &str = "</script><script>alert(1)</script><!-- '\"&<img src=x one
 fn inputs(records: Vec<RunRecord>) -> Vec<Input> {
     let input = |record: RunRecord| Input {
         path: PathBuf::from(format!("results/{}.iolab", record.experiment.name)),
-        record,
+        run: AnalysedRun::of(record),
     };
     records.into_iter().map(input).collect()
 }
@@ -203,9 +204,8 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
         "- [ ] x | y |\n\n# z\n<b>",
     ] {
         let runs = inputs(vec![made_of(text), made_of(text)]);
-        let analysis = analyse(&runs[0].record);
         let side = |number: usize| Source {
-            record: &runs[number].record,
+            run: &runs[number].run,
             held: None,
         };
         let mut comparison = Comparison::of_runs(
@@ -223,7 +223,7 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
         comparison.only_base = vec![text.to_owned()];
         for (what, markdown) in [
             ("report", Report::new(&runs).markdown("x").unwrap().text),
-            ("table", table::markdown(&analysis)),
+            ("table", table::markdown(runs[0].run.analysis())),
             ("compare", compare::markdown(&comparison)),
         ] {
             let html = rendered(&markdown);

@@ -62,14 +62,14 @@ pub(super) fn thresholds_and_bends(
     };
     let mut suspects: Vec<Threshold> = Vec::new();
     let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
-    if curves <= CURVES_MAX && data.quantity == Quantity::from(run.analysis.response) {
-        suspects = add_bends(model, run.analysis);
+    if curves <= CURVES_MAX && data.quantity == Quantity::from(run.analysis().response) {
+        suspects = add_bends(model, run.analysis());
     }
     let from_memory = data
         .rows
         .iter()
         .all(|row| row.cell.cell.trial().cache == CacheState::Hot);
-    for threshold in &run.analysis.thresholds {
+    for threshold in &run.analysis().thresholds {
         if from_memory || suspects.contains(threshold) {
             for panel in &mut model.panels {
                 panel.lines.push(Line {

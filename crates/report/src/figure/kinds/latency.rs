@@ -83,7 +83,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
         description: format!(
             "{}: distribution of {} over {requests} requests",
             runs.first()
-                .map_or("", |run| run.analysis.experiment.as_str()),
+                .map_or("", |run| run.analysis().experiment.as_str()),
             what(runs)
         ),
         legend: parts
@@ -102,7 +102,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
 
 /// Response time where a rate was set, else service time.
 fn what(runs: &[Run<'_>]) -> &'static str {
-    let open = |run: &Run<'_>| run.analysis.cells.iter().any(|cell| cell.pace.is_some());
+    let open = |run: &Run<'_>| run.analysis().cells.iter().any(|cell| cell.pace.is_some());
     if runs.iter().any(open) {
         "response time"
     } else {

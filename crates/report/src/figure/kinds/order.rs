@@ -36,7 +36,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             panel.title = plain(run.name).into_owned();
         }
         panel.series = series(run, quantity, options.y.is_none());
-        hollow.extend(run.analysis.cells.iter().filter(|cell| cell.n > 0));
+        hollow.extend(run.analysis().cells.iter().filter(|cell| cell.n > 0));
         panels.push(panel);
     }
     let points = || {
@@ -49,7 +49,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         return Err(Error::usage("there is no measured trial to draw")
             .hint("finish the run with 'iolab resume FILE', or measure again"));
     }
-    let relative = runs.iter().any(|run| run.analysis.cells.len() > 1);
+    let relative = runs.iter().any(|run| run.analysis().cells.len() > 1);
     let values: Vec<f64> = points().map(|point| point.y).collect();
     let most = points().map(|point| point.x).fold(1.0, f64::max);
     let y = y_axis(quantity, &values, relative, options);
@@ -120,7 +120,7 @@ fn y_axis(quantity: Quantity, values: &[f64], relative: bool, options: &Options)
 
 /// The trials of a run: a series per cell where they are few, else one for all.
 fn series(run: &Run<'_>, quantity: Quantity, is_response: bool) -> Vec<Series> {
-    let cells = &run.analysis.cells;
+    let cells = &run.analysis().cells;
     let relative = cells.len() > 1;
     let apart = cells.len() <= CELLS_MAX;
     let medians: Vec<Option<f64>> = cells
@@ -141,7 +141,7 @@ fn series(run: &Run<'_>, quantity: Quantity, is_response: bool) -> Vec<Series> {
         let (Some(value), Some(median)) = (quantity.value(sample), medians[at]) else {
             continue;
         };
-        let name = label(&run.analysis.factors, &cells[at].cell.levels);
+        let name = label(&run.analysis().factors, &cells[at].cell.levels);
         let name = plain(&name);
         let place = if apart { at } else { 0 };
         let point = Point {
