@@ -6,9 +6,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::compare::with_peers;
 use iolab_lab::crossing::crossings;
-use iolab_lab::findings::{Finding, findings};
+use iolab_lab::findings::Finding;
+use iolab_lab::interpretation::Interpretation;
 use iolab_lab::{Error, Result};
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
@@ -81,7 +81,11 @@ pub(crate) fn is_coloured() -> bool {
 }
 
 /// Writes the question, the table, the chart, the comparison with other tools and the findings of one run.
-pub(crate) fn report(run: &AnalysedRun, to: &mut dyn Write) -> Outcome {
+pub(crate) fn report(
+    run: &AnalysedRun,
+    interpretation: &Interpretation,
+    to: &mut dyn Write,
+) -> Outcome {
     let (analysis, style) = (run.analysis(), style());
     writeln!(to, "{}\n", plain(&analysis.question))?;
     write!(to, "{}", table::text(analysis, style.width))?;
@@ -89,12 +93,12 @@ pub(crate) fn report(run: &AnalysedRun, to: &mut dyn Write) -> Outcome {
     for crossing in crossings(analysis) {
         writeln!(to, "{}", crossing::text(&crossing, style.width))?;
     }
-    for comparison in with_peers(run) {
-        writeln!(to, "{}", compare::text(&comparison, style.width))?;
-        paragraphs(&compare::remarks(&comparison), style, to)?;
+    for comparison in &interpretation.peers {
+        writeln!(to, "{}", compare::text(comparison, style.width))?;
+        paragraphs(&compare::remarks(comparison), style, to)?;
         writeln!(to)?;
     }
-    sentences(&findings(analysis), style, to)
+    sentences(&interpretation.findings, style, to)
 }
 
 /// Writes findings as paragraphs that fit the width.

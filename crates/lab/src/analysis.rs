@@ -21,7 +21,6 @@ use crate::ceiling::{Ceilings, Efficiency};
 use crate::course::{Course, course};
 use crate::environment::KEYS;
 use crate::experiment::Experiment;
-use crate::knots::BendsFound;
 use crate::pace::CellPace;
 use crate::record::{
     Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
@@ -142,8 +141,6 @@ pub struct Analysis {
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
     pub thresholds: Vec<Threshold>,
-    /// Where its curves bend, for [`crate::knots::bends`].
-    pub bends: BendsFound,
     /// Requests that the queue of the device takes (`nr_requests`), where that is known.
     pub requests_max: Option<f64>,
     /// All cells, in the order of the definition; sizes that the run has added stand where they belong by size.
@@ -205,7 +202,6 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         target_kind: record.run.target_kind,
         seed: record.run.seed,
         thresholds: thresholds(&record.environment),
-        bends: BendsFound::default(),
         requests_max: record
             .environment
             .get(&KEYS.device_requests_max)

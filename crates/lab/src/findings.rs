@@ -44,6 +44,7 @@ pub use verified::verified;
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response};
 use crate::cells::label;
 use crate::curve::{Curve, Point, by_size};
+use crate::knots::Bends;
 use crate::quantity::{format_percent, format_ratio};
 use crate::record::{RunStatus, ServedBy};
 use crate::units::format_size;
@@ -60,46 +61,50 @@ pub struct Finding {
     pub text: String,
 }
 
-/// All that can be said of one run.
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let rules: &[fn(&Analysis) -> Vec<Finding>] = &[
-        unfinished,
-        verified,
-        gaps,
-        peers,
-        not_the_device,
-        suspended,
-        other_traffic,
-        cpu_contended,
-        requests_split,
-        requests_in_pieces,
-        read_ahead,
-        write_back_owed,
-        not_durable,
-        rate_not_held,
-        serialised,
-        exceeds_ceiling,
-        load,
-        best_size,
-        best_sizes,
-        plateau,
-        bends,
-        fixed_costs,
-        cost_of_skipping,
-        cost_of_sync,
-        writes_against_reads,
-        scaling,
-        tail,
-        programs,
-        level_over_run,
-        level_within_trials,
-        steady,
-        drift,
-        dependence,
-        two_groups,
-        below_precision,
-        tail_unknown,
-        failed_trials,
+/// What says something of one kind of a run, or nothing.
+type Rule<'a> = &'a dyn Fn(&Analysis) -> Vec<Finding>;
+
+/// All that can be said of one run whose curves have these bends.
+pub fn findings(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
+    let bends = |analysis: &Analysis| bends(analysis, found);
+    let rules: &[Rule<'_>] = &[
+        &unfinished,
+        &verified,
+        &gaps,
+        &peers,
+        &not_the_device,
+        &suspended,
+        &other_traffic,
+        &cpu_contended,
+        &requests_split,
+        &requests_in_pieces,
+        &read_ahead,
+        &write_back_owed,
+        &not_durable,
+        &rate_not_held,
+        &serialised,
+        &exceeds_ceiling,
+        &load,
+        &best_size,
+        &best_sizes,
+        &plateau,
+        &bends,
+        &fixed_costs,
+        &cost_of_skipping,
+        &cost_of_sync,
+        &writes_against_reads,
+        &scaling,
+        &tail,
+        &programs,
+        &level_over_run,
+        &level_within_trials,
+        &steady,
+        &drift,
+        &dependence,
+        &two_groups,
+        &below_precision,
+        &tail_unknown,
+        &failed_trials,
     ];
     rules.iter().flat_map(|rule| rule(analysis)).collect()
 }

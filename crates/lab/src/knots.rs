@@ -1,7 +1,5 @@
 //! Where a curve over I/O sizes bends, and which thresholds of the machine lie there.
 
-use std::sync::OnceLock;
-
 use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
 
 use crate::analysis::{Analysis, Response};
@@ -41,29 +39,39 @@ pub fn bendable(analysis: &Analysis) -> Vec<Curve<'_>> {
     curves
 }
 
-/// The bends of an analysis, found when they are first asked for: that takes long, and sentences and figures ask again.
-#[derive(Debug, Clone, Default)]
-pub struct BendsFound(OnceLock<Vec<(Vec<String>, Vec<Bend>)>>);
+/// The bends of all [`bendable`] curves of an analysis. Each curve is fitted 200 times over, which takes long: find them
+/// once, where they are shown, and pass them on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bends(Vec<OfCurve>);
 
-impl PartialEq for BendsFound {
-    /// They follow from the rest of the analysis, found or not.
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
+/// The bends of the curve that holds these levels.
+#[derive(Debug, Clone, PartialEq)]
+struct OfCurve {
+    held: Vec<String>,
+    bends: Vec<Bend>,
 }
 
-/// The bends of one of the [`bendable`] curves in ascending order: the knots of [`iolab_stats::fit_piecewise`], seeded by
-/// the run's seed, so that the same run file has the same bends always. None for any other curve.
-pub fn bends(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
-    let find_all = || {
-        let curves = bendable(analysis).into_iter();
-        curves
-            .map(|curve| (curve.held.clone(), find(analysis, &curve)))
-            .collect()
-    };
-    let all = analysis.bends.0.get_or_init(find_all);
-    let own = all.iter().find(|(held, _)| *held == curve.held);
-    own.map_or_else(Vec::new, |(_, bends)| bends.clone())
+impl Bends {
+    /// Finds them: the knots of [`iolab_stats::fit_piecewise`], seeded by the run's seed, so that the same run file always
+    /// has the same bends.
+    pub fn of(analysis: &Analysis) -> Self {
+        let of_curve = |curve: Curve<'_>| OfCurve {
+            bends: find(analysis, &curve),
+            held: curve.held,
+        };
+        Self(bendable(analysis).into_iter().map(of_curve).collect())
+    }
+
+    /// The bends of one of the [`bendable`] curves, in ascending order; none for any other curve.
+    pub fn on(&self, curve: &Curve<'_>) -> &[Bend] {
+        let own = self.0.iter().find(|of| of.held == curve.held);
+        own.map_or(&[], |of| &of.bends)
+    }
+
+    /// The bends of all curves, curve by curve.
+    pub fn iter(&self) -> impl Iterator<Item = &Bend> {
+        self.0.iter().flat_map(|of| &of.bends)
+    }
 }
 
 fn find(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {

@@ -17,6 +17,7 @@ pub mod evidence;
 pub mod experiment;
 pub mod findings;
 pub mod import;
+pub mod interpretation;
 pub mod knots;
 pub mod latencies;
 pub mod linkage;

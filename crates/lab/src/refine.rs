@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::Analysis;
 use crate::curve::{Curve, by_size};
-use crate::knots::{bendable, bends};
+use crate::knots::Bends;
 use crate::optimum::optimum;
 
 /// Sizes below this are multiples of eight bytes, those from it on of a KiB.
@@ -28,11 +28,8 @@ pub fn finer_sizes(analysis: &Analysis, finer: u32, unit: u64) -> Vec<u64> {
         grid: &grid,
         wanted: BTreeMap::new(),
     };
-    for place in bendable(analysis)
-        .iter()
-        .flat_map(|curve| bends(analysis, curve))
-    {
-        gaps.want(place.size, finer);
+    for bend in Bends::of(analysis).iter() {
+        gaps.want(bend.size, finer);
     }
     let best = |curve: &Curve<'_>| optimum(curve, analysis.response, analysis.seed);
     for optimum in curves.iter().filter_map(best) {

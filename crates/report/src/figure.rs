@@ -31,6 +31,7 @@ use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::analysis::{Analysis, Response};
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::crossing::FIRST_TRIALS;
+use iolab_lab::knots::Bends;
 use iolab_lab::latencies::CellLatencies;
 use iolab_lab::record::{RunRecord, SampleSeries};
 
@@ -55,16 +56,19 @@ pub struct Run<'a> {
     pub run: &'a AnalysedRun,
     /// The latencies of its cells; empty unless [`Kind::needs_latencies`].
     pub latencies: &'a CellLatencies,
+    /// Where its curves bend, where that is known already: a figure that shows bends finds them otherwise.
+    pub bends: Option<&'a Bends>,
     /// Its trials over time; empty unless [`Kind::needs_series`].
     pub series: &'a [SampleSeries],
 }
 
 impl<'a> Run<'a> {
-    /// A run without its latencies and without its trials over time.
+    /// A run without its bends, its latencies and its trials over time.
     pub fn new(name: &'a str, run: &'a AnalysedRun) -> Self {
         Self {
             name,
             run,
+            bends: None,
             latencies: const { &CellLatencies::new() },
             series: &[],
         }

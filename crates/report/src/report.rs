@@ -20,10 +20,8 @@ use std::path::PathBuf;
 use iolab_lab::Result;
 use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::analysis::Analysis;
-use iolab_lab::compare::{Comparison, with_peers};
-use iolab_lab::findings::{
-    Finding, Kind, agreement, costs_of_random, findings, limits, optimal_pattern,
-};
+use iolab_lab::findings::{Finding, Kind, agreement, costs_of_random, limits, optimal_pattern};
+use iolab_lab::interpretation::Interpretation;
 
 use crate::plain::plain;
 
@@ -40,6 +38,19 @@ pub struct Input {
     pub path: PathBuf,
     /// What it holds, analysed.
     pub run: AnalysedRun,
+    /// What it says.
+    pub interpretation: Interpretation,
+}
+
+impl Input {
+    /// A run that was read from `path`, with what it says.
+    pub fn new(path: PathBuf, run: AnalysedRun) -> Self {
+        Self {
+            path,
+            interpretation: Interpretation::of(&run),
+            run,
+        }
+    }
 }
 
 /// Everything that a report says, in the order of the run files. Text from outside bears no control characters; each
@@ -67,17 +78,16 @@ impl<'a> Report<'a> {
     /// Puts together what run files tell. The same files give the same report, always.
     pub fn new(inputs: &'a [Input]) -> Self {
         let analyses: Vec<&Analysis> = inputs.iter().map(|i| i.run.analysis()).collect();
-        let peers: Vec<Vec<Comparison>> = inputs.iter().map(|i| with_peers(&i.run)).collect();
-        let sections = section::all(inputs, &peers);
+        let sections = section::all(inputs);
         let optimal = optimal_pattern(&analyses);
         let mut together = costs_of_random(&analyses);
         together.extend(limits(&analyses));
-        let of_run = |(peers, analysis): (&Vec<Comparison>, &&Analysis)| {
-            let mut all = agreement(peers);
-            all.extend(findings(analysis));
+        let of_run = |input: &Input| {
+            let mut all = agreement(&input.interpretation.peers);
+            all.extend_from_slice(&input.interpretation.findings);
             all
         };
-        let each: Vec<Vec<Finding>> = peers.iter().zip(&analyses).map(of_run).collect();
+        let each: Vec<Vec<Finding>> = inputs.iter().map(of_run).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
         Self {
             inputs,

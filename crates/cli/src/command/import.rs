@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use iolab_lab::interpretation::Interpretation;
+
 use crate::arguments::Import;
 use crate::command::read_run;
 use crate::command::run::{check_output, place_of};
@@ -20,7 +22,7 @@ pub(crate) fn import(options: &Import) -> Outcome {
     let path = import.write(&options.file, place)?;
     let run = read_run(&path)?;
     let mut to = output::open(None)?;
-    output::report(&run, &mut to)?;
+    output::report(&run, &Interpretation::of(&run), &mut to)?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
     Ok(())

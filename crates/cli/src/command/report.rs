@@ -57,12 +57,7 @@ fn place(options: &Options) -> Result<PathBuf> {
 
 /// Reads run files as what a report is made of.
 fn read(files: &[PathBuf]) -> Result<Vec<Input>> {
-    let input = |path: &PathBuf| {
-        Ok(Input {
-            path: path.clone(),
-            run: read_run(path)?,
-        })
-    };
+    let input = |path: &PathBuf| Ok(Input::new(path.clone(), read_run(path)?));
     files.iter().map(input).collect()
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use iolab_engine::target::{Need, Size};
 use iolab_lab::cells::Plan;
 use iolab_lab::experiment::Experiment;
+use iolab_lab::interpretation::Interpretation;
 use iolab_lab::record::{RunRecord, RunStatus};
 use iolab_lab::runfile::{self, RunFile};
 use iolab_lab::{Result, runner};
@@ -56,6 +57,6 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
     }
     let mut to = Results::new();
     let run = read_run(&path)?;
-    output::report(&run, &mut to)?;
+    output::report(&run, &Interpretation::of(&run), &mut to)?;
     Ok(to.end(path.display())?)
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use iolab_lab::ceiling::Peaks;
 use iolab_lab::cells::Plan;
 use iolab_lab::experiment::{Change, Experiment};
+use iolab_lab::interpretation::Interpretation;
 use iolab_lab::peer::fio::job::JobFile;
 use iolab_lab::runfile::{self, NewFile};
 use iolab_lab::{Error, Result, runner};
@@ -59,7 +60,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
         .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
     let run = read_run(&finished.path)?;
-    output::report(&run, &mut to)?;
+    output::report(&run, &Interpretation::of(&run), &mut to)?;
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
     Ok(to.end(finished.path.display())?)

@@ -160,13 +160,12 @@ fn measure(
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         // What holds for the whole study is told once.
         told.extend(display.end());
-        let run = read_run(&finished.path)?;
+        let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
         writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
-        output::report(&run, to)?;
+        output::report(&input.run, &input.interpretation, to)?;
         writeln!(to, "\nrun file: {}\n", finished.path.display())?;
         to.flush()?;
-        let path = finished.path;
-        inputs.push(Input { path, run });
+        inputs.push(input);
     }
     Ok(inputs)
 }

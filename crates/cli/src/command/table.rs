@@ -5,6 +5,7 @@ use std::io::Write;
 use iolab_lab::Result;
 use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::findings::cross_findings;
+use iolab_lab::interpretation::Interpretation;
 use iolab_report::tidy::Format;
 use iolab_report::{export, table as tables};
 
@@ -34,7 +35,7 @@ pub(crate) fn table(options: &Table) -> Outcome {
         }
         TableFormat::Text => {
             for run in &runs {
-                output::report(run, &mut to)?;
+                output::report(run, &Interpretation::of(run), &mut to)?;
                 writeln!(to)?;
             }
             output::sentences(&cross_findings(analyses), output::style(), &mut to)?;

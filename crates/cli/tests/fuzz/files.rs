@@ -10,7 +10,7 @@ use iolab_lab::analysed::AnalysedRun;
 use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_lab::crossing::crossings;
 use iolab_lab::experiment::Experiment;
-use iolab_lab::findings::{cross_findings, findings};
+use iolab_lab::findings::cross_findings;
 use iolab_lab::record::RunRecord;
 use iolab_lab::runfile::{self, RunFile};
 use iolab_report::chart::{Style, chart};
@@ -128,15 +128,11 @@ fn show(record: &RunRecord) {
     let _ = table::text(analysis, style.width);
     let _ = table::markdown(analysis);
     let _ = chart(analysis, &style);
-    let _ = findings(analysis);
     for found in crossings(analysis) {
         let _ = crossing::text(&found, style.width);
     }
     let _ = cross_findings([analysis, analysis]);
-    let input = Input {
-        path: "x.iolab".into(),
-        run: run.clone(),
-    };
+    let input = Input::new("x.iolab".into(), run.clone());
     let _ = Report::new(&[input]).html();
     let _ = export::cells([analysis, analysis], Format::Json, &mut sink());
     let _ = export::samples(std::slice::from_ref(record), Format::Csv, &mut sink());

@@ -3,7 +3,7 @@
 use super::{Finding, capitalised};
 use crate::analysis::{Analysis, Response};
 use crate::curve::Curve;
-use crate::knots::{self, Bend, MODEL_ERROR_MAX};
+use crate::knots::{self, Bend, Bends, MODEL_ERROR_MAX};
 use crate::optimum::optimum;
 use crate::quantity::{format_bytes, format_ns, format_percent};
 use crate::units::format_size;
@@ -39,11 +39,11 @@ pub fn best_sizes(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Where each curve bends, and what the machine has at these sizes.
-pub fn bends(analysis: &Analysis) -> Vec<Finding> {
+pub fn bends(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
     let mut coincides = false;
     let mut findings = Vec::new();
     for curve in knots::bendable(analysis) {
-        let bends = knots::bends(analysis, &curve);
+        let bends = found.on(&curve);
         if bends.is_empty() {
             continue;
         }

@@ -3,13 +3,13 @@
 use iolab_engine::spec::CacheState;
 use iolab_lab::analysis::{CellAnalysis, Flag, analyse};
 use iolab_lab::findings::{
-    Finding, cpu_contended, findings, not_durable, other_traffic, read_ahead, requests_in_pieces,
+    Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed,
 };
 use iolab_lab::record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
 use proptest::prelude::*;
 
-use crate::synthetic::{add_cell, around, record};
+use crate::synthetic::{add_cell, all_findings, around, record};
 
 fn text(findings: &[Finding]) -> String {
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
@@ -378,7 +378,7 @@ proptest! {
             }
         });
         record.cells[0].spec.trial.cache = [CacheState::Direct, CacheState::Cold, CacheState::Hot][cache];
-        for finding in findings(&analyse(&record)) {
+        for finding in all_findings(&analyse(&record)) {
             prop_assert!(!finding.text.contains("NaN"), "{}", finding.text);
         }
     }

@@ -2,13 +2,12 @@
 
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::crossing::{Crossing, MARGINS, crossings};
-use iolab_lab::findings::findings;
 use iolab_lab::record::RunRecord;
 use iolab_lab::response::Response;
 use iolab_lab::units::format_size;
 use proptest::prelude::*;
 
-use crate::synthetic::{add_cell, record};
+use crate::synthetic::{add_cell, all_findings, record};
 
 /// Times around `centre` that differ by up to 0.2 per mille either way and average to it.
 fn around(centre: f64, trials: usize) -> Vec<f64> {
@@ -107,7 +106,10 @@ fn a_near_ratio_is_no_equivalence_where_trials_scatter() {
     let crossing = only(&analysis);
     assert_eq!(crossing.naive_from(0), Some(MB));
     assert_eq!(crossing.equivalent_from(0), None);
-    let text: Vec<String> = findings(&analysis).into_iter().map(|f| f.text).collect();
+    let text: Vec<String> = all_findings(&analysis)
+        .into_iter()
+        .map(|f| f.text)
+        .collect();
     let text = text.join("\n");
     assert!(
         text.contains("Equivalence within 5 % is not shown"),
@@ -144,7 +146,7 @@ fn too_few_trials_have_no_tests_and_missing_ones_no_crossing() {
     assert_eq!(crossing.equivalent_from(0), None);
     assert_eq!(crossing.naive_from(0), None);
     assert!(
-        findings(&analysis)
+        all_findings(&analysis)
             .iter()
             .any(|f| f.rule == "programs-equivalent")
     );
@@ -166,7 +168,7 @@ fn three_programs_and_other_responses_are_not_compared() {
 #[test]
 fn the_sentences_name_both_crossings() {
     let analysis = run(&[1, 6 * MB, 31 * MB], 20);
-    let found = findings(&analysis);
+    let found = all_findings(&analysis);
     let text = |rule: &str| -> Vec<&str> {
         let of_rule = found.iter().filter(|f| f.rule == rule);
         of_rule.map(|f| f.text.as_str()).collect()
@@ -201,7 +203,7 @@ fn a_single_size_has_no_from_where_on() {
         let mut record = empty();
         add(&mut record, MB, "static", &around(1e6, 20));
         add(&mut record, MB, "dynamic", &around(1e6 * factor, 20));
-        let found = findings(&analyse(&record));
+        let found = all_findings(&analyse(&record));
         let text: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
         let text = text.join("\n");
         for part in parts {

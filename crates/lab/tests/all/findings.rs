@@ -4,13 +4,12 @@ use iolab_engine::spec::{CacheState, Pattern};
 use iolab_lab::analysis::{Analysis, analyse};
 use iolab_lab::findings::{
     Finding, below_precision, best_size, cost_of_skipping, cross_findings, dependence, drift,
-    failed_trials, findings, not_the_device, plateau, steady, two_groups, unfinished,
-    writes_against_reads,
+    failed_trials, not_the_device, plateau, steady, two_groups, unfinished, writes_against_reads,
 };
 use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
 use iolab_lab::response::Response;
 
-use crate::synthetic::{add_cell, add_trial, around, record, serve, size_curve};
+use crate::synthetic::{add_cell, add_trial, all_findings, around, record, serve, size_curve};
 
 const BENT: [(&str, f64); 5] = [
     ("4KiB", 60.0),
@@ -208,7 +207,7 @@ fn cells_not_from_the_device_are_named_as_what_they_are() {
             "a character device",
         );
     }
-    let all = text(&findings(&analyse(&record)));
+    let all = text(&all_findings(&analyse(&record)));
     assert!(all.contains("All cells came not from storage"), "{all}");
     assert_eq!(
         text(&best_size(&analyse(&record)))
@@ -419,7 +418,10 @@ fn a_ratio_of_memory_to_disk_says_so() {
 
 #[test]
 fn a_finished_clean_run_has_only_results() {
-    let rules: Vec<&str> = findings(&analyse(&bent())).iter().map(|f| f.rule).collect();
+    let rules: Vec<&str> = all_findings(&analyse(&bent()))
+        .iter()
+        .map(|f| f.rule)
+        .collect();
     assert_eq!(rules, ["best-size", "plateau", "latency-tail"]);
 }
 

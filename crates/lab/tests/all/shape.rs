@@ -1,15 +1,15 @@
 //! Bends, best sizes and fixed costs of curves whose truth is known.
 
-use iolab_lab::analysis::{Analysis, analyse};
+use iolab_lab::analysis::analyse;
 use iolab_lab::curve::by_size;
-use iolab_lab::findings::{Finding, bends, best_sizes, findings, fixed_costs};
-use iolab_lab::knots;
+use iolab_lab::findings::{Finding, bends, best_sizes, fixed_costs};
+use iolab_lab::knots::{self, Bend, Bends};
 use iolab_lab::optimum::optimum;
 use iolab_lab::record::RunRecord;
 use iolab_lab::units::format_size;
 use proptest::prelude::*;
 
-use crate::synthetic::{add_cell, around, record};
+use crate::synthetic::{add_cell, all_findings, around, record};
 
 /// A curve over the powers of two from 1 KiB to 1 MiB, with the thresholds of a machine.
 fn curve(mb_s: impl Fn(f64) -> f64) -> RunRecord {
@@ -41,18 +41,11 @@ fn text(findings: &[Finding]) -> String {
     texts.join("\n")
 }
 
-fn bends_of(analysis: &Analysis) -> Vec<knots::Bend> {
-    let curves = knots::bendable(analysis);
-    curves
-        .iter()
-        .flat_map(|c| knots::bends(analysis, c))
-        .collect()
-}
-
 #[test]
 fn a_knee_is_found_and_held_against_the_thresholds() {
     let analysis = analyse(&curve(knee));
-    let found = bends_of(&analysis);
+    let all = Bends::of(&analysis);
+    let found: Vec<&Bend> = all.iter().collect();
     let [bend] = found.as_slice() else {
         panic!("one bend: {found:?}");
     };
@@ -60,7 +53,7 @@ fn a_knee_is_found_and_held_against_the_thresholds() {
     assert!((bend.slope_before - 1.0).abs() < 0.05 && bend.slope_after.abs() < 0.05);
     let names: Vec<&str> = bend.thresholds.iter().map(|t| t.name).collect();
     assert_eq!(names, ["L1d cache"]);
-    let sentences = text(&bends(&analysis));
+    let sentences = text(&bends(&analysis, &all));
     assert!(
         sentences.starts_with("Throughput bends at 3"),
         "{sentences}"
@@ -75,17 +68,26 @@ fn a_knee_is_found_and_held_against_the_thresholds() {
 #[test]
 fn a_bend_away_from_every_threshold_names_none() {
     let analysis = analyse(&curve(|size| (size / 128.0).min(1024.0)));
-    let found = bends_of(&analysis);
+    let all = Bends::of(&analysis);
+    let found: Vec<&Bend> = all.iter().collect();
     assert_eq!(found.len(), 1);
     assert!(found[0].thresholds.is_empty(), "{found:?}");
-    let sentences = text(&bends(&analysis));
+    let sentences = text(&bends(&analysis, &all));
     assert!(!sentences.contains("coincides"), "{sentences}");
 }
 
 #[test]
 fn a_straight_curve_has_no_bend() {
     let analysis = analyse(&curve(|size| size / 1000.0));
-    assert_eq!(bends(&analysis), []);
+    assert_eq!(bends(&analysis, &Bends::of(&analysis)), []);
+}
+
+#[test]
+fn bends_are_equal_only_where_the_curves_bend_alike() {
+    let of = |mb_s: fn(f64) -> f64| Bends::of(&analyse(&curve(mb_s)));
+    assert_eq!(of(knee), of(knee));
+    assert_ne!(of(knee), of(|size| (size / 128.0).min(1024.0)));
+    assert_ne!(of(knee), of(|size| size / 1000.0));
 }
 
 #[test]
@@ -94,14 +96,17 @@ fn few_sizes_bear_no_bend() {
     few.cells.truncate(7);
     few.samples.retain(|sample| sample.cell < 7);
     let analysis = analyse(&few);
-    assert_eq!(bends(&analysis), []);
+    assert_eq!(bends(&analysis, &Bends::of(&analysis)), []);
     assert_eq!(fixed_costs(&analysis), []);
 }
 
 #[test]
 fn the_same_run_has_the_same_findings() {
     let record = curve(knee);
-    assert_eq!(findings(&analyse(&record)), findings(&analyse(&record)));
+    assert_eq!(
+        all_findings(&analyse(&record)),
+        all_findings(&analyse(&record))
+    );
 }
 
 /// 400 ns and 10 GB/s; half of that at 4000 bytes.

@@ -3,7 +3,10 @@
 #![allow(dead_code, reason = "each test crate uses its share")]
 
 use iolab_engine::spec::TrialSpec;
+use iolab_lab::analysis::Analysis;
 use iolab_lab::environment::{Environment, KEYS};
+use iolab_lab::findings::{Finding, findings};
+use iolab_lab::knots::Bends;
 use iolab_lab::record::{
     Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
     ExperimentRecord, LatencySummary, Pace, ProcessIo, Region, ResourceUse, Run, RunRecord,
@@ -11,6 +14,11 @@ use iolab_lab::record::{
 };
 use iolab_lab::response::Response;
 use iolab_lab::settings::{CellSpec, Setting};
+
+/// All that is said of one run.
+pub(crate) fn all_findings(analysis: &Analysis) -> Vec<Finding> {
+    findings(analysis, &Bends::of(analysis))
+}
 
 /// A record with no cells yet.
 pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {

@@ -170,6 +170,7 @@ impl Made {
             .map(|i| Run {
                 name: names[i],
                 run: &self.runs[i],
+                bends: None,
                 latencies: &self.latencies[i],
                 series: &self.series[i],
             })

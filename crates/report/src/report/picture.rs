@@ -90,5 +90,8 @@ pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
 }
 
 fn run(input: &Input) -> Run<'_> {
-    Run::new(&input.run.analysis().experiment, &input.run)
+    Run {
+        bends: Some(&input.interpretation.bends),
+        ..Run::new(&input.run.analysis().experiment, &input.run)
+    }
 }

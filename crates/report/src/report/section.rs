@@ -60,11 +60,11 @@ impl Event {
     }
 }
 
-/// The sections of all run files, in their order; `peers` has what each was compared with.
-pub(super) fn all(inputs: &[Input], peers: &[Vec<Comparison>]) -> Vec<Section> {
+/// The sections of all run files, in their order.
+pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
     let experiments = || inputs.iter().map(|i| &i.run.record().experiment.name);
-    let runs = inputs.iter().zip(peers).enumerate();
-    runs.map(|(i, (input, peers))| {
+    let runs = inputs.iter().enumerate();
+    runs.map(|(i, input)| {
         let name = &input.run.record().experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
         // Two runs of one experiment are told apart by their files.
@@ -72,13 +72,13 @@ pub(super) fn all(inputs: &[Input], peers: &[Vec<Comparison>]) -> Vec<Section> {
             1 => name.clone(),
             _ => format!("{name} ({})", stem.to_string_lossy()),
         };
-        Section::new(format!("e{}", i + 1), clean(&name), input, peers)
+        Section::new(format!("e{}", i + 1), clean(&name), input)
     })
     .collect()
 }
 
 impl Section {
-    fn new(id: String, name: String, input: &Input, peers: &[Comparison]) -> Self {
+    fn new(id: String, name: String, input: &Input) -> Self {
         let (record, analysis) = (input.run.record(), input.run.analysis());
         let toml_name = format!("{}.toml", file_name(&record.experiment.name));
         Self {
@@ -87,7 +87,7 @@ impl Section {
             question: clean(&record.experiment.question),
             file: clean(&input.path.to_string_lossy()),
             trials: trials(analysis),
-            tables: tables(analysis, peers),
+            tables: tables(analysis, &input.interpretation.peers),
             evidence: Captioned {
                 caption: evidence::caption(),
                 grid: evidence::grid(record, analysis),

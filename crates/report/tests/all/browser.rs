@@ -102,9 +102,9 @@ fn hostile() -> RunRecord {
 }
 
 fn inputs() -> Vec<Input> {
-    let input = |record| Input {
-        path: "a b.iolab".into(),
-        run: AnalysedRun::of(record),
+    let input = |record: RunRecord| {
+        let path = "a b.iolab".into();
+        Input::new(path, AnalysedRun::of(record))
     };
     [strided(), hostile()].map(input).into()
 }

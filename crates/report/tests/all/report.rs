@@ -18,9 +18,9 @@ use crate::synthetic::{add_cell, around, record, serve, size_curve};
 const HOSTILE: &str = "</script><script>alert(1)</script><!-- '\"&<img src=x onerror=alert(1)>\u{2028}\u{202e}\u{1b}[2J]]>";
 
 fn inputs(records: Vec<RunRecord>) -> Vec<Input> {
-    let input = |record: RunRecord| Input {
-        path: PathBuf::from(format!("results/{}.iolab", record.experiment.name)),
-        run: AnalysedRun::of(record),
+    let input = |record: RunRecord| {
+        let path = PathBuf::from(format!("results/{}.iolab", record.experiment.name));
+        Input::new(path, AnalysedRun::of(record))
     };
     records.into_iter().map(input).collect()
 }

@@ -1,9 +1,11 @@
 //! What a response is held against: the ceilings of its cells and, over I/O sizes, the sizes at which the machine or a
 //! curve changes its behaviour.
 
+use std::borrow::Cow;
+
 use iolab_engine::spec::CacheState;
 use iolab_lab::analysis::Analysis;
-use iolab_lab::knots::{bendable, bends};
+use iolab_lab::knots::{Bends, bendable};
 use iolab_lab::quantity::format_bytes;
 use iolab_lab::thresholds::Threshold;
 
@@ -63,7 +65,10 @@ pub(super) fn thresholds_and_bends(
     let mut suspects: Vec<Threshold> = Vec::new();
     let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
     if curves <= CURVES_MAX && data.quantity == Quantity::from(run.analysis().response) {
-        suspects = add_bends(model, run.analysis());
+        let bends = run
+            .bends
+            .map_or_else(|| Cow::Owned(Bends::of(run.analysis())), Cow::Borrowed);
+        suspects = add_bends(model, run.analysis(), &bends);
     }
     let from_memory = data
         .rows
@@ -83,7 +88,7 @@ pub(super) fn thresholds_and_bends(
 }
 
 /// Adds the bends to the series that they belong to; gives the thresholds they coincide with.
-fn add_bends(model: &mut Model, analysis: &Analysis) -> Vec<Threshold> {
+fn add_bends(model: &mut Model, analysis: &Analysis, bends: &Bends) -> Vec<Threshold> {
     let mut suspects = Vec::new();
     for curve in bendable(analysis) {
         let Some(first) = curve.points.first().map(|point| point.cell.cell.id) else {
@@ -95,13 +100,13 @@ fn add_bends(model: &mut Model, analysis: &Analysis) -> Vec<Threshold> {
         let Some(series) = all.find(belongs) else {
             continue;
         };
-        for bend in bends(analysis, &curve) {
+        for bend in bends.on(&curve) {
             series.bends.push(Bend {
                 x: bend.size,
                 y: height(series, bend.size),
                 name: format!("bend {}", format_bytes(bend.size)),
             });
-            suspects.extend(bend.thresholds);
+            suspects.extend(&bend.thresholds);
         }
     }
     suspects
