@@ -109,7 +109,7 @@ pub(crate) fn factor_names(experiment: &Experiment) -> Vec<String> {
 }
 
 /// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of
-/// `bs` that the run has added, where it has. Combinations that have no meaning are left out; see [`left_out`].
+/// `bs` that the run has added, where it has. Combinations that have no meaning are left out.
 ///
 /// # Errors
 /// Of kind usage: an absurd plan, a `skip` that has no effect because the pattern is not `strided`, or no cell with a
