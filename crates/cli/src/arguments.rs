@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_lab::experiment::REFINE_MAX;
+use iolab_lab::peer::PEERS;
 use iolab_lab::units::{parse_duration, parse_share, parse_size};
 use iolab_report::figure::{Center, Kind, Quantity, Reference, Spread, parse_length};
 use iolab_serve::Speed;
@@ -273,8 +275,8 @@ pub(crate) struct Changes {
     #[arg(long, value_name = "TIME")]
     pub(crate) settle: Option<String>,
     /// Let your fio or IOzone carry out the same cells too, in the same blocks (tool=iolab,...)
-    #[arg(long = "peer", value_enum, value_name = "TOOL")]
-    pub(crate) peers: Vec<PeerName>,
+    #[arg(long = "peer", value_name = "TOOL", value_parser = peer_names())]
+    pub(crate) peers: Vec<String>,
     /// Seed of the order of trials, of offsets and of data; a new one each time by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
@@ -282,12 +284,12 @@ pub(crate) struct Changes {
     pub(crate) consent: ConsentOption,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PeerName {
-    /// fio, whose command is looked for in PATH
-    Fio,
-    /// IOzone in throughput mode
-    Iozone,
+/// The peers that there are, with what each is.
+fn peer_names() -> PossibleValuesParser {
+    let names = PEERS
+        .iter()
+        .map(|peer| PossibleValue::new(peer.name()).help(peer.about()));
+    PossibleValuesParser::new(names)
 }
 
 #[derive(Debug, Args)]

@@ -6,10 +6,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use iolab_engine::target::Consent;
 use iolab_lab::Result;
 use iolab_lab::experiment::{Change, Experiment};
+use iolab_lab::peer::PEERS;
 use iolab_lab::tool::Tool;
 use iolab_lab::units::{format_size, parse_size};
 
-use crate::arguments::{Changes, ConsentOption, PeerName};
+use crate::arguments::{Changes, ConsentOption};
 
 /// The changes that the options ask for, in the order in which they are applied.
 pub(crate) struct Asked(Vec<Change>);
@@ -52,11 +53,10 @@ impl Changes {
 
     /// iolab and its peers, each once, where there are peers.
     fn tools(&self) -> Option<String> {
-        let asked = |peer| self.peers.contains(&peer);
-        let named = [(PeerName::Fio, Tool::Fio), (PeerName::Iozone, Tool::Iozone)];
-        let peers = named.into_iter().filter(|(name, _)| asked(*name));
-        let peers = peers.map(|(_, tool)| tool.name());
-        let tools: Vec<&str> = [Tool::Iolab.name()].into_iter().chain(peers).collect();
+        let tools = PEERS.iter().map(|peer| peer.tool());
+        let asked = tools.filter(|tool| self.peers.iter().any(|name| name == tool.name()));
+        let tools = [Tool::IOLAB].into_iter().chain(asked);
+        let tools: Vec<String> = tools.map(|tool| tool.to_string()).collect();
         (!self.peers.is_empty()).then(|| tools.join(","))
     }
 

@@ -3,12 +3,8 @@
 //! Nobody looked at the kernel's counters meanwhile, so every verdict is `unknown`; and one job is one sample, so there
 //! is no interval.
 
-mod fio;
-mod iozone;
-
 use std::path::Path;
 
-use iolab_engine::histogram::LatencyHistogram;
 use iolab_engine::series::Series;
 use iolab_engine::{Error, Result};
 
@@ -16,14 +12,14 @@ use crate::analysis::Response;
 use crate::cells::{PlannedCell, cells};
 use crate::environment::{Environment, KEYS};
 use crate::experiment::{Design, Experiment, check_name};
+use crate::peer::{Entry, PEERS, Results};
 use crate::record::{
-    Counters, Direction, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, LatencyOf,
-    ResourceUse, Run, RunStatus, Sample, ServedBy, TargetKind, Verdict,
+    Counters, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, ResourceUse, Run,
+    RunStatus, Sample, ServedBy, TargetKind, Verdict,
 };
 use crate::runfile::{NewFile, RunFile};
 use crate::runner::cell_record;
 use crate::settings::{CellSpec, SETTINGS, Setting};
-use crate::tool::Tool;
 
 /// Largest text that is read, bytes.
 pub const TEXT_MAX: u64 = 64 << 20;
@@ -31,31 +27,7 @@ pub const TEXT_MAX: u64 = 64 << 20;
 /// Results of another tool, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
-    /// The tool.
-    pub tool: Tool,
-    version: String,
-    /// When it was measured, RFC 3339, UTC.
-    measured_utc: Option<String>,
-    entries: Vec<Entry>,
-    notes: Vec<String>,
-}
-
-/// One job, or one test.
-#[derive(Debug, Clone, PartialEq)]
-struct Entry {
-    cell: CellSpec,
-    /// Whether it is the first of two like it, which is left out of the summary.
-    warmup: bool,
-    reads: Direction,
-    writes: Direction,
-    elapsed_ns: u64,
-    user_ns: u64,
-    system_ns: u64,
-    syncs: u64,
-    failure: Option<String>,
-    /// What it was called with.
-    command: String,
-    histograms: Vec<(LatencyOf, LatencyHistogram)>,
+    results: Results,
 }
 
 impl Import {
@@ -64,23 +36,16 @@ impl Import {
     /// # Errors
     /// Of kind usage: it is neither, or what is wrong with it.
     pub fn parse(text: &str) -> Result<Self> {
-        let import = match text.contains("\"fio version\"") {
-            true => fio::import(text)?,
-            false if text.contains("ozone") || text.contains("Children see") => {
-                iozone::import(text)?
-            }
-            false => {
-                return Err(
-                    Error::usage("it is neither of fio nor of IOzone").hint(
-                        "give what fio wrote with --output-format=json or json+, or iozone's standard output",
-                    ),
-                );
-            }
+        let Some(peer) = PEERS.iter().find(|peer| peer.recognises(text)) else {
+            let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report()).collect();
+            return Err(Error::usage("it is no report of a tool that iolab knows")
+                .hint(format!("give {}", reports.join(", or "))));
         };
-        match import.entries.is_empty() {
+        let results = peer.import(text)?;
+        match results.entries.is_empty() {
             true => Err(Error::usage("none of its jobs transferred anything")
                 .hint("give the report of a run that did")),
-            false => Ok(import),
+            false => Ok(Self { results }),
         }
     }
 
@@ -115,13 +80,16 @@ impl Import {
         let mut planned = cells(&experiment)?;
         // Jobs are seldom a full grid: what none of them did is no gap in what was asked for.
         planned.retain(|cell| {
-            let mut entries = self.entries.iter();
+            let mut entries = self.results.entries.iter();
             entries.any(|entry| levels_of(&experiment, entry) == cell.levels)
         });
         let now = jiff::Timestamp::now().to_string();
         let run = self.run(source, &now);
         let mut environment = Environment::default();
-        environment.put(&KEYS.tool_version.of(self.tool), self.version.clone());
+        environment.put(
+            &KEYS.tool_version.of(self.results.tool),
+            self.results.version.clone(),
+        );
         environment.put(&KEYS.imported_from, run.target.clone());
         let record = ExperimentRecord {
             trials_min: 1,
@@ -135,7 +103,7 @@ impl Import {
             .collect();
         let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
         self.add_samples(&mut file, &experiment, &planned, &run.started_utc)?;
-        for note in &self.notes {
+        for note in &self.results.notes {
             file.add_event(&remark(note))?;
         }
         let path = file.path().to_owned();
@@ -145,7 +113,7 @@ impl Import {
 
     /// What iolab's user should know of it.
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        &self.results.notes
     }
 
     /// A name for the run file, after that of its source.
@@ -156,19 +124,23 @@ impl Import {
 
     fn run(&self, source: &Path, now: &str) -> Run {
         let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
-        let ends = self.entries.iter().map(|entry| {
+        let ends = self.results.entries.iter().map(|entry| {
             let trial = &entry.cell.trial;
             trial.offset.saturating_add(trial.region)
         });
         Run {
             status: RunStatus::Running,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            started_utc: self.measured_utc.clone().unwrap_or_else(|| now.to_owned()),
+            started_utc: self
+                .results
+                .measured_utc
+                .clone()
+                .unwrap_or_else(|| now.to_owned()),
             ended_utc: None,
             target: source.display().to_string(),
             target_kind: TargetKind::Imported,
             target_bytes: ends.max().unwrap_or(0),
-            clock_source: format!("of {}", self.version),
+            clock_source: format!("of {}", self.results.version),
             ..Run::default()
         }
     }
@@ -177,7 +149,7 @@ impl Import {
     fn experiment(&self, source: &Path) -> Result<Experiment> {
         let mut experiment = Experiment {
             name: Self::name(source),
-            question: format!("What did {} measure?", self.tool),
+            question: format!("What did {} measure?", self.results.tool),
             response: Response::Throughput,
             factors: Vec::new(),
             settings: Vec::new(),
@@ -207,7 +179,12 @@ impl Import {
 
     fn levels(&self, setting: &Setting) -> Vec<String> {
         let mut levels: Vec<String> = Vec::new();
-        for level in self.entries.iter().map(|entry| setting.get(&entry.cell)) {
+        for level in self
+            .results
+            .entries
+            .iter()
+            .map(|entry| setting.get(&entry.cell))
+        {
             if !levels.contains(&level) {
                 levels.push(level);
             }
@@ -225,12 +202,13 @@ impl Import {
         for (id, cell) in planned.iter().enumerate() {
             let mut block = 0;
             for entry in self
+                .results
                 .entries
                 .iter()
                 .filter(|entry| levels_of(experiment, entry) == cell.levels)
             {
                 block += u32::from(!entry.warmup);
-                let sample = entry.sample(id as i64, block, started_utc);
+                let sample = sample_of(entry, id as i64, block, started_utc);
                 let histograms = entry.histograms.iter();
                 let histograms: Vec<_> =
                     histograms.map(|(of, histogram)| (*of, histogram)).collect();
@@ -259,45 +237,44 @@ fn remark(message: &str) -> Event {
     }
 }
 
-impl Entry {
-    fn sample(&self, cell: i64, block: u32, started_utc: &str) -> Sample {
-        let ok = self.failure.is_none();
-        Sample {
-            id: 0,
-            cell,
-            block,
-            position: 0,
-            warmup: self.warmup,
-            ok,
-            started_utc: started_utc.to_owned(),
-            reads: self.reads.clone(),
-            writes: self.writes.clone(),
-            syncs: self.syncs,
-            errors: u64::from(!ok),
-            failure: self.failure.clone(),
-            ended: if ok { Ended::Done } else { Ended::Failed },
-            elapsed_ns: self.elapsed_ns,
-            all_active_ns: self.elapsed_ns,
-            wall_ns: self.elapsed_ns,
-            counters: Counters {
-                usage: ResourceUse {
-                    user_ns: self.user_ns,
-                    system_ns: self.system_ns,
-                    ..ResourceUse::default()
-                },
-                ..Counters::default()
+/// What an entry is in a run file.
+fn sample_of(entry: &Entry, cell: i64, block: u32, started_utc: &str) -> Sample {
+    let ok = entry.failure.is_none();
+    Sample {
+        id: 0,
+        cell,
+        block,
+        position: 0,
+        warmup: entry.warmup,
+        ok,
+        started_utc: started_utc.to_owned(),
+        reads: entry.reads.clone(),
+        writes: entry.writes.clone(),
+        syncs: entry.syncs,
+        errors: u64::from(!ok),
+        failure: entry.failure.clone(),
+        ended: if ok { Ended::Done } else { Ended::Failed },
+        elapsed_ns: entry.elapsed_ns,
+        all_active_ns: entry.elapsed_ns,
+        wall_ns: entry.elapsed_ns,
+        counters: Counters {
+            usage: ResourceUse {
+                user_ns: entry.user_ns,
+                system_ns: entry.system_ns,
+                ..ResourceUse::default()
             },
-            effective: Effective {
-                command: Some(self.command.clone()),
-                ..Effective::default()
-            },
-            verdict: Verdict {
-                served_by: ServedBy::Unknown,
-                device_fraction: None,
-                reason: "imported: nobody looked at where the bytes came from".to_owned(),
-            },
-            ..Sample::default()
-        }
+            ..Counters::default()
+        },
+        effective: Effective {
+            command: Some(entry.command.clone()),
+            ..Effective::default()
+        },
+        verdict: Verdict {
+            served_by: ServedBy::Unknown,
+            device_fraction: None,
+            reason: "imported: nobody looked at where the bytes came from".to_owned(),
+        },
+        ..Sample::default()
     }
 }
 

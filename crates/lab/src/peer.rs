@@ -5,6 +5,7 @@
 
 pub mod fio;
 pub mod iozone;
+mod results;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,9 +22,72 @@ use iolab_engine::spec::{Descriptors, Layout, TrialSpec};
 use iolab_engine::target::Target;
 use iolab_engine::{Error, Kind, Result, trial};
 
+pub use results::{Entry, Results};
+
 use crate::environment::{Environment, KEYS};
-use crate::settings::CellSpec;
+use crate::settings::{CellSpec, unknown};
 use crate::tool::Tool;
+
+/// The arguments of a command line, or why there are none.
+pub type Line = std::result::Result<Vec<OsString>, String>;
+
+/// Every peer, in the order of help.
+pub static PEERS: &[&dyn Peer] = &[&fio::Fio, &iozone::Iozone];
+
+/// Another tool: what to call it with, and what it says.
+pub trait Peer: Sync {
+    /// Its name in `--peer`: that of its command.
+    fn name(&self) -> &'static str;
+
+    /// The same name, as definitions and run files have it.
+    fn tool(&self) -> Tool;
+
+    /// What it is, for help.
+    fn about(&self) -> &'static str;
+
+    /// The option that makes it print its version.
+    fn version_option(&self) -> &'static str;
+
+    /// The first version that has all that its command lines use.
+    fn oldest(&self) -> (u32, u32);
+
+    /// The arguments with which it does on these files what a cell asks for: one file, or one for each worker.
+    ///
+    /// # Errors
+    /// Why there are none that mean the same.
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line;
+
+    /// Puts what it printed of a trial into the outcome.
+    ///
+    /// # Errors
+    /// Of kind usage: what of its report is of no use.
+    fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()>;
+
+    /// What to give to `iolab import`, for messages.
+    fn report(&self) -> &'static str;
+
+    /// Whether a text is a report of it.
+    fn recognises(&self, text: &str) -> bool;
+
+    /// Reads what it measured before, without iolab.
+    ///
+    /// # Errors
+    /// Of kind usage: what of its report is of no use.
+    fn import(&self, text: &str) -> Result<Results>;
+}
+
+/// The peer of a name.
+///
+/// # Errors
+/// Of kind usage: there is none, with the nearest names.
+pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
+    let found = PEERS.iter().find(|peer| peer.tool() == tool);
+    found.copied().ok_or_else(|| {
+        let peers = PEERS.iter().map(|peer| peer.name());
+        let known: Vec<&str> = ["iolab"].into_iter().chain(peers).collect();
+        unknown("tool", tool.name(), &known)
+    })
+}
 
 /// Most bytes that a peer may print in a trial.
 const OUTPUT_MAX: usize = 16 << 20;
@@ -35,9 +99,9 @@ const UNBOUNDED: Duration = Duration::from_secs(60);
 const VERSION_TIME: Duration = Duration::from_secs(10);
 
 /// A peer that is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Installed {
-    tool: Tool,
+    peer: &'static dyn Peer,
     path: PathBuf,
     version: String,
     /// Its share of the budget: no trial takes longer, unless its own bounds say so.
@@ -48,7 +112,7 @@ struct Installed {
 type Files<'a> = [(&'a Target, Range<u64>)];
 
 /// The peers that the cells of a run ask for.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Peers {
     installed: Vec<Installed>,
     missing: Vec<(Tool, String)>,
@@ -59,7 +123,8 @@ impl Peers {
     /// error: its cells are gaps.
     ///
     /// # Errors
-    /// When `stop` is raised meanwhile; when one that is there does not tell its version, as it will not work.
+    /// When `stop` is raised meanwhile; when one that is there does not tell its version, as it will not work; of kind usage:
+    /// a tool that no peer is called.
     pub fn find(
         cells: &[Tool],
         budget: Duration,
@@ -71,7 +136,7 @@ impl Peers {
         for tool in tools {
             let own = cells.iter().filter(|cell| **cell == tool).count();
             let share = budget.mul_f64(own as f64 / cells.len() as f64);
-            match installed(tool, share, clock, stop) {
+            match installed(find(tool)?, share, clock, stop) {
                 Ok(found) => peers.installed.push(found),
                 Err(error) if error.kind() == Kind::Usage => {
                     peers.missing.push((tool, in_a_line(&error)));
@@ -85,12 +150,10 @@ impl Peers {
     /// What a run file keeps of them: where they lie, and their versions.
     pub fn environment(&self) -> Environment {
         let mut list = Environment::default();
-        for peer in &self.installed {
-            list.put(&KEYS.tool_version.of(peer.tool), peer.version.clone());
-            list.put(
-                &KEYS.tool_path.of(peer.tool),
-                peer.path.display().to_string(),
-            );
+        for found in &self.installed {
+            let tool = found.peer.tool();
+            list.put(&KEYS.tool_version.of(tool), found.version.clone());
+            list.put(&KEYS.tool_path.of(tool), found.path.display().to_string());
         }
         list
     }
@@ -104,8 +167,11 @@ impl Peers {
             return Some(why.clone());
         }
         let files = trial::lent(&cell.trial, target);
-        let files = files.map_err(|error| in_a_line(&error));
-        let why = files.and_then(|files| arguments(cell, &files)).err()?;
+        let peer = find(cell.tool).and_then(|peer| Ok((peer, files?)));
+        let peer = peer.map_err(|error| in_a_line(&error));
+        let why = peer
+            .and_then(|(peer, files)| arguments(peer, &cell.trial, &files))
+            .err()?;
         Some(format!("not possible with {}: {why}", cell.tool))
     }
 
@@ -122,13 +188,14 @@ impl Peers {
     ) -> Result<Outcome> {
         let spec = &cell.trial;
         let unprepared = |why: String| Error::failed(format!("{}: {why}", cell.tool));
-        let peer = self.installed.iter().find(|peer| peer.tool == cell.tool);
+        let mut installed = self.installed.iter();
+        let peer = installed.find(|found| found.peer.tool() == cell.tool);
         let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
         let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
         let files = trial::lent(spec, target)?;
         let program = Program {
             path: peer.path.clone(),
-            arguments: arguments(cell, &files).map_err(unprepared)?,
+            arguments: arguments(peer.peer, spec, &files).map_err(unprepared)?,
             time_limit: Some(peer.share.max(least)),
             output_max: Some(OUTPUT_MAX),
         };
@@ -145,11 +212,7 @@ impl Peers {
         };
         if outcome.ended == Ended::Done {
             let text = String::from_utf8_lossy(&ran.output);
-            let taken = match cell.tool {
-                Tool::Iozone => iozone::take_over(&text, spec, &mut outcome),
-                Tool::Fio | Tool::Iolab => fio::take_over(&text, &mut outcome),
-            };
-            match taken {
+            match peer.peer.take_over(&text, spec, &mut outcome) {
                 Ok(()) => settle(spec, &files, &mut outcome),
                 Err(error) => fail(&mut outcome, &program, &error),
             }
@@ -191,8 +254,7 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
 ///
 /// # Errors
 /// Why there is none that means the same.
-fn arguments(cell: &CellSpec, files: &Files<'_>) -> std::result::Result<Vec<OsString>, String> {
-    let spec = &cell.trial;
+fn arguments(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> Line {
     let shares = spec.layout != Layout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
         return Err(
@@ -204,18 +266,16 @@ fn arguments(cell: &CellSpec, files: &Files<'_>) -> std::result::Result<Vec<OsSt
         .map(|(file, _)| file.path_for_programs())
         .collect::<Result<Vec<PathBuf>>>()
         .map_err(|error| error.message().to_owned())?;
-    match cell.tool {
-        Tool::Iolab => Err("iolab is no peer of its own".to_owned()),
-        Tool::Fio => fio::arguments(spec, &paths),
-        Tool::Iozone => iozone::arguments(spec, &paths),
-    }
+    peer.arguments(spec, &paths)
 }
 
-fn installed(tool: Tool, share: Duration, clock: &Clock, stop: &AtomicBool) -> Result<Installed> {
-    let (question, oldest) = match tool {
-        Tool::Iozone => ("-v", iozone::OLDEST),
-        Tool::Fio | Tool::Iolab => ("--version", fio::OLDEST),
-    };
+fn installed(
+    peer: &'static dyn Peer,
+    share: Duration,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Installed> {
+    let (tool, question) = (peer.tool(), peer.version_option());
     let name = tool.to_string();
     let path = Program::find(Path::new(&name))
         .map_err(|error| error.hint(format!("install {name}, or add its folder to PATH")))?;
@@ -236,13 +296,13 @@ fn installed(tool: Tool, share: Duration, clock: &Clock, stop: &AtomicBool) -> R
             .hint(format!("check that it is {tool}: {place} {question}"))
     })?;
     let version = format!("{tool}-{}.{}", number.0, number.1);
-    if number < oldest {
-        let (major, minor) = oldest;
+    if number < peer.oldest() {
+        let (major, minor) = peer.oldest();
         return Err(Error::usage(format!("{version} at {place} is too old"))
             .hint(format!("install {tool} {major}.{minor} or newer")));
     }
     Ok(Installed {
-        tool,
+        peer,
         path,
         version,
         share,
@@ -272,11 +332,18 @@ mod tests {
     }
 
     #[test]
-    fn names_of_tools_are_read_and_written() {
-        for name in Tool::NAMES {
-            assert_eq!(name.parse::<Tool>().expect("known").name(), *name);
+    fn peers_are_found_by_their_names() {
+        for peer in PEERS {
+            let found = find(peer.tool()).expect("a peer");
+            assert_eq!(found.name(), peer.name());
+            assert_eq!(peer.tool().name(), peer.name());
+            let same = PEERS.iter().filter(|other| other.tool() == peer.tool());
+            assert_eq!(same.count(), 1, "{}", peer.tool());
         }
-        let error = "dd".parse::<Tool>().expect_err("unknown");
-        assert!(error.remedy().is_some_and(|hint| hint.contains("iozone")));
+        let error = find("foi".parse().expect("a name")).err().expect("unknown");
+        assert!(
+            error.remedy().is_some_and(|hint| hint.contains("fio")),
+            "{error}"
+        );
     }
 }

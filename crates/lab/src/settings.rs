@@ -470,7 +470,7 @@ pub static SETTINGS: &[Setting] = &[
         name: "tool",
         aliases: &["peer"],
         unit: "",
-        doc: "what carries the cell out: iolab, or your fio or iozone with options that mean the same",
+        doc: "what carries the cell out: iolab, or a peer of yours such as fio with options that mean the same",
         kind: ValueKind::Word,
         column: "tool",
         since: 4,

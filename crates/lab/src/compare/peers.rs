@@ -1,5 +1,7 @@
 //! iolab against the peers of a run, cell by cell.
 
+use std::collections::BTreeSet;
+
 use super::{Better, Comparison, Source, Terms, Test};
 use crate::analysed::AnalysedRun;
 use crate::tool::Tool;
@@ -12,11 +14,9 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     if !run.analysis().factors.iter().any(|name| name == "tool") {
         return Vec::new();
     }
-    let of = |tool: &'static str| Source {
-        run,
-        held: Some(("tool", tool)),
-    };
-    let iolab = Tool::NAMES[0];
+    let cells = run.analysis().cells.iter();
+    let tools = cells.map(|cell| cell.cell.spec.tool);
+    let peers: BTreeSet<Tool> = tools.filter(|tool| tool.is_peer()).collect();
     let terms = || Terms {
         margin: PEER_MARGIN,
         tests: vec![Test::Welch],
@@ -24,11 +24,15 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
         repeats: Vec::new(),
     };
     // A peer without a cell in common was not asked for, or could carry out none.
-    Tool::NAMES[1..]
+    peers
         .iter()
         .filter_map(|peer| {
-            let names = [(*peer).to_owned(), iolab.to_owned()];
-            Comparison::of_runs(names, of(peer), of(iolab), terms()).ok()
+            let tools = [peer, &Tool::IOLAB];
+            let [base, new] = tools.map(|tool| Source {
+                run,
+                held: Some(("tool", tool.name())),
+            });
+            Comparison::of_runs(tools.map(Tool::to_string), base, new, terms()).ok()
         })
         .collect()
 }

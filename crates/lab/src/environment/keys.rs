@@ -193,6 +193,6 @@ mod tests {
         let stated = KEYS.peak_read_mb_s.of(Source::Stated);
         assert_eq!(stated.name(), "peak_stated_read_mb_s");
         assert_eq!(KEYS.program_path.of(1).name(), "program_1_path");
-        assert_eq!(KEYS.tool_version.of(Tool::Fio).name(), "fio_version");
+        assert_eq!(KEYS.tool_version.of(Tool::IOLAB).name(), "iolab_version");
     }
 }

@@ -60,7 +60,7 @@ fn jobs_of_fio_become_cells_and_clones_one_sample() {
 fn a_job_without_words_leaves_the_others() {
     let jobs = [job("a", 0, "4k"), job("b", 1, "4k,8k"), job("c", 2, "64k")];
     let import = Import::parse(&report(&jobs)).expect("a report");
-    assert_eq!(import.entries.len(), 2);
+    assert_eq!(import.results.entries.len(), 2);
     let told = import.notes().join(" ");
     assert!(told.contains("'b'") && told.contains("left out"), "{told}");
     Import::parse(&report(&jobs[1..2])).expect_err("nothing is left");
@@ -77,7 +77,7 @@ fn what_servers_ran_is_taken_and_their_sum_is_not() {
     let jobs = [of("a", "one"), of("a", "two"), sum];
     let text = report(&jobs).replace("\"jobs\"", "\"client_stats\"");
     let import = Import::parse(&text).expect("a report");
-    assert_eq!(import.entries.len(), 2);
+    assert_eq!(import.results.entries.len(), 2);
 }
 
 #[test]

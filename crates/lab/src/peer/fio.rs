@@ -1,24 +1,72 @@
 //! fio: what to call it with, and what it says. Its HOWTO explains every option and every number.
 
 mod command;
+mod import;
 pub mod job;
-pub(crate) mod options;
+mod options;
 pub mod report;
 
+use std::path::PathBuf;
+
 use iolab_engine::outcome::Outcome;
+use iolab_engine::spec::TrialSpec;
 use iolab_engine::{Error, Result};
 
-pub(super) use command::arguments;
+use super::{Line, Peer, Results};
+use crate::tool::Tool;
 use report::{Direction, Report};
 
-/// The first version that has every option that is used: `sync=dsync`.
-pub(super) const OLDEST: (u32, u32) = (3, 20);
+const NAME: &str = "fio";
+const FIO: Tool = Tool::named(NAME).expect("letters");
+
+/// fio.
+pub struct Fio;
+
+impl Peer for Fio {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn tool(&self) -> Tool {
+        FIO
+    }
+
+    fn about(&self) -> &'static str {
+        "fio, whose command is looked for in PATH"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "--version"
+    }
+
+    fn oldest(&self) -> (u32, u32) {
+        // It has `sync=dsync`.
+        (3, 20)
+    }
+
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
+        command::arguments(spec, files)
+    }
+
+    fn take_over(&self, text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
+        take_over(text, outcome)
+    }
+
+    fn report(&self) -> &'static str {
+        "what fio wrote with --output-format=json or json+"
+    }
+
+    fn recognises(&self, text: &str) -> bool {
+        text.contains("\"fio version\"")
+    }
+
+    fn import(&self, text: &str) -> Result<Results> {
+        import::import(text)
+    }
+}
 
 /// Takes over what fio says of its one group of jobs.
-///
-/// # Errors
-/// Of kind usage: what of its report is of no use.
-pub(super) fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
+fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
     let report = Report::parse(text)?;
     let [job] = report.jobs.as_slice() else {
         return Err(Error::usage(format!(

@@ -1,24 +1,71 @@
 //! IOzone in throughput mode (`-T`): what to call it with, and what it says.
 
 mod command;
+mod import;
 pub mod report;
+
+use std::path::PathBuf;
 
 use iolab_engine::counters::Counters;
 use iolab_engine::outcome::{Outcome, Tally};
 use iolab_engine::spec::{Pattern, TrialSpec};
 use iolab_engine::{Error, Result};
 
-pub(super) use command::arguments;
+use super::{Line, Peer, Results};
+use crate::tool::Tool;
 use report::{Report, Row, Test};
 
-/// The first version that reads files which are not its own (`-+E`) and leaves the length of existing ones alone (`-+N`).
-pub(super) const OLDEST: (u32, u32) = (3, 432);
+const NAME: &str = "iozone";
+const IOZONE: Tool = Tool::named(NAME).expect("letters");
+
+/// IOzone.
+pub struct Iozone;
+
+impl Peer for Iozone {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn tool(&self) -> Tool {
+        IOZONE
+    }
+
+    fn about(&self) -> &'static str {
+        "IOzone in throughput mode"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "-v"
+    }
+
+    fn oldest(&self) -> (u32, u32) {
+        // It reads files that are not its own (`-+E`) and leaves the length of existing ones alone (`-+N`).
+        (3, 432)
+    }
+
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
+        command::arguments(spec, files)
+    }
+
+    fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
+        take_over(text, spec, outcome)
+    }
+
+    fn report(&self) -> &'static str {
+        "iozone's standard output"
+    }
+
+    fn recognises(&self, text: &str) -> bool {
+        text.contains("ozone") || text.contains("Children see")
+    }
+
+    fn import(&self, text: &str) -> Result<Results> {
+        import::import(text)
+    }
+}
 
 /// Takes over what IOzone says of the test that the cell is about.
-///
-/// # Errors
-/// Of kind usage: what of its report is of no use.
-pub(super) fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
+fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
     let report = Report::parse(text)?;
     let row = result(&report, spec)?;
     if report.rows.len() > 1 {

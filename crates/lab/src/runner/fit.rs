@@ -6,6 +6,7 @@ use iolab_engine::{Error, Result, trial, verify};
 
 use crate::cells::{Plan, PlannedCell, label};
 use crate::environment::AvailableMemory;
+use crate::peer;
 use crate::record::Cell;
 use crate::units::format_size;
 
@@ -15,7 +16,7 @@ const REGION_UNIT: u64 = 4096;
 /// What an experiment needs of a target. `exact` is set when the user named the region's size: then it is not cut.
 ///
 /// # Errors
-/// Of kind usage: a cell that no target could serve.
+/// Of kind usage: a cell that no target could serve, or whose tool is no peer.
 pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
     let (experiment, cells) = (plan.experiment(), plan.cells());
     if experiment.runs_programs() {
@@ -26,6 +27,9 @@ pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
         .hint("run it by itself with iolab run"));
     }
     for cell in cells {
+        if cell.spec.tool.is_peer() {
+            peer::find(cell.spec.tool)?;
+        }
         cell.spec
             .trial
             .check()

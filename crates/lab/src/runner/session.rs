@@ -475,7 +475,7 @@ impl<'a> Session<'a> {
                     batch: other.spec.trial.batch,
                     ..cell.trial.clone()
                 };
-                other.spec.tool == Tool::Iolab && other.spec.trial == trial
+                other.spec.tool == Tool::IOLAB && other.spec.trial == trial
             };
             let batch = self.plan.cells.iter().find(like);
             let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);

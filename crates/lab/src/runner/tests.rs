@@ -366,7 +366,7 @@ fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() 
     let record = bench.record();
     assert_eq!(record.run.status, RunStatus::Done);
     assert_eq!(finished.trials, record.samples.len() as u64);
-    let open = |cell: &i64| record.cells[*cell as usize].spec.tool == Tool::Iolab;
+    let open = |cell: &i64| record.cells[*cell as usize].spec.tool == Tool::IOLAB;
     assert!(record.samples.iter().all(|s| open(&s.cell)));
     let gaps: Vec<_> = record
         .events

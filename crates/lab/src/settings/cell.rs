@@ -53,7 +53,7 @@ impl Default for CellSpec {
             batch_auto: true,
             linkage: None,
             command: None,
-            tool: Tool::Iolab,
+            tool: Tool::IOLAB,
         }
     }
 }

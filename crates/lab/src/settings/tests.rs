@@ -95,7 +95,7 @@ fn wrong_values_name_the_setting() {
         ("arrivals", "burst"),
         ("linkage", "both"),
         ("command", "cat {path}"),
-        ("tool", "bonnie"),
+        ("tool", "bonnie++"),
         ("workload", "RW"),
         ("layout", "own"),
         ("descriptors", "both"),

@@ -6,7 +6,6 @@ use iolab_lab::compare::with_peers;
 use iolab_lab::findings::{agreement, gaps, peers};
 use iolab_lab::record::EventKind;
 use iolab_lab::record::{Event, RunRecord};
-use iolab_lab::tool::Tool;
 
 use crate::synthetic::{add_cell, around, record, size_curve};
 
@@ -22,7 +21,7 @@ fn beside_fio(share: f64) -> RunRecord {
         }
     }
     for sample in &mut run.samples {
-        if run.cells[sample.cell as usize].spec.tool == Tool::Fio {
+        if run.cells[sample.cell as usize].spec.tool.is_peer() {
             sample.effective.command = Some("fio-3.33: fio --rw=read".to_owned());
         }
     }

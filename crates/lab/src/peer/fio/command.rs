@@ -9,6 +9,8 @@ use iolab_engine::spec::{
     Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
 };
 
+use crate::peer::Line;
+
 /// Blocks of the random map above which fio needs more memory than it takes by itself: 16 MiB of bits are its pool.
 const MAP_BLOCKS_MAX: u64 = 1 << 25;
 
@@ -17,10 +19,7 @@ const MAP_BLOCKS_MAX: u64 = 1 << 25;
 ///
 /// # Errors
 /// What fio has no words for.
-pub(in crate::peer) fn arguments(
-    spec: &TrialSpec,
-    files: &[PathBuf],
-) -> Result<Vec<OsString>, String> {
+pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
     check(spec)?;
     let mut words: Vec<OsString> = Vec::new();
     if !spec.writes() {

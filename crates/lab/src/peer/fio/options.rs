@@ -9,7 +9,6 @@ use iolab_engine::spec::{
 use iolab_engine::{Error, Result};
 
 use crate::settings::CellSpec;
-use crate::tool::Tool;
 
 /// The options of one job, those of `[global]` among them.
 pub(crate) type Options = BTreeMap<String, String>;
@@ -76,7 +75,6 @@ pub(crate) fn cell_or_faults(
     Ok(CellSpec {
         trial,
         batch_auto: false,
-        tool: Tool::Iolab,
         ..CellSpec::default()
     })
 }

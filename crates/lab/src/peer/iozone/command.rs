@@ -7,6 +7,8 @@ use iolab_engine::spec::{
     Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
 };
 
+use crate::peer::Line;
+
 /// Longest name of a file: IOzone copies it into buffers of a fixed size.
 const NAME_MAX: usize = 200;
 /// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
@@ -16,10 +18,7 @@ const THREADS_MAX: u32 = 256;
 ///
 /// # Errors
 /// What IOzone cannot do, or would do otherwise.
-pub(in crate::peer) fn arguments(
-    spec: &TrialSpec,
-    files: &[PathBuf],
-) -> Result<Vec<OsString>, String> {
+pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
     check(spec)?;
     for file in files {
         check_file(file)?;

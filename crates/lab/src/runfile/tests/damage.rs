@@ -77,7 +77,7 @@ fn values_that_cannot_be_are_told() {
         "UPDATE cell SET levels = '{\"bs\": 1, \"pattern\": 2}'",
         "UPDATE cell SET levels = '[]'",
         "UPDATE cell SET backend = 'warp'",
-        "UPDATE cell SET tool = 'bonnie'",
+        "UPDATE cell SET tool = 'bonnie++'",
         "UPDATE cell SET batch = '0%'",
         "UPDATE cell SET bs_bytes = 0",
         "UPDATE cell SET threads = 4294967296",

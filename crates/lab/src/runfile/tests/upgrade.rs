@@ -135,7 +135,7 @@ fn a_file_before_version_4_is_read_but_not_gone_on_with() {
                 (was.reads.latency, was.counters.usage)
             );
             let cell = &after.cells[is.cell as usize];
-            assert_eq!(cell.spec.tool, Tool::Iolab);
+            assert_eq!(cell.spec.tool, Tool::IOLAB);
             assert_eq!(is.verified, None);
             if version < 3 {
                 assert_eq!((is.reads.response, is.pace), (None, None));

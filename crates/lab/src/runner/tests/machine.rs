@@ -18,7 +18,6 @@ use iolab_engine::verify::Verified;
 
 use super::super::*;
 use crate::settings::CellSpec;
-use crate::tool::Tool;
 
 /// Carries trials out by [`outcome`].
 pub(super) struct Machine {
@@ -47,7 +46,7 @@ impl Executor for Machine {
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
-        (cell.tool == Tool::Iozone)
+        (cell.tool.name() == "iozone")
             .then(|| "not possible with iozone: it has no such option".to_owned())
     }
 
@@ -155,7 +154,7 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
     let spec = &cell.trial;
     let mut draws = Draws(spec.seed);
     let spread = if spec.bs >= 1 << 20 { 0.2 } else { 0.04 };
-    let slow = draws.around_one(spread) * if cell.tool == Tool::Fio { 1.02 } else { 1.0 };
+    let slow = draws.around_one(spread) * if cell.tool.name() == "fio" { 1.02 } else { 1.0 };
     let ns = request_ns(spec) * slow;
     let at_once = f64::from(spec.threads * spec.depth).min(match spec.backend {
         Backend::Sync => 1.0,
@@ -190,7 +189,7 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
         0
     };
     let counters = counters(cell, &reads, &writes, elapsed_ns, &mut draws);
-    let fails = cell.tool == Tool::Fio && spec.bs == 1 << 20 && spec.seed.is_multiple_of(3);
+    let fails = cell.tool.name() == "fio" && spec.bs == 1 << 20 && spec.seed.is_multiple_of(3);
     Outcome {
         syncs: if spec.sync == SyncPolicy::Each {
             writes.requests
@@ -226,7 +225,7 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
                 _ => Vec::new(),
             },
             polled: false,
-            command: (cell.tool == Tool::Fio).then(|| {
+            command: (cell.tool.name() == "fio").then(|| {
                 format!(
                     "fio-3.39: fio --name=cell --bs={} --size={}",
                     spec.bs, spec.region

@@ -3,15 +3,15 @@
 use iolab_engine::Result;
 use iolab_engine::histogram::LatencyHistogram;
 
-use super::{Entry, Import};
-use crate::peer::fio::options::{Options, cell_of};
-use crate::peer::fio::report::{self, Job, Report};
+use super::FIO;
+use super::options::{Options, cell_of};
+use super::report::{self, Job, Report};
+use crate::peer::{Entry, Results};
 use crate::record::{Direction, LatencyOf, Operation};
-use crate::tool::Tool;
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
-pub(super) fn import(text: &str) -> Result<Import> {
+pub(super) fn import(text: &str) -> Result<Results> {
     let report = Report::parse(text)?;
     let mut groups: Vec<(Options, Vec<&Job>)> = Vec::new();
     let mut notes = vec!["one job is one sample: there is no interval".to_owned()];
@@ -56,8 +56,8 @@ pub(super) fn import(text: &str) -> Result<Import> {
             Err(error) => return Err(error),
         }
     }
-    Ok(Import {
-        tool: Tool::Fio,
+    Ok(Results {
+        tool: FIO,
         version: report.version.clone(),
         measured_utc: report.timestamp.and_then(utc),
         entries,
@@ -78,7 +78,7 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
     let size_else = bytes.max().unwrap_or(1).max(1);
     let mut cell =
         cell_of(options, size_else).map_err(|error| error.within(format!("job '{name}'")))?;
-    cell.tool = Tool::Fio;
+    cell.tool = FIO;
     // What a job without a bound of its own did is told by its size.
     if !["io_size", "io_limit"]
         .iter()

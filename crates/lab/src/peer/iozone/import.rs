@@ -3,14 +3,14 @@
 use iolab_engine::Result;
 use iolab_engine::spec::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec};
 
-use super::{Entry, Import};
-use crate::peer::iozone::report::{Report, Row, Test};
+use super::IOZONE;
+use super::report::{Report, Row, Test};
+use crate::peer::{Entry, Results};
 use crate::record::Direction;
 use crate::settings::CellSpec;
-use crate::tool::Tool;
 
 /// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
-pub(super) fn import(text: &str) -> Result<Import> {
+pub(super) fn import(text: &str) -> Result<Results> {
     let report = Report::parse(text)?;
     let mut notes = vec![
         "one test is one sample: there is no interval".to_owned(),
@@ -26,8 +26,8 @@ pub(super) fn import(text: &str) -> Result<Import> {
         notes.push(format!("left out: {}", report.left_out.join(", ")));
     }
     let entries = report.rows.iter().map(|row| entry(&report, row));
-    Ok(Import {
-        tool: Tool::Iozone,
+    Ok(Results {
+        tool: IOZONE,
         version: format!("iozone-{}", report.version),
         measured_utc: None,
         entries: entries.collect(),
@@ -103,7 +103,7 @@ fn cell(report: &Report, row: &Row, region: u64) -> CellSpec {
             ..TrialSpec::default()
         },
         batch_auto: false,
-        tool: Tool::Iozone,
+        tool: IOZONE,
         ..CellSpec::default()
     }
 }
