@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use iolab_lab::experiment::REFINE_MAX;
-use iolab_lab::peer::PEERS;
-use iolab_lab::units::{parse_duration, parse_share, parse_size};
+use iolab_plan::experiment::REFINE_MAX;
 use iolab_report::figure::{Center, Kind, Quantity, Reference, Spread, parse_length};
+use iolab_run::peer::PEERS;
 use iolab_serve::Speed;
+use iolab_spec::units::{parse_duration, parse_share, parse_size};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_engine::clock::Clock;
 use iolab_engine::target::{Need, Target, TargetKind};
-use iolab_lab::ceiling::{self, Peaks, Source};
-use iolab_lab::cells::Plan;
-use iolab_lab::doctor::Preflight;
-use iolab_lab::environment::Environment;
-use iolab_lab::experiment::{Change, Experiment};
-use iolab_lab::runner::{Programs, Setup};
-use iolab_lab::{Error, Result};
+use iolab_machine::doctor::Preflight;
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::{Change, Experiment};
+use iolab_record::environment::Environment;
+use iolab_record::peaks::{Peaks, Source};
+use iolab_run::peak_probe;
+use iolab_run::runner::{Programs, Setup};
+use iolab_spec::{Error, Result};
 
 use crate::exit::Outcome;
 use crate::output::note;
@@ -166,7 +167,7 @@ impl Bench {
             "note: measuring the ceilings of {}",
             self.named.display()
         ));
-        let peaks = ceiling::measure(target, &self.clock, &self.stop, writes)?;
+        let peaks = peak_probe::measure(target, &self.clock, &self.stop, writes)?;
         self.peaks = peaks.environment(Source::Measured);
         note(format_args!("note: the ceilings are {}", peaks.words()));
         Ok(())

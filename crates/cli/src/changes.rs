@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_engine::target::Consent;
-use iolab_lab::Result;
-use iolab_lab::experiment::{Change, Experiment};
-use iolab_lab::peer::PEERS;
-use iolab_lab::tool::Tool;
-use iolab_lab::units::{format_size, parse_size};
+use iolab_plan::experiment::{Change, Experiment};
+use iolab_run::peer::PEERS;
+use iolab_spec::Result;
+use iolab_spec::tool::Tool;
+use iolab_spec::units::{format_size, parse_size};
 
 use crate::arguments::{Changes, ConsentOption};
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use iolab_lab::{Error, Kind};
+use iolab_spec::{Error, Kind};
 
 use crate::output::harmless;
 

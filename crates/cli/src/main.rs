@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use clap::Parser;
-use iolab_lab::Error;
+use iolab_spec::Error;
 
 /// Stack of the thread that does the work, bytes: that of the first thread is as small as `ulimit -s` says.
 const STACK: usize = 8 << 20;

@@ -5,17 +5,17 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::crossing::crossings;
-use iolab_lab::findings::Finding;
-use iolab_lab::interpretation::Interpretation;
-use iolab_lab::{Error, Result};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::crossing::crossings;
+use iolab_analysis::findings::Finding;
+use iolab_analysis::interpretation::Interpretation;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::crossing;
 use iolab_report::layout::{self, wrap};
 use iolab_report::plain::plain;
 use iolab_report::table;
+use iolab_spec::{Error, Result};
 
 use crate::exit::Outcome;
 

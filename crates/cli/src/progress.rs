@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use iolab_lab::runner::{Observer, Progress};
-use iolab_lab::units::rough_duration;
 use iolab_report::plain::plain;
+use iolab_run::runner::{Observer, Progress};
+use iolab_spec::units::rough_duration;
 
 use crate::output;
 

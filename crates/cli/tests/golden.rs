@@ -1,5 +1,5 @@
 //! What the commands that read run files write, byte for byte, for the run files that are stored in
-//! `crates/lab/tests/golden`.
+//! `crates/runfile/tests/golden`.
 //!
 //! `golden/outputs.txt` has length and hash of every output, `golden/*.txt` the tables and comparisons as text. When
 //! outputs differ, those that were written lie in the folder that the message names; a change that is meant is taken
@@ -193,7 +193,7 @@ fn outputs_are_what_they_were() {
 
 /// Unpacks every stored run file, and gives their names in order.
 fn unpack(folder: &Path) -> Vec<String> {
-    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/golden/version-4");
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runfile/tests/golden/version-4");
     let names = entries(&stored).into_iter().map(|packed| {
         let name = packed.strip_suffix(".gz").expect("packed").to_owned();
         let mut bytes = Vec::new();

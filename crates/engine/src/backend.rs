@@ -13,7 +13,7 @@ pub(crate) mod synchronous;
 use std::time::Duration;
 
 use crate::buffer::Slot;
-use crate::outcome::Effective;
+use iolab_spec::outcome::Effective;
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct Request {
     pub(crate) offset: u64,
     /// Where in its buffer the data begins, bytes.
     pub(crate) at: u32,
-    /// Bytes; at most [`crate::spec::BS_MAX`], so that every system call's length type holds it.
+    /// Bytes; at most [`iolab_spec::trial::BS_MAX`], so that every system call's length type holds it.
     pub(crate) len: u32,
 }
 

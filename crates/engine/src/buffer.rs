@@ -16,9 +16,9 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-use crate::error::{Error, Result};
 use crate::pattern::derive;
-use crate::spec::{BufferInit, Content, HUGE_PAGE_BYTES, TrialSpec};
+use iolab_spec::trial::{BufferInit, Content, HUGE_PAGE_BYTES, TrialSpec};
+use iolab_spec::{Error, Result};
 
 /// Written data differs in every piece of this size.
 const STAMP_EVERY: usize = 4096;

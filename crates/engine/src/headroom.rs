@@ -7,7 +7,7 @@ use std::sync::Once;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 /// What the process takes for everything but workers: filling, the run file, the analysis; bytes.
 const PROCESS: u64 = 24 << 20;
@@ -86,7 +86,7 @@ fn keep_to_one_arena() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use iolab_spec::Kind;
 
     #[test]
     fn what_is_used_is_known() {

@@ -4,11 +4,12 @@
 //! does not depend on the number of blocks. Patterns that visit every block divide the blocks
 //! between the workers: all workers together make one pass.
 
+use iolab_spec::trial::share;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::spec::{Layout, Pattern, TrialSpec};
+use iolab_spec::trial::{Layout, Pattern, TrialSpec};
 
 /// A keyed permutation of `0..blocks` in constant memory.
 ///
@@ -123,16 +124,6 @@ pub(crate) fn derive(seed: u64, purpose: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
-}
-
-/// The part of `total` that falls to `worker` when `workers` share it as evenly as possible: (first, count).
-pub fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
-    let (worker, workers) = (u64::from(worker), u64::from(workers));
-    let (base, rest) = (total / workers, total % workers);
-    (
-        base * worker + worker.min(rest),
-        base + u64::from(worker < rest),
-    )
 }
 
 impl Offsets {
@@ -351,6 +342,7 @@ impl Mix {
 
 #[cfg(test)]
 mod tests {
+    use iolab_spec::trial::share;
     use std::collections::HashSet;
 
     use proptest::prelude::*;

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Opcode, ioctl, opcode};
 
-use crate::counters::{Hardware, HardwareEvents, NoHardware};
+use iolab_spec::counters::{Hardware, HardwareEvents, NoHardware};
 
 /// One kind of event: `type` and `config` of its attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,7 +260,7 @@ fn reason(errno: Errno) -> NoHardware {
 mod tests {
     use super::*;
     use crate::buffer::Buffers;
-    use crate::spec::{BufferInit, TrialSpec};
+    use iolab_spec::trial::{BufferInit, TrialSpec};
 
     const PERF_TYPE_SOFTWARE: u32 = 1;
     const TASK_CLOCK: EventKind = EventKind {

@@ -20,14 +20,16 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::clock::Clock;
-use crate::counters::{Counters, ResourceUse, process_io_of, resource_use};
-use crate::error::{Error, Result};
-use crate::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
-use crate::series::Series;
-use crate::spec::TrialSpec;
+use crate::counters::{process_io_of, resource_use};
 use crate::target::Target;
 use crate::trial::{empty_tally, prepare_cache};
-use crate::witness::{Region, Witness};
+use crate::witness::Witness;
+use iolab_spec::counters::{Counters, ResourceUse};
+use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
+use iolab_spec::region::Region;
+use iolab_spec::series::Series;
+use iolab_spec::trial::TrialSpec;
+use iolab_spec::{Error, Result};
 
 /// Time after which the stop flag is looked at again. The program's end is not waited for in steps: it wakes us.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -1,63 +1,13 @@
 //! The open loop's intended starts: when each request shall be made, whatever the storage does meanwhile.
 
-use std::fmt;
-use std::str::FromStr;
-use std::time::Duration;
+use iolab_spec::trial::Arrivals;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::clock::Clock;
-use crate::error::{Error, Result};
 use crate::pattern::derive;
-use crate::spec::{Batch, TrialSpec, named};
-
-/// How the intended starts of the open loop are spaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Arrivals {
-    /// Evenly.
-    Constant,
-    /// Independently of each other: gaps are exponentially distributed.
-    Poisson,
-}
-
-named!(Arrivals, "arrivals", {
-    "constant" => Arrivals::Constant, "poisson" => Arrivals::Poisson,
-});
-
-/// Greatest rate, requests per second: one each nanosecond, which no storage holds.
-pub const RATE_MAX: u64 = 1_000_000_000;
-
-/// What a rate cannot be, or cannot be combined with.
-pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
-    let Some(rate) = spec.rate else {
-        return Ok(());
-    };
-    if rate == 0 || rate > RATE_MAX {
-        return Err(Error::usage(format!("rate is {rate} requests per second"))
-            .hint(format!("choose a rate from 1 to {RATE_MAX}, or leave it out to issue the next request as soon as one completes")));
-    }
-    if !spec.latency {
-        return Err(Error::usage("a rate with latency=false").hint(
-            "what a rate shows is the response time of its requests: set latency=true, or leave the rate out",
-        ));
-    }
-    if spec.batch != Batch::One {
-        return Err(Error::usage(format!("a rate with batch={}", spec.batch)).hint(
-            "at a given rate each completion is taken as it comes: set batch=one, or leave batch or the rate out",
-        ));
-    }
-    Ok(())
-}
-
-impl TrialSpec {
-    /// How long a trial takes at most, as far as its bounds tell: its time, or its requests at its rate.
-    pub fn time_foreseen(&self) -> Option<Duration> {
-        let paced = || Some(self.requests_bound()?.div_ceil(self.rate?.max(1)));
-        let bounds = [self.limit.time, paced().map(Duration::from_secs)];
-        bounds.into_iter().flatten().min()
-    }
-}
+use iolab_spec::trial::TrialSpec;
 
 /// One worker's endless stream of intended starts, in ticks since its own start; its memory is constant.
 ///
@@ -131,10 +81,14 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use iolab_spec::trial::Arrivals;
+    use iolab_spec::trial::RATE_MAX;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::spec::Limit;
+    use iolab_spec::trial::Limit;
 
     fn spec(threads: u32, arrivals: Arrivals, seed: u64) -> TrialSpec {
         TrialSpec {

@@ -3,121 +3,19 @@
 //! A worker's hot loop only compares a stamp that it has anyway with the end of the interval; what was done since
 //! the last such end is then the difference of its tallies. So the sums over a series are the tallies, exactly.
 
+use iolab_spec::series::together;
+use iolab_spec::series::{Done, INTERVALS_MAX, Interval, Series};
+
 use crate::clock::Clock;
-use crate::outcome::Tally;
 
 /// Length of an interval as long as a trial is not too long for it, ns.
 pub const INTERVAL_NS: u64 = 100_000_000;
-/// Most intervals of a trial: where more would be needed, they get twice as long.
-pub const INTERVALS_MAX: usize = 4096;
 
-/// Requests and bytes of both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
-    /// Reads completed.
-    pub read_requests: u64,
-    /// Bytes read, also by requests that were never completed in full.
-    pub read_bytes: u64,
-    /// Writes completed; under the sync policy `each` with their `fsync`.
-    pub write_requests: u64,
-    /// Bytes written, also by requests that were never completed in full.
-    pub write_bytes: u64,
-}
-
-impl Done {
-    pub(crate) fn of(reads: &Tally, writes: &Tally) -> Self {
-        Self {
-            read_requests: reads.requests,
-            read_bytes: reads.bytes,
-            write_requests: writes.requests,
-            write_bytes: writes.bytes,
-        }
-    }
-
-    /// Both together. Sums beyond 2^64 stay there.
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            read_requests: self.read_requests.saturating_add(other.read_requests),
-            read_bytes: self.read_bytes.saturating_add(other.read_bytes),
-            write_requests: self.write_requests.saturating_add(other.write_requests),
-            write_bytes: self.write_bytes.saturating_add(other.write_bytes),
-        }
-    }
-
-    /// What came to an earlier state to make it this one.
-    fn since(self, earlier: Self) -> Self {
-        Self {
-            read_requests: self.read_requests - earlier.read_requests,
-            read_bytes: self.read_bytes - earlier.read_bytes,
-            write_requests: self.write_requests - earlier.write_requests,
-            write_bytes: self.write_bytes - earlier.write_bytes,
-        }
-    }
-
-    /// Bytes of both directions.
-    pub fn bytes(&self) -> u64 {
-        self.read_bytes.saturating_add(self.write_bytes)
-    }
-}
-
-/// One interval of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Interval {
-    /// From the start of the timed span, ns.
-    pub start_ns: u64,
-    /// Its length, ns.
-    pub length_ns: u64,
-    /// What was completed within it.
-    pub done: Done,
-}
-
-impl Interval {
-    /// Where it ends, from the start of the timed span, ns.
-    pub fn end_ns(&self) -> u64 {
-        self.start_ns.saturating_add(self.length_ns)
-    }
-
-    /// Throughput of both directions together, MB/s (10^6 bytes per second).
-    pub fn throughput_mb_s(&self) -> f64 {
-        self.done.bytes() as f64 * 1e3 / self.length_ns.max(1) as f64
-    }
-}
-
-/// A trial over time: intervals that follow each other without a gap, from the start of the timed span to the last
-/// completion. A final `fsync` lies behind them.
-///
-/// All but the last are equally long: 100 ms, or the least doubling of it with which there are no more than 4096. A
-/// rest shorter than half of that belongs to the last. Each worker's intervals count from its own start; the starts of
-/// several lie as far apart as `elapsed_ns` and `all_active_ns` of the outcome tell.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Series {
-    /// In the order of time; none for a program.
-    pub intervals: Vec<Interval>,
-}
-
-impl Series {
-    /// What all intervals hold together.
-    pub fn total(&self) -> Done {
-        self.intervals
-            .iter()
-            .fold(Done::default(), |sum, interval| sum.plus(interval.done))
-    }
-
-    /// The same with at most `most` intervals (at least 1): neighbours are taken together, two at a time.
-    pub fn folded(mut self, most: usize) -> Self {
-        while self.intervals.len() > most.max(1) {
-            let pairs = self.intervals.chunks(2);
-            self.intervals = pairs.map(together).collect();
-        }
-        self
-    }
-
-    /// The series of several workers together.
-    pub(crate) fn merged(workers: impl Iterator<Item = Recorder>, clock: &Clock) -> Self {
-        workers
-            .reduce(Recorder::plus)
-            .map_or_else(Self::default, |all| all.series(clock))
-    }
+/// The series of several workers together.
+pub(crate) fn merged(workers: impl Iterator<Item = Recorder>, clock: &Clock) -> Series {
+    workers
+        .reduce(Recorder::plus)
+        .map_or_else(Series::default, |all| all.series(clock))
 }
 
 /// Counts one worker's intervals, in memory of fixed size.
@@ -227,16 +125,6 @@ impl Recorder {
     }
 }
 
-/// Neighbouring intervals as one.
-fn together(neighbours: &[Interval]) -> Interval {
-    let sum = |a: Interval, b: &Interval| Interval {
-        start_ns: a.start_ns,
-        length_ns: a.length_ns.saturating_add(b.length_ns),
-        done: a.done.plus(b.done),
-    };
-    neighbours[1..].iter().fold(neighbours[0], sum)
-}
-
 /// Ends a series where the trial did.
 fn end_at(intervals: &mut Vec<Interval>, span_ns: u64) {
     let Some(mut last) = intervals.pop() else {
@@ -330,7 +218,7 @@ mod tests {
         let clock = Clock::of_rate(1.0);
         let series = recorded(&clock, 5, &[]).series(&clock);
         assert_eq!(requests(&series), [0]);
-        let none = Series::merged(std::iter::empty(), &clock);
+        let none = merged(std::iter::empty(), &clock);
         assert_eq!(none, Series::default());
     }
 
@@ -353,7 +241,7 @@ mod tests {
                     .collect();
                 recorded(&clock, start, &stamps)
             });
-            let series = Series::merged(workers, &clock);
+            let series = merged(workers, &clock);
             prop_assert_eq!(series.total(), reads(count as u64));
             prop_assert!(!series.intervals.is_empty() && series.intervals.len() <= INTERVALS_MAX);
             let mut end = 0;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{FileType, OFlags};
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 mod beside;
 mod device;

@@ -23,20 +23,21 @@ use crate::backend::synchronous::{
 };
 use crate::buffer::Buffers;
 use crate::clock::Clock;
-use crate::counters::{Hardware, NoHardware};
-use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::headroom;
-use crate::outcome::{Ended, FailedRequest, Failure, Outcome};
 use crate::perf::Group;
-use crate::spec::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
 use crate::target::{Target, TargetKind};
-use crate::verify::{self, FaultyData, Reading, Signed, Signer};
+use crate::verify::{self, Reading, Signed, Signer};
 use crate::witness::Witness;
 use crate::worker::open::Open;
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 use files::Files;
 pub use files::lent;
+use iolab_spec::counters::{Hardware, NoHardware};
+use iolab_spec::outcome::{Ended, FailedRequest, Failure, Outcome};
+use iolab_spec::trial::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
+use iolab_spec::verify::FaultyData;
+use iolab_spec::{Error, Result};
 pub(crate) use merge::empty_tally;
 use merge::merge;
 

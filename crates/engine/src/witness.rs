@@ -3,24 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::counters::{Counters, Extents, Part, Residency, extents, residency};
-use crate::target::{Stack, Target, TargetKind};
+use iolab_spec::counters::Counters;
+use iolab_spec::region::Region;
 
-/// What was seen of the region that a trial may touch, and what looking cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Region {
-    /// Of the page cache, before the start.
-    pub before: Option<Residency>,
-    /// Of the page cache, after the end.
-    pub after: Option<Residency>,
-    /// Holes and unwritten extents before the start; devices have none.
-    pub extents: Option<Extents>,
-    /// Time of the `fdatasync` that followed buffered writes nobody had asked to make durable, ns: what writing
-    /// through the page cache left to be done.
-    pub owed_sync_ns: Option<u64>,
-    /// Time that looking took, before and after the timed span, ns; the `fdatasync` is not part of it.
-    pub evidence_ns: u64,
-}
+use crate::counters::{self, Part, extents, residency};
+use crate::target::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
 pub(crate) struct Witness<'a> {
@@ -67,21 +54,21 @@ impl<'a> Witness<'a> {
     pub(crate) fn before(&mut self) -> Counters {
         let began = Instant::now();
         self.region.before = residency(&self.watched);
-        let counters = Counters::snapshot(&self.stack);
+        let seen = counters::snapshot(&self.stack);
         self.spent += began.elapsed();
-        counters
+        seen
     }
 
     /// The first look after the end: what happened since, and the state that it left.
     pub(crate) fn after(mut self, before: &Counters) -> (Counters, Region) {
         let began = Instant::now();
-        let counters = before.until_now(&self.stack);
+        let counted = counters::since(before, &self.stack);
         self.region.after = residency(&self.watched);
         let spent = self.spent + began.elapsed();
         let region = Region {
             evidence_ns: spent.as_nanos() as u64,
             ..self.region
         };
-        (counters, region)
+        (counted, region)
     }
 }

@@ -12,14 +12,16 @@ use std::time::Duration;
 use crate::backend::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock::Clock;
-use crate::counters::Hardware;
-use crate::histogram::{new_latency_histogram, unused_latency_histogram};
 use crate::looks::Looks;
-use crate::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
-use crate::pattern::{Mix, Offsets, derive, share};
-use crate::series::{Done, Recorder};
-use crate::spec::{Content, SyncPolicy, TrialSpec};
+use crate::pattern::{Mix, Offsets, derive};
+use crate::series::Recorder;
 use crate::verify::{Signed, Signer};
+use iolab_spec::counters::Hardware;
+use iolab_spec::histogram::{new_latency_histogram, unused_latency_histogram};
+use iolab_spec::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
+use iolab_spec::series::Done;
+use iolab_spec::trial::share;
+use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
 
 pub(crate) use timing::{Closed, Timing};
 

@@ -6,10 +6,10 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::outcome::{Ended, Failure};
-use iolab_engine::spec::{Backend, BufferInit, CacheState, Limit, TrialSpec};
 use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
+use iolab_spec::outcome::{Ended, Failure};
+use iolab_spec::trial::{Backend, BufferInit, CacheState, Limit, TrialSpec};
 
 const BS: u64 = 1 << 20;
 const DEPTH: u32 = 32;

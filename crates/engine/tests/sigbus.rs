@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::outcome::{Ended, Failure};
-use iolab_engine::spec::{Backend, CacheState, Limit, TrialSpec};
 use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
+use iolab_spec::outcome::{Ended, Failure};
+use iolab_spec::trial::{Backend, CacheState, Limit, TrialSpec};
 use rustix::mm::{MapFlags, ProtFlags};
 
 const SIZE: u64 = 4 << 20;

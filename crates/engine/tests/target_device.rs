@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use iolab_engine::Kind;
 use iolab_engine::target::{Consent, Need, OpenMode, Size, Target, TargetKind};
+use iolab_spec::Kind;
 
 const MIB: u64 = 1 << 20;
 

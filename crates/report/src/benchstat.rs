@@ -5,9 +5,9 @@
 
 use std::io::{self, Write};
 
-use iolab_lab::analysis::Response;
-use iolab_lab::compare::{Better, Comparison};
-use iolab_lab::record::{RunRecord, ServedBy};
+use iolab_analysis::analysis::Response;
+use iolab_analysis::compare::{Better, Comparison};
+use iolab_record::{RunRecord, ServedBy};
 
 use crate::plain::plain;
 

@@ -1,6 +1,6 @@
 //! A chart of bars in text: one line per level, one group per combination of the other factors.
 
-use iolab_lab::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 
 use crate::plain::plain;
 use crate::table::range;
@@ -193,7 +193,7 @@ fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> Line {
         text: summary.map_or_else(
             || "no trial".to_owned(),
             |s| match response {
-                Response::Throughput => iolab_lab::quantity::significant(s.median),
+                Response::Throughput => iolab_spec::quantity::significant(s.median),
                 _ => response.format(s.median),
             },
         ),

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use iolab_lab::analysis::Response;
-use iolab_lab::compare::{CellComparison, Comparison, Further, POWER, Side};
-use iolab_lab::findings::{overall, tally};
-use iolab_lab::quantity::{digits, format_p, format_percent, significant};
+use iolab_analysis::analysis::Response;
+use iolab_analysis::compare::{CellComparison, Comparison, Further, POWER, Side};
+use iolab_analysis::findings::{overall, tally};
+use iolab_spec::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! Two programs side by side, one row per size.
 
-use iolab_lab::crossing::{Crossing, FIRST_TRIALS, MARGINS, Point, margin_name};
-use iolab_lab::quantity::significant;
-use iolab_lab::units::format_size;
+use iolab_analysis::crossing::{Crossing, FIRST_TRIALS, MARGINS, Point, margin_name};
+use iolab_spec::quantity::significant;
+use iolab_spec::units::format_size;
 
 use crate::layout::{self, Column};
 use crate::plain::plain;

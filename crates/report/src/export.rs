@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use hdrhistogram::Histogram;
 use serde_json::Value;
 
-use iolab_lab::analysis::{Analysis, CellAnalysis, Circumstances, Latency};
-use iolab_lab::record::column::{Access, Column as StoredColumn};
-use iolab_lab::record::tables::{IntervalRow, SAMPLE, SERIES};
-use iolab_lab::record::{Cell, EndedBy, Interval, RunRecord, SampleSeries, TargetKind};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Circumstances, Latency};
+use iolab_record::column::{Access, Column as StoredColumn};
+use iolab_record::tables::{IntervalRow, SAMPLE, SERIES};
+use iolab_record::{Cell, EndedBy, Interval, RunRecord, SampleSeries, TargetKind};
 use iolab_stats::Summary;
 
 use crate::tidy::{Column, Field, Format, Kind, TidyWriter, columns_of, field, text};

@@ -26,14 +26,14 @@ mod tests;
 mod text;
 mod words;
 
-use iolab_engine::{Error, Result};
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::analysis::{Analysis, Response};
-use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
-use iolab_lab::crossing::FIRST_TRIALS;
-use iolab_lab::knots::Bends;
-use iolab_lab::latencies::CellLatencies;
-use iolab_lab::record::{RunRecord, SampleSeries};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_analysis::crossing::FIRST_TRIALS;
+use iolab_analysis::knots::Bends;
+use iolab_analysis::latencies::CellLatencies;
+use iolab_record::{RunRecord, SampleSeries};
+use iolab_spec::{Error, Result};
 
 pub use options::{Center, Kind, Options, Quantity, Reference, Spread, parse_length};
 pub use svg::style;

@@ -5,9 +5,9 @@
 use std::io::{self, Write};
 
 use hdrhistogram::Histogram;
-use iolab_engine::spec::{CacheState, Content, Pattern, SyncPolicy};
-use iolab_lab::latencies::CellLatencies;
-use iolab_lab::record::{Cell, Direction, LatencyOf, Operation, RunRecord, Sample};
+use iolab_analysis::latencies::CellLatencies;
+use iolab_record::{Cell, Direction, LatencyOf, Operation, RunRecord, Sample};
+use iolab_spec::trial::{CacheState, Content, Pattern, SyncPolicy};
 use serde_json::{Map, Value, json};
 
 /// The percentiles that fio tells by default.

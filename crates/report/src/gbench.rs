@@ -6,8 +6,8 @@
 
 use std::io::{self, Write};
 
-use iolab_lab::environment::KEYS;
-use iolab_lab::record::{Cell, RunRecord, Sample};
+use iolab_record::environment::KEYS;
+use iolab_record::{Cell, RunRecord, Sample};
 use iolab_stats::{Summary, summary};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Models, and how far one is from a measured drive, as text for people and as JSON for programs.
 
-use iolab_lab::quantity::significant;
 use iolab_model::Definition;
 use iolab_model::check::{Check, Errors};
+use iolab_spec::quantity::significant;
 use serde_json::{Value, json};
 
 use crate::layout::{self, Column, wrap};

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use iolab_lab::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_stats::Summary;
 
 use crate::plain::plain;
@@ -74,7 +74,8 @@ const GAUGES: [(&str, &str, Values); 7] = [
         "iolab_flag",
         "1 for everything about the cell that its reader must know.",
         |c| {
-            let flag = |flag: &iolab_lab::analysis::Flag| (Some(("flag", flag.to_string())), 1.0);
+            let flag =
+                |flag: &iolab_analysis::analysis::Flag| (Some(("flag", flag.to_string())), 1.0);
             c.flags.iter().map(flag).collect()
         },
     ),

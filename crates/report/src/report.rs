@@ -17,11 +17,13 @@ mod summary;
 
 use std::path::PathBuf;
 
-use iolab_lab::Result;
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::analysis::Analysis;
-use iolab_lab::findings::{Finding, Kind, agreement, costs_of_random, limits, optimal_pattern};
-use iolab_lab::interpretation::Interpretation;
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::findings::{
+    Finding, Kind, agreement, costs_of_random, limits, optimal_pattern,
+};
+use iolab_analysis::interpretation::Interpretation;
+use iolab_spec::Result;
 
 use crate::plain::plain;
 

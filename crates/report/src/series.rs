@@ -1,7 +1,7 @@
 //! One series of numbers as text: a summary, what may be wrong with it, a histogram.
 
-use iolab_lab::course::Course;
-use iolab_lab::quantity::{digits, format_p, format_percent};
+use iolab_analysis::course::Course;
+use iolab_spec::quantity::{digits, format_p, format_percent};
 use iolab_stats::{Interval, Summary};
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! One row per cell, as text that fits a terminal or as Markdown.
 
-use iolab_lab::analysis::{Analysis, CellAnalysis, Response};
-use iolab_lab::quantity::{digits, format_ns, format_percent, significant};
-use iolab_lab::record::EndedBy;
-use iolab_lab::record::RunStatus;
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_record::EndedBy;
+use iolab_record::RunStatus;
+use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
 use iolab_stats::Interval;
 
 use crate::layout::{self, Column};
@@ -98,7 +98,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
             column(&plain(factor), 0, &level)
         })
         .collect();
-    let latency = |of: fn(&iolab_lab::analysis::Latency) -> f64| {
+    let latency = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
         move |c: &CellAnalysis| c.latency.map_or_else(none, |l| format_ns(of(&l)))
     };
     columns.extend([
@@ -168,7 +168,7 @@ fn grid_columns(analysis: &Analysis) -> Vec<Column> {
     let mut columns = Vec::new();
     let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
     if ["threads", "depth"].iter().any(varies) {
-        let latency = |of: fn(&iolab_lab::analysis::Latency) -> f64| {
+        let latency = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
             move |c: &CellAnalysis| c.latency.map_or_else(none, |l| format_ns(of(&l)))
         };
         columns.push(column("p99.9", 6, &latency(|l| l.p999_ns)));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use fuser::{BackgroundSession, Config, Filesystem, MountOption, Session};
 use iolab_engine::target::file_systems;
-use iolab_engine::{Error, error::Result};
+use iolab_spec::{Error, Result};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 

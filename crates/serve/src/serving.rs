@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use iolab_engine::Error;
-use iolab_engine::error::Result;
 use iolab_model::{Model, Ns};
+use iolab_spec::Error;
+use iolab_spec::Result;
 
 use crate::content::Content;
 use crate::course::{Course, Due};

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::compare::{Better, Comparison, Conclusion, Source, Terms, Test};
-use iolab_lab::{Error, Result, numbers};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::compare::{Better, Comparison, Conclusion, Source, Terms, Test};
+use iolab_analysis::numbers;
 use iolab_report::{benchstat, compare as report};
+use iolab_spec::{Error, Result};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
 use crate::command::read_run;

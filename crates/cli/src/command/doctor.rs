@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use iolab_engine::clock::Clock;
-use iolab_lab::doctor::examine;
+use iolab_machine::doctor::examine;
 use iolab_report::doctor as report;
 
 use crate::arguments::{Doctor, DoctorFormat};

@@ -2,15 +2,15 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use iolab_lab::analysis::{Analysis, analyse};
-use iolab_lab::latencies::{self, CellLatencies};
-use iolab_lab::record::RunRecord;
-use iolab_lab::runfile::{self, SampleLatency};
-use iolab_lab::{Error, Result};
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::latencies::{self, CellLatencies};
+use iolab_record::RunRecord;
+use iolab_record::SampleLatency;
 use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::fio;
 use iolab_report::tidy::Format;
 use iolab_report::{benchstat, gbench, prometheus};
+use iolab_spec::{Error, Result};
 
 use crate::arguments::{Export, ExportFormat};
 use crate::exit::Outcome;
@@ -22,7 +22,7 @@ pub(crate) fn export(options: &Export) -> Outcome {
     let records: Vec<RunRecord> = options
         .files
         .iter()
-        .map(|path| runfile::read(path))
+        .map(|path| iolab_runfile::read(path))
         .collect::<Result<_>>()?;
     let mut to = output::open(options.output.as_deref())?;
     match options.format {
@@ -60,7 +60,7 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
     if options.histogram {
         let mut opened = Vec::new();
         for (record, path) in files() {
-            opened.push((&record.experiment.name, runfile::read_latency(path)?));
+            opened.push((&record.experiment.name, iolab_runfile::read_latency(path)?));
         }
         let rows = opened
             .into_iter()
@@ -69,7 +69,7 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
     } else if options.series {
         let mut opened = Vec::new();
         for (record, path) in files() {
-            opened.push((&record.experiment.name, runfile::read_series(path)?));
+            opened.push((&record.experiment.name, iolab_runfile::read_series(path)?));
         }
         let rows = opened.into_iter().flat_map(|(name, all)| {
             all.map(|series| {
@@ -92,7 +92,7 @@ fn with_latencies(
 ) -> Result<Vec<(RunRecord, CellLatencies)>> {
     let runs = records.into_iter().zip(&options.files);
     runs.map(|(record, path)| {
-        let together = latencies::of_cells(&record, runfile::read_latency(path)?)?;
+        let together = latencies::of_cells(&record, iolab_runfile::read_latency(path)?)?;
         Ok((record, together))
     })
     .collect()

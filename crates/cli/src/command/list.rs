@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use iolab_lab::experiment::{BUILTIN, DESIGN, Experiment};
-use iolab_lab::settings::{CellSpec, SETTINGS};
-use iolab_lab::suite::{BUILTIN_SUITES, Suite};
-use iolab_lab::units::format_duration;
+use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
+use iolab_plan::suite::{BUILTIN_SUITES, Suite};
+use iolab_spec::settings::{CellSpec, SETTINGS};
+use iolab_spec::units::format_duration;
 
 use crate::arguments::List;
 use crate::exit::Outcome;

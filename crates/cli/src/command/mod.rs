@@ -19,9 +19,8 @@ mod table;
 
 use std::path::Path;
 
-use iolab_lab::Result;
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::runfile;
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_spec::Result;
 
 use crate::arguments::Command;
 use crate::exit::Outcome;
@@ -50,5 +49,5 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
 
 /// A run file, analysed.
 fn read_run(path: &Path) -> Result<AnalysedRun> {
-    runfile::read(path).map(AnalysedRun::of)
+    iolab_runfile::read(path).map(AnalysedRun::of)
 }

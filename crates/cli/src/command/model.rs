@@ -4,11 +4,11 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use iolab_lab::settings::unknown;
-use iolab_lab::{Error, Result};
 use iolab_model::check::{check, parse_trace};
 use iolab_model::{Definition, catalogue};
 use iolab_report::model as report;
+use iolab_spec::names::unknown;
+use iolab_spec::{Error, Result};
 
 use crate::arguments::{Model, ModelAction, ModelFormat};
 use crate::exit::Outcome;

@@ -4,12 +4,11 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::latencies::{CellLatencies, of_cells};
-use iolab_lab::record::SampleSeries;
-use iolab_lab::runfile;
-use iolab_lab::{Error, Result};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_record::SampleSeries;
 use iolab_report::figure::{Figure, Options, Run, default_kind, draw};
+use iolab_spec::{Error, Result};
 
 use crate::arguments::Plot;
 use crate::command::read_run;
@@ -80,10 +79,10 @@ fn figure(options: &Plot) -> Result<Figure> {
     let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
     for (path, (_, run)) in options.files.iter().zip(&analysed) {
         if kind.needs_latencies() {
-            all_latencies.push(of_cells(run.record(), runfile::read_latency(path)?)?);
+            all_latencies.push(of_cells(run.record(), iolab_runfile::read_latency(path)?)?);
         }
         if kind.needs_series() {
-            all_series.push(runfile::read_series(path)?.collect::<Result<_>>()?);
+            all_series.push(iolab_runfile::read_series(path)?.collect::<Result<_>>()?);
         }
     }
     for (run, latencies) in runs.iter_mut().zip(&all_latencies) {

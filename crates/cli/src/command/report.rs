@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_lab::{Kind, Result};
 use iolab_report::report::{Bundle, Input, Report};
+use iolab_spec::{Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::bench::make_folder;

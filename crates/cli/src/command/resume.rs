@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use iolab_analysis::interpretation::Interpretation;
 use iolab_engine::target::{Need, Size};
-use iolab_lab::cells::Plan;
-use iolab_lab::experiment::Experiment;
-use iolab_lab::interpretation::Interpretation;
-use iolab_lab::record::{RunRecord, RunStatus};
-use iolab_lab::runfile::{self, RunFile};
-use iolab_lab::{Result, runner};
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::Experiment;
+use iolab_record::{RunRecord, RunStatus};
+use iolab_run::runner;
+use iolab_runfile::RunFile;
+use iolab_spec::Result;
 
 use crate::arguments::Resume;
 use crate::bench::Bench;
@@ -30,10 +31,10 @@ fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Bench> {
 
 /// Prepares the target as the run had it and finishes the plan.
 pub(crate) fn resume(options: &Resume) -> Outcome {
-    let record = runfile::read(&options.file)?;
+    let record = iolab_runfile::read(&options.file)?;
     let mut path = options.file.clone();
     if record.run.status == RunStatus::Done {
-        runfile::settle(&options.file)?;
+        iolab_runfile::settle(&options.file)?;
         note(format_args!(
             "note: the plan of {} is carried out already",
             options.file.display()

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_lab::ceiling::Peaks;
-use iolab_lab::cells::Plan;
-use iolab_lab::experiment::{Change, Experiment};
-use iolab_lab::interpretation::Interpretation;
-use iolab_lab::peer::fio::job::JobFile;
-use iolab_lab::runfile::{self, NewFile};
-use iolab_lab::{Error, Result, runner};
+use iolab_analysis::interpretation::Interpretation;
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::{Change, Experiment};
+use iolab_record::peaks::Peaks;
+use iolab_run::peer::fio::job::JobFile;
+use iolab_run::runner;
+use iolab_runfile::NewFile;
+use iolab_spec::{Error, Result};
 
 use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
@@ -44,7 +45,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
     let mut bench = open(options, &changes, &target, &mut plan)?;
     runner::fit_to(&mut plan, bench.target())?;
     let place = place_of(options.output.as_deref(), &name)?;
-    runfile::check_place(place)?;
+    iolab_runfile::check_place(place)?;
     let seed = options.changes.seed();
     bench.fill(seed)?;
     if let Some(peak) = &options.peak {
@@ -125,7 +126,7 @@ pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> Result<Ne
 pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
     let Some(path) = path else { return failure };
     let place = path.display();
-    match runfile::read(path) {
+    match iolab_runfile::read(path) {
         Ok(_) => failure.also(format_args!("what was measured is kept in {place}")),
         Err(error) => failure.also(format_args!(
             "what was measured is in the run file {place}, as far as its storage took it; it cannot be read now: {}",

@@ -3,11 +3,11 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-use iolab_lab::quantity::{format_bytes, format_ns, significant};
-use iolab_lab::units::format_size;
-use iolab_lab::{Error, Result};
 use iolab_report::layout::{self, Column};
 use iolab_serve::{OpTally, Options, Place, Punctuality, Report, Serving, Speed, Wake};
+use iolab_spec::quantity::{format_bytes, format_ns, significant};
+use iolab_spec::units::format_size;
+use iolab_spec::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{ModelFormat, Serve};
@@ -185,7 +185,7 @@ fn table(report: &Report, width: u16) -> String {
 
 fn json(report: &Report) -> Value {
     let kind = |kind: &OpTally| {
-        let quantiles = |histogram: &iolab_engine::histogram::LatencyHistogram| {
+        let quantiles = |histogram: &iolab_spec::histogram::LatencyHistogram| {
             json!({
                 "p50": histogram.value_at_quantile(0.5),
                 "p99": histogram.value_at_quantile(0.99),

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use iolab_lab::experiment::{BUILTIN, Experiment};
-use iolab_lab::suite::BUILTIN_SUITES;
+use iolab_plan::experiment::{BUILTIN, Experiment};
+use iolab_plan::suite::BUILTIN_SUITES;
 
 use crate::arguments::Show;
 use crate::exit::Outcome;
@@ -11,8 +11,8 @@ use crate::output::{harmless, open};
 
 /// Writes the TOML to stdout: of what is built in with its comments, of a file with everything resolved.
 pub(crate) fn show(options: &Show) -> Outcome {
-    let builtin = BUILTIN.iter().chain(&BUILTIN_SUITES);
-    let text = match builtin.into_iter().find(|(name, _)| *name == options.name) {
+    let mut builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
+    let text = match builtin.find(|(name, _)| *name == options.name) {
         Some((_, text)) => (*text).to_owned(),
         None => harmless(&Experiment::find(&options.name)?.to_toml()?),
     };

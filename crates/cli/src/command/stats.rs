@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_lab::course::course;
-use iolab_lab::{Error, Result, numbers};
+use iolab_analysis::course::course;
+use iolab_analysis::numbers;
 use iolab_report::plain::plain;
 use iolab_report::series;
+use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};
 use serde_json::Value;
 

@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use iolab_analysis::findings::cross_findings;
 use iolab_engine::target::{Beside, Consent, Need, Size};
-use iolab_lab::cells::Plan;
-use iolab_lab::findings::cross_findings;
-use iolab_lab::runfile::{self, NewFile};
-use iolab_lab::suite::Suite;
-use iolab_lab::{Error, Result, runner};
+use iolab_plan::cells::Plan;
+use iolab_plan::suite::Suite;
 use iolab_report::report::Input;
+use iolab_run::runner;
+use iolab_runfile::NewFile;
+use iolab_spec::{Error, Result};
 
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
@@ -33,7 +34,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     make_folder(&options.output)?;
     for plan in &plans {
-        runfile::check_place(NewFile::In {
+        iolab_runfile::check_place(NewFile::In {
             folder: &options.output,
             name: &plan.experiment().name,
         })?;

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use iolab_lab::Result;
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::findings::cross_findings;
-use iolab_lab::interpretation::Interpretation;
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::findings::cross_findings;
+use iolab_analysis::interpretation::Interpretation;
 use iolab_report::tidy::Format;
 use iolab_report::{export, table as tables};
+use iolab_spec::Result;
 
 use crate::arguments::{Table, TableFormat};
 use crate::command::read_run;

@@ -5,19 +5,19 @@ use std::io::sink;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use iolab_lab::Error;
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
-use iolab_lab::crossing::crossings;
-use iolab_lab::experiment::Experiment;
-use iolab_lab::findings::cross_findings;
-use iolab_lab::record::RunRecord;
-use iolab_lab::runfile::{self, RunFile};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_analysis::crossing::crossings;
+use iolab_analysis::findings::cross_findings;
+use iolab_plan::experiment::Experiment;
+use iolab_record::RunRecord;
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::report::{Input, Report};
 use iolab_report::tidy::Format;
 use iolab_report::{compare, crossing, table};
+use iolab_runfile::RunFile;
+use iolab_spec::Error;
 use rusqlite::Connection;
 
 use crate::drive::{drive, workplace};
@@ -78,10 +78,10 @@ fn good_file(own: &[&str]) -> Vec<u8> {
 
 /// Does with a file what the commands do that read one.
 fn use_it(path: &Path) {
-    if let Ok(record) = runfile::read(path) {
+    if let Ok(record) = iolab_runfile::read(path) {
         show(&record);
     }
-    if let Ok(latencies) = runfile::read_latency(path) {
+    if let Ok(latencies) = iolab_runfile::read_latency(path) {
         let rows = latencies.map(|latency| {
             latency.map_err(Failure::Lab).map(|latency| LatencyRow {
                 experiment: "x".to_owned(),
@@ -92,7 +92,7 @@ fn use_it(path: &Path) {
         });
         let _ = export::buckets(rows, Format::Csv, &mut sink());
     }
-    if let Ok(all) = runfile::read_series(path) {
+    if let Ok(all) = iolab_runfile::read_series(path) {
         let rows = all.map(|series| {
             series.map_err(Failure::Lab).map(|series| SeriesRow {
                 experiment: "x".to_owned(),

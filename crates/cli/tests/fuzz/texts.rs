@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use iolab_lab::cells::cells;
-use iolab_lab::command::Template;
-use iolab_lab::experiment::{BUILTIN, Experiment};
-use iolab_lab::import::Import;
-use iolab_lab::numbers;
-use iolab_lab::peer::fio::job::JobFile;
-use iolab_lab::runfile::NewFile;
-use iolab_lab::settings::{SETTINGS, Setting};
-use iolab_lab::suite::{BUILTIN_SUITES, Suite};
-use iolab_lab::units::{format_size, parse_duration, parse_size};
+use iolab_analysis::numbers;
+use iolab_plan::cells::cells;
+use iolab_plan::experiment::{BUILTIN, Experiment};
+use iolab_plan::suite::{BUILTIN_SUITES, Suite};
+use iolab_run::import::Import;
+use iolab_run::peer::fio::job::JobFile;
+use iolab_runfile::NewFile;
+use iolab_spec::command::Template;
+use iolab_spec::settings::{SETTINGS, Setting};
+use iolab_spec::units::{format_size, parse_duration, parse_size};
 
 use crate::drive::{drive, workplace};
 use crate::support::folder;
@@ -196,7 +196,7 @@ fn reports_of_other_tools() {
                 .write(Path::new("x.json"), NewFile::At(&path))
                 .is_ok()
             {
-                iolab_lab::runfile::read(&path).expect("what was written can be read");
+                iolab_runfile::read(&path).expect("what was written can be read");
                 std::fs::remove_file(&path).expect("removed");
             }
         },

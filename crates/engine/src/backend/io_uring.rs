@@ -9,9 +9,9 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot};
-use crate::error::{Error, Result};
-use crate::outcome::{Effective, RingFlag};
-use crate::spec::TrialSpec;
+use iolab_spec::outcome::{Effective, RingFlag};
+use iolab_spec::trial::TrialSpec;
+use iolab_spec::{Error, Result};
 
 /// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
 const SQPOLL_IDLE_MS: u32 = 1_000;
@@ -357,7 +357,7 @@ mod tests {
     use std::os::fd::OwnedFd;
 
     use super::*;
-    use crate::spec::BufferInit;
+    use iolab_spec::trial::BufferInit;
 
     const LENGTH: u32 = 4096;
 

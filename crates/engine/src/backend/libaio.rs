@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use crate::buffer::Slot;
-use crate::error::{Error, Result};
-use crate::outcome::Effective;
+use iolab_spec::outcome::Effective;
+use iolab_spec::{Error, Result};
 
 /// `struct iocb` of linux/aio_abi.h (little-endian layout).
 #[repr(C)]
@@ -277,7 +277,7 @@ mod tests {
 
     use super::*;
     use crate::buffer::Buffers;
-    use crate::spec::TrialSpec;
+    use iolab_spec::trial::TrialSpec;
 
     const LENGTH: u32 = 512;
 

@@ -11,7 +11,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 use watch::Watch;
 
 pub(crate) struct Mmap {

@@ -10,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
-use crate::outcome::Effective;
+use iolab_spec::outcome::Effective;
 
 /// How one data request becomes system calls.
 pub(crate) trait Calls {

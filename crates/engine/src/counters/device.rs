@@ -1,76 +1,8 @@
 //! What block devices counted; everybody's traffic.
 
+use iolab_spec::counters::{Bottom, DeviceStat};
+
 use crate::target::Stack;
-
-/// `/sys/dev/block/MAJOR:MINOR/stat`; counts every process's traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DeviceStat {
-    /// Read requests completed.
-    pub read_ios: u64,
-    /// Read requests merged into others.
-    pub read_merges: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Write requests completed.
-    pub write_ios: u64,
-    /// Write requests merged into others.
-    pub write_merges: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Flush requests completed.
-    pub flush_ios: u64,
-    /// Time the device had requests in flight, ms.
-    pub busy_ms: u64,
-    /// Sum of the times that requests were in flight, ms; over the time of looking it is the mean number in flight.
-    pub queue_ms: Option<u64>,
-}
-
-/// The disks that a stacked device (a partition, dm, md, loop) lies on in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bottom {
-    /// Their counters together; where there is none, because the bytes end in memory, all are 0.
-    pub stat: DeviceStat,
-    /// A loop device lies between: its bytes are those of a file, which the page cache may hold.
-    pub in_file: bool,
-}
-
-impl DeviceStat {
-    /// What happened since `earlier`.
-    pub(super) fn since(self, earlier: Self) -> Self {
-        self.with(earlier, u64::saturating_sub)
-    }
-
-    fn plus(self, other: Self) -> Self {
-        self.with(other, u64::saturating_add)
-    }
-
-    fn with(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            read_ios: join(self.read_ios, other.read_ios),
-            read_merges: join(self.read_merges, other.read_merges),
-            read_bytes: join(self.read_bytes, other.read_bytes),
-            write_ios: join(self.write_ios, other.write_ios),
-            write_merges: join(self.write_merges, other.write_merges),
-            write_bytes: join(self.write_bytes, other.write_bytes),
-            flush_ios: join(self.flush_ios, other.flush_ios),
-            busy_ms: join(self.busy_ms, other.busy_ms),
-            queue_ms: match (self.queue_ms, other.queue_ms) {
-                (Some(a), Some(b)) => Some(join(a, b)),
-                (one, none) => one.or(none),
-            },
-        }
-    }
-}
-
-impl Bottom {
-    /// What happened since `earlier`.
-    pub(super) fn since(self, earlier: Self) -> Self {
-        Self {
-            stat: self.stat.since(earlier.stat),
-            in_file: self.in_file,
-        }
-    }
-}
 
 /// The counters of the disks at the bottom; `None` where they are not known, or are those of the device itself.
 pub(super) fn read_bottom(stack: &Stack) -> Option<Bottom> {

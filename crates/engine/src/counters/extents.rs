@@ -6,31 +6,14 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{SeekFrom, seek};
 
+use iolab_spec::region::Extents;
+
 use super::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
 use super::pieces::{Counts, Part, over, pieces, scaled};
 
 /// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies
 /// behind the extents that one call tells of is not looked at.
 const PIECES: u64 = 16;
-
-/// What of a range was never written, and reads as zeros without any storage behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extents {
-    /// Bytes of the range that were looked at, evenly spread over it; the other counts are scaled to all of it.
-    pub looked_bytes: u64,
-    /// Bytes in holes; those in unwritten extents are among them where only SEEK_HOLE tells.
-    pub hole_bytes: u64,
-    /// Bytes with space allocated (`fallocate`) but never written; `None` where only SEEK_HOLE tells.
-    pub unwritten_bytes: Option<u64>,
-}
-
-impl Extents {
-    /// Bytes that nothing was ever written to.
-    pub fn empty_bytes(&self) -> u64 {
-        self.hole_bytes
-            .saturating_add(self.unwritten_bytes.unwrap_or(0))
-    }
-}
 
 impl Counts for Extents {
     fn plus(self, other: Self) -> Self {

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::FileType;
 use rustix::mm::{MapFlags, ProtFlags};
 
+use iolab_spec::region::Residency;
+
 use super::pieces::{Counts, Part, over, pieces, scaled};
 use crate::target::is_overlaid;
 
@@ -24,26 +26,6 @@ const PIECE_MAPPED: u64 = 256 << 10;
 const BEYOND_FILES: u64 = 1 << 30;
 /// Byte that lies beyond the end of every block device.
 const BEYOND_DEVICES: u64 = 1 << 62;
-
-/// What the page cache holds of a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Residency {
-    /// Bytes of the range that were looked at, evenly spread over it; the other counts are scaled to all of it.
-    pub looked_bytes: u64,
-    /// Bytes in the page cache.
-    pub resident_bytes: u64,
-    /// Bytes in the page cache that must still be written; `None` where only mincore tells.
-    pub dirty_bytes: Option<u64>,
-    /// Bytes being written at the moment; `None` where only mincore tells.
-    pub writeback_bytes: Option<u64>,
-}
-
-impl Residency {
-    /// Bytes that have not reached storage, where that is known.
-    pub fn owed_bytes(&self) -> Option<u64> {
-        Some(self.dirty_bytes?.saturating_add(self.writeback_bytes?))
-    }
-}
 
 impl Counts for Residency {
     fn plus(self, other: Self) -> Self {

@@ -2,70 +2,33 @@
 
 use std::fs::read_to_string;
 
+use iolab_spec::counters::Pressure;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Most CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
 const CPUS_MAX: usize = 8;
 
-/// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pressure {
-    /// Time in which some task of the machine that could run had to wait for a CPU, ns (PSI, `some`).
-    pub cpu_stall_ns: Option<u64>,
-    /// Time in which some task waited for I/O, ns.
-    pub io_stall_ns: Option<u64>,
-    /// Time in which some task waited for memory, ns.
-    pub memory_stall_ns: Option<u64>,
-    /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
-    /// ticks, mostly of 10 ms.
-    pub steal_ns: Option<u64>,
-    /// Time that the machine slept, ns.
-    pub suspended_ns: Option<u64>,
-    /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns
-    /// (cgroup v2).
-    pub throttled_ns: Option<u64>,
-    /// Greatest frequency among the CPUs looked at, kHz; of the later snapshot.
-    pub cpu_khz: Option<u64>,
+/// Reads everything now but the frequency, which takes longest where there are many CPUs.
+pub(super) fn read() -> Pressure {
+    let stall = |what: &str| parse_stall(&read_to_string(format!("/proc/pressure/{what}")).ok()?);
+    Pressure {
+        cpu_stall_ns: stall("cpu"),
+        io_stall_ns: stall("io"),
+        memory_stall_ns: stall("memory"),
+        steal_ns: read_to_string("/proc/stat")
+            .ok()
+            .and_then(|text| parse_steal(&text, rustix::param::clock_ticks_per_second())),
+        suspended_ns: Some(suspended_ns()),
+        throttled_ns: throttled_ns(),
+        cpu_khz: None,
+    }
 }
 
-impl Pressure {
-    /// Reads everything now but the frequency, which takes longest where there are many CPUs.
-    pub(super) fn read() -> Self {
-        let stall =
-            |what: &str| parse_stall(&read_to_string(format!("/proc/pressure/{what}")).ok()?);
-        Self {
-            cpu_stall_ns: stall("cpu"),
-            io_stall_ns: stall("io"),
-            memory_stall_ns: stall("memory"),
-            steal_ns: read_to_string("/proc/stat")
-                .ok()
-                .and_then(|text| parse_steal(&text, rustix::param::clock_ticks_per_second())),
-            suspended_ns: Some(suspended_ns()),
-            throttled_ns: throttled_ns(),
-            cpu_khz: None,
-        }
-    }
-
-    /// The same with the frequency of now.
-    pub(super) fn with_frequency(self) -> Self {
-        Self {
-            cpu_khz: frequency_khz(),
-            ..self
-        }
-    }
-
-    /// What came to pass since `earlier`.
-    pub(super) fn since(&self, earlier: &Self) -> Self {
-        let less = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_sub(of(earlier)?));
-        Self {
-            cpu_stall_ns: less(|p| p.cpu_stall_ns),
-            io_stall_ns: less(|p| p.io_stall_ns),
-            memory_stall_ns: less(|p| p.memory_stall_ns),
-            steal_ns: less(|p| p.steal_ns),
-            suspended_ns: less(|p| p.suspended_ns),
-            throttled_ns: less(|p| p.throttled_ns),
-            cpu_khz: self.cpu_khz,
-        }
+/// The same with the frequency of now.
+pub(super) fn with_frequency(pressure: Pressure) -> Pressure {
+    Pressure {
+        cpu_khz: frequency_khz(),
+        ..pressure
     }
 }
 
@@ -156,27 +119,9 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_needs_both_sides() {
-        let later = Pressure {
-            cpu_stall_ns: Some(9),
-            io_stall_ns: Some(2),
-            cpu_khz: Some(5),
-            ..Pressure::default()
-        };
-        let earlier = Pressure {
-            cpu_stall_ns: Some(4),
-            cpu_khz: Some(3),
-            ..Pressure::default()
-        };
-        let spent = later.since(&earlier);
-        assert_eq!((spent.cpu_stall_ns, spent.io_stall_ns), (Some(5), None));
-        assert_eq!(spent.cpu_khz, Some(5));
-    }
-
-    #[test]
     fn a_machine_that_runs_this_does_not_sleep() {
-        let before = Pressure::read();
-        let spent = Pressure::read().since(&before);
+        let before = read();
+        let spent = read().since(&before);
         assert!(
             spent.suspended_ns.is_some_and(|ns| ns < 1_000_000),
             "{spent:?}"

@@ -1,67 +1,6 @@
 //! The process's own account: its I/O and its resource use.
 
-/// `/proc/self/io`: bytes and calls of the whole process, all threads together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProcessIo {
-    /// Bytes that read calls returned, from wherever they came.
-    pub rchar: u64,
-    /// Bytes handed to write calls.
-    pub wchar: u64,
-    /// Read system calls.
-    pub syscr: u64,
-    /// Write system calls.
-    pub syscw: u64,
-    /// Bytes fetched from storage.
-    pub read_bytes: u64,
-    /// Bytes sent to storage, or dirtied in the page cache to be sent later.
-    pub write_bytes: u64,
-}
-
-/// `getrusage(RUSAGE_SELF)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ResourceUse {
-    /// CPU time in user mode, ns.
-    pub user_ns: u64,
-    /// CPU time in the kernel, ns.
-    pub system_ns: u64,
-    /// Page faults served without I/O.
-    pub minor_faults: u64,
-    /// Page faults that needed I/O.
-    pub major_faults: u64,
-    /// Times a thread gave the CPU up, mostly to wait.
-    pub voluntary_switches: u64,
-    /// Times a thread was preempted.
-    pub involuntary_switches: u64,
-}
-
-impl ProcessIo {
-    /// What happened since `earlier`.
-    pub(super) fn since(self, earlier: Self) -> Self {
-        Self {
-            rchar: self.rchar.saturating_sub(earlier.rchar),
-            wchar: self.wchar.saturating_sub(earlier.wchar),
-            syscr: self.syscr.saturating_sub(earlier.syscr),
-            syscw: self.syscw.saturating_sub(earlier.syscw),
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
-        }
-    }
-}
-
-impl ResourceUse {
-    /// What was used since `earlier`.
-    pub(super) fn since(self, earlier: Self) -> Self {
-        let less = |now: u64, then: u64| now.saturating_sub(then);
-        Self {
-            user_ns: less(self.user_ns, earlier.user_ns),
-            system_ns: less(self.system_ns, earlier.system_ns),
-            minor_faults: less(self.minor_faults, earlier.minor_faults),
-            major_faults: less(self.major_faults, earlier.major_faults),
-            voluntary_switches: less(self.voluntary_switches, earlier.voluntary_switches),
-            involuntary_switches: less(self.involuntary_switches, earlier.involuntary_switches),
-        }
-    }
-}
+use iolab_spec::counters::{ProcessIo, ResourceUse};
 
 pub(super) fn read_process_io() -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)

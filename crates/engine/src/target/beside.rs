@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::Size;
 

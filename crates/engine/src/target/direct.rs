@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::lookup::open_same;
 use super::{DirectAlignment, TargetKind, errno};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 struct Words {
     errno: Errno,

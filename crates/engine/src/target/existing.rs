@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustix::fs::{FileType, FlockOperation, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::device::{Number, number_of};
 use super::lookup::Found;

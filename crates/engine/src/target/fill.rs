@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::errno;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::FileType;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::scratch::{self, FOOTER_LEN, Scratch};
 use super::{Size, Target, check_stores, lookup, space, users};
@@ -119,7 +119,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::error::Kind;
+    use iolab_spec::Kind;
 
     fn entries(folder: &Path) -> usize {
         fs::read_dir(folder).expect("readable").count()

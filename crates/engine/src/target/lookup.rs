@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::errno;
 

@@ -7,8 +7,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::direct;
-use crate::error::Error;
-use crate::spec::{CacheState, SyncPolicy, TrialSpec};
+use iolab_spec::Error;
+use iolab_spec::trial::{CacheState, SyncPolicy, TrialSpec};
 
 /// How a worker opens the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,8 +18,8 @@ use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 
-use crate::error::{Error, Result};
 use crate::headroom;
+use iolab_spec::{Error, Result};
 
 use super::errno;
 use super::lookup::same_inode;

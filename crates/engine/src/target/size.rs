@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::Size;
 
@@ -149,7 +149,7 @@ pub(super) fn human(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use iolab_spec::Kind;
 
     const GIB: u64 = 1 << 30;
 

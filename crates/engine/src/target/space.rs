@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rustix::fd::AsFd;
 
-use crate::error::Result;
 use crate::meminfo;
+use iolab_spec::Result;
 
 use super::errno;
 use super::mounts::is_memory_fs;

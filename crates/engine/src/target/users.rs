@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::device::Number;
 use super::errno::{self, reason};

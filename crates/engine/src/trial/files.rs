@@ -4,9 +4,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use crate::error::{Error, Result};
-use crate::spec::{Descriptors, Layout, TrialSpec};
 use crate::target::{OpenMode, Target};
+use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
+use iolab_spec::{Error, Result};
 
 /// What a trial reads and writes.
 pub(crate) struct Files<'a> {

@@ -1,12 +1,12 @@
 //! What the workers of a trial did, as one outcome.
 
 use crate::clock::Clock;
-use crate::counters::{Counters, Hardware};
-use crate::histogram::{LatencyHistogram, new_latency_histogram};
-use crate::outcome::{Ended, Failure, Outcome, Tally, Waits};
-use crate::series::Series;
-use crate::witness::Region;
 use crate::worker::WorkerOutcome;
+use iolab_spec::counters::{Counters, Hardware};
+use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_spec::outcome::{Ended, Failure, Outcome, Tally, Waits};
+use iolab_spec::region::Region;
+use iolab_spec::series::Series;
 
 pub(super) fn merge(
     outcomes: Vec<WorkerOutcome>,
@@ -57,7 +57,7 @@ pub(super) fn merge(
         last_end = last_end.max(worker.end);
     }
     merged.counters.hardware = hardware.unwrap_or_default();
-    merged.series = Series::merged(series.into_iter(), clock);
+    merged.series = crate::series::merged(series.into_iter(), clock);
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged

@@ -1,7 +1,8 @@
 //! What is wrong with one block, judged by all its sectors.
 
 use super::format::{Generation, Seen};
-use super::{FaultKind, Found};
+use super::written;
+use iolab_spec::verify::{FaultKind, Found};
 
 /// A block while its sectors are looked at one after the other.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ impl Block {
                     .first()
                     .is_some_and(|first| *first != generation)
                 {
-                    self.differs.get_or_insert((offset, Found::of(generation)));
+                    self.differs.get_or_insert((offset, written(generation)));
                 }
                 if !self.written.contains(&generation) {
                     self.written.push(generation);

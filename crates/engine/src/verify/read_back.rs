@@ -10,14 +10,15 @@ use super::block::{Block, Judgement};
 use super::format::{Generation, SECTOR, inspect};
 use super::signer::Signed;
 use super::table::{Table, replay};
-use super::{FaultKind, FaultyBlock, Found, Verified, Write};
+use super::written;
 use crate::buffer::Buffers;
 use crate::counters::{Part, residency};
-use crate::error::{Error, Result};
-use crate::outcome::FailedRequest;
-use crate::spec::{BufferInit, CacheState, TrialSpec};
 use crate::target::{OpenMode, Target};
 use crate::trial::{drop_pages, make_durable};
+use iolab_spec::outcome::FailedRequest;
+use iolab_spec::trial::{BufferInit, CacheState, TrialSpec};
+use iolab_spec::verify::{FaultKind, FaultyBlock, Found, Verified, Write};
+use iolab_spec::{Error, Result};
 
 /// Size of one request.
 const REQUEST: u64 = 4 << 20;
@@ -153,7 +154,7 @@ impl Reader<'_> {
             }
             Judgement::Mixed(parts, offset) => {
                 self.table.is_settled(index);
-                self.fault(FaultKind::Torn, offset, Found::of(parts[0]), index);
+                self.fault(FaultKind::Torn, offset, written(parts[0]), index);
             }
             Judgement::Faulty(kind, offset, found) => {
                 self.table.is_settled(index);
@@ -200,7 +201,7 @@ impl Reader<'_> {
         for index in 0..self.table.len() {
             match (self.table.outdated(index), self.mixed.remove(&index)) {
                 (Some(_), Some((parts, offset))) => {
-                    let oldest = parts.into_iter().min().map_or(Found::Unknown, Found::of);
+                    let oldest = parts.into_iter().min().map_or(Found::Unknown, written);
                     self.fault(FaultKind::Torn, offset, oldest, index);
                 }
                 (Some(held), None) => {
@@ -209,7 +210,7 @@ impl Reader<'_> {
                         true => self.last_write(index, held.thread()).1,
                         false => self.spec.offset + index as u64 * self.spec.bs,
                     };
-                    self.fault(FaultKind::Stale, start, Found::of(held), index);
+                    self.fault(FaultKind::Stale, start, written(held), index);
                 }
                 (None, _) => {}
             }

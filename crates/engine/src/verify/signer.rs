@@ -2,7 +2,7 @@
 
 use super::format::{Generation, SECTOR, payload_checksum, seal};
 use crate::buffer::{Buffers, Slot};
-use crate::spec::TrialSpec;
+use iolab_spec::trial::TrialSpec;
 
 /// A slot in which no write is known to be on its way.
 const IDLE: u64 = u64::MAX;

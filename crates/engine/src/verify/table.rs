@@ -2,9 +2,9 @@
 
 use super::format::Generation;
 use super::signer::Signed;
-use crate::error::{Error, Result};
 use crate::pattern::{Mix, Offsets};
-use crate::spec::TrialSpec;
+use iolab_spec::trial::TrialSpec;
+use iolab_spec::{Error, Result};
 
 /// Nothing is to be said of the block, or nothing any more.
 const NOTHING: u64 = 0;

@@ -1,14 +1,22 @@
 //! Blocks are written as a worker writes them, the file is tampered with, and reading back must tell what was done.
 
+use iolab_spec::trial::Backend;
+use iolab_spec::trial::Content;
+use iolab_spec::verify::FaultKind;
+use iolab_spec::verify::Faults;
+use iolab_spec::verify::FaultyBlock;
+use iolab_spec::verify::Verified;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::signer::Signer;
+use iolab_spec::trial::TrialSpec;
+
 use super::*;
 use crate::buffer::Buffers;
 use crate::pattern::Offsets;
-use crate::spec::{CacheState, Pattern};
 use crate::target::{Consent, Need, Size, Target};
+use iolab_spec::trial::{CacheState, Pattern};
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;
@@ -362,7 +370,7 @@ fn a_raised_flag_ends_reading() {
     let stop = AtomicBool::new(true);
     let result = read_back(&bench.spec, &bench.target, TRIAL, &bench.signed, &stop);
     let kind = result.err().map(|error| error.kind());
-    assert_eq!(kind, Some(crate::Kind::Interrupted));
+    assert_eq!(kind, Some(iolab_spec::Kind::Interrupted));
 }
 
 #[test]

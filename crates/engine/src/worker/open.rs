@@ -18,10 +18,10 @@ use super::{Run, Timing, Worker, WorkerOutcome};
 use crate::backend::{Action, Backend, Completion, SystemFailure};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
-use crate::histogram::new_latency_histogram;
-use crate::outcome::{Ended, Pace, Waits};
 use crate::schedule::Schedule;
-use crate::spec::TrialSpec;
+use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::outcome::{Ended, Pace, Waits};
+use iolab_spec::trial::TrialSpec;
 
 /// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
 /// response time. More than this would take the CPU from those who serve the requests.

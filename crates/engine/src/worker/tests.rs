@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::open::Open;
 use super::*;
-use crate::spec::Limit;
+use iolab_spec::trial::Limit;
 
 const DEPTH: u32 = 4;
 

@@ -8,14 +8,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::counters::{Hardware, NoHardware};
-use iolab_engine::outcome::{Ended, Failure, Outcome};
-use iolab_engine::series::Interval;
-use iolab_engine::spec::{
+use iolab_engine::target::{Consent, Need, Size, Target};
+use iolab_engine::trial;
+use iolab_spec::counters::{Hardware, NoHardware};
+use iolab_spec::outcome::{Ended, Failure, Outcome};
+use iolab_spec::series::Interval;
+use iolab_spec::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
 };
-use iolab_engine::target::{Consent, Need, Size, Target};
-use iolab_engine::{Kind, Result, trial};
+use iolab_spec::{Kind, Result};
 
 const SIZE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;

@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::outcome::{Ended, Outcome};
-use iolab_engine::spec::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
 use iolab_engine::target::{Consent, Need, Size, Target};
-use iolab_engine::{Result, trial};
+use iolab_engine::trial;
+use iolab_spec::Result;
+use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
 
 const SIZE: u64 = 4 << 20;
 const BS: u64 = 4096;

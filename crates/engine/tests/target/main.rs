@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use iolab_engine::target::{Consent, Need, Size, Target};
-use iolab_engine::{Error, Kind};
+use iolab_spec::{Error, Kind};
 
 const MIB: u64 = 1 << 20;
 

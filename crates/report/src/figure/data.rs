@@ -1,8 +1,8 @@
 //! The cells of one or several runs as rows, and which factor plays which part in a figure.
 
-use iolab_engine::{Error, Result};
-use iolab_lab::analysis::CellAnalysis;
-use iolab_lab::record::Sample;
+use iolab_analysis::analysis::CellAnalysis;
+use iolab_record::Sample;
+use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};
 
 use crate::chart;

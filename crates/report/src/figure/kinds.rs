@@ -10,7 +10,7 @@ pub(super) mod load;
 pub(super) mod order;
 pub(super) mod response;
 
-use iolab_lab::analysis::CellAnalysis;
+use iolab_analysis::analysis::CellAnalysis;
 
 use super::Run;
 use super::data::{Data, Row, verdict};

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use iolab_engine::{Error, Result};
-use iolab_lab::analysis::Response;
-use iolab_lab::record::Sample;
+use iolab_analysis::analysis::Response;
+use iolab_record::Sample;
+use iolab_spec::{Error, Result};
 
 /// Least and greatest width and height, points.
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);

@@ -1,6 +1,6 @@
 //! An SVG as PDF.
 
-use iolab_engine::{Error, Result};
+use iolab_spec::{Error, Result};
 use krilla::Document;
 use krilla::geom::Size;
 use krilla::page::PageSettings;

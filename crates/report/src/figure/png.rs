@@ -1,6 +1,6 @@
 //! An SVG as PNG.
 
-use iolab_engine::{Error, Result};
+use iolab_spec::{Error, Result};
 use resvg::tiny_skia::{Color, Pixmap, PremultipliedColorU8, Transform};
 use resvg::usvg::{self, fontdb};
 

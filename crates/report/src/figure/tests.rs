@@ -1,16 +1,16 @@
 //! Figures of made-up runs: every kind as it was looked at, and what holds for all of them.
 
-#[path = "../../../lab/tests/support/synthetic.rs"]
+#[path = "../../../analysis/tests/support/synthetic.rs"]
 mod synthetic;
 
-use iolab_engine::histogram::new_latency_histogram;
-use iolab_engine::series::{Done, Interval, Series};
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::latencies::{CellLatencies, of_cells};
-use iolab_lab::record::{LatencyOf, Operation, PartId};
-use iolab_lab::record::{RunRecord, ServedBy};
-use iolab_lab::response::Response;
-use iolab_lab::runfile::SampleLatency;
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_record::SampleLatency;
+use iolab_record::{LatencyOf, Operation, PartId};
+use iolab_record::{RunRecord, ServedBy};
+use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::response::Response;
+use iolab_spec::series::{Done, Interval, Series};
 use resvg::usvg;
 use synthetic::{add_cell, around, pace, record, serve, size_curve};
 
@@ -108,7 +108,7 @@ fn programs() -> RunRecord {
 
 /// Latencies of each trial: a thousand requests with a tail.
 fn latencies(record: &RunRecord) -> CellLatencies {
-    let of = |sample: &iolab_lab::record::Sample| {
+    let of = |sample: &iolab_record::Sample| {
         let mut histogram = new_latency_histogram();
         let median = sample.reads.latency.map_or(1, |latency| latency.p50_ns);
         for i in 1..=1000u64 {
@@ -128,7 +128,7 @@ fn latencies(record: &RunRecord) -> CellLatencies {
 
 /// Each trial over time: twelve intervals, faster from the eighth on.
 fn series(record: &RunRecord) -> Vec<SampleSeries> {
-    let of = |sample: &iolab_lab::record::Sample| SampleSeries {
+    let of = |sample: &iolab_record::Sample| SampleSeries {
         sample: sample.id,
         series: Series {
             intervals: (0..12)

@@ -1,8 +1,8 @@
 //! Factors, levels and ticks in the words of a figure.
 
-use iolab_lab::quantity::{format_percent, significant};
-use iolab_lab::settings::{Setting, ValueKind};
-use iolab_lab::units::{parse_duration, parse_size};
+use iolab_spec::quantity::{format_percent, significant};
+use iolab_spec::settings::{Setting, ValueKind};
+use iolab_spec::units::{parse_duration, parse_size};
 
 use super::RUN;
 use crate::plain::plain;

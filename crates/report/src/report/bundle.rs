@@ -1,6 +1,6 @@
 //! A report as text with its figures beside it.
 
-use iolab_lab::Result;
+use iolab_spec::Result;
 
 use super::section::file_name;
 use super::{Report, clean, picture};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Input, clean};
-use iolab_lab::record::TargetKind;
+use iolab_record::TargetKind;
 
 /// The commands that make this report again, and that export everything behind it.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {

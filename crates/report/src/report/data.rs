@@ -1,6 +1,6 @@
 //! The samples behind a report, as JSON small enough to lie in the page, from which the page makes CSV.
 
-use iolab_lab::record::{RunRecord, Sample};
+use iolab_record::{RunRecord, Sample};
 use serde_json::{Value, json};
 
 use super::Input;

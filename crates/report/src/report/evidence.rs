@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iolab_lab::analysis::{Analysis, CellAnalysis};
-use iolab_lab::quantity::{format_ns, format_percent, significant};
-use iolab_lab::record::{RunRecord, Sample};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_record::{RunRecord, Sample};
+use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_stats::median;
 
 use super::clean;

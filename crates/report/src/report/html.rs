@@ -1,7 +1,7 @@
 //! The report as one page of HTML.
 
 use askama::Template;
-use iolab_lab::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::data;
 use super::method::{RULES, Rule};

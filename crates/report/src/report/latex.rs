@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use iolab_lab::Result;
+use iolab_spec::Result;
 
 use super::Report;
 use super::bundle::{Bundle, Shown, draw};

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use iolab_lab::analysis::Analysis;
-use iolab_lab::cells::label;
-use iolab_lab::compare::Comparison;
-use iolab_lab::crossing::crossings;
-use iolab_lab::quantity::format_percent;
-use iolab_lab::record::{Cell, EndedBy, RunRecord};
-use iolab_lab::units::format_duration;
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::compare::Comparison;
+use iolab_analysis::crossing::crossings;
+use iolab_plan::cells::label;
+use iolab_record::{Cell, EndedBy, RunRecord};
+use iolab_spec::quantity::format_percent;
+use iolab_spec::units::format_duration;
 
 use super::summary::{counted, moment, readable};
 use super::{Input, clean, commands, evidence};

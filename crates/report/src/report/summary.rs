@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use iolab_lab::environment::{KEYS, Key, Kind, Text};
-use iolab_lab::quantity::format_bytes;
-use iolab_lab::units::format_size;
+use iolab_record::environment::{KEYS, Key, Kind, Text};
+use iolab_spec::quantity::format_bytes;
+use iolab_spec::units::format_size;
 
 use super::{Input, clean};
 

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::record::RunRecord;
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_record::RunRecord;
 use iolab_report::report::{Input, Report};
 
 use crate::synthetic::{add_cell, around, record, size_curve};

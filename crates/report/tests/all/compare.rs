@@ -1,10 +1,10 @@
 //! Comparisons and single series as text, looked at before they were accepted.
 
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
-use iolab_lab::course::course;
-use iolab_lab::environment::KEYS;
-use iolab_lab::record::{RunRecord, ServedBy};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_analysis::course::course;
+use iolab_record::environment::KEYS;
+use iolab_record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
 use iolab_report::{benchstat, compare, series};
 use iolab_stats::summary;

@@ -1,6 +1,6 @@
 //! The table of two programs side by side.
 
-use iolab_lab::crossing::{Crossing, FirstTrials, Point};
+use iolab_analysis::crossing::{Crossing, FirstTrials, Point};
 use iolab_report::crossing::text;
 use iolab_stats::{Interval, Ratio};
 

@@ -1,17 +1,17 @@
 //! What the doctor says of a made-up machine, looked at before it was accepted.
 
-use iolab_engine::counters::NoHardware;
 use iolab_engine::target::{FileSystem, TargetKind};
-use iolab_lab::doctor::{
+use iolab_machine::cgroup::{self, IoLimit};
+use iolab_machine::device::{Device, Transport};
+use iolab_machine::doctor::{
     Attempt, Content, Diagnosis, Direct, Facts, Limits, Place, Severity, Space, Transfer, diagnose,
 };
-use iolab_lab::environment::cgroup::{self, IoLimit};
-use iolab_lab::environment::device::{Device, Transport};
-use iolab_lab::environment::link::Link;
-use iolab_lab::environment::load::Load;
-use iolab_lab::environment::processor::Processor;
-use iolab_lab::environment::{Environment, KEYS};
+use iolab_machine::link::Link;
+use iolab_machine::load::Load;
+use iolab_machine::processor::Processor;
+use iolab_record::environment::{Environment, KEYS};
 use iolab_report::doctor;
+use iolab_spec::counters::NoHardware;
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! What is written about made-up runs. One program, so that it is linked once.
 
-#[path = "../../../lab/tests/support/synthetic.rs"]
+#[path = "../../../analysis/tests/support/synthetic.rs"]
 mod synthetic;
 
 mod browser;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use iolab_lab::analysed::AnalysedRun;
-use iolab_lab::analysis::analyse;
-use iolab_lab::compare::{Better, Comparison, Source, Terms, Test};
-use iolab_lab::environment::{Environment, KEYS};
-use iolab_lab::record::{EndedBy, EventKind};
-use iolab_lab::record::{Event, RunRecord, ServedBy};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{EndedBy, EventKind};
+use iolab_record::{Event, RunRecord, ServedBy};
 use iolab_report::report::{Input, Report};
 use iolab_report::tidy::Format;
 use iolab_report::{compare, export, table};

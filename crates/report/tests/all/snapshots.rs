@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
-use iolab_lab::analysis::analyse;
-use iolab_lab::record::EndedBy;
-use iolab_lab::record::{RunRecord, RunStatus, ServedBy};
-use iolab_lab::response::Response;
+use iolab_analysis::analysis::analyse;
+use iolab_record::EndedBy;
+use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
 use iolab_report::tidy::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
+use iolab_spec::response::Response;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::synthetic::{add_cell, add_trial, around, pace, record, serve, size_curve};

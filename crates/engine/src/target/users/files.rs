@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::error::Result;
+use iolab_spec::Result;
 
 use super::aliases::Aliases;
 use super::graph::{Graph, Node};

@@ -5,7 +5,7 @@ use std::fs::File;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::error::Result;
+use iolab_spec::Result;
 
 use super::super::Consent;
 use super::graph::{Below, Node, Span};

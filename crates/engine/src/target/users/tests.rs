@@ -218,7 +218,7 @@ fn without_proc_or_sys_nothing_is_taken_for_free() {
     let ask = |_, _: &str| Err(Errno::NOENT);
     for (proc, sys) in [(empty.path(), &*fake.sys()), (&*fake.proc(), empty.path())] {
         let error = Inventory::read_from(proc, sys, &ask).unwrap_err();
-        assert_eq!(error.kind(), crate::Kind::Refused);
+        assert_eq!(error.kind(), iolab_spec::Kind::Refused);
     }
 }
 
@@ -231,7 +231,7 @@ fn a_device_that_sys_hides_is_a_reason_to_refuse() {
         assert!(Inventory::read_from(&fake.proc(), &fake.sys(), &ask).is_ok());
         fs::remove_file(fake.folder(folder).join(hidden)).unwrap();
         let error = Inventory::read_from(&fake.proc(), &fake.sys(), &ask).unwrap_err();
-        assert_eq!(error.kind(), crate::Kind::Refused, "{folder}/{hidden}");
+        assert_eq!(error.kind(), iolab_spec::Kind::Refused, "{folder}/{hidden}");
     }
     // A device that is gone has no link either.
     let fake = Fake::new();

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::backend::Request;
 use crate::buffer::Slot;
-use crate::histogram::LatencyHistogram;
-use crate::schedule::Arrivals;
-use crate::series::Series;
-use crate::spec::{Limit, SyncPolicy};
 use crate::worker::Closed;
+use iolab_spec::histogram::LatencyHistogram;
+use iolab_spec::trial::Arrivals;
+use iolab_spec::trial::{Limit, SyncPolicy};
 
 const MS: u64 = 1_000_000;
 
@@ -195,7 +194,7 @@ fn a_stall_shows_in_the_intervals_of_either_loop() {
         };
         let outcome = run(&spec, Stalling::new(300, 450), false);
         let done = outcome.reads.requests;
-        let series = Series::merged(std::iter::once(outcome.series), &clock);
+        let series = crate::series::merged(std::iter::once(outcome.series), &clock);
         assert_eq!(series.total().read_requests, done);
         let counts = series.intervals.iter().map(|i| i.done.read_requests);
         let counts: Vec<u64> = counts.collect();

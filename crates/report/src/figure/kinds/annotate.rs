@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use iolab_engine::spec::CacheState;
-use iolab_lab::analysis::Analysis;
-use iolab_lab::knots::{Bends, bendable};
-use iolab_lab::quantity::format_bytes;
-use iolab_lab::thresholds::Threshold;
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::knots::{Bends, bendable};
+use iolab_analysis::thresholds::Threshold;
+use iolab_spec::quantity::format_bytes;
+use iolab_spec::trial::CacheState;
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row};

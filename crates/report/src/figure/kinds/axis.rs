@@ -1,6 +1,6 @@
 //! The axes that several kinds of figure share.
 
-use iolab_lab::analysis::Response;
+use iolab_analysis::analysis::Response;
 
 use super::super::data::Data;
 use super::super::model::{Axis, Ticks};

@@ -1,9 +1,9 @@
 //! Two sides: both of them with their ratio below, or the p values of their difference.
 
-use iolab_engine::{Error, Result};
-use iolab_lab::compare::{CellComparison, Comparison, Side};
-use iolab_lab::crossing::MARGINS;
-use iolab_lab::quantity::{format_p, significant};
+use iolab_analysis::compare::{CellComparison, Comparison, Side};
+use iolab_analysis::crossing::MARGINS;
+use iolab_spec::quantity::{format_p, significant};
+use iolab_spec::{Error, Result};
 
 use super::super::model::{
     Arrangement, Axis, Band, Look, Model, Origin, Panel, Point, Series, Ticks,
@@ -216,7 +216,7 @@ fn ratio_label(comparison: &Comparison) -> String {
 
 /// Whether the sides are two programs, for which the margins of the linkage study are drawn.
 fn is_programs(comparison: &Comparison) -> bool {
-    comparison.response == Some(iolab_lab::analysis::Response::Elapsed)
+    comparison.response == Some(iolab_analysis::analysis::Response::Elapsed)
 }
 
 fn sides_panel(cells: &Cells<'_>, quantity: Quantity, options: &Options) -> Panel {

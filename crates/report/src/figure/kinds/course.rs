@@ -1,7 +1,7 @@
 //! Throughput inside the trials, over their time: a cache that fills, a device that throttles.
 
-use iolab_engine::{Error, Result};
-use iolab_lab::record::SampleSeries;
+use iolab_record::SampleSeries;
+use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, measured};

@@ -1,7 +1,7 @@
 //! Two factors as rows and columns, the value as colour.
 
-use iolab_engine::{Error, Result};
-use iolab_lab::quantity::significant;
+use iolab_spec::quantity::significant;
+use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, verdict};

@@ -1,9 +1,9 @@
 //! The distribution of latency over all requests: by percentile with the tail stretched, or as a cumulative share.
 
 use hdrhistogram::Histogram;
-use iolab_engine::{Error, Result};
-use iolab_lab::quantity::format_ns;
-use iolab_lab::record::{LatencyOf, Operation, RequestTime};
+use iolab_record::{LatencyOf, Operation, RequestTime};
+use iolab_spec::quantity::format_ns;
+use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};

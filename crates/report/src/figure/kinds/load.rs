@@ -1,6 +1,6 @@
 //! Latency against throughput as the load grows: the way a storage system bends under work.
 
-use iolab_engine::{Error, Result};
+use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, values, verdict};

@@ -1,7 +1,7 @@
 //! Every trial in the order of time, so that drift, throttling and groups show.
 
-use iolab_engine::{Error, Result};
-use iolab_lab::cells::label;
+use iolab_plan::cells::label;
+use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{measured, verdict};

@@ -1,7 +1,7 @@
 //! The response against a factor: a line for each level of a second one, a panel for each of a third; bars where the
 //! levels are names.
 
-use iolab_engine::Result;
+use iolab_spec::Result;
 use iolab_stats::Summary;
 
 use super::super::Run;

@@ -1,0 +1,30 @@
+//! A run with its analysis: the one value that tables, figures, comparisons, findings and reports share, so that a record
+//! is analysed once.
+
+use crate::analysis::{Analysis, analyse};
+use iolab_record::RunRecord;
+
+/// A record and what [`analyse`] makes of it. The two always belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnalysedRun {
+    record: RunRecord,
+    analysis: Analysis,
+}
+
+impl AnalysedRun {
+    /// Analyses a record.
+    pub fn of(record: RunRecord) -> Self {
+        let analysis = analyse(&record);
+        Self { record, analysis }
+    }
+
+    /// What the run file holds.
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// Its analysis.
+    pub fn analysis(&self) -> &Analysis {
+        &self.analysis
+    }
+}

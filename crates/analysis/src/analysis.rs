@@ -1,0 +1,420 @@
+//! What a run file says, per cell: a pure function of the record.
+
+mod circumstances;
+mod concurrency;
+mod flag;
+mod served;
+mod verified;
+
+pub use circumstances::{Circumstances, Group, Split};
+pub use concurrency::{Basis, Concurrency};
+pub use flag::Flag;
+pub use iolab_spec::response::Response;
+pub use served::Served;
+pub use verified::CellVerified;
+
+use std::collections::BTreeMap;
+
+use iolab_stats::{Summary, median, summary};
+
+use crate::ceiling::{Ceilings, Efficiency};
+use crate::course::{Course, course};
+use crate::pace::CellPace;
+use crate::thresholds::{Threshold, thresholds};
+use crate::timeline::Timeline;
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::KEYS;
+use iolab_record::{
+    Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
+};
+
+/// Fewest requests of a trial whose 99th percentile is told: with fewer its 95 % interval has no upper end (see
+/// [`iolab_stats::quantile_ranks`]).
+pub const TAIL_REQUESTS_MIN: u64 = 368;
+
+/// Latency quantiles of a cell, ns: medians over its trials, and the greatest of all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latency {
+    /// Median over the trials of their median.
+    pub p50_ns: f64,
+    /// Median over the trials of their 99th percentile.
+    pub p99_ns: f64,
+    /// Median over the trials of their 99.9th percentile.
+    pub p999_ns: f64,
+    /// Greatest of any trial.
+    pub max_ns: f64,
+}
+
+/// One cell, over its measured trials: those that succeeded and are no warm-up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellAnalysis {
+    /// The cell.
+    pub cell: Cell,
+    /// Measured trials.
+    pub n: usize,
+    /// Trials that failed.
+    pub failed: usize,
+    /// MB/s.
+    pub throughput: Option<Summary>,
+    /// Requests per second.
+    pub iops: Option<Summary>,
+    /// Median of each trial of what [`Response::Latency`] is, ns.
+    pub latency_p50: Option<Summary>,
+    /// Time of each trial from its first start to its last end, ns.
+    pub elapsed: Option<Summary>,
+    /// The quantity that the experiment asks about.
+    pub response: Option<Summary>,
+    /// Its value in each measured trial, in the order of time.
+    pub values: Vec<f64>,
+    /// What their order tells.
+    pub course: Course,
+    /// Quantiles of the same, of the direction with more requests.
+    pub latency: Option<Latency>,
+    /// The 99th percentile over the median, of the trials with enough requests to tell it.
+    pub tail: Option<Summary>,
+    /// How the rate was kept up with; `None` in the closed loop.
+    pub pace: Option<CellPace>,
+    /// Requests at once, asked for and achieved; `None` where it cannot be told from outside or has no meaning.
+    pub concurrency: Option<Concurrency>,
+    /// How near it comes to a ceiling; `None` where none is known for it.
+    pub efficiency: Option<Efficiency>,
+    /// Median over the trials of CPU time per request, user and kernel, ns.
+    pub cpu_ns_per_request: Option<f64>,
+    /// Where the bytes came from; `None` without trials.
+    pub served: Option<Served>,
+    /// What reading back has shown; `None` where no trial was verified.
+    pub verified: Option<CellVerified>,
+    /// What went on around its trials.
+    pub circumstances: Circumstances,
+    /// Half-width of the median's interval over the median, of the response.
+    pub precision: Option<f64>,
+    /// Why it has no trial, or none after a certain one; `None` for most cells.
+    pub gap: Option<String>,
+    /// The version and the command line of another tool's last trial.
+    pub peer_command: Option<String>,
+    /// What the reader must know, each once, in a fixed order.
+    pub flags: Vec<Flag>,
+}
+
+impl CellAnalysis {
+    /// Raises the flags that take the other cells or the ceilings of the run to see.
+    fn flag_late(&mut self) {
+        let serialised = self.concurrency.is_some_and(|c| c.serialised);
+        let exceeds = self.efficiency.is_some_and(|e| e.exceeds());
+        let late = [
+            (Flag::Serialised, serialised),
+            (Flag::ExceedsCeiling, exceeds),
+        ];
+        let raised = late
+            .into_iter()
+            .filter_map(|(flag, raised)| raised.then_some(flag));
+        self.flags.extend(raised);
+        self.flags.sort_unstable();
+    }
+
+    /// Whether every measured trial was served by the device.
+    pub fn is_device(&self) -> bool {
+        self.served.as_ref().is_some_and(Served::is_device)
+    }
+}
+
+/// A whole run, analysed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Its question.
+    pub question: String,
+    /// What it measures.
+    pub response: Response,
+    /// Names of the factors, in the order of the cells' levels.
+    pub factors: Vec<String>,
+    /// Precision goal.
+    pub precision_goal: f64,
+    /// How the run stands.
+    pub status: RunStatus,
+    /// The target, as the run file names it.
+    pub target: String,
+    /// What the target is.
+    pub target_kind: TargetKind,
+    /// Seed of the run, which seeds the resampling too.
+    pub seed: u64,
+    /// Sizes at which the machine changes its behaviour, in ascending order.
+    pub thresholds: Vec<Threshold>,
+    /// Requests that the queue of the device takes (`nr_requests`), where that is known.
+    pub requests_max: Option<f64>,
+    /// All cells, in the order of the definition; sizes that the run has added stand where they belong by size.
+    pub cells: Vec<CellAnalysis>,
+    /// Where throughput changes its level, over the run and within trials.
+    pub timeline: Timeline,
+}
+
+/// Analyses a run. The same record gives the same analysis, always.
+pub fn analyse(record: &RunRecord) -> Analysis {
+    let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
+    // A warm-up is left out of every number, but one that failed is a failure of its cell.
+    for sample in record.samples.iter().filter(|s| !s.warmup || !s.ok) {
+        samples.entry(sample.cell).or_default().push(sample);
+    }
+    let response = record.experiment.response;
+    let context = Context {
+        response,
+        trials_min: record.experiment.trials_min as usize,
+        floor_ns: record.run.floor_ns,
+        clock_cost_ns: record.run.clock_cost_ns,
+        cpus: record
+            .environment
+            .get(&KEYS.cpu_usable_count)
+            .and_then(|count| count.try_into().ok()),
+    };
+    let gaps: BTreeMap<i64, &str> = record
+        .events
+        .iter()
+        .filter(|event| event.kind == EventKind::Gap)
+        .filter_map(|event| Some((event.cell?, event.message.as_str())))
+        .collect();
+    let mut cells: Vec<CellAnalysis> = record
+        .cells
+        .iter()
+        .map(|cell| {
+            let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
+            context.cell(cell, trials, gaps.get(&cell.id).copied())
+        })
+        .collect();
+    let definition = Experiment::from_toml(&record.experiment.toml, "run file");
+    if definition.is_ok_and(|experiment| experiment.refined.is_some()) {
+        order_by_size(&mut cells, &record.experiment.factors);
+    }
+    concurrency::judge(&mut cells, &record.experiment.factors);
+    let ceilings = Ceilings::of(&record.environment);
+    for cell in &mut cells {
+        cell.efficiency = ceilings.efficiency(cell);
+        cell.flag_late();
+    }
+    Analysis {
+        experiment: record.experiment.name.clone(),
+        question: record.experiment.question.clone(),
+        response,
+        factors: record.experiment.factors.clone(),
+        precision_goal: record.experiment.precision,
+        status: record.run.status,
+        target: record.run.target.clone(),
+        target_kind: record.run.target_kind,
+        seed: record.run.seed,
+        thresholds: thresholds(&record.environment),
+        requests_max: record
+            .environment
+            .get(&KEYS.device_requests_max)
+            .filter(|count| *count > 0)
+            .map(|count| count as f64),
+        cells,
+        timeline: Timeline::of(record),
+    }
+}
+
+/// Brings the sizes that a run has added, whose cells stand last, between those of the grid. The other factors keep the
+/// order of their levels.
+fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
+    let ranks: Vec<Vec<String>> = (0..factors.len())
+        .map(|factor| {
+            let mut seen = Vec::new();
+            for level in cells.iter().filter_map(|c| c.cell.levels.get(factor)) {
+                if !seen.contains(level) {
+                    seen.push(level.clone());
+                }
+            }
+            seen
+        })
+        .collect();
+    cells.sort_by_cached_key(|cell| {
+        let levels = factors.iter().zip(&ranks).zip(&cell.cell.levels);
+        let places = levels.map(|((factor, seen), level)| {
+            if factor == "bs" {
+                cell.cell.trial().bs
+            } else {
+                seen.iter().position(|other| other == level).unwrap_or(0) as u64
+            }
+        });
+        places.collect::<Vec<u64>>()
+    });
+}
+
+/// What the analysis of each cell needs of its run.
+struct Context {
+    response: Response,
+    trials_min: usize,
+    floor_ns: f64,
+    clock_cost_ns: f64,
+    cpus: Option<u32>,
+}
+
+impl Context {
+    fn cell(&self, cell: &Cell, trials: &[&Sample], gap: Option<&str>) -> CellAnalysis {
+        let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
+        let of = |response: Response| summarise(&ok, |s| s.value(response));
+        let response = of(self.response);
+        let measured = values(&ok, |s| s.value(self.response));
+        let mut analysis = CellAnalysis {
+            cell: cell.clone(),
+            n: ok.len(),
+            failed: failed.len(),
+            throughput: of(Response::Throughput),
+            iops: of(Response::Iops),
+            latency_p50: of(Response::Latency),
+            elapsed: of(Response::Elapsed),
+            response,
+            course: course(&measured),
+            values: measured,
+            latency: quantiles(&ok, |s| s.main_direction().waited()),
+            tail: summarise(&ok, tail),
+            pace: CellPace::of(&ok, cell.trial().threads),
+            concurrency: Concurrency::of(cell, &ok),
+            efficiency: None,
+            cpu_ns_per_request: median_of(&ok, |s| {
+                // What took no CPU time at all was not counted, as in some trials of other tools.
+                let cpu = s.cpu_ns();
+                per_request(cpu as f64, s).filter(|_| cpu > 0)
+            }),
+            served: served::served(&ok),
+            verified: CellVerified::of(trials),
+            circumstances: self.circumstances(cell, &ok),
+            precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
+            gap: gap.map(str::to_owned),
+            peer_command: peer_command(cell, &ok),
+            flags: Vec::new(),
+        };
+        analysis.flags = self.flags(&analysis, &ok, &failed);
+        analysis
+    }
+
+    fn flags(&self, cell: &CellAnalysis, ok: &[&Sample], failed: &[&Sample]) -> Vec<Flag> {
+        let served = |verdict| cell.served.as_ref().is_some_and(|s| s.any(verdict));
+        let around = &cell.circumstances;
+        let short = |s: &&Sample| s.reads.short_transfers + s.writes.short_transfers > 0;
+        let flags = [
+            (
+                Flag::PageCache,
+                served(ServedBy::PageCache) || served(ServedBy::Mixed),
+            ),
+            (Flag::Gap, cell.gap.is_some()),
+            (Flag::Hole, served(ServedBy::Hole)),
+            (Flag::NotStorage, served(ServedBy::NotStorage)),
+            (Flag::OtherTraffic, around.has_other_traffic()),
+            (Flag::ReadAhead, around.has_read_ahead()),
+            (
+                Flag::RequestsSplit,
+                around.split.is_some_and(|split| split.matters()),
+            ),
+            (Flag::WriteBackOwed, around.owes_write_back()),
+            (Flag::CpuContended, around.is_cpu_contended()),
+            (Flag::Suspended, around.suspended_ns > 0),
+            (Flag::ToolBound, self.is_tool_bound(cell, ok)),
+            (Flag::ClockCost, self.clock_shows(cell)),
+            (
+                Flag::RateNotHeld,
+                cell.pace.as_ref().is_some_and(|pace| pace.not_held > 0),
+            ),
+            (
+                Flag::FewTrials,
+                (cell.n > 0 || cell.gap.is_none())
+                    && (cell.n < self.trials_min
+                        || cell.response.is_none_or(|r| r.median_interval.is_none())),
+            ),
+            (
+                Flag::VerifyFailed,
+                cell.verified.is_some_and(|verified| verified.failed > 0),
+            ),
+            (
+                Flag::Errors,
+                !failed.is_empty() || ok.iter().any(|s| s.errors > 0),
+            ),
+            (Flag::ShortTransfers, ok.iter().any(short)),
+        ];
+        flags
+            .into_iter()
+            .filter_map(|(flag, raised)| raised.then_some(flag))
+            .collect()
+    }
+
+    /// One stamp, which is what a request takes at depth 1, shows in its latency.
+    fn clock_shows(&self, cell: &CellAnalysis) -> bool {
+        if is_peer(&cell.cell) {
+            return false;
+        }
+        let service = cell.pace.as_ref().and_then(|pace| pace.service);
+        let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
+        median.is_some_and(|ns| self.clock_cost_ns > 0.01 * ns)
+    }
+
+    /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell
+    /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
+    /// limit. Workers that poll always do, and those that wait for an intended start may.
+    fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
+        // What a program costs is what its trial is about, and what iolab costs is nothing to another tool.
+        if cell.cell.spec.runs_program() || is_peer(&cell.cell) {
+            return false;
+        }
+        let threads = f64::from(cell.cell.trial().threads);
+        let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
+        let near_floor = time_per_request.is_some_and(|t| self.floor_ns >= 0.25 * t);
+        let cores = self.cpus.map_or(cell.cell.trial().threads, |n| {
+            n.min(cell.cell.trial().threads)
+        });
+        let waits = cell.pace.as_ref().is_some_and(|pace| pace.not_held == 0);
+        let polls = waits || ok.iter().any(|s| s.effective.polled);
+        let cpu_share = median_of(ok, |s| {
+            let cpu = s.cpu_ns() as f64;
+            (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))
+        });
+        near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))
+    }
+}
+
+/// The 99th percentile of a trial's latency over its median; `None` with too few requests.
+fn tail(sample: &Sample) -> Option<f64> {
+    let direction = sample.main_direction();
+    let latency = direction.waited()?;
+    (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
+        .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
+}
+
+/// What the runner notes of a peer's trial.
+fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
+    let last = ok.last().filter(|_| is_peer(cell))?;
+    Some(last.command().unwrap_or_default())
+}
+
+fn is_peer(cell: &Cell) -> bool {
+    cell.spec.tool.is_peer()
+}
+
+fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
+    trials.iter().filter_map(|s| value(s)).collect()
+}
+
+fn summarise(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<Summary> {
+    summary(&values(trials, value))
+}
+
+fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    median(&values(trials, value))
+}
+
+fn per_request(total: f64, sample: &Sample) -> Option<f64> {
+    (sample.requests() > 0).then(|| total / sample.requests() as f64)
+}
+
+/// Quantiles over the trials of one of their histograms.
+pub(crate) fn quantiles(
+    trials: &[&Sample],
+    which: impl Fn(&Sample) -> Option<LatencySummary>,
+) -> Option<Latency> {
+    let quantile =
+        |of: fn(LatencySummary) -> u64| values(trials, |s| which(s).map(|l| of(l) as f64));
+    Some(Latency {
+        p50_ns: median(&quantile(|l| l.p50_ns))?,
+        p99_ns: median(&quantile(|l| l.p99_ns))?,
+        p999_ns: median(&quantile(|l| l.p999_ns))?,
+        max_ns: quantile(|l| l.max_ns).into_iter().fold(0.0, f64::max),
+    })
+}

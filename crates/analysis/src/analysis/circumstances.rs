@@ -1,0 +1,302 @@
+//! What went on around the trials of a cell: others' traffic, read-ahead, split requests, pressure on the CPUs, sleep,
+//! and write-back that was left to be done. Pure functions of what was counted; METHODS.md has the rules.
+
+use iolab_spec::trial::{CacheState, SyncPolicy};
+use iolab_stats::median;
+
+use super::{Context, Response, median_of};
+use iolab_record::{Cell, Residency, Sample, ServedBy};
+
+/// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of the bytes of the trials.
+const BEYOND_OURS: f64 = 0.05;
+/// Difference of two groups' responses that is worth a flag, over the smaller.
+const GROUPS_DIFFER: f64 = 0.05;
+/// What a file system's journal may write for each write that was made durable, bytes.
+const JOURNAL_PER_SYNC: u64 = 64 << 10;
+/// Device I/Os per request above which requests are said to be passed on in pieces.
+const PIECES_TOLD_FROM: f64 = 1.1;
+/// Least ratio between neighbouring trials' device I/Os per request that parts two groups of them.
+const GROUPS_APART: f64 = 1.2;
+/// I/Os of others per request above which nothing can be said of ours: far enough below what parts two groups.
+const STRAY_IOS_MAX: f64 = 0.1;
+/// The smallest I/O that a file system makes for itself, as a rule, bytes.
+const STRAY_IO: f64 = 4096.0;
+/// Fewest trials of a group.
+const GROUP_MIN: usize = 2;
+/// Share of the CPU time that the hypervisor may take.
+const STEAL_MAX: f64 = 0.05;
+/// Share of the time in which tasks may wait for a CPU.
+const CPU_STALL_MAX: f64 = 0.25;
+/// Preemptions of a worker per second, where the kernel tells of no pressure.
+const PREEMPTIONS_MAX: f64 = 100.0;
+/// Fewest preemptions that make a rate.
+const PREEMPTIONS_MIN: u64 = 100;
+/// Time of the write-back that was left to be done, over the timed span.
+const OWED_MAX: f64 = 0.05;
+/// Shorter differences between the two clocks are their jitter, ns.
+const SLEEP_MIN_NS: u64 = 1_000_000;
+
+/// What went on around the measured trials of a cell. Where a part was not counted it is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Circumstances {
+    /// Bytes that the device carried beyond what iolab had it carry, over the bytes of all trials.
+    pub others: Option<f64>,
+    /// Bytes fetched from storage over the bytes read, of all trials that read through the page cache.
+    pub read_ahead: Option<f64>,
+    /// Median over the trials of device I/Os per request, of direct I/O that nobody else disturbed.
+    pub ios_per_request: Option<f64>,
+    /// Two groups of trials, by their device I/Os per request.
+    pub split: Option<Split>,
+    /// CPU time that the hypervisor took, over the time of all CPUs.
+    pub steal: Option<f64>,
+    /// Share of the time in which some task of the machine waited for a CPU.
+    pub cpu_stall: Option<f64>,
+    /// Share of the time in which some task waited for I/O.
+    pub io_stall: Option<f64>,
+    /// Share of the time in which some task waited for memory.
+    pub memory_stall: Option<f64>,
+    /// Times per second that a worker was preempted; `None` where it was so hardly at all.
+    pub preemptions: Option<f64>,
+    /// Time that the machine slept during trials, ns.
+    pub suspended_ns: u64,
+    /// Median time of the `fdatasync` that followed buffered writes, ns.
+    pub owed_sync_ns: Option<f64>,
+    /// Median of that time over the timed span.
+    pub owed: Option<f64>,
+    /// Median share of the region in holes and unwritten extents.
+    pub empty: Option<f64>,
+}
+
+/// Trials of one cell that fall into two groups.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Split {
+    /// The group with fewer device I/Os per request.
+    pub whole: Group,
+    /// The group with more.
+    pub pieces: Group,
+}
+
+/// Some trials of a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// How many.
+    pub trials: usize,
+    /// Median of their device I/Os per request.
+    pub ios_per_request: f64,
+    /// Median of their response.
+    pub response: f64,
+}
+
+impl Circumstances {
+    /// Whether others' traffic on the device is worth a flag.
+    pub fn has_other_traffic(&self) -> bool {
+        self.others.is_some_and(|share| share > BEYOND_OURS)
+    }
+
+    /// Whether the kernel read ahead to an extent that is worth a flag.
+    pub fn has_read_ahead(&self) -> bool {
+        self.read_ahead
+            .is_some_and(|ratio| ratio > 1.0 + BEYOND_OURS)
+    }
+
+    /// Whether requests reach the device in pieces.
+    pub fn is_in_pieces(&self) -> bool {
+        self.ios_per_request
+            .is_some_and(|ios| ios > PIECES_TOLD_FROM)
+    }
+
+    /// Whether a part of the writes worth a flag was still in the page cache when the clock stopped.
+    pub fn owes_write_back(&self) -> bool {
+        self.owed.is_some_and(|share| share > OWED_MAX)
+    }
+
+    /// The share of the time in which tasks waited for a CPU, where it is worth a flag.
+    pub fn cpu_wait(&self) -> Option<f64> {
+        self.cpu_stall.filter(|share| *share > CPU_STALL_MAX)
+    }
+
+    /// The rate of preemptions, where it is worth a flag. They count only where the kernel tells of no pressure: its
+    /// own threads, which complete requests, preempt too.
+    pub fn preempted(&self) -> Option<f64> {
+        self.preemptions
+            .filter(|rate| self.cpu_stall.is_none() && *rate > PREEMPTIONS_MAX)
+    }
+
+    /// The share of the CPU time that the hypervisor took, where it is worth a flag.
+    pub fn stolen(&self) -> Option<f64> {
+        self.steal.filter(|share| *share > STEAL_MAX)
+    }
+
+    /// Whether others took CPU time.
+    pub fn is_cpu_contended(&self) -> bool {
+        self.cpu_wait()
+            .or(self.preempted())
+            .or(self.stolen())
+            .is_some()
+    }
+}
+
+impl Split {
+    /// Whether the response of the two groups differs by more than 5 %.
+    pub fn matters(&self) -> bool {
+        let (a, b) = (self.whole.response, self.pieces.response);
+        (a - b).abs() > GROUPS_DIFFER * a.abs().min(b.abs())
+    }
+}
+
+impl Context {
+    /// What went on around the measured trials of a cell.
+    pub(super) fn circumstances(&self, cell: &Cell, trials: &[&Sample]) -> Circumstances {
+        let elapsed = |s: &Sample| s.elapsed_ns as f64;
+        let share = |part: fn(&Sample) -> Option<u64>| {
+            pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
+        };
+        let cpus = f64::from(self.cpus.unwrap_or(1).max(1));
+        let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
+        Circumstances {
+            others: pooled(trials, |s| others(cell, s)),
+            read_ahead: pooled(trials, |s| fetched(cell, s)),
+            ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
+            split: split(cell, trials, self.response),
+            steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
+            cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
+            io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
+            memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
+            preemptions: preemptions(cell, trials),
+            suspended_ns: sum(trials, slept_ns),
+            owed_sync_ns: median_of(trials, owed),
+            owed: median_of(trials, |s| {
+                (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
+            }),
+            empty: median_of(trials, |s| s.region.empty_share(cell.trial().region)),
+        }
+    }
+}
+
+/// A share of the time. The counters are looked at a little before and after the timed span.
+fn of_all_time(share: f64) -> f64 {
+    share.min(1.0)
+}
+
+/// The sum of all parts over the sum of all wholes, of the trials that have both.
+fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
+    let (part, whole) = trials
+        .iter()
+        .filter_map(|s| of(s))
+        .fold((0.0, 0.0), |sum, (part, whole)| {
+            (sum.0 + part, sum.1 + whole)
+        });
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// The sum over all trials; a stranger's file may hold any numbers.
+fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
+    trials.iter().map(|s| of(s)).fold(0, u64::saturating_add)
+}
+
+/// Preemptions of a worker per second; a handful says nothing.
+fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
+    let times = |s: &Sample| s.counters.usage.involuntary_switches;
+    let counted = sum(trials, times);
+    let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.trial().threads);
+    (counted >= PREEMPTIONS_MIN)
+        .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
+}
+
+fn slept_ns(sample: &Sample) -> u64 {
+    let slept = sample.counters.pressure.suspended_ns.unwrap_or(0);
+    if slept >= SLEEP_MIN_NS { slept } else { 0 }
+}
+
+/// Bytes that the device carried beyond ours, and the bytes of the requests.
+fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
+    let device = sample.counters.device?;
+    let ours = sample.counters.process_io?;
+    let written = if sample.writes.bytes == 0 || cell.trial().cache == CacheState::Direct {
+        ours.write_bytes
+    } else {
+        // What was dirtied, less what is still to be written.
+        let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
+        let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
+        ours.write_bytes
+            .saturating_add(before)
+            .saturating_sub(after)
+    };
+    let made_durable = match cell.trial().sync {
+        SyncPolicy::Osync | SyncPolicy::Odsync => sample.writes.requests,
+        _ => sample.syncs,
+    };
+    let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
+    let beyond = device.read_bytes.saturating_sub(ours.read_bytes)
+        + device
+            .write_bytes
+            .saturating_sub(written)
+            .saturating_sub(journal);
+    Some((beyond as f64, sample.bytes() as f64))
+}
+
+/// Bytes fetched from storage, and bytes read, where the page cache may read ahead. A trial that found a part of its
+/// bytes in memory says nothing of it.
+fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
+    let fetched = sample.counters.process_io?.read_bytes;
+    let asked = sample.reads.bytes;
+    (cell.trial().cache != CacheState::Direct && asked > 0 && fetched > asked)
+        .then_some((fetched as f64, asked as f64))
+}
+
+/// Device I/Os per request; `None` where others' traffic, the page cache or a journal may count for much among them, or
+/// where the requests did not reach the device, so that all that is counted is somebody's else.
+pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
+    let device = sample.counters.device?;
+    let journals = sample.writes.requests > 0 && cell.trial().sync.is_per_write();
+    let undisturbed =
+        others(cell, sample).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
+    let ios = (device.read_ios + device.write_ios) as f64;
+    let reached = sample.verdict.served_by == ServedBy::Device;
+    let requests = sample.requests() as f64;
+    let ours = stray_ios(sample)? <= STRAY_IOS_MAX * requests;
+    let of_device = ios > 0.0
+        && cell.trial().cache == CacheState::Direct
+        && reached
+        && undisturbed
+        && !journals;
+    (of_device && ours && requests > 0.0).then(|| ios / requests)
+}
+
+/// The most device I/Os that the bytes beyond ours can have been: few bytes of a file system's own are many I/Os beside
+/// large requests.
+fn stray_ios(sample: &Sample) -> Option<f64> {
+    let (device, ours) = (sample.counters.device?, sample.counters.process_io?);
+    let beyond = |device: u64, ours: u64| device.saturating_sub(ours) as f64;
+    let bytes =
+        beyond(device.read_bytes, ours.read_bytes) + beyond(device.write_bytes, ours.write_bytes);
+    Some(bytes / STRAY_IO)
+}
+
+/// Parts the trials at the widest gap between their device I/Os per request, where it is wide enough.
+fn split(cell: &Cell, trials: &[&Sample], response: Response) -> Option<Split> {
+    let mut points: Vec<(f64, f64)> = trials
+        .iter()
+        .filter_map(|s| Some((ios_per_request(cell, s)?, s.value(response)?)))
+        .collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let gap = |at: &usize| points[*at].0 / points[*at - 1].0;
+    let places = GROUP_MIN..(points.len() + 1).saturating_sub(GROUP_MIN);
+    let at = places
+        .max_by(|a, b| gap(a).total_cmp(&gap(b)))
+        .filter(|at| gap(at) >= GROUPS_APART)?;
+    let (whole, pieces) = points.split_at(at);
+    Some(Split {
+        whole: group(whole)?,
+        pieces: group(pieces)?,
+    })
+}
+
+fn group(points: &[(f64, f64)]) -> Option<Group> {
+    let (ios, responses): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    Some(Group {
+        trials: points.len(),
+        ios_per_request: median(&ios)?,
+        response: median(&responses)?,
+    })
+}

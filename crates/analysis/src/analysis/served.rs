@@ -1,0 +1,82 @@
+//! Where the bytes of a cell came from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::median_of;
+use iolab_record::{Sample, ServedBy};
+use iolab_spec::quantity::format_percent;
+
+/// Where the bytes of a cell came from, over its measured trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Served {
+    /// Trials per verdict, in the order of [`ServedBy`]'s declaration.
+    pub trials: Vec<(ServedBy, usize)>,
+    /// Median over the trials of the share that the device carried, where it is known.
+    pub device_fraction: Option<f64>,
+    /// The reason most trials gave.
+    pub reason: String,
+}
+
+impl Served {
+    /// The verdict of every trial, when they agree.
+    pub fn unanimous(&self) -> Option<ServedBy> {
+        match self.trials.as_slice() {
+            [(only, _)] => Some(*only),
+            _ => None,
+        }
+    }
+
+    /// Whether every trial was served by the device. Only then may a number be called the device's.
+    pub fn is_device(&self) -> bool {
+        self.unanimous() == Some(ServedBy::Device)
+    }
+
+    /// Whether any trial had this verdict.
+    pub fn any(&self, verdict: ServedBy) -> bool {
+        self.trials.iter().any(|(v, _)| *v == verdict)
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match (self.unanimous(), self.device_fraction) {
+            (Some(ServedBy::Mixed), Some(share)) => {
+                format!("mixed ({} device)", format_percent(share))
+            }
+            (Some(only), _) => only.to_string(),
+            (None, _) => {
+                let parts: Vec<String> = self
+                    .trials
+                    .iter()
+                    .map(|(verdict, n)| format!("{n} x {verdict}"))
+                    .collect();
+                parts.join(", ")
+            }
+        };
+        f.pad(&text)
+    }
+}
+
+/// The verdicts of a cell's trials together.
+pub(super) fn served(trials: &[&Sample]) -> Option<Served> {
+    let count = |verdict| {
+        let of = |s: &&&Sample| s.verdict.served_by == verdict;
+        trials.iter().filter(of).count()
+    };
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for sample in trials {
+        *reasons.entry(&sample.verdict.reason).or_default() += 1;
+    }
+    let reason = reasons.iter().max_by_key(|(_, n)| **n)?.0;
+    Some(Served {
+        trials: ServedBy::ALL
+            .iter()
+            .copied()
+            .map(|verdict| (verdict, count(verdict)))
+            .filter(|(_, n)| *n > 0)
+            .collect(),
+        device_fraction: median_of(trials, |s| s.verdict.device_fraction),
+        reason: (*reason).to_owned(),
+    })
+}

@@ -1,0 +1,150 @@
+//! How near a cell comes to what its device gives at most.
+
+use iolab_spec::quantity::{format_percent, significant};
+
+use crate::analysis::{CellAnalysis, Flag};
+use iolab_record::ServedBy;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::peaks::{Peaks, Source, above_zero};
+
+/// How far a cell may lie above a ceiling that was itself measured, by chance.
+const MEASURED_SLACK: f64 = 1.05;
+
+/// How near a cell comes to the ceiling that binds it first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Efficiency {
+    /// The ceiling, in MB/s or requests per second.
+    pub ceiling: f64,
+    /// Whether it is one of requests per second.
+    pub is_iops: bool,
+    /// Where it is from.
+    pub source: Source,
+    /// Median of the cell over the ceiling.
+    pub share: f64,
+    /// Why it is above 1, where the evidence has a reason.
+    pub cause: Option<&'static str>,
+}
+
+impl Efficiency {
+    /// Whether the cell lies above its ceiling, and nothing explains it.
+    pub fn exceeds(&self) -> bool {
+        self.share > 1.0 && self.cause.is_none()
+    }
+
+    /// `510 MB/s stated`.
+    pub fn ceiling_text(&self) -> String {
+        let unit = if self.is_iops { "IOPS" } else { "MB/s" };
+        format!("{} {unit} {}", significant(self.ceiling), self.source)
+    }
+
+    /// `87 %`; above 100 % never without its cause.
+    pub fn share_text(&self) -> String {
+        let share = format_percent(self.share);
+        match self.cause {
+            _ if self.share <= 1.0 => share,
+            Some(cause) => format!("{share} ({cause})"),
+            None => format!("{share} ({})", Flag::ExceedsCeiling),
+        }
+    }
+}
+
+/// All ceilings of a run.
+pub(crate) struct Ceilings {
+    by_source: [(Source, Peaks); 3],
+    is_virtual: bool,
+}
+
+impl Ceilings {
+    /// From the environment that a run file keeps.
+    pub(crate) fn of(environment: &Environment) -> Self {
+        let link = above_zero(environment.get(&KEYS.device_link_mb_s));
+        let of_link = Peaks {
+            read_mb_s: link,
+            write_mb_s: link,
+            ..Peaks::default()
+        };
+        let kept = |source| (source, Peaks::kept(environment, source));
+        Self {
+            by_source: [
+                kept(Source::Stated),
+                kept(Source::Measured),
+                (Source::Link, of_link),
+            ],
+            is_virtual: environment.get(&KEYS.machine_is_virtual) == Some(true),
+        }
+    }
+
+    /// Of a cell that only reads or only writes: the first source that has a ceiling for it, and of its two ceilings the one
+    /// that binds first.
+    pub(crate) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
+        let (mb_s, iops) = (cell.throughput?.median, cell.iops?.median);
+        self.by_source.iter().find_map(|(source, peaks)| {
+            let (most_mb_s, most_iops) = match cell.cell.trial().read_percent {
+                100 => (peaks.read_mb_s, peaks.read_iops),
+                0 => (peaks.write_mb_s, peaks.write_iops),
+                _ => return None,
+            };
+            let of = |value: f64, ceiling: Option<f64>, is_iops| {
+                let ceiling = ceiling?;
+                let share = value / ceiling;
+                Some(Efficiency {
+                    ceiling,
+                    is_iops,
+                    source: *source,
+                    share,
+                    cause: self.cause(cell, share, *source),
+                })
+            };
+            [of(mb_s, most_mb_s, false), of(iops, most_iops, true)]
+                .into_iter()
+                .flatten()
+                .max_by(|a, b| a.share.total_cmp(&b.share))
+        })
+    }
+
+    fn cause(&self, cell: &CellAnalysis, share: f64, source: Source) -> Option<&'static str> {
+        if share <= 1.0 {
+            return None;
+        }
+        let any = |verdict| cell.served.as_ref().is_some_and(|s| s.any(verdict));
+        if any(ServedBy::NotStorage) {
+            Some("not storage")
+        } else if any(ServedBy::Hole) {
+            Some("holes")
+        } else if any(ServedBy::PageCache) || any(ServedBy::Mixed) {
+            Some("page cache")
+        } else if any(ServedBy::Unknown) {
+            Some("may not be the device")
+        } else if source == Source::Measured && share <= MEASURED_SLACK {
+            Some("within the probe's noise")
+        } else if self.is_virtual {
+            Some("host cache suspected")
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_above_one_is_never_bare() {
+        let of = |share, cause| Efficiency {
+            ceiling: 510.0,
+            is_iops: false,
+            source: Source::Stated,
+            share,
+            cause,
+        };
+        assert_eq!(of(0.87, None).share_text(), "87 %");
+        assert_eq!(
+            of(1.39, Some("page cache")).share_text(),
+            "139 % (page cache)"
+        );
+        assert_eq!(of(1.39, None).share_text(), "139 % (exceeds ceiling)");
+        assert!(of(1.39, None).exceeds() && !of(1.0, None).exceeds());
+        assert_eq!(of(0.5, None).ceiling_text(), "510 MB/s stated");
+    }
+}

@@ -1,0 +1,405 @@
+//! Two series of trials against each other, cell by cell: how much, how sure, and whether it matters.
+
+mod judge;
+mod levels;
+mod matching;
+mod peers;
+mod pressure;
+
+use std::fmt;
+
+use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
+
+pub use matching::{Difference, Source};
+pub use peers::{PEER_MARGIN, with_peers};
+
+use iolab_spec::Result;
+
+use iolab_spec::response::Response;
+
+/// Confidence of the intervals.
+pub const CONFIDENCE: f64 = 0.95;
+/// Level of the tests.
+pub const ALPHA: f64 = 0.05;
+/// Chance of a verdict that the number of further trials is computed for.
+pub const POWER: f64 = 0.8;
+
+/// Which of two values is the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The greater: throughput, IOPS.
+    Higher,
+    /// The smaller: times.
+    Lower,
+    /// Nobody said.
+    Unstated,
+}
+
+impl From<Response> for Better {
+    fn from(response: Response) -> Self {
+        if response.is_time() {
+            Better::Lower
+        } else {
+            Better::Higher
+        }
+    }
+}
+
+/// A test for a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    /// Welch's t test: means, variances may differ.
+    Welch,
+    /// Student's t test: means, equal variances.
+    Student,
+    /// The Mann-Whitney U test: ranks.
+    MannWhitney,
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Test::Welch => "Welch",
+            Test::Student => "Student",
+            Test::MannWhitney => "Mann-Whitney",
+        })
+    }
+}
+
+/// What is asked of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// The smallest change that matters, a share: with 0.05 ratios from 1/1.05 to 1.05 are equal for all purposes.
+    pub margin: f64,
+    /// The tests whose p values are wanted; the first one decides.
+    pub tests: Vec<Test>,
+    /// Which value is the better, where the values do not say it themselves.
+    pub better: Better,
+    /// Numbers of trials for which the p values are wanted too, the first ones of each side.
+    pub repeats: Vec<usize>,
+}
+
+impl Terms {
+    /// The test that decides.
+    pub fn deciding(&self) -> Test {
+        self.tests.first().copied().unwrap_or(Test::Welch)
+    }
+}
+
+/// One cell of both sides: the values of their measured trials, in the order of time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pair {
+    /// The levels that both sides share, in the order of [`Comparison::factors`].
+    pub levels: Vec<String>,
+    /// Values of the base.
+    pub base: Vec<f64>,
+    /// Values of the new side.
+    pub new: Vec<f64>,
+    /// Where the bytes of the two came from, where that is known.
+    pub served: Option<(String, String)>,
+    /// Where both sides were measured in the same blocks: the logarithm of new over base in each block, in order.
+    pub within_blocks: Option<Vec<f64>>,
+}
+
+/// What can be said of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The new side is better by more than the margin.
+    Faster,
+    /// The new side is worse by more than the margin.
+    Slower,
+    /// The new side's values are higher, and nobody said whether that is good.
+    Higher,
+    /// The new side's values are lower, and nobody said whether that is good.
+    Lower,
+    /// The ratio is within the margin.
+    Equivalent,
+    /// A difference or equivalence would be shown, were the trials independent of each other.
+    Drifting,
+    /// None of these is shown by the trials there are.
+    CannotTell,
+}
+
+impl Verdict {
+    /// Whether it leaves the question open.
+    pub fn is_open(self) -> bool {
+        matches!(self, Verdict::CannotTell | Verdict::Drifting)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::Higher => "higher",
+            Verdict::Lower => "lower",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Drifting => "cannot tell (drift)",
+            Verdict::CannotTell => "cannot tell",
+        })
+    }
+}
+
+/// How many trials a verdict would take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Further {
+    /// So many more on each side.
+    Trials(usize),
+    /// More than anybody would want to make.
+    TooMany,
+}
+
+/// One side of a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Side {
+    /// Its values in numbers; `None` without trials.
+    pub summary: Option<Summary>,
+    /// p of the Mann-Kendall test for a drift over its trials.
+    pub drift_p: Option<f64>,
+}
+
+/// The p values of the first trials of both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Repeats {
+    /// Trials of each side.
+    pub n: usize,
+    /// Welch's t test; `None` where a side has fewer trials.
+    pub welch_p: Option<f64>,
+    /// Student's t test.
+    pub student_p: Option<f64>,
+    /// Mann-Whitney U test.
+    pub mann_whitney_p: Option<f64>,
+}
+
+impl Repeats {
+    /// The p value of one test.
+    pub fn p(&self, test: Test) -> Option<f64> {
+        match test {
+            Test::Welch => self.welch_p,
+            Test::Student => self.student_p,
+            Test::MannWhitney => self.mann_whitney_p,
+        }
+    }
+}
+
+/// One cell, compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellComparison {
+    /// The levels that both sides share.
+    pub levels: Vec<String>,
+    /// The base.
+    pub base: Side,
+    /// The new side.
+    pub new: Side,
+    /// Where the bytes of the two came from, where that is known.
+    pub served: Option<(String, String)>,
+    /// Whether both sides were measured in the same blocks. Then the ratios within the blocks decide.
+    pub shares_blocks: bool,
+    /// New over base within the blocks that both sides share: its geometric mean, a fifth of the blocks trimmed away at
+    /// each end.
+    pub ratio_within_blocks: Option<Ratio>,
+    /// New over base, medians; `None` unless all values are positive.
+    pub ratio_of_medians: Option<Ratio>,
+    /// New over base, means.
+    pub ratio_of_means: Option<Ratio>,
+    /// Welch's t test.
+    pub welch: Option<TTest>,
+    /// Student's t test.
+    pub student: Option<TTest>,
+    /// Mann-Whitney U test.
+    pub mann_whitney: Option<MannWhitney>,
+    /// Vargha and Delaney's A12: chance that a value of the new side is greater than one of the base.
+    pub a12: Option<f64>,
+    /// Two one-sided tests of the ratio against the margin.
+    pub equivalence: Option<Equivalence>,
+    /// p of a difference that allows for trials that depend on each other: within blocks where both sides share them,
+    /// else Welch's with each side counted as the number of independent trials it is worth.
+    pub dependent_p: Option<f64>,
+    /// p of the tests against the margin, allowing for dependence in the same way.
+    pub tost_dependent_p: Option<f64>,
+    /// p of the test that decides, adjusted over all cells by Holm's method.
+    pub p_adjusted: Option<f64>,
+    /// `dependent_p` adjusted likewise.
+    pub dependent_p_adjusted: Option<f64>,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// How many trials would settle it, where nothing can be said.
+    pub further: Option<Further>,
+    /// p values of the first trials.
+    pub repeats: Vec<Repeats>,
+}
+
+impl CellComparison {
+    /// The p value of one test, not adjusted.
+    pub fn p(&self, test: Test) -> Option<f64> {
+        match test {
+            Test::Welch => self.welch.map(|t| t.p),
+            Test::Student => self.student.map(|t| t.p),
+            Test::MannWhitney => self.mann_whitney.map(|t| t.p),
+        }
+    }
+
+    /// The ratio that decides: within blocks where both sides share them, else of the medians.
+    pub fn ratio(&self) -> Option<Ratio> {
+        if self.shares_blocks {
+            self.ratio_within_blocks
+        } else {
+            self.ratio_of_medians
+        }
+    }
+
+    /// Whether one side's bytes came from elsewhere than the other's.
+    pub fn is_served_differently(&self) -> bool {
+        self.served.as_ref().is_some_and(|(base, new)| base != new)
+    }
+}
+
+/// All cells of two sides that went through the same blocks, put together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Overall {
+    /// New over base: in each block the geometric mean over the cells; over the blocks that of
+    /// [`CellComparison::ratio_within_blocks`].
+    pub ratio: Ratio,
+    /// Blocks in which all cells were measured on both sides.
+    pub blocks: usize,
+    /// p of the two one-sided tests of that ratio against the margin, allowing for blocks that depend on each other.
+    pub tost_p: f64,
+}
+
+/// Two sides, compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Name of the base.
+    pub base: String,
+    /// Name of the new side.
+    pub new: String,
+    /// What both measured; `None` for bare numbers.
+    pub response: Option<Response>,
+    /// The factors that tell the cells apart.
+    pub factors: Vec<String>,
+    /// Cells of the base that the new side lacks, in words.
+    pub only_base: Vec<String>,
+    /// Cells of the new side that the base lacks, in words.
+    pub only_new: Vec<String>,
+    /// In what the sides differ besides.
+    pub differences: Vec<Difference>,
+    /// What was asked.
+    pub terms: Terms,
+    /// The values, in the order of the base's cells.
+    pub pairs: Vec<Pair>,
+    /// What they say, in the same order.
+    pub cells: Vec<CellComparison>,
+    /// All of them together, where there are several and both sides went through the same blocks.
+    pub overall: Option<Overall>,
+}
+
+impl Comparison {
+    /// Compares two runs, or two levels of a factor of one, cell by cell.
+    ///
+    /// # Errors
+    /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
+    pub fn of_runs(
+        names: [String; 2],
+        base: Source<'_>,
+        new: Source<'_>,
+        terms: Terms,
+    ) -> Result<Self> {
+        let matched = matching::match_cells(base, new)?;
+        let terms = Terms {
+            better: matched.response.into(),
+            ..terms
+        };
+        let [base, new] = names;
+        Ok(Self {
+            base,
+            new,
+            response: Some(matched.response),
+            factors: matched.factors,
+            only_base: matched.only_base,
+            only_new: matched.only_new,
+            differences: matched.differences,
+            cells: judge::compare(&matched.pairs, &terms),
+            overall: match matched.pairs.len() {
+                1 => None,
+                _ => judge::overall(&matched.together, terms.margin),
+            },
+            pairs: matched.pairs,
+            terms,
+        })
+    }
+
+    /// Compares two series of bare numbers.
+    pub fn of_numbers(names: [String; 2], base: Vec<f64>, new: Vec<f64>, terms: Terms) -> Self {
+        let pairs = vec![Pair {
+            base,
+            new,
+            ..Pair::default()
+        }];
+        let [base, new] = names;
+        Self {
+            base,
+            new,
+            response: None,
+            factors: Vec::new(),
+            only_base: Vec::new(),
+            only_new: Vec::new(),
+            differences: Vec::new(),
+            cells: judge::compare(&pairs, &terms),
+            overall: None,
+            pairs,
+            terms,
+        }
+    }
+
+    /// What both measured, for people.
+    pub fn measured(&self) -> String {
+        self.response
+            .map_or_else(|| "values".to_owned(), |response| response.to_string())
+    }
+
+    /// How many cells have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.cells
+            .iter()
+            .filter(|cell| cell.verdict == verdict)
+            .count()
+    }
+
+    /// The conclusion over all cells.
+    pub fn conclusion(&self) -> Conclusion {
+        if self.count(Verdict::Slower) > 0 {
+            Conclusion::Regression
+        } else if self.cells.iter().any(|cell| cell.verdict.is_open()) {
+            Conclusion::CannotTell
+        } else {
+            Conclusion::Settled
+        }
+    }
+
+    /// Cells whose trials drift on a side, the drifts of all cells and sides being one family.
+    pub fn drifting(&self) -> usize {
+        let sides = self
+            .cells
+            .iter()
+            .flat_map(|c| [c.base.drift_p, c.new.drift_p]);
+        let p: Vec<f64> = sides.map(|p| p.unwrap_or(1.0)).collect();
+        let adjusted = holm(&p).unwrap_or_default();
+        let drifts = |pair: &&[f64]| pair.iter().any(|p| *p < ALPHA);
+        adjusted.chunks(2).filter(drifts).count()
+    }
+}
+
+/// How a comparison ends for a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// No cell is slower, and each has a verdict.
+    Settled,
+    /// A cell is slower.
+    Regression,
+    /// No cell is slower, but some have no verdict.
+    CannotTell,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Two levels of a factor of one run, as a user names them: the two sides of a comparison.
+
+use iolab_spec::{Error, Result};
+
+use super::{Comparison, Source, Terms};
+use crate::analysed::AnalysedRun;
+use iolab_record::RunRecord;
+use iolab_spec::settings::Setting;
+
+impl Comparison {
+    /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` alone where it has two; the
+    /// sides are named after the levels, followed by `of`.
+    ///
+    /// # Errors
+    /// Of kind usage: no such factor or level, not two of them, or no cell in common.
+    pub fn of_levels(run: &AnalysedRun, by: &str, of: &str, terms: Terms) -> Result<Self> {
+        let (factor, levels) = two_levels(run.record(), by)?;
+        let source = |level| Source {
+            run,
+            held: Some((factor, level)),
+        };
+        let names = levels
+            .each_ref()
+            .map(|level| format!("{factor}={level}{of}"));
+        let [base, new] = &levels;
+        Self::of_runs(names, source(base), source(new), terms)
+    }
+}
+
+/// A factor of a run and the two levels that `FACTOR[=LEVEL,LEVEL]` names.
+fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 2])> {
+    let (factor, named) = match by.split_once('=') {
+        Some((factor, levels)) => (factor.trim(), Some(levels)),
+        None => (by.trim(), None),
+    };
+    let factors = &record.experiment.factors;
+    let Some(index) = factors.iter().position(|f| f == factor) else {
+        return Err(
+            Error::usage(format!("the run has no factor {factor:?}")).hint(
+                match factors.as_slice() {
+                    [] => "nothing varies in it; compare it with another run".to_owned(),
+                    some => format!("it has: {}", some.join(", ")),
+                },
+            ),
+        );
+    };
+    let mut levels: Vec<String> = Vec::new();
+    for level in record
+        .cells
+        .iter()
+        .filter_map(|cell| cell.levels.get(index))
+    {
+        if !levels.contains(level) {
+            levels.push(level.clone());
+        }
+    }
+    let wanted: Vec<String> = match named {
+        Some(named) => named
+            .split(',')
+            .map(|level| canonical(factor, level))
+            .collect(),
+        None => levels.clone(),
+    };
+    if let Some(strange) = wanted.iter().find(|level| !levels.contains(level)) {
+        return Err(
+            Error::usage(format!("{factor} has no level {strange:?} in the run"))
+                .hint(format!("it has: {}", levels.join(", "))),
+        );
+    }
+    match <[String; 2]>::try_from(wanted) {
+        Ok([base, new]) if base != new => Ok((factor, [base, new])),
+        _ => Err(Error::usage("two levels are compared").hint(format!(
+            "name them: --by {factor}=LEVEL,LEVEL out of {}",
+            levels.join(", ")
+        ))),
+    }
+}
+
+/// A level as run files write it: `4k` is `4KiB`.
+fn canonical(factor: &str, level: &str) -> String {
+    let known = Setting::find(factor);
+    known
+        .and_then(|setting| setting.canonical(level).ok())
+        .unwrap_or_else(|| level.trim().to_owned())
+}

@@ -1,0 +1,310 @@
+//! Which cell of one side belongs to which of the other, and in what the sides differ besides.
+
+use std::collections::BTreeMap;
+
+use iolab_spec::{Error, Result};
+
+use super::{Pair, pressure};
+use crate::analysed::AnalysedRun;
+use crate::analysis::{CellAnalysis, Response};
+use iolab_plan::cells::{cells, label};
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment;
+use iolab_record::{Cell, RunRecord};
+use iolab_spec::settings::{Setting, Value};
+
+/// One side: a run, or the cells of a run with one level of a factor.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The run.
+    pub run: &'a AnalysedRun,
+    /// A factor and its level that all cells of this side have.
+    pub held: Option<(&'a str, &'a str)>,
+}
+
+/// Something in which the sides differ, besides what is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What it is: a key of the environment, a setting.
+    pub what: String,
+    /// Its value on the base's side.
+    pub base: String,
+    /// Its value on the new side.
+    pub new: String,
+}
+
+/// Two sides, matched.
+pub(super) struct Matched {
+    pub(super) response: Response,
+    pub(super) factors: Vec<String>,
+    pub(super) pairs: Vec<Pair>,
+    /// The mean over the cells of the logarithm of new over base, in each block in which all of them were measured on both
+    /// sides; empty where the sides share none.
+    pub(super) together: Vec<f64>,
+    pub(super) only_base: Vec<String>,
+    pub(super) only_new: Vec<String>,
+    pub(super) differences: Vec<Difference>,
+}
+
+/// A cell with the levels that it is matched by.
+struct Keyed<'a> {
+    levels: Vec<String>,
+    cell: &'a CellAnalysis,
+}
+
+/// Matches the cells of two sides by the levels of all factors of both; where a factor of one side is fixed on the
+/// other, by the value it is fixed to.
+///
+/// # Errors
+/// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
+pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> {
+    let response = base.run.analysis().response;
+    let other = new.run.analysis().response;
+    if response != other {
+        return Err(
+            Error::usage(format!("BASE measures {response} and NEW {other}"))
+                .hint("compare runs of the same experiment"),
+        );
+    }
+    let factors = common_factors(&base, &new);
+    let base_cells = keyed(base, &factors)?;
+    let new_cells = keyed(new, &factors)?;
+    let partner = |levels: &[String]| new_cells.iter().find(|c| c.levels == levels);
+    let alone = |all: &[Keyed<'_>], other: &[Keyed<'_>]| -> Vec<String> {
+        all.iter()
+            .filter(|cell| !other.iter().any(|o| o.levels == cell.levels))
+            .map(|cell| label(&factors, &cell.levels))
+            .collect()
+    };
+    let both: Vec<(&Keyed<'_>, &Keyed<'_>)> = base_cells
+        .iter()
+        .filter_map(|cell| Some((cell, partner(&cell.levels)?)))
+        .collect();
+    if both.is_empty() {
+        return Err(no_common_cell(&factors, &base_cells, &new_cells));
+    }
+    let within = |a: &CellAnalysis, b: &CellAnalysis| {
+        std::ptr::eq(base.run, new.run)
+            .then(|| within_blocks(base.run.record(), &a.cell, &b.cell, response))
+    };
+    let within: Vec<Option<BTreeMap<u32, f64>>> =
+        both.iter().map(|(a, b)| within(a.cell, b.cell)).collect();
+    let together = together(&within.iter().flatten().collect::<Vec<_>>());
+    let pairs = both
+        .iter()
+        .zip(within)
+        .map(|((a, b), within)| Pair {
+            levels: a.levels.clone(),
+            base: a.cell.values.clone(),
+            new: b.cell.values.clone(),
+            served: served(a.cell).zip(served(b.cell)),
+            within_blocks: within.map(|blocks| blocks.into_values().collect()),
+        })
+        .collect();
+    let mut differences = run_differences(base.run.record(), new.run.record());
+    let around: Vec<_> = both
+        .iter()
+        .map(|(a, b)| (&a.cell.circumstances, &b.cell.circumstances))
+        .collect();
+    differences.extend(pressure::differences(&around));
+    let expected = |name: &str| {
+        let held = base.held.or(new.held).map(|(factor, _)| column_of(factor));
+        factors.iter().any(|f| column_of(f) == name) || held == Some(name)
+    };
+    differences.extend(setting_differences(&both, expected));
+    Ok(Matched {
+        response,
+        pairs,
+        together,
+        only_base: alone(&base_cells, &new_cells),
+        only_new: alone(&new_cells, &base_cells),
+        factors,
+        differences,
+    })
+}
+
+/// The factors of the base, then those that only the new side has; without a factor that is held.
+fn common_factors(base: &Source<'_>, new: &Source<'_>) -> Vec<String> {
+    let mut factors: Vec<String> = Vec::new();
+    for source in [base, new] {
+        let held = source.held.map(|(factor, _)| factor);
+        for factor in &source.run.record().experiment.factors {
+            if Some(factor.as_str()) != held && !factors.contains(factor) {
+                factors.push(factor.clone());
+            }
+        }
+    }
+    factors
+}
+
+fn keyed<'a>(source: Source<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
+    let own = &source.run.record().experiment.factors;
+    let place = |name: &str| own.iter().position(|factor| factor == name);
+    // Only a factor of the other side makes it necessary to read the definition.
+    let planned = if factors.iter().any(|factor| place(factor).is_none()) {
+        let experiment =
+            Experiment::from_toml(&source.run.record().experiment.toml, "the run file")?;
+        Some(cells(&experiment)?)
+    } else {
+        None
+    };
+    let level = |index: usize, cell: &CellAnalysis, factor: &str| -> Option<String> {
+        match place(factor) {
+            Some(at) => cell.cell.levels.get(at).cloned(),
+            None => Some(Setting::find(factor)?.get(&planned.as_ref()?.get(index)?.spec)),
+        }
+    };
+    let is_held = |cell: &CellAnalysis| {
+        source.held.is_none_or(|(factor, held)| {
+            place(factor)
+                .and_then(|at| cell.cell.levels.get(at))
+                .is_some_and(|l| l == held)
+        })
+    };
+    Ok(source
+        .run
+        .analysis()
+        .cells
+        .iter()
+        .enumerate()
+        // A gap has nothing to compare.
+        .filter(|(_, cell)| is_held(cell) && (cell.n > 0 || cell.gap.is_none()))
+        .filter_map(|(index, cell)| {
+            let levels = factors.iter().map(|f| level(index, cell, f));
+            Some(Keyed {
+                levels: levels.collect::<Option<_>>()?,
+                cell,
+            })
+        })
+        .collect())
+}
+
+fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> Error {
+    let example = |cells: &[Keyed<'_>]| match cells.first() {
+        Some(cell) => format!("has cells such as {}", label(factors, &cell.levels)),
+        None => "has no cell".to_owned(),
+    };
+    Error::usage(format!(
+        "the two have no cell in common: BASE {}, NEW {}",
+        example(base),
+        example(new)
+    ))
+    .hint("compare runs of the same experiment, or two levels of one run with --by")
+}
+
+/// The logarithm of new over base in each block in which both have a measured trial.
+fn within_blocks(
+    record: &RunRecord,
+    base: &Cell,
+    new: &Cell,
+    response: Response,
+) -> BTreeMap<u32, f64> {
+    let of = |cell: &Cell| -> BTreeMap<u32, f64> {
+        record
+            .samples
+            .iter()
+            .filter(|sample| sample.cell == cell.id && sample.is_measured())
+            .filter_map(|sample| Some((sample.block, sample.value(response)?)))
+            .collect()
+    };
+    let (base, new) = (of(base), of(new));
+    base.iter()
+        .filter_map(|(block, value)| Some((*block, (new.get(block)? / value).ln())))
+        .collect()
+}
+
+/// The mean over all cells in each block that all of them have.
+fn together(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
+    let Some((first, rest)) = cells.split_first() else {
+        return Vec::new();
+    };
+    let mean = |(block, value): (&u32, &f64)| {
+        let others = rest.iter().map(|cell| cell.get(block).copied());
+        let sum = others.sum::<Option<f64>>()? + value;
+        Some(sum / cells.len() as f64)
+    };
+    first.iter().filter_map(mean).collect()
+}
+
+fn served(cell: &CellAnalysis) -> Option<String> {
+    cell.served.as_ref().map(ToString::to_string)
+}
+
+fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
+    let named = |record: &RunRecord| {
+        [
+            ("experiment", record.experiment.name.clone()),
+            ("target", record.run.target.clone()),
+            ("target_kind", record.run.target_kind.to_string()),
+            ("tool_version", record.run.tool_version.clone()),
+        ]
+    };
+    let runs = named(base).into_iter().zip(named(new));
+    let runs = runs.filter(|((_, a), (_, b))| a != b);
+    let runs = runs.map(|((what, base), (_, new))| Difference {
+        what: what.to_owned(),
+        base,
+        new,
+    });
+    runs.chain(
+        environment::differences(&base.environment, &new.environment)
+            .into_iter()
+            .map(|(key, base, new)| Difference {
+                what: key,
+                base: base.unwrap_or_else(unknown),
+                new: new.unwrap_or_else(unknown),
+            }),
+    )
+    .collect()
+}
+
+fn unknown() -> String {
+    "not known".to_owned()
+}
+
+/// Settings that the cells of a pair do not share, those that are expected left out.
+fn setting_differences(
+    both: &[(&Keyed<'_>, &Keyed<'_>)],
+    expected: impl Fn(&str) -> bool,
+) -> Vec<Difference> {
+    let mut found: Vec<Difference> = Vec::new();
+    for (a, b) in both {
+        for ((setting, base), (_, new)) in a.cell.cell.in_force().zip(b.cell.cell.in_force()) {
+            let name = setting.column;
+            if base == new || expected(name) {
+                continue;
+            }
+            let difference = Difference {
+                what: name.to_owned(),
+                base: text(base),
+                new: text(new),
+            };
+            match found.iter_mut().find(|d| d.what == name) {
+                None => found.push(difference),
+                Some(seen) if *seen == difference => {}
+                Some(seen) => {
+                    let various = || "various, by cell".to_owned();
+                    (seen.base, seen.new) = (various(), various());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A value as exports write it.
+fn text(value: Value) -> String {
+    match serde_json::Value::from(value) {
+        serde_json::Value::Null => "none".to_owned(),
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// The column of a cell that keeps a setting.
+fn column_of(setting: &str) -> &str {
+    match setting {
+        "linkage" => "command",
+        name => Setting::find(name).map_or(name, |setting| setting.column),
+    }
+}

@@ -1,0 +1,38 @@
+//! iolab against the peers of a run, cell by cell.
+
+use std::collections::BTreeSet;
+
+use super::{Better, Comparison, Source, Terms, Test};
+use crate::analysed::AnalysedRun;
+use iolab_spec::tool::Tool;
+
+/// The smallest difference between tools that matters: what they cannot do alike is within it.
+pub const PEER_MARGIN: f64 = 0.10;
+
+/// A comparison for each peer of a run, the peer being the base; none where `tool` is no factor of the run.
+pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
+    if !run.analysis().factors.iter().any(|name| name == "tool") {
+        return Vec::new();
+    }
+    let cells = run.analysis().cells.iter();
+    let tools = cells.map(|cell| cell.cell.spec.tool);
+    let peers: BTreeSet<Tool> = tools.filter(|tool| tool.is_peer()).collect();
+    let terms = || Terms {
+        margin: PEER_MARGIN,
+        tests: vec![Test::Welch],
+        better: Better::Unstated,
+        repeats: Vec::new(),
+    };
+    // A peer without a cell in common was not asked for, or could carry out none.
+    peers
+        .iter()
+        .filter_map(|peer| {
+            let tools = [peer, &Tool::IOLAB];
+            let [base, new] = tools.map(|tool| Source {
+                run,
+                held: Some(("tool", tool.name())),
+            });
+            Comparison::of_runs(tools.map(Tool::to_string), base, new, terms()).ok()
+        })
+        .collect()
+}

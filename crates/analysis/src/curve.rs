@@ -1,0 +1,138 @@
+//! The response against one size or count, with every other factor held at one level.
+
+use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
+
+use crate::analysis::{Analysis, CellAnalysis, Response};
+use iolab_spec::quantity::significant;
+
+/// One measured size or count.
+#[derive(Debug, Clone, Copy)]
+pub struct Point<'a> {
+    /// The size in bytes, or the count.
+    pub size: u64,
+    /// The response at it.
+    pub summary: Summary,
+    /// Its cell.
+    pub cell: &'a CellAnalysis,
+}
+
+/// The points of one curve in ascending order of size; cells without trials are left out.
+#[derive(Debug, Clone)]
+pub struct Curve<'a> {
+    /// The swept factor: `bs`, `skip`, `threads` or `depth`.
+    pub factor: &'static str,
+    /// The levels held, `bs=4KiB`; empty when nothing else varies.
+    pub held: Vec<String>,
+    /// Its points.
+    pub points: Vec<Point<'a>>,
+}
+
+/// The curves over `factor` (`bs`, `skip`, `threads` or `depth`), in the order of the definition. Empty unless the
+/// experiment sweeps it; a curve has two points or more.
+pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a>> {
+    let Some(swept) = analysis.factors.iter().position(|f| f == factor) else {
+        return Vec::new();
+    };
+    let mut curves: Vec<Curve<'a>> = Vec::new();
+    for cell in &analysis.cells {
+        let Some(summary) = cell.response else {
+            continue;
+        };
+        let held = held_levels(analysis, cell, swept);
+        let point = Point {
+            size: match factor {
+                "skip" => cell.cell.trial().skip,
+                "threads" => cell.cell.trial().threads.into(),
+                "depth" => cell.cell.trial().depth.into(),
+                _ => cell.cell.trial().bs,
+            },
+            summary,
+            cell,
+        };
+        match curves.iter_mut().find(|c| c.held == held) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve {
+                factor,
+                held,
+                points: vec![point],
+            }),
+        }
+    }
+    for curve in &mut curves {
+        curve.points.sort_by_key(|p| p.size);
+    }
+    curves.retain(|c| c.points.len() > 1);
+    curves
+}
+
+/// The levels that a cell has of all factors but number `swept`: `bs=4KiB`.
+pub(crate) fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
+    analysis
+        .factors
+        .iter()
+        .zip(&cell.cell.levels)
+        .enumerate()
+        .filter(|(i, _)| *i != swept)
+        .map(|(_, (factor, level))| format!("{factor}={level}"))
+        .collect()
+}
+
+impl<'a> Curve<'a> {
+    /// The point with the best median.
+    pub fn best(&self, response: Response) -> Option<&Point<'a>> {
+        let worth = |p: &Point<'_>| response.worth(p.summary.median);
+        // Of equals the smaller size wins: it needs less memory.
+        self.points
+            .iter()
+            .rev()
+            .max_by(|a, b| worth(a).total_cmp(&worth(b)))
+    }
+
+    /// Indices of the first and last point of the unbroken run around `size` that all satisfy `holds`.
+    pub fn run_around(
+        &self,
+        size: u64,
+        holds: impl Fn(&Point<'a>) -> bool,
+    ) -> Option<(usize, usize)> {
+        let at = self.points.iter().position(|p| p.size == size)?;
+        let before = self.points[..at].iter().rev().take_while(|p| holds(p));
+        let first = at - before.count();
+        let after = self.points[at + 1..].iter().take_while(|p| holds(p));
+        Some((first, at + after.count()))
+    }
+
+    /// The levels held, as a phrase to put behind a noun: ` with bs=4KiB`, or nothing.
+    pub fn place(&self) -> String {
+        if self.held.is_empty() {
+            String::new()
+        } else {
+            format!(" with {}", self.held.join(" "))
+        }
+    }
+}
+
+impl Point<'_> {
+    /// The median with its interval: `512 MB/s (95 % interval 498 to 530)`; without one it says so.
+    pub fn with_interval(&self, response: Response) -> String {
+        let median = response.format(self.summary.median);
+        match self.summary.median_interval {
+            Some(i) if response.is_time() => format!(
+                "{median} (95 % interval {} to {})",
+                response.format(i.low),
+                response.format(i.high)
+            ),
+            Some(i) => format!(
+                "{median} (95 % interval {} to {})",
+                significant(i.low),
+                significant(i.high)
+            ),
+            None if self.summary.n == 1 => format!("{median} (1 trial, no interval)"),
+            None => format!("{median} ({} trials, no interval)", self.summary.n),
+        }
+    }
+
+    /// `other`'s median over this one's, with its 95 % interval; `None` unless all values are positive.
+    pub fn ratio_of(&self, other: &Point<'_>) -> Option<Ratio> {
+        ratio_of_medians(&self.cell.values, &other.cell.values, CONFIDENCE)
+    }
+}

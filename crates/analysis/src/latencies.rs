@@ -1,0 +1,47 @@
+//! The latencies of a cell: those of its measured trials together.
+
+use std::collections::BTreeMap;
+
+use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_spec::{Error, Result};
+
+use iolab_record::SampleLatency;
+use iolab_record::{LatencyOf, RunRecord};
+
+/// Latencies by cell and [`SampleLatency::of`], in ns; of all parts together.
+pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
+
+/// Puts the latencies of a run's measured trials together. They are taken one by one: all at once would fill the memory.
+///
+/// # Errors
+/// The first of `latencies`; of kind failed when there are more than can be counted.
+pub fn of_cells(
+    record: &RunRecord,
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+) -> Result<CellLatencies> {
+    let measured = record.samples.iter().filter(|s| s.is_measured());
+    let cells: BTreeMap<i64, i64> = measured.map(|s| (s.id, s.cell)).collect();
+    let mut together = CellLatencies::new();
+    for latency in latencies {
+        let latency = latency?;
+        let Some(cell) = cells.get(&latency.sample) else {
+            continue;
+        };
+        let sum = together
+            .entry((*cell, latency.of))
+            .or_insert_with(new_latency_histogram);
+        if sum.add(&latency.histogram).is_err() {
+            // It has times beyond the range of ours.
+            for bin in latency.histogram.iter_recorded() {
+                sum.saturating_record_n(bin.value_iterated_to(), bin.count_at_value());
+            }
+        }
+        // The library saturates the total; iterating would overflow then.
+        if sum.len() > i64::MAX as u64 {
+            return Err(Error::failed(format!(
+                "the latencies of cell {cell} are more than 2^63"
+            )));
+        }
+    }
+    Ok(together)
+}

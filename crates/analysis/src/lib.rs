@@ -1,0 +1,19 @@
+//! iolab-analysis: Cells, curves, comparisons and findings: pure functions of a record
+
+pub mod analysed;
+pub mod analysis;
+pub mod ceiling;
+pub mod compare;
+pub mod course;
+pub mod crossing;
+pub mod curve;
+pub mod findings;
+pub mod interpretation;
+pub mod knots;
+pub mod latencies;
+pub mod numbers;
+pub mod optimum;
+pub mod pace;
+pub mod refine;
+pub mod thresholds;
+pub mod timeline;

@@ -1,0 +1,154 @@
+//! Plain text with one number a line: what other programs leave behind.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use iolab_spec::{Error, Result};
+
+/// Most bytes of such a text; above ten million numbers.
+const BYTES_MAX: u64 = 256 << 20;
+/// Longest line that is looked at.
+const LINE_MAX: usize = 4096;
+/// How every SQLite file begins.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Whether the file at `path` is a database, and so a run file or nothing for us.
+///
+/// # Errors
+/// Of kind usage: it cannot be read.
+pub fn is_database(path: &Path) -> Result<bool> {
+    let mut head = Vec::new();
+    open(path)?
+        .take(SQLITE.len() as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| unreadable(path, &error))?;
+    Ok(head == SQLITE)
+}
+
+/// Reads the numbers in the file at `path`; `-` is the standard input.
+///
+/// # Errors
+/// Of kind usage: it cannot be read, a line is no number (with the line's number), or there is none at all.
+pub fn read(path: &Path) -> Result<Vec<f64>> {
+    if path == Path::new("-") {
+        return parse(io::stdin().lock(), Path::new("standard input"));
+    }
+    parse(BufReader::new(open(path)?), path)
+}
+
+fn open(path: &Path) -> Result<File> {
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(Error::usage(format!("{} is a folder", path.display()))
+            .hint("give a run file (NAME.iolab), or a text file with one number a line"));
+    }
+    Ok(file)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    Error::usage(format!("cannot read {}: {error}", path.display()))
+        .hint("give a run file (NAME.iolab), or a text file with one number a line")
+}
+
+/// One number a line, as text; empty lines and what follows a `#` are left out.
+fn parse(text: impl BufRead, path: &Path) -> Result<Vec<f64>> {
+    let mut text = text.take(BYTES_MAX + 1);
+    let mut numbers = Vec::new();
+    let mut line = Vec::new();
+    for row in 1.. {
+        line.clear();
+        let read = (&mut text)
+            .take(LINE_MAX as u64)
+            .read_until(b'\n', &mut line)
+            .map_err(|error| unreadable(path, &error))?;
+        if read == 0 {
+            break;
+        }
+        numbers.extend(number(&line).map_err(|shown| no_number(path, row, &shown))?);
+    }
+    if text.limit() == 0 {
+        return Err(
+            Error::usage(format!("{} is larger than 256 MiB", path.display()))
+                .hint("give the numbers of one series only"),
+        );
+    }
+    if numbers.is_empty() {
+        return Err(
+            Error::usage(format!("there is no number in {}", path.display()))
+                .hint("write one number a line"),
+        );
+    }
+    Ok(numbers)
+}
+
+/// The number of a line, if it has one; else the text that is none.
+fn number(line: &[u8]) -> std::result::Result<Option<f64>, String> {
+    let line = String::from_utf8_lossy(line);
+    let text = line.split('#').next().unwrap_or_default().trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(Some(number)),
+        _ => Err(text.chars().take(40).collect()),
+    }
+}
+
+fn no_number(path: &Path, row: usize, shown: &str) -> Error {
+    Error::usage(format!(
+        "line {row} of {} is no number: {shown:?}",
+        path.display()
+    ))
+    .hint("write one finite number a line, such as 12.5 or 3e6, without units; '#' begins a remark")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(text: &[u8]) -> Result<Vec<f64>> {
+        parse(text, Path::new("a.txt"))
+    }
+
+    #[test]
+    fn numbers_remarks_and_empty_lines() {
+        let text = b"# a run\n1\n\n 2.5 \r\n-3e-2 # slow\n4";
+        assert_eq!(of(text).unwrap(), [1.0, 2.5, -0.03, 4.0]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_named_with_its_line() {
+        for (text, said) in [
+            (&b"1\n2 3\n"[..], "line 2 of a.txt is no number: \"2 3\""),
+            (b"1,5\n", "line 1"),
+            (b"nan\n", "\"nan\""),
+            (b"1\n\ninf\n", "line 3"),
+            (b"1e999\n", "\"1e999\""),
+            (b"12 MB/s\n", "\"12 MB/s\""),
+            (b"\xff\xfe\n", "line 1"),
+            (b"", "no number in a.txt"),
+            (b"# only a remark\n", "no number in a.txt"),
+        ] {
+            let error = of(text).unwrap_err();
+            assert!(error.message().contains(said), "{error} lacks {said}");
+        }
+        let endless = vec![b'7'; 1 << 20];
+        assert!(of(&endless).is_err(), "a line without an end is no number");
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_comes_back(numbers in prop::collection::vec(-1e300..1e300f64, 1..50)) {
+            let text: String = numbers.iter().map(|n| format!("{n}\n")).collect();
+            prop_assert_eq!(of(text.as_bytes()).unwrap(), numbers);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = of(&text);
+        }
+    }
+}

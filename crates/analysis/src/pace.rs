@@ -1,0 +1,82 @@
+//! How the cells of the open loop kept up with their rate.
+
+use iolab_stats::median;
+
+use crate::analysis::{Latency, quantiles};
+use iolab_record::Sample;
+
+/// A rate counts as held when at least this share of the requests that were due was made.
+const HELD_FROM: f64 = 0.98;
+
+/// A cell with a rate, over its measured trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellPace {
+    /// Requests per second asked for.
+    pub rate_wanted: f64,
+    /// Requests per second submitted: median over the trials.
+    pub rate_achieved: f64,
+    /// Most requests that were due and not submitted, of any trial.
+    pub backlog_max: u64,
+    /// Most of them at the end of a trial, of any trial.
+    pub backlog_end: u64,
+    /// Trials in which the rate was not held.
+    pub not_held: usize,
+    /// Service time (completion minus submission) of the direction with more requests.
+    pub service: Option<Latency>,
+    /// Submission minus intended start, likewise.
+    pub lateness: Option<Latency>,
+}
+
+impl CellPace {
+    /// Of the trials of one cell; `None` in the closed loop.
+    pub(crate) fn of(trials: &[&Sample], threads: u32) -> Option<Self> {
+        let paces: Vec<_> = trials.iter().filter_map(|s| s.pace).collect();
+        let achieved: Vec<f64> = paces.iter().map(|p| p.rate_achieved).collect();
+        let greatest = |values: &mut dyn Iterator<Item = u64>| values.max().unwrap_or(0);
+        Some(Self {
+            rate_wanted: paces.first()?.rate_wanted,
+            rate_achieved: median(&achieved)?,
+            backlog_max: greatest(&mut paces.iter().map(|p| p.backlog_max)),
+            backlog_end: greatest(&mut paces.iter().map(|p| p.backlog_end)),
+            not_held: trials
+                .iter()
+                .filter_map(|s| Some((s.requests(), s.pace?.backlog_end)))
+                .filter(|(made, left)| !is_held(*made, *left, threads))
+                .count(),
+            service: quantiles(trials, |s| s.main_direction().latency),
+            lateness: quantiles(trials, |s| s.main_direction().lateness),
+        })
+    }
+}
+
+/// Whether a trial that made so many requests, and left so many that were due, held its rate. One of each worker may
+/// be due at the very end.
+fn is_held(made: u64, left: u64, threads: u32) -> bool {
+    left <= u64::from(threads) || made as f64 >= HELD_FROM * (made + left) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_held_when_all_but_a_few_requests_were_made() {
+        for (made, left, threads, held) in [
+            (1000, 0, 1, true),
+            (980, 20, 1, true),
+            (979, 21, 1, false),
+            // Of few requests one that is due at the very end is a large share, and says nothing.
+            (9, 1, 1, true),
+            (8, 2, 1, false),
+            (16, 4, 4, true),
+            (0, 0, 1, true),
+            (0, 5, 1, false),
+        ] {
+            assert_eq!(
+                is_held(made, left, threads),
+                held,
+                "{made} {left} {threads}"
+            );
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The sizes at which a machine changes its behaviour, from a run's environment: what the bends of a curve are held
+//! against.
+
+use iolab_record::environment::{Cache, Environment, Holds, KEYS};
+
+/// One such size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threshold {
+    /// What it is, as a sentence names it: `L2 cache`.
+    pub name: &'static str,
+    /// Its size, bytes.
+    pub bytes: u64,
+}
+
+/// The thresholds that an environment tells of, in ascending order; what it does not tell is left out.
+pub fn thresholds(environment: &Environment) -> Vec<Threshold> {
+    let cache = |level, holds| KEYS.cache_bytes.of(Cache { level, holds });
+    let known = [
+        (&KEYS.cache_line_bytes, "cache line"),
+        (&cache(1, Holds::Data), "L1d cache"),
+        (&cache(2, Holds::Both), "L2 cache"),
+        (&cache(3, Holds::Both), "L3 cache"),
+        (&KEYS.page_bytes, "page"),
+        (&KEYS.huge_page_bytes, "huge page"),
+        (&KEYS.tlb_l1d_reach_bytes, "reach of the L1 data TLB"),
+        (&KEYS.tlb_l2_reach_bytes, "reach of the L2 TLB"),
+        (&KEYS.memory_bytes, "memory"),
+    ];
+    let size = |key| environment.get(key).filter(|bytes| *bytes > 0);
+    let sizes = known.into_iter().filter_map(|(key, name)| {
+        let bytes = size(key)?;
+        Some(Threshold { name, bytes })
+    });
+    let mut found: Vec<Threshold> = sizes.collect();
+    found.sort_by_key(|threshold| threshold.bytes);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_known_is_named_in_order_of_size() {
+        let environment = environment(&[
+            ("cpu_model", "x"),
+            ("page_bytes", "4096"),
+            ("cache_l3_bytes", "33554432"),
+            ("cache_line_bytes", "64"),
+        ]);
+        let names: Vec<_> = thresholds(&environment)
+            .iter()
+            .map(|t| (t.name, t.bytes))
+            .collect();
+        assert_eq!(
+            names,
+            [("cache line", 64), ("page", 4096), ("L3 cache", 32 << 20)]
+        );
+    }
+
+    #[test]
+    fn a_strange_environment_is_no_threshold() {
+        let environment = environment(&[
+            ("page_bytes", "4k"),
+            ("cache_l2_bytes", "0"),
+            ("cache_l1d_bytes", "-1"),
+            ("memory_bytes", "99999999999999999999999"),
+        ]);
+        assert!(thresholds(&environment).is_empty());
+    }
+}

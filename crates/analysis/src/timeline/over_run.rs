@@ -1,0 +1,183 @@
+//! Changes of the level over a run: what the trials have done to the storage, or the world to both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iolab_stats::{lasting_shifts, mean, median};
+
+use super::{Moment, VALUES_MIN, group_size, is_free, lasting, moments};
+use iolab_record::RunRecord;
+
+/// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
+const VALUES_MAX: usize = 1000;
+
+/// From one level of throughput to another, in the course of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunShift {
+    /// What the trials had written until then, bytes.
+    pub written_bytes: u64,
+    /// The timed spans of the trials until then, ns.
+    pub after_ns: u64,
+    /// Throughput after it over throughput before it: the median over the cells that have trials of both.
+    pub factor: f64,
+    /// Trials of the level before it.
+    pub trials_before: usize,
+    /// Trials of the level after it.
+    pub trials_after: usize,
+    /// The cell with the highest throughput that has trials of both.
+    pub cell: i64,
+    /// Its median before, MB/s.
+    pub before_mb_s: f64,
+    /// Its median after, MB/s.
+    pub after_mb_s: f64,
+}
+
+/// A trial of a cell that writes.
+struct Trial {
+    sample: i64,
+    cell: i64,
+    block: u32,
+    throughput: f64,
+    /// The logarithm of its throughput over the median of its cell.
+    value: f64,
+}
+
+/// The lasting changes of the throughput of cells that write, in the order of time.
+///
+/// The value of a trial is the logarithm of its throughput over the median of its cell, so that the cells can be
+/// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written.
+pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
+    let trials = trials(record);
+    if trials.len() < VALUES_MIN {
+        return Vec::new();
+    }
+    let size = group_size(trials.len(), VALUES_MAX);
+    let values: Vec<f64> = trials
+        .chunks(size)
+        .filter_map(|group| mean(&group.iter().map(|t| t.value).collect::<Vec<_>>()))
+        .collect();
+    let mut must = lasting(values.len(), 1);
+    must.length = must.length.max(three_blocks(&trials).div_ceil(size));
+    let changes = lasting_shifts(&values, &must).unwrap_or_default();
+    let mut ends = vec![0];
+    ends.extend(changes.iter().map(|change| change * size));
+    ends.push(trials.len());
+    let moments = if changes.is_empty() {
+        Vec::new()
+    } else {
+        moments(record)
+    };
+    ends.windows(3)
+        .filter_map(|at| {
+            let (before, after) = (&trials[at[0]..at[1]], &trials[at[1]..at[2]]);
+            shift(before, after, &moments)
+        })
+        .collect()
+}
+
+fn trials(record: &RunRecord) -> Vec<Trial> {
+    let writing: BTreeSet<i64> = record
+        .cells
+        .iter()
+        .filter(|cell| is_free(cell) && cell.trial().read_percent < 100)
+        .map(|cell| cell.id)
+        .collect();
+    let measured = record.samples.iter().filter(|s| s.is_measured());
+    let mut trials: Vec<Trial> = measured
+        .filter(|s| writing.contains(&s.cell) && s.bytes() > 0)
+        .map(|s| Trial {
+            sample: s.id,
+            cell: s.cell,
+            block: s.block,
+            throughput: s.throughput_mb_s(),
+            value: s.throughput_mb_s().ln(),
+        })
+        .collect();
+    let centres = medians(&trials, |trial| trial.value);
+    for trial in &mut trials {
+        trial.value -= centres.get(&trial.cell).copied().unwrap_or_default();
+    }
+    trials
+}
+
+/// The median of each cell.
+fn medians(trials: &[Trial], value: impl Fn(&Trial) -> f64) -> BTreeMap<i64, f64> {
+    let mut cells: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+    for trial in trials {
+        cells.entry(trial.cell).or_default().push(value(trial));
+    }
+    let medians = cells.into_iter();
+    medians
+        .filter_map(|(cell, values)| Some((cell, median(&values)?)))
+        .collect()
+}
+
+/// As many trials in a row as reach into three blocks wherever they begin: trials of one block share what happened while
+/// it ran, so that two blocks are too few to speak of a level. 1 where a block has one trial.
+fn three_blocks(trials: &[Trial]) -> usize {
+    let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
+    for trial in trials {
+        *blocks.entry(trial.block).or_default() += 1;
+    }
+    match blocks.into_values().max().unwrap_or(0) {
+        0 | 1 => 1,
+        most => 2 * most + 1,
+    }
+}
+
+fn shift(before: &[Trial], after: &[Trial], moments: &[Moment]) -> Option<RunShift> {
+    let (low, high) = (
+        medians(before, |t| t.throughput),
+        medians(after, |t| t.throughput),
+    );
+    let both: Vec<(i64, f64, f64)> = low
+        .iter()
+        .filter_map(|(cell, before)| Some((*cell, *before, *high.get(cell)?)))
+        .collect();
+    let ratios: Vec<f64> = both
+        .iter()
+        .map(|(_, before, after)| after / before)
+        .collect();
+    let fastest = both
+        .iter()
+        .max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
+    let (written_bytes, after_ns) = place(before, after, moments)?;
+    Some(RunShift {
+        written_bytes,
+        after_ns,
+        factor: median(&ratios)?,
+        trials_before: before.len(),
+        trials_after: after.len(),
+        cell: fastest.0,
+        before_mb_s: fastest.1,
+        after_mb_s: fastest.2,
+    })
+}
+
+/// Bytes written and time until the change: of all places in the last trial before it and the first one after it the one
+/// that leaves the least squares about the two levels.
+fn place(before: &[Trial], after: &[Trial], moments: &[Moment]) -> Option<(u64, u64)> {
+    let level = |trials: &[Trial]| median(&trials.iter().map(|t| t.value).collect::<Vec<_>>());
+    let (from, to) = (level(before)?, level(after)?);
+    let around = [before.last()?, after.first()?];
+    let near: Vec<(&Moment, f64)> = moments
+        .iter()
+        .filter_map(|moment| {
+            let trial = around.iter().find(|trial| trial.sample == moment.sample)?;
+            let centre = trial.throughput.ln() - trial.value;
+            // Where nothing at all was done the logarithm has no value; a hundredth of the trial says as much.
+            let throughput = moment.throughput_mb_s().max(0.01 * trial.throughput);
+            Some((moment, throughput.ln() - centre))
+        })
+        .collect();
+    let off = |value: f64, level: f64| (value - level).powi(2);
+    let mut squares: f64 = near.iter().map(|(_, value)| off(*value, to)).sum();
+    let mut best = (squares, near.first()?.0);
+    for pair in near.windows(2) {
+        let (value, next) = (pair[0].1, pair[1].0);
+        squares += off(value, from) - off(value, to);
+        if squares < best.0 {
+            best = (squares, next);
+        }
+    }
+    Some((best.1.written_bytes, best.1.start_ns))
+}

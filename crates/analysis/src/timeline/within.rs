@@ -1,0 +1,169 @@
+//! Changes of the level within the trials of a cell: what each trial runs into after a while.
+
+use std::collections::BTreeMap;
+
+use iolab_stats::{lasting_shifts, median};
+
+use super::{group_size, is_free, lasting};
+use iolab_record::{Interval, RunRecord, Series};
+
+/// Fewest intervals of a trial that two levels are looked for in.
+const INTERVALS_MIN: usize = 20;
+/// Most points of a profile; of more intervals neighbours are taken together.
+const POINTS_MAX: usize = 200;
+
+/// Throughput within the trials of a cell: one interval, the same in all of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// From the start of a trial, ns.
+    pub start_ns: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+    /// Bytes moved before it since the start of the trial: median over the trials.
+    pub moved_bytes: f64,
+    /// Median over the trials, MB/s.
+    pub throughput_mb_s: f64,
+}
+
+/// From one level of throughput to another, in the course of each trial of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialShift {
+    /// The cell.
+    pub cell: i64,
+    /// Measured trials that the profile is the median of.
+    pub trials: usize,
+    /// From the start of a trial, ns.
+    pub after_ns: u64,
+    /// Bytes moved until then in a trial: median over the trials.
+    pub moved_bytes: f64,
+    /// Throughput before, MB/s.
+    pub before_mb_s: f64,
+    /// Throughput after, MB/s.
+    pub after_mb_s: f64,
+}
+
+impl TrialShift {
+    /// Throughput after it over throughput before it.
+    pub fn factor(&self) -> f64 {
+        self.after_mb_s / self.before_mb_s
+    }
+}
+
+/// The trials of a cell over time, as far as all of them reach.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Profile {
+    /// Measured trials.
+    pub trials: usize,
+    /// At most 200, in the order of time.
+    pub points: Vec<Point>,
+}
+
+/// The profile of a cell: the medians over its measured trials, interval by interval.
+pub fn profile(record: &RunRecord, cell: i64) -> Profile {
+    profiles(record).remove(&cell).unwrap_or_default()
+}
+
+/// The greatest lasting change within the trials of each cell that has one, in the order of the cells.
+pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
+    let free = record.cells.iter().filter(|cell| is_free(cell));
+    let mut profiles = profiles(record);
+    let tested: Vec<(i64, Profile)> = free
+        .filter_map(|cell| Some((cell.id, profiles.remove(&cell.id)?)))
+        .filter(|(_, profile)| profile.points.len() >= INTERVALS_MIN)
+        .collect();
+    tested
+        .iter()
+        .filter_map(|(cell, profile)| shift(*cell, profile, tested.len()))
+        .collect()
+}
+
+fn profiles(record: &RunRecord) -> BTreeMap<i64, Profile> {
+    let measured: BTreeMap<i64, i64> = record
+        .samples
+        .iter()
+        .filter(|sample| sample.is_measured())
+        .map(|sample| (sample.id, sample.cell))
+        .collect();
+    let mut trials: BTreeMap<i64, Vec<&Series>> = BTreeMap::new();
+    for one in &record.series {
+        if let Some(cell) = measured.get(&one.sample) {
+            trials.entry(*cell).or_default().push(&one.series);
+        }
+    }
+    let cells = trials.into_iter();
+    cells
+        .map(|(cell, trials)| (cell, of_trials(&trials)))
+        .collect()
+}
+
+/// The profile of trials whose intervals are as long as those of the first.
+fn of_trials(trials: &[&Series]) -> Profile {
+    let length = |series: &Series| series.intervals.first().map(|i| i.length_ns);
+    let alike: Vec<&[Interval]> = trials
+        .iter()
+        .filter(|series| length(series) == trials.first().and_then(|first| length(first)))
+        .map(|series| series.intervals.as_slice())
+        .collect();
+    let shortest = alike.iter().map(|intervals| intervals.len()).min();
+    let size = group_size(shortest.unwrap_or(0), POINTS_MAX);
+    let mut moved = vec![0.0; alike.len()];
+    let mut points = Vec::new();
+    for number in 0..shortest.unwrap_or(0) / size {
+        let groups = alike.iter().map(|i| &i[number * size..(number + 1) * size]);
+        let (mut rates, before) = (Vec::with_capacity(alike.len()), moved.clone());
+        for (group, moved) in groups.clone().zip(&mut moved) {
+            let (bytes, ns) = total(group);
+            rates.push(bytes * 1e3 / ns.max(1.0));
+            *moved += bytes;
+        }
+        let first = groups.clone().next().and_then(|group| group.first());
+        let lengths: Vec<f64> = groups.map(|group| total(group).1).collect();
+        points.extend(first.and_then(|first| {
+            Some(Point {
+                start_ns: first.start_ns,
+                length_ns: median(&lengths)? as u64,
+                moved_bytes: median(&before)?,
+                throughput_mb_s: median(&rates)?,
+            })
+        }));
+    }
+    Profile {
+        trials: alike.len(),
+        points,
+    }
+}
+
+/// Bytes and ns of neighbouring intervals.
+fn total(intervals: &[Interval]) -> (f64, f64) {
+    intervals.iter().fold((0.0, 0.0), |(bytes, ns), interval| {
+        (
+            bytes + interval.done.bytes() as f64,
+            ns + interval.length_ns as f64,
+        )
+    })
+}
+
+fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {
+    let points = &profile.points;
+    let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
+    // Where nothing at all was done the logarithm has no value; a hundredth of the median says as much.
+    let least = 0.01 * median(&rates)?;
+    let values: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
+    let changes = lasting_shifts(&values, &lasting(values.len(), series))?;
+    let mut ends = vec![0];
+    ends.extend(&changes);
+    ends.push(points.len());
+    let shifts = ends.windows(3).filter_map(|at| {
+        let point = points[at[1]];
+        Some(TrialShift {
+            cell,
+            trials: profile.trials,
+            after_ns: point.start_ns,
+            moved_bytes: point.moved_bytes,
+            before_mb_s: median(&rates[at[0]..at[1]])?,
+            after_mb_s: median(&rates[at[1]..at[2]])?,
+        })
+    });
+    let size = |shift: &TrialShift| shift.factor().ln().abs();
+    shifts.max_by(|a, b| size(a).total_cmp(&size(b)))
+}

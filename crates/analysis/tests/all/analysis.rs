@@ -1,0 +1,203 @@
+//! The analysis of made-up run records.
+
+use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
+use iolab_record::environment::Environment;
+use iolab_record::{Direction, RunRecord, ServedBy};
+
+use crate::synthetic::{add_cell, add_trial, around, record, serve};
+
+fn only_cell(record: &RunRecord) -> CellAnalysis {
+    analyse(record).cells.remove(0)
+}
+
+fn one_cell(mb_s: &[f64]) -> RunRecord {
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], mb_s);
+    record
+}
+
+#[test]
+fn the_warm_up_is_left_out() {
+    let cell = only_cell(&one_cell(&around(100.0)));
+    assert_eq!(cell.n, 8);
+    let throughput = cell.throughput.unwrap();
+    assert!((throughput.median - 100.0).abs() < 0.1);
+    assert!(throughput.max < 102.0);
+}
+
+#[test]
+fn a_failed_trial_is_left_out_and_flagged() {
+    let mut record = one_cell(&around(100.0));
+    add_trial(&mut record, 0, 5.0, false).ok = false;
+    let cell = only_cell(&record);
+    assert_eq!((cell.n, cell.failed), (8, 1));
+    assert!(cell.throughput.unwrap().min > 90.0);
+    assert_eq!(cell.flags, [Flag::Errors]);
+}
+
+#[test]
+fn a_failure_during_the_warm_up_is_flagged() {
+    let mut record = one_cell(&[]);
+    record.samples.clear();
+    add_trial(&mut record, 0, 5.0, true).ok = false;
+    let cell = only_cell(&record);
+    assert_eq!((cell.n, cell.failed), (0, 1));
+    assert_eq!(cell.flags, [Flag::FewTrials, Flag::Errors]);
+}
+
+#[test]
+fn a_clean_cell_has_no_flags() {
+    assert_eq!(only_cell(&one_cell(&around(100.0))).flags, []);
+}
+
+#[test]
+fn the_response_is_the_one_the_experiment_names() {
+    let mut record = one_cell(&around(100.0));
+    for (name, expected) in [
+        ("throughput", 100.0),
+        ("iops", 100e6 / 4096.0),
+        ("latency", 40960.0),
+    ] {
+        record.experiment.response = name.parse().expect("a response");
+        let median = only_cell(&record).response.unwrap().median;
+        assert!((median / expected - 1.0).abs() < 0.01, "{name}: {median}");
+    }
+}
+
+#[test]
+fn latency_is_summarised_over_trials_and_the_greatest_is_kept() {
+    let mut record = one_cell(&around(100.0));
+    let slow = add_trial(&mut record, 0, 100.0, false);
+    slow.reads.latency.as_mut().unwrap().max_ns = 123_456_789;
+    let latency = only_cell(&record).latency.unwrap();
+    assert_eq!(latency.max_ns, 123_456_789.0);
+    assert!((latency.p50_ns - 40_960.0).abs() < 50.0);
+    assert!((latency.p99_ns - 3.0 * latency.p50_ns).abs() < 3.0);
+}
+
+#[test]
+fn few_trials_are_flagged() {
+    assert_eq!(
+        only_cell(&one_cell(&[1.0, 2.0, 3.0, 4.0, 5.0])).flags,
+        [Flag::FewTrials]
+    );
+    assert_eq!(only_cell(&one_cell(&[])).flags, [Flag::FewTrials]);
+}
+
+#[test]
+fn verdicts_that_agree_are_one_word_and_others_are_counted() {
+    let mut record = one_cell(&around(100.0));
+    assert_eq!(only_cell(&record).served.unwrap().to_string(), "device");
+    serve(&mut record, 0, ServedBy::Mixed, "half of it");
+    assert_eq!(
+        only_cell(&record).served.unwrap().to_string(),
+        "mixed (37 % device)"
+    );
+    serve(&mut record, 0, ServedBy::PageCache, "hot");
+    record.samples[3].verdict.served_by = ServedBy::Device;
+    let cell = only_cell(&record);
+    let served = cell.served.clone().unwrap();
+    assert_eq!(served.to_string(), "1 x device, 7 x page-cache");
+    assert!(!cell.is_device());
+    assert_eq!(cell.flags, [Flag::PageCache]);
+}
+
+#[test]
+fn a_single_trial_from_the_page_cache_denies_the_device() {
+    let mut record = one_cell(&around(100.0));
+    record.samples[4].verdict.served_by = ServedBy::PageCache;
+    assert!(!only_cell(&record).is_device());
+}
+
+#[test]
+fn memory_is_flagged_as_not_storage() {
+    let mut record = one_cell(&around(60_000.0));
+    serve(&mut record, 0, ServedBy::NotStorage, "a character device");
+    let flags = only_cell(&record).flags;
+    assert!(flags.contains(&Flag::NotStorage), "{flags:?}");
+}
+
+#[test]
+fn a_cell_near_the_floor_is_tool_bound() {
+    // 4 KiB at 60 GB/s are 68 ns a request; the floor is 30 ns.
+    let mut record = one_cell(&around(60_000.0));
+    assert!(only_cell(&record).flags.contains(&Flag::ToolBound));
+    record.run.floor_ns = 5.0;
+    serve(&mut record, 0, ServedBy::PageCache, "hot");
+    assert!(!only_cell(&record).flags.contains(&Flag::ToolBound));
+}
+
+#[test]
+fn a_clock_that_shows_in_the_latency_is_flagged() {
+    // 68 us a request: one per cent are 680 ns.
+    let mut record = one_cell(&around(60.0));
+    record.run.clock_cost_ns = 600.0;
+    assert_eq!(only_cell(&record).flags, []);
+    record.run.clock_cost_ns = 800.0;
+    assert_eq!(only_cell(&record).flags, [Flag::ClockCost]);
+}
+
+#[test]
+fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
+    let mut record = one_cell(&around(100.0));
+    for sample in &mut record.samples {
+        sample.counters.usage.user_ns = sample.elapsed_ns * 95 / 100;
+    }
+    assert_eq!(only_cell(&record).flags, [Flag::ToolBound]);
+    for sample in &mut record.samples {
+        sample.effective.polled = true;
+    }
+    assert_eq!(only_cell(&record).flags, []);
+}
+
+#[test]
+fn many_threads_on_few_cpus_are_short_of_cpu() {
+    let mut record = record("read-size", &["threads"]);
+    add_cell(&mut record, &["threads=48"], &around(100.0));
+    for sample in &mut record.samples {
+        sample.counters.usage.user_ns = sample.elapsed_ns * 19 / 10;
+    }
+    assert_eq!(
+        only_cell(&record).flags,
+        [Flag::ToolBound],
+        "two CPUs are used up"
+    );
+    record.environment = Environment::default();
+    assert_eq!(only_cell(&record).flags, []);
+}
+
+#[test]
+fn short_transfers_are_flagged() {
+    let mut record = one_cell(&around(100.0));
+    record.samples[2].reads.short_transfers = 1;
+    assert_eq!(only_cell(&record).flags, [Flag::ShortTransfers]);
+}
+
+#[test]
+fn precision_is_the_relative_half_width_of_the_response() {
+    let cell = only_cell(&one_cell(&[98.0, 99.0, 100.0, 100.0, 101.0, 102.0]));
+    assert!((cell.precision.unwrap() - 0.02).abs() < 1e-4);
+    assert_eq!(only_cell(&one_cell(&[100.0; 5])).precision, None);
+}
+
+#[test]
+fn trials_without_requests_do_not_upset_it() {
+    let mut record = one_cell(&[]);
+    for _ in 0..7 {
+        let sample = add_trial(&mut record, 0, 100.0, false);
+        sample.reads = Direction::default();
+        sample.elapsed_ns = 0;
+    }
+    let cell = only_cell(&record);
+    assert_eq!(cell.throughput.unwrap().median, 0.0);
+    assert_eq!(
+        (cell.latency, cell.cpu_ns_per_request, cell.precision),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn the_same_record_gives_the_same_analysis() {
+    let record = one_cell(&around(100.0));
+    assert_eq!(analyse(&record), analyse(&record));
+}

@@ -1,0 +1,329 @@
+//! Runs against each other: which cells belong together, and what else differs.
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Verdict};
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::KEYS;
+use iolab_record::{RunRecord, ServedBy};
+use iolab_spec::Kind;
+use iolab_spec::response::Response;
+use iolab_spec::settings::SETTINGS;
+use iolab_spec::trial::CacheState;
+
+use crate::synthetic::{add_cell, around, record, serve, size_curve};
+
+fn terms() -> Terms {
+    Terms {
+        margin: 0.05,
+        tests: vec![Test::Welch],
+        better: Better::Unstated,
+        repeats: Vec::new(),
+    }
+}
+
+/// Two runs, or with the same one given twice two levels of it.
+fn of(
+    base: &RunRecord,
+    new: &RunRecord,
+    held: Option<(&str, [&str; 2])>,
+) -> iolab_spec::Result<Comparison> {
+    let first = AnalysedRun::of(base.clone());
+    let second = (!std::ptr::eq(base, new)).then(|| AnalysedRun::of(new.clone()));
+    let source = |run, side: usize| Source {
+        run,
+        held: held.map(|(factor, levels)| (factor, levels[side])),
+    };
+    let names = ["base".to_owned(), "new".to_owned()];
+    let new = source(second.as_ref().unwrap_or(&first), 1);
+    Comparison::of_runs(names, source(&first, 0), new, terms())
+}
+
+#[test]
+fn cells_are_matched_by_their_levels_whatever_their_order() {
+    let base = size_curve(
+        "read-size",
+        &[("4KiB", 100.0), ("64KiB", 400.0), ("1MiB", 900.0)],
+    );
+    let new = size_curve(
+        "read-size",
+        &[("1MiB", 901.0), ("4KiB", 50.0), ("2MiB", 950.0)],
+    );
+    let comparison = of(&base, &new, None).unwrap();
+    let verdicts: Vec<(&str, Verdict)> = comparison
+        .cells
+        .iter()
+        .map(|c| (c.levels[0].as_str(), c.verdict))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [("4KiB", Verdict::Slower), ("1MiB", Verdict::Equivalent)]
+    );
+    assert_eq!(comparison.only_base, ["bs=64KiB"]);
+    assert_eq!(comparison.only_new, ["bs=2MiB"]);
+    assert_eq!(comparison.conclusion(), Conclusion::Regression);
+    assert!(
+        comparison.differences.is_empty(),
+        "{:?}",
+        comparison.differences
+    );
+}
+
+#[test]
+fn a_factor_of_one_run_meets_the_fixed_setting_of_the_other() {
+    let toml = |sets: &[&str]| {
+        let mut experiment = Experiment::find("read-size").unwrap();
+        sets.iter()
+            .for_each(|set| experiment.apply_set(set).unwrap());
+        experiment.to_toml().unwrap()
+    };
+    let mut base = record("read-size", &["bs", "threads"]);
+    base.experiment.toml = toml(&["bs=4k,64k", "threads=1,4"]);
+    for bs in ["4KiB", "64KiB"] {
+        for threads in ["1", "4"] {
+            let levels = [format!("bs={bs}"), format!("threads={threads}")];
+            add_cell(
+                &mut base,
+                &levels.each_ref().map(String::as_str),
+                &around(100.0),
+            );
+        }
+    }
+    let mut new = record("read-size", &["bs"]);
+    new.experiment.toml = toml(&["bs=4k,64k", "threads=4"]);
+    for bs in ["bs=4KiB", "bs=64KiB"] {
+        let cell = add_cell(&mut new, &[bs], &around(100.0));
+        new.cells[cell].spec.trial.threads = 4;
+    }
+    let comparison = of(&base, &new, None).unwrap();
+    let levels: Vec<String> = comparison
+        .cells
+        .iter()
+        .map(|c| c.levels.join(" "))
+        .collect();
+    assert_eq!(levels, ["4KiB 4", "64KiB 4"]);
+    assert_eq!(comparison.only_base.len(), 2);
+}
+
+#[test]
+fn two_levels_of_one_run_are_compared_at_equal_other_levels() {
+    let mut run = record("buffer-size", &["bs", "buffer_init"]);
+    for (bs, init, mb_s) in [
+        ("4KiB", "zeroed", 100.0),
+        ("4KiB", "untouched", 50.0),
+        ("1MiB", "zeroed", 300.0),
+        ("1MiB", "untouched", 299.0),
+    ] {
+        let cell = add_cell(
+            &mut run,
+            &[&format!("bs={bs}"), &format!("buffer_init={init}")],
+            &around(mb_s),
+        );
+        run.cells[cell].spec.trial.buffer_init = init.parse().expect("a value");
+    }
+    let comparison = of(&run, &run, Some(("buffer_init", ["zeroed", "untouched"]))).unwrap();
+    assert_eq!(comparison.factors, ["bs"]);
+    let verdicts: Vec<Verdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Slower, Verdict::Equivalent]);
+    assert!(
+        comparison.differences.is_empty(),
+        "{:?}",
+        comparison.differences
+    );
+}
+
+#[test]
+fn what_differs_besides_is_listed() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
+    let mut new = base.clone();
+    new.run.tool_version = "0.2.0".to_owned();
+    new.environment.put(&KEYS.kernel_release, "7.0".to_owned());
+    for cell in &mut new.cells {
+        cell.spec.trial.cache = CacheState::Cold;
+    }
+    new.cells[1].spec.trial.threads = 4;
+    serve(&mut new, 0, ServedBy::PageCache, "all from memory");
+    let comparison = of(&base, &new, None).unwrap();
+    let told: Vec<String> = comparison
+        .differences
+        .iter()
+        .map(|d| format!("{}: {} -> {}", d.what, d.base, d.new))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "tool_version: 0.1.0 -> 0.2.0",
+            "kernel_release: not known -> 7.0",
+            "cache: direct -> cold",
+            "threads: 1 -> 4",
+        ]
+    );
+    let elsewhere: Vec<bool> = comparison
+        .cells
+        .iter()
+        .map(|c| c.is_served_differently())
+        .collect();
+    assert_eq!(elsewhere, [true, false]);
+}
+
+#[test]
+fn runs_that_cannot_be_compared_say_why() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
+    let other = size_curve("read-size", &[("1MiB", 100.0), ("2MiB", 100.0)]);
+    let error = of(&base, &other, None).unwrap_err();
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(error.message().contains("bs=4KiB"), "{error}");
+    let mut latency = base.clone();
+    latency.experiment.response = Response::Latency;
+    let error = of(&base, &latency, None).unwrap_err();
+    assert!(error.message().contains("latency"), "{error}");
+}
+
+#[test]
+fn times_are_better_when_they_are_short() {
+    let mut base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
+    let mut new = size_curve("read-size", &[("4KiB", 50.0), ("8KiB", 200.0)]);
+    for response in ["latency", "elapsed"] {
+        base.experiment.response = response.parse().expect("a response");
+        new.experiment.response = response.parse().expect("a response");
+        let verdicts: Vec<Verdict> = of(&base, &new, None)
+            .unwrap()
+            .cells
+            .iter()
+            .map(|c| c.verdict)
+            .collect();
+        assert_eq!(verdicts, [Verdict::Slower, Verdict::Faster], "{response}");
+    }
+}
+
+#[test]
+fn warm_ups_and_failed_trials_do_not_count() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);
+    let mut new = base.clone();
+    let sample = new.samples.iter_mut().find(|s| !s.warmup).unwrap();
+    sample.ok = false;
+    sample.elapsed_ns = 1;
+    let comparison = of(&base, &new, None).unwrap();
+    assert_eq!(comparison.cells[0].base.summary.unwrap().n, 8);
+    assert_eq!(comparison.cells[0].new.summary.unwrap().n, 7);
+    assert_eq!(comparison.conclusion(), Conclusion::Settled);
+}
+
+#[test]
+fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
+    // The machine gets slower by a third while both are measured, block by block.
+    let course = |mb_s: f64| -> Vec<f64> {
+        (0..20)
+            .map(|i| mb_s * (1.0 - f64::from(i) / 60.0) * (1.0 + f64::from(i * 7 % 5) / 500.0))
+            .collect()
+    };
+    let mut run = record("write-size", &["sync"]);
+    for (sync, mb_s) in [("none", 100.0), ("odsync", 90.0), ("osync", 100.3)] {
+        let cell = add_cell(&mut run, &[&format!("sync={sync}")], &course(mb_s));
+        run.cells[cell].spec.trial.sync = sync.parse().expect("a value");
+    }
+    let verdict = |levels| of(&run, &run, Some(("sync", levels))).unwrap().cells[0].verdict;
+    assert_eq!(verdict(["none", "odsync"]), Verdict::Slower);
+    assert_eq!(verdict(["none", "osync"]), Verdict::Equivalent);
+    // Two runs might have drifted apart.
+    let alone = |mb_s| {
+        let mut run = record("write-size", &["bs"]);
+        add_cell(&mut run, &["bs=4KiB"], &course(mb_s));
+        run
+    };
+    let comparison = of(&alone(100.0), &alone(85.0), None).unwrap();
+    assert_eq!(comparison.cells[0].verdict, Verdict::Drifting);
+    assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
+}
+
+#[test]
+fn all_cells_together_are_told_from_the_blocks_that_they_share() {
+    // Both sides see the same ups and downs; what one cell loses the other gains.
+    let course = |mb_s: f64, blocks: u32| -> Vec<f64> {
+        (0..blocks)
+            .map(|i| mb_s * (1.0 + f64::from(i * 7 % 5) / 10.0))
+            .collect()
+    };
+    let mut run = record("write-size", &["sync", "bs"]);
+    for (sync, bs, mb_s, blocks) in [
+        ("none", "4KiB", 100.0, 20),
+        ("none", "1MiB", 500.0, 20),
+        ("osync", "4KiB", 108.0, 20),
+        ("osync", "1MiB", 500.0 / 1.08, 15),
+    ] {
+        let levels = [format!("sync={sync}"), format!("bs={bs}")];
+        let levels = levels.each_ref().map(String::as_str);
+        let cell = add_cell(&mut run, &levels, &course(mb_s, blocks));
+        run.cells[cell].spec.trial.sync = sync.parse().expect("a value");
+    }
+    let comparison = of(&run, &run, Some(("sync", ["none", "osync"]))).unwrap();
+    let overall = comparison.overall.unwrap();
+    assert!((overall.ratio.ratio - 1.0).abs() < 1e-6, "{overall:?}");
+    assert_eq!(overall.blocks, 15);
+    assert!(overall.tost_p < 0.001, "{overall:?}");
+    assert!(of(&run, &run.clone(), None).unwrap().overall.is_none());
+}
+
+/// Every setting, one at a time, at a value that is not its default.
+#[test]
+fn a_difference_in_any_fixed_setting_is_named() {
+    const OTHER: [(&str, &str); 33] = [
+        ("backend", "sync"),
+        ("pattern", "reverse"),
+        ("bs", "8KiB"),
+        ("skip", "4KiB"),
+        ("offset", "4KiB"),
+        ("region", "2GiB"),
+        ("threads", "2"),
+        ("depth", "2"),
+        ("batch", "50%"),
+        ("read_percent", "50"),
+        ("workload", "RR"),
+        ("layout", "private"),
+        ("descriptors", "shared"),
+        ("fresh", "true"),
+        ("sync", "each"),
+        ("cache", "hot"),
+        ("buffer_init", "huge"),
+        ("content", "zero"),
+        ("verify", "true"),
+        ("bytes", "1MiB"),
+        ("requests", "7"),
+        ("time", "250ms"),
+        ("rate", "1000"),
+        ("arrivals", "poisson"),
+        ("latency", "false"),
+        ("hardware_counters", "true"),
+        ("registered", "false"),
+        ("sqpoll", "true"),
+        ("iopoll", "true"),
+        ("noatime", "true"),
+        ("linkage", "static"),
+        ("command", "cat {file}"),
+        ("tool", "fio"),
+    ];
+    let mut same = record("mine", &[]);
+    add_cell(&mut same, &[], &around(100.0));
+    for setting in SETTINGS {
+        let (_, other) = OTHER
+            .into_iter()
+            .find(|(name, _)| *name == setting.name)
+            .unwrap_or_else(|| panic!("no other value of {} is known here", setting.name));
+        let (mut base, mut new) = (same.clone(), same.clone());
+        if setting.name == "arrivals" {
+            // They are of a rate.
+            base.cells[0].spec.trial.rate = Some(5);
+            new.cells[0].spec.trial.rate = Some(5);
+        }
+        setting.set(&mut new.cells[0].spec, other).expect("a value");
+        let found = of(&base, &new, None).expect("cells in common").differences;
+        let column = match setting.name {
+            // What a shorthand stands for.
+            "workload" => "pattern",
+            "linkage" => "command",
+            _ => setting.column,
+        };
+        let named = found.iter().find(|difference| difference.what == column);
+        let named = named.unwrap_or_else(|| panic!("{} is not named", setting.name));
+        assert_ne!(named.base, named.new);
+    }
+}

@@ -1,0 +1,89 @@
+//! The latencies of a cell, put together from its trials.
+
+use hdrhistogram::Histogram;
+use iolab_analysis::latencies::of_cells;
+use iolab_record::RunRecord;
+use iolab_record::SampleLatency;
+use iolab_record::{LatencyOf, Operation, PartId};
+use iolab_spec::Kind;
+use iolab_spec::Result;
+use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+
+use crate::synthetic::{around, size_curve};
+
+/// Service times of reads.
+const READS: LatencyOf = LatencyOf::service(Operation::Read);
+
+fn of(values: &[u64]) -> LatencyHistogram {
+    let mut histogram = new_latency_histogram();
+    values
+        .iter()
+        .for_each(|ns| histogram.saturating_record(*ns));
+    histogram
+}
+
+/// A histogram for each sample, of one request that took its number in microseconds.
+fn numbered(record: &RunRecord) -> Vec<Result<SampleLatency>> {
+    let of = |sample: i64| SampleLatency {
+        sample,
+        part: PartId::default(),
+        of: READS,
+        histogram: of(&[1000 * sample as u64]),
+    };
+    let samples = record.samples.iter();
+    samples.map(|sample| Ok(of(sample.id))).collect()
+}
+
+#[test]
+fn the_measured_trials_of_a_cell_are_together() {
+    let mut record = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 110.0)]);
+    let trials = around(100.0).len();
+    let warmups = record.samples.iter().filter(|s| s.warmup).count();
+    record.samples.last_mut().unwrap().ok = false;
+    let mut latencies = numbered(&record);
+    latencies.push(Ok(SampleLatency {
+        sample: 1 << 40,
+        part: PartId::default(),
+        of: READS,
+        histogram: of(&[1]),
+    }));
+    let cells = of_cells(&record, latencies).unwrap();
+    let counts: Vec<(i64, u64)> = cells
+        .iter()
+        .map(|((cell, _), h)| (*cell, h.len()))
+        .collect();
+    let all = record.samples.len() - warmups - 1;
+    assert_eq!(counts.len(), 2);
+    assert_eq!(counts.iter().map(|(_, n)| n).sum::<u64>(), all as u64);
+    assert_eq!(counts[0].1, trials as u64);
+    let first = record.samples.iter().find(|s| s.ok && !s.warmup).unwrap();
+    assert_eq!(
+        cells[&(first.cell, READS)].min(),
+        of(&[1000 * first.id as u64]).min()
+    );
+}
+
+#[test]
+fn what_ours_cannot_hold_counts_at_its_end_and_too_many_are_an_error() {
+    let record = size_curve("read-size", &[("4KiB", 100.0)]);
+    let sample = record.samples.iter().find(|s| s.ok && !s.warmup).unwrap();
+    let one = |histogram| {
+        [Ok(SampleLatency {
+            sample: sample.id,
+            part: PartId::default(),
+            of: READS,
+            histogram,
+        })]
+    };
+    let mut long = Histogram::new_with_bounds(1, 1 << 50, 3).unwrap();
+    long.record_n(1 << 45, 3).unwrap();
+    let cells = of_cells(&record, one(long)).unwrap();
+    assert_eq!(cells[&(sample.cell, READS)].len(), 3);
+    assert!(cells[&(sample.cell, READS)].max() < 1 << 43);
+    let mut many = new_latency_histogram();
+    many.record_n(1000, i64::MAX as u64).unwrap();
+    let twice = [one(many.clone()), one(many)].into_iter().flatten();
+    assert_eq!(of_cells(&record, twice).unwrap_err().kind(), Kind::Failed);
+    let broken = [Err(iolab_spec::Error::usage("damaged"))];
+    assert_eq!(of_cells(&record, broken).unwrap_err().kind(), Kind::Usage);
+}

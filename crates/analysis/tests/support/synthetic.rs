@@ -1,0 +1,249 @@
+//! Run records made up for tests: every number follows from the throughputs given.
+
+#![allow(dead_code, reason = "each test crate uses its share")]
+
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::findings::{Finding, findings};
+use iolab_analysis::knots::Bends;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{
+    Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
+    ExperimentRecord, LatencySummary, Pace, ProcessIo, Region, ResourceUse, Run, RunRecord,
+    RunStatus, Sample, ServedBy, TargetKind, Verdict,
+};
+use iolab_spec::response::Response;
+use iolab_spec::settings::{CellSpec, Setting};
+use iolab_spec::trial::TrialSpec;
+
+/// All that is said of one run.
+pub(crate) fn all_findings(analysis: &Analysis) -> Vec<Finding> {
+    findings(analysis, &Bends::of(analysis))
+}
+
+/// A record with no cells yet.
+pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
+    let mut environment = Environment::default();
+    environment.put(&KEYS.cpu_usable_count, 2);
+    RunRecord {
+        run: Run {
+            status: RunStatus::Done,
+            tool_version: "0.1.0".to_owned(),
+            started_utc: "2026-01-02T03:04:05Z".to_owned(),
+            ended_utc: Some("2026-01-02T03:05:05Z".to_owned()),
+            target: "/data".to_owned(),
+            target_kind: TargetKind::Scratch,
+            target_bytes: 1 << 30,
+            seed: 7,
+            clock_domain: ClockDomain::Real,
+            clock_cost_ns: 11.0,
+            clock_source: "tsc".to_owned(),
+            floor_ns: 30.0,
+        },
+        environment,
+        experiment: ExperimentRecord {
+            name: name.to_owned(),
+            question: "How does throughput depend on the I/O size?".to_owned(),
+            response: Response::Throughput,
+            toml: String::new(),
+            factors: factors.iter().map(|f| (*f).to_owned()).collect(),
+            precision: 0.05,
+            budget_ns: 60_000_000_000,
+            trials_min: 5,
+            trials_max: 30,
+        },
+        ..RunRecord::default()
+    }
+}
+
+/// Adds a cell with these levels (`bs=4KiB`) and a measured trial per throughput, MB/s.
+/// A warm-up trial with an absurd throughput goes before them.
+pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize {
+    let index = record.cells.len();
+    let mut cell = Cell {
+        id: index as i64,
+        levels: Vec::new(),
+        spec: CellSpec {
+            trial: TrialSpec {
+                bs: 1 << 20,
+                ..TrialSpec::default()
+            },
+            batch_auto: false,
+            ..CellSpec::default()
+        },
+        ended_by: Some(EndedBy::Precision),
+    };
+    for level in levels {
+        let (factor, value) = level.split_once('=').expect("factor=level");
+        // Levels need not be values of a setting: a test may make them up.
+        let setting = Setting::find(factor).filter(|s| s.set(&mut cell.spec, value).is_ok());
+        if record.experiment.factors.iter().any(|f| f == factor) {
+            let level = setting.map(|setting| setting.get(&cell.spec));
+            cell.levels.push(level.unwrap_or_else(|| value.to_owned()));
+        }
+    }
+    record.cells.push(cell);
+    add_trial(record, index, 1e6, true);
+    for value in mb_s {
+        add_trial(record, index, *value, false);
+    }
+    index
+}
+
+/// Adds one trial to a cell and gives the sample, to be changed as a test needs.
+pub(crate) fn add_trial(
+    record: &mut RunRecord,
+    cell: usize,
+    mb_s: f64,
+    warmup: bool,
+) -> &mut Sample {
+    let c = &record.cells[cell];
+    let requests = 1000;
+    let bytes = requests * c.trial().bs;
+    let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
+    let p50 = elapsed_ns * u64::from(c.trial().threads) / requests;
+    let direction = Direction {
+        requests,
+        bytes,
+        short_transfers: 0,
+        latency: Some(LatencySummary {
+            mean_ns: p50 as f64,
+            p50_ns: p50,
+            p90_ns: p50 * 2,
+            p99_ns: p50 * 3,
+            p999_ns: p50 * 4,
+            max_ns: p50 * 5,
+        }),
+        response: None,
+        lateness: None,
+    };
+    let (reads, writes) = if c.trial().read_percent == 100 {
+        (direction, Direction::default())
+    } else {
+        (Direction::default(), direction)
+    };
+    let sample = Sample {
+        id: record.samples.len() as i64 + 1,
+        cell: cell as i64,
+        block: record
+            .samples
+            .iter()
+            .filter(|s| s.cell == cell as i64)
+            .count() as u32,
+        visit: 0,
+        position: 0,
+        warmup,
+        ok: true,
+        started_utc: "2026-01-02T03:04:05Z".to_owned(),
+        reads,
+        writes,
+        syncs: 0,
+        errors: 0,
+        failure: None,
+        ended: Ended::Done,
+        elapsed_ns,
+        all_active_ns: elapsed_ns,
+        end_sync_ns: 0,
+        wall_ns: elapsed_ns + 1_000_000,
+        clock_drift_ppm: 0.5,
+        seed: 99,
+        counters: Counters {
+            usage: ResourceUse {
+                user_ns: requests * 200,
+                system_ns: requests * 800,
+                minor_faults: 3,
+                major_faults: 0,
+                voluntary_switches: requests,
+                involuntary_switches: 2,
+            },
+            process_io: Some(ProcessIo {
+                rchar: bytes,
+                syscr: requests,
+                read_bytes: bytes,
+                ..ProcessIo::default()
+            }),
+            device: Some(DeviceStat {
+                read_ios: requests,
+                read_bytes: bytes,
+                busy_ms: elapsed_ns / 1_000_000,
+                ..DeviceStat::default()
+            }),
+            ..Counters::default()
+        },
+        region: Region::default(),
+        pace: None,
+        verified: None,
+        effective: Effective::default(),
+        verdict: Verdict {
+            served_by: ServedBy::Device,
+            device_fraction: Some(1.0),
+            reason: "the device carried all bytes".to_owned(),
+        },
+    };
+    record.samples.push(sample);
+    record.samples.last_mut().expect("just pushed")
+}
+
+/// Makes a cell one of the open loop: its requests were late by half of their service time, and `left` of them were
+/// not made.
+pub(crate) fn pace(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
+    record.cells[cell].spec.trial.rate = Some(rate);
+    for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
+        let made = sample.requests();
+        sample.pace = Some(Pace {
+            rate_wanted: rate as f64,
+            rate_achieved: rate as f64 * made as f64 / (made + left) as f64,
+            backlog_max: left + 1,
+            backlog_end: left,
+        });
+        for direction in [&mut sample.reads, &mut sample.writes] {
+            direction.response = direction.latency.map(|service| times(service, 1.5));
+            direction.lateness = direction.latency.map(|service| times(service, 0.5));
+        }
+    }
+}
+
+fn times(latency: LatencySummary, factor: f64) -> LatencySummary {
+    let scale = |ns: u64| (ns as f64 * factor) as u64;
+    LatencySummary {
+        mean_ns: latency.mean_ns * factor,
+        p50_ns: scale(latency.p50_ns),
+        p90_ns: scale(latency.p90_ns),
+        p99_ns: scale(latency.p99_ns),
+        p999_ns: scale(latency.p999_ns),
+        max_ns: scale(latency.max_ns),
+    }
+}
+
+/// Sets the verdict of every trial of a cell.
+pub(crate) fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, reason: &str) {
+    let fraction = match served_by {
+        ServedBy::Device => Some(1.0),
+        ServedBy::Mixed => Some(0.37),
+        ServedBy::PageCache | ServedBy::Hole | ServedBy::NotStorage => Some(0.0),
+        ServedBy::Model | ServedBy::Unknown => None,
+    };
+    for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
+        sample.verdict = Verdict {
+            served_by,
+            device_fraction: fraction,
+            reason: reason.to_owned(),
+        };
+    }
+}
+
+/// Eight trials around a throughput, within 1 % of it, in an order that tells nothing.
+pub(crate) fn around(mb_s: f64) -> Vec<f64> {
+    [-1.0, 0.1, 0.7, 0.4, 1.0, -0.7, -0.1, -0.4]
+        .iter()
+        .map(|percent| mb_s * (1.0 + percent / 100.0))
+        .collect()
+}
+
+/// A curve over I/O sizes, eight trials each.
+pub(crate) fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
+    let mut record = record(name, &["bs"]);
+    for (size, mb_s) in points {
+        add_cell(&mut record, &[&format!("bs={size}")], &around(*mb_s));
+    }
+    record
+}

@@ -1,0 +1,328 @@
+//! The cells of an experiment: the cross product of its factors, without the combinations that have no meaning.
+
+use std::time::Duration;
+
+use iolab_spec::trial::{CacheState, HUGE_PAGE_BYTES};
+use iolab_spec::{Error, Result};
+
+use crate::experiment::Experiment;
+use iolab_spec::settings::CellSpec;
+use iolab_spec::units::format_size;
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedCell {
+    /// The level of each factor, in the order of the factors.
+    pub levels: Vec<String>,
+    /// What it asks of the engine.
+    pub spec: CellSpec,
+    /// Whether the run has added it, to look closer at what the grid has shown.
+    pub refined: bool,
+}
+
+/// An experiment with its cells: expanded once, fitted to a target once, then carried out, resumed and shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    experiment: Experiment,
+    /// Its cells, in the order of the factors' levels; what a run adds comes behind.
+    pub cells: Vec<PlannedCell>,
+    left_out: Option<String>,
+}
+
+impl Plan {
+    /// The plan of an experiment, with the sizes that a run of it has added.
+    ///
+    /// # Errors
+    /// As [`cells`].
+    pub fn of(experiment: Experiment) -> Result<Self> {
+        Ok(Self {
+            cells: cells(&experiment)?,
+            left_out: left_out(&experiment),
+            experiment,
+        })
+    }
+
+    /// The plan of a new run: what an earlier run of the definition has added is not this run's.
+    ///
+    /// # Errors
+    /// As [`cells`].
+    pub fn of_new_run(experiment: Experiment) -> Result<Self> {
+        Self::of(Experiment {
+            refined: None,
+            ..experiment
+        })
+    }
+
+    /// The experiment.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Its cells; their regions are those of the target once the plan is fitted to one.
+    pub fn cells(&self) -> &[PlannedCell] {
+        &self.cells
+    }
+
+    /// How many combinations have no meaning and are left out, in words; `None` when none is.
+    pub fn left_out(&self) -> Option<&str> {
+        self.left_out.as_deref()
+    }
+
+    /// Changes the time for all measuring.
+    pub fn set_budget(&mut self, budget: Duration) {
+        self.experiment.design.budget = budget;
+    }
+
+    /// Whether any cell writes.
+    pub fn writes(&self) -> bool {
+        self.cells.iter().any(|cell| cell.spec.trial.writes())
+    }
+
+    /// Whether any cell asks for direct I/O.
+    pub fn wants_direct(&self) -> bool {
+        let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
+        self.cells.iter().any(direct)
+    }
+
+    /// Takes further cells in, and the definition that now holds them.
+    pub fn grow(&mut self, experiment: Experiment, mut added: Vec<PlannedCell>) {
+        self.experiment = experiment;
+        self.cells.append(&mut added);
+    }
+
+    /// The cell in words: `bs=4KiB, skip=1MiB`.
+    pub fn describe(&self, cell: &PlannedCell) -> String {
+        label(&self.factor_names(), &cell.levels)
+    }
+
+    /// Names of the factors in order.
+    pub fn factor_names(&self) -> Vec<String> {
+        factor_names(&self.experiment)
+    }
+}
+
+/// Names of the factors of an experiment in order.
+pub fn factor_names(experiment: &Experiment) -> Vec<String> {
+    let factors = experiment.factors.iter();
+    factors
+        .map(|factor| factor.setting.name.to_owned())
+        .collect()
+}
+
+/// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of
+/// `bs` that the run has added, where it has. Combinations that have no meaning are left out.
+///
+/// # Errors
+/// Of kind usage: an absurd plan, a `skip` that has no effect because the pattern is not `strided`, or no cell with a
+/// meaning.
+pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
+    let mut all = product(experiment, None)?;
+    if let Some(refined) = &experiment.refined {
+        all.extend(product(experiment, Some(&refined.bs))?);
+    }
+    let has_meaning = |cell: &PlannedCell| meaningless(&cell.spec).is_none();
+    if all.iter().any(has_meaning) {
+        all.retain(has_meaning);
+        return Ok(all);
+    }
+    match all.first().and_then(|cell| meaningless(&cell.spec)) {
+        Some(Meaningless::Pages) => {
+            let least = format_size(HUGE_PAGE_BYTES);
+            Err(Error::usage(format!(
+                "buffer_init is nohuge, and no bs is as large as a huge page, {least}"
+            ))
+            .hint(format!(
+                "choose a bs of at least {least}, or another buffer_init"
+            )))
+        }
+        // The check of each cell tells what is wrong with it.
+        _ => Ok(all),
+    }
+}
+
+/// Why a combination has no meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaningless {
+    /// No huge pages, where buffers have none anyway.
+    Pages,
+    /// A file per thread, and one descriptor for all.
+    Sharing,
+    /// More threads than blocks.
+    Blocks,
+}
+
+fn meaningless(cell: &CellSpec) -> Option<Meaningless> {
+    let spec = &cell.trial;
+    let lacks_blocks = spec.region / spec.bs.max(1) < u64::from(spec.threads);
+    if !spec.buffer_init_applies() {
+        Some(Meaningless::Pages)
+    } else if !spec.sharing_applies() {
+        Some(Meaningless::Sharing)
+    } else if lacks_blocks && spec.threads > 1 && !cell.runs_program() {
+        Some(Meaningless::Blocks)
+    } else {
+        None
+    }
+}
+
+/// How many combinations of an experiment have no meaning and are left out, in words; `None` when none is.
+fn left_out(experiment: &Experiment) -> Option<String> {
+    let all = product(experiment, None).ok()?;
+    let found: Vec<Meaningless> = all
+        .iter()
+        .filter_map(|cell| meaningless(&cell.spec))
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let reasons = [
+        (
+            Meaningless::Pages,
+            format!(
+                "buffer_init nohuge has no meaning where bs is below {}",
+                format_size(HUGE_PAGE_BYTES)
+            ),
+        ),
+        (
+            Meaningless::Sharing,
+            "with a file per thread there is no shared descriptor".to_owned(),
+        ),
+        (
+            Meaningless::Blocks,
+            "the region has fewer blocks than threads".to_owned(),
+        ),
+    ];
+    let reasons: Vec<String> = reasons
+        .into_iter()
+        .filter_map(|(why, text)| found.contains(&why).then_some(text))
+        .collect();
+    Some(format!(
+        "left out {} of {} combinations: {}",
+        found.len(),
+        all.len(),
+        reasons.join("; ")
+    ))
+}
+
+/// `sizes` stand in for the levels of `bs`.
+fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<PlannedCell>> {
+    experiment.check()?;
+    let base = experiment.base()?;
+    let mut cells = vec![PlannedCell {
+        levels: Vec::new(),
+        spec: base,
+        refined: sizes.is_some(),
+    }];
+    for factor in &experiment.factors {
+        let levels = match sizes {
+            Some(sizes) if factor.setting.name == "bs" => sizes,
+            _ => &factor.levels,
+        };
+        let mut crossed = Vec::with_capacity(cells.len() * levels.len());
+        for cell in &cells {
+            for level in levels {
+                let mut next = cell.clone();
+                factor.setting.set(&mut next.spec, level)?;
+                next.levels.push(level.clone());
+                crossed.push(next);
+            }
+        }
+        cells = crossed;
+    }
+    Ok(cells)
+}
+
+/// How a cell is called in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
+pub fn label(factors: &[String], levels: &[String]) -> String {
+    if factors.is_empty() {
+        return "every trial".to_owned();
+    }
+    let parts: Vec<String> = factors
+        .iter()
+        .zip(levels)
+        .map(|(factor, level)| format!("{factor}={level}"))
+        .collect();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment(sets: &[&str]) -> Experiment {
+        let mut experiment = Experiment::find("read-size").unwrap();
+        for set in sets {
+            experiment.apply_set(set).unwrap();
+        }
+        experiment
+    }
+
+    #[test]
+    fn cells_are_the_cross_product_last_factor_fastest() {
+        let cells = cells(&experiment(&["bs=4k,8k", "threads=1,2,4"])).unwrap();
+        let levels: Vec<String> = cells.iter().map(|c| c.levels.join(" ")).collect();
+        assert_eq!(
+            levels,
+            ["4KiB 1", "4KiB 2", "4KiB 4", "8KiB 1", "8KiB 2", "8KiB 4"]
+        );
+        assert_eq!(cells[5].spec.trial.bs, 8192);
+        assert_eq!(cells[5].spec.trial.threads, 4);
+    }
+
+    #[test]
+    fn huge_pages_are_kept_from_buffers_that_would_have_one() {
+        let mixed = experiment(&["bs=4k,1M,2M,16M", "buffer_init=touched,huge,nohuge"]);
+        let planned = cells(&mixed).unwrap();
+        let levels: Vec<String> = planned.iter().map(|c| c.levels.join(" ")).collect();
+        assert_eq!(
+            levels,
+            [
+                "4KiB touched",
+                "4KiB huge",
+                "1MiB touched",
+                "1MiB huge",
+                "2MiB touched",
+                "2MiB huge",
+                "2MiB nohuge",
+                "16MiB touched",
+                "16MiB huge",
+                "16MiB nohuge"
+            ]
+        );
+        let note = left_out(&mixed).unwrap();
+        assert!(note.contains("2 of 12") && note.contains("2MiB"), "{note}");
+        assert_eq!(left_out(&experiment(&["bs=4k,8k"])), None);
+        let error = cells(&experiment(&["bs=4k,1M", "buffer_init=nohuge"])).unwrap_err();
+        assert!(error.remedy().is_some_and(|hint| hint.contains("2MiB")));
+    }
+
+    #[test]
+    fn what_cannot_be_shared_so_is_left_out() {
+        let sharing = experiment(&[
+            "bs=4k",
+            "layout=shared,private",
+            "descriptors=private,shared",
+        ]);
+        assert_eq!(cells(&sharing).unwrap().len(), 3);
+        assert!(left_out(&sharing).unwrap().contains("1 of 4"));
+        let few = experiment(&["bs=1M,16M", "region=32M", "threads=1,4"]);
+        let levels = cells(&few).unwrap();
+        let levels: Vec<String> = levels.iter().map(|c| c.levels.join(" ")).collect();
+        assert_eq!(levels, ["1MiB 1", "1MiB 4", "16MiB 1"]);
+        assert!(
+            left_out(&few)
+                .unwrap()
+                .contains("fewer blocks than threads")
+        );
+        // With nothing left the check of the cell has its say.
+        let none = experiment(&["bs=16M", "region=32M", "threads=4"]);
+        assert_eq!(cells(&none).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn no_factor_is_one_cell() {
+        let cells = cells(&experiment(&["bs=4k"])).unwrap();
+        assert_eq!(cells.len(), 1);
+        assert!(cells[0].levels.is_empty());
+    }
+}

@@ -1,0 +1,343 @@
+//! A named question: its factors and levels, its fixed settings, its response, its design.
+
+mod builtin;
+mod change;
+mod design;
+mod overlap;
+mod programs;
+mod refined;
+mod written;
+
+use std::path::Path;
+
+use iolab_spec::{Error, Result};
+use serde::Deserialize;
+use toml::Spanned;
+
+pub use builtin::BUILTIN;
+pub use change::Change;
+pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
+pub(crate) use design::{set_budget, set_settle};
+pub use refined::{REFINE_MAX, Refined};
+
+use crate::cells::cells;
+use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
+use iolab_spec::names::unknown;
+use iolab_spec::response::Response;
+use iolab_spec::settings::{CellSpec, Setting};
+
+/// Most cells of an experiment.
+pub const CELLS_MAX: usize = 10_000;
+/// Largest experiment or suite file that is read, bytes.
+const FILE_MAX: u64 = 1 << 20;
+/// Names of `[design]`, which `--set` takes too, with one value each.
+pub const DESIGN: [&str; 7] = [
+    "trials_min",
+    "trials_max",
+    "precision",
+    "budget",
+    "refine",
+    "settle",
+    "precondition",
+];
+
+/// One varied setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    /// What varies.
+    pub setting: &'static Setting,
+    /// Its levels in canonical form (`4KiB`), at least two.
+    pub levels: Vec<String>,
+}
+
+/// A question and how it is put to the storage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// Its name; run files are named after it.
+    pub name: String,
+    /// The question, one line.
+    pub question: String,
+    /// What is measured: decides precision, figures and findings.
+    pub response: Response,
+    /// What varies, in the order of the definition.
+    pub factors: Vec<Factor>,
+    /// What is fixed, in canonical form; settings that are not here have their default.
+    pub settings: Vec<(&'static Setting, String)>,
+    /// Repetition and its end.
+    pub design: Design,
+    /// Levels that the run has added to its own plan.
+    pub refined: Option<Refined>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    name: Spanned<String>,
+    question: Spanned<String>,
+    response: Spanned<String>,
+    #[serde(default)]
+    factors: Entries,
+    #[serde(default)]
+    settings: Entries,
+    #[serde(default)]
+    design: DesignEntries,
+    refined: Option<Refined>,
+}
+
+impl Experiment {
+    /// Reads a definition; `source` names it in messages.
+    ///
+    /// # Errors
+    /// Of kind usage: what is wrong, on which line, and what would be right.
+    pub fn from_toml(text: &str, source: &str) -> Result<Self> {
+        let source = Source { name: source, text };
+        let document: Document = source.parse()?;
+        let at = |span, error| source.at(span, error);
+        let mut experiment = Self {
+            name: check_name(document.name.get_ref())
+                .map_err(|error| at(document.name.span(), error))?,
+            question: check_question(document.question.get_ref())
+                .map_err(|error| at(document.question.span(), error))?,
+            response: document
+                .response
+                .get_ref()
+                .parse()
+                .map_err(|error| at(document.response.span(), error))?,
+            factors: Vec::new(),
+            settings: Vec::new(),
+            design: Design::default(),
+            refined: document.refined,
+        };
+        Definition {
+            factors: document.factors,
+            settings: document.settings,
+            design: document.design,
+        }
+        .apply(&source, &mut experiment)?;
+        experiment
+            .check()
+            .map_err(|error| error.within(source.name))?;
+        Ok(experiment)
+    }
+
+    /// The built-in experiment of this name, or the one in the TOML file at this path.
+    ///
+    /// # Errors
+    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file.
+    pub fn find(name: &str) -> Result<Self> {
+        if let Some((_, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
+            return Self::from_toml(text, name);
+        }
+        let path = Path::new(name);
+        if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
+            return Self::from_toml(&read_text(path)?, name);
+        }
+        let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
+        Err(unknown("experiment", name, &known))
+    }
+
+    /// Makes a setting a factor with these levels; a single level fixes it instead.
+    ///
+    /// # Errors
+    /// Of kind usage: no level, one twice, or a value that the setting does not take.
+    pub fn sweep(&mut self, setting: &'static Setting, levels: &[String]) -> Result<()> {
+        check_level_count(setting, levels.len())?;
+        if let [only] = levels {
+            return self.fix(setting, only);
+        }
+        let mut canonical: Vec<String> = Vec::with_capacity(levels.len());
+        for level in levels {
+            let level = setting.canonical(level)?;
+            if canonical.contains(&level) {
+                return Err(Error::usage(format!(
+                    "factor {} has the level {level} twice",
+                    setting.name
+                ))
+                .hint("name every level once"));
+            }
+            canonical.push(level);
+        }
+        self.settings
+            .retain(|(other, _)| other.name != setting.name);
+        match self
+            .factors
+            .iter_mut()
+            .find(|factor| factor.setting.name == setting.name)
+        {
+            Some(factor) => factor.levels = canonical,
+            None => self.factors.push(Factor {
+                setting,
+                levels: canonical,
+            }),
+        }
+        Ok(())
+    }
+
+    /// Fixes a setting, which then is no factor any more.
+    ///
+    /// # Errors
+    /// Of kind usage: a value that the setting does not take.
+    pub fn fix(&mut self, setting: &'static Setting, text: &str) -> Result<()> {
+        let value = setting.canonical(text)?;
+        self.factors
+            .retain(|factor| factor.setting.name != setting.name);
+        match self
+            .settings
+            .iter_mut()
+            .find(|(other, _)| other.name == setting.name)
+        {
+            Some((_, fixed)) => *fixed = value,
+            None => self.settings.push((setting, value)),
+        }
+        Ok(())
+    }
+
+    /// Checks what can be checked without a target.
+    ///
+    /// # Errors
+    /// Of kind usage: a plan that is absurd, and what would not be.
+    pub fn check(&self) -> Result<()> {
+        let cells = self
+            .factors
+            .iter()
+            .try_fold(1usize, |n, factor| n.checked_mul(self.level_count(factor)));
+        if cells.is_none_or(|n| n > CELLS_MAX) {
+            let grid: Vec<String> = self
+                .factors
+                .iter()
+                .map(|factor| format!("{} {}", factor.levels.len(), factor.setting.name))
+                .collect();
+            return Err(Error::usage(format!(
+                "the plan has more than {CELLS_MAX} cells: {}",
+                grid.join(" x ")
+            ))
+            .hint("give the factors fewer levels, or ask several smaller questions"));
+        }
+        self.check_latency()?;
+        self.check_programs()?;
+        self.check_workload()?;
+        self.design.check()
+    }
+
+    /// Number of cells; 0 for a plan that cannot be carried out.
+    pub fn cell_count(&self) -> usize {
+        cells(self).map_or(0, |cells| cells.len())
+    }
+
+    /// What all cells have in common: the fixed settings, and defaults where nothing is said.
+    ///
+    /// # Errors
+    /// Of kind usage: a setting that can have no effect in any cell.
+    pub fn base(&self) -> Result<CellSpec> {
+        self.check_skip()?;
+        self.check_refine()?;
+        let mut cell = CellSpec::default();
+        for (setting, value) in &self.settings {
+            setting.set(&mut cell, value)?;
+        }
+        Ok(cell)
+    }
+
+    /// A skip is obeyed by pattern `strided` alone.
+    fn check_skip(&self) -> Result<()> {
+        if self.ever("skip", |value| value != "0")
+            && !self.ever("pattern", |value| value == "strided")
+        {
+            return Err(Error::usage("skip is set, but no cell has pattern strided")
+                .hint("set pattern = \"strided\", or leave skip out"));
+        }
+        Ok(())
+    }
+
+    /// A latency that is not recorded cannot be the response.
+    fn check_latency(&self) -> Result<()> {
+        if self.response == Response::Latency && self.ever("latency", |value| value == "false") {
+            return Err(Error::usage(
+                "the response is latency, but latency=false leaves it unrecorded",
+            )
+            .hint("set latency=true, or ask for another response"));
+        }
+        Ok(())
+    }
+
+    /// Whether a setting is fixed at, or a factor has, a value that satisfies `has`.
+    fn ever(&self, name: &str, has: impl Fn(&str) -> bool) -> bool {
+        let fixed = self
+            .settings
+            .iter()
+            .filter(|(setting, _)| setting.name == name);
+        let swept = self
+            .factors
+            .iter()
+            .filter(|factor| factor.setting.name == name);
+        fixed
+            .map(|(_, value)| value)
+            .chain(swept.flat_map(|factor| &factor.levels))
+            .any(|value| has(value))
+    }
+
+    /// The whole definition, ranges and aliases resolved; read back it gives the same experiment.
+    ///
+    /// # Errors
+    /// Never for an experiment that was read or passes [`Experiment::check`].
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| {
+            Error::failed(format!("the experiment cannot be written as TOML: {error}"))
+        })
+    }
+}
+
+/// Reads a small text file that a user named.
+pub fn read_text(path: &Path) -> Result<String> {
+    let place = path.display();
+    let unreadable = |error: std::io::Error| {
+        Error::usage(format!("cannot read {place}: {error}"))
+            .hint("check the path; 'iolab list' shows what is built in")
+    };
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(Error::usage(format!("{place} is no regular file"))
+            .hint("give a TOML file, or a name that 'iolab list' shows"));
+    }
+    if metadata.len() > FILE_MAX {
+        return Err(Error::usage(format!("{place} is larger than 1 MiB"))
+            .hint("that is no definition; give a TOML file"));
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::usage(format!("{place} is not UTF-8 text")).hint("save it in UTF-8"))
+}
+
+/// Checks a name, which becomes a file name.
+///
+/// # Errors
+/// Of kind usage: it cannot be one.
+pub fn check_name(name: &str) -> Result<String> {
+    let fits = !name.is_empty()
+        && name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if fits {
+        return Ok(name.to_owned());
+    }
+    Err(
+        Error::usage(format!("the name {name:?} cannot be a file's"))
+            .hint("use 1 to 64 letters, digits, '-', '_' and '.', a letter or digit first"),
+    )
+}
+
+/// Text that is printed on terminals must not steer them.
+pub(crate) fn check_question(text: &str) -> Result<String> {
+    if text.chars().any(char::is_control) {
+        return Err(
+            Error::usage("the text has a control character or a line break")
+                .hint("write it on one line"),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

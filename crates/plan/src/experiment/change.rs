@@ -1,0 +1,164 @@
+//! What a user changes in an experiment: read once, from `--set` or from an option that stands for one.
+
+use std::time::Duration;
+
+use iolab_spec::{Error, Result};
+
+use super::design::{set_budget, set_settle};
+use super::{DESIGN, Experiment};
+use crate::precondition::Precondition;
+use iolab_spec::command::split_list;
+use iolab_spec::names::unknown;
+use iolab_spec::settings::{SETTINGS, Setting};
+use iolab_spec::units::parse_share;
+
+/// A change of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    what: What,
+    /// As `--set` would say it, for messages.
+    said: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum What {
+    /// Several levels make the setting a factor, one fixes it.
+    Setting(&'static Setting, Vec<String>),
+    TrialsMin(u32),
+    TrialsMax(u32),
+    Precision(f64),
+    Budget(Duration),
+    Refine(u32),
+    Settle(Duration),
+    Precondition(Precondition),
+}
+
+impl Change {
+    /// Reads `NAME=VALUE[,VALUE...]`. The entries of `[design]` take one value.
+    ///
+    /// # Errors
+    /// Of kind usage: no such name, or a value that it does not take.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (name, values) = text.split_once('=').ok_or_else(|| {
+            Error::usage("there is no '=' in it")
+                .hint("write --set NAME=VALUE or --set NAME=VALUE,VALUE")
+                .within(format!("--set {text}"))
+        })?;
+        Self::said(name.trim(), values.trim(), text.to_owned())
+    }
+
+    /// Sets `name` to a value, or to each of several with commas between.
+    ///
+    /// # Errors
+    /// As [`Change::parse`].
+    pub fn of(name: &str, values: &str) -> Result<Self> {
+        Self::said(name, values.trim(), format!("{name}={values}"))
+    }
+
+    /// Adds so many finer sizes around each bend.
+    pub fn refine(sizes: u32) -> Self {
+        Self {
+            what: What::Refine(sizes),
+            said: format!("refine={sizes}"),
+        }
+    }
+
+    fn said(name: &str, values: &str, said: String) -> Result<Self> {
+        match What::read(name, values) {
+            Ok(what) => Ok(Self { what, said }),
+            Err(error) => Err(error.within(format!("--set {said}"))),
+        }
+    }
+
+    /// Whether it is of the setting of this name.
+    pub fn is_of(&self, name: &str) -> bool {
+        matches!(&self.what, What::Setting(setting, _) if setting.name == name)
+    }
+
+    /// The budget, where it changes that.
+    pub fn budget(&self) -> Option<Duration> {
+        match self.what {
+            What::Budget(budget) => Some(budget),
+            _ => None,
+        }
+    }
+}
+
+impl What {
+    fn read(name: &str, values: &str) -> Result<Self> {
+        let count = || {
+            values.parse().map_err(|_| {
+                Error::usage(format!("'{values}' is not a value of {name}"))
+                    .hint("write a whole number, or a budget such as 60s")
+            })
+        };
+        Ok(match name {
+            "trials_min" => Self::TrialsMin(count()?),
+            "trials_max" => Self::TrialsMax(count()?),
+            "precision" => Self::Precision(parse_share(values)?),
+            "budget" => Self::Budget(set_budget(values)?),
+            "refine" => Self::Refine(count()?),
+            "settle" => Self::Settle(set_settle(values)?),
+            "precondition" => Self::Precondition(values.parse()?),
+            _ => match Setting::find(name) {
+                // Commands may hold commas in quotes; no other value has any.
+                Some(setting) => Self::Setting(setting, split_list(values)),
+                None => {
+                    let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
+                    let known = [&known[..], &DESIGN[..]].concat();
+                    return Err(unknown("setting", name, &known));
+                }
+            },
+        })
+    }
+}
+
+impl Experiment {
+    /// Applies a change.
+    ///
+    /// # Errors
+    /// Of kind usage; the experiment is as it was then.
+    pub fn apply(&mut self, change: &Change) -> Result<()> {
+        let mut changed = self.clone();
+        changed
+            .take(&change.what)
+            .and_then(|()| changed.check())
+            .map_err(|error| error.within(format!("--set {}", change.said)))?;
+        *self = changed;
+        Ok(())
+    }
+
+    /// Applies `NAME=VALUE[,VALUE...]`; see [`Change::parse`].
+    ///
+    /// # Errors
+    /// Of kind usage; the experiment is as it was then.
+    pub fn apply_set(&mut self, text: &str) -> Result<()> {
+        self.apply(&Change::parse(text)?)
+    }
+
+    fn take(&mut self, what: &What) -> Result<()> {
+        let design = &mut self.design;
+        match what {
+            What::Setting(setting, levels) => {
+                self.sweep(setting, levels)?;
+                self.displace(setting);
+                self.displace_parts(setting);
+            }
+            // The bound that was asked for moves the other one along.
+            What::TrialsMin(least) => {
+                design.trials_min = *least;
+                design.trials_max = design.trials_max.max(*least);
+            }
+            What::TrialsMax(most) => {
+                design.trials_max = *most;
+                design.trials_min = design.trials_min.min(*most);
+            }
+            What::Precision(share) => design.precision = *share,
+            What::Budget(time) => design.budget = *time,
+            What::Refine(sizes) => design.refine = *sizes,
+            What::Settle(time) => design.settle = *time,
+            What::Precondition(plan) => design.precondition = *plan,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! How often an experiment is repeated, and what ends that.
+
+use std::time::Duration;
+
+use iolab_spec::{Error, Result};
+
+use crate::precondition::Precondition;
+use iolab_spec::units::{format_duration, parse_duration, rough_duration};
+
+/// Most trials of a cell.
+pub const TRIALS_MAX: u32 = 10_000;
+/// Longest budget of a run.
+pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
+/// Longest pause between blocks.
+const SETTLE_MAX: Duration = Duration::from_secs(3600);
+
+/// Repetition and its end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Design {
+    /// Fewest measured trials per cell.
+    pub trials_min: u32,
+    /// Most measured trials per cell.
+    pub trials_max: u32,
+    /// Goal: half-width of the median's 95 % interval over the median.
+    pub precision: f64,
+    /// Time for the whole run; as much again for finer sizes.
+    pub budget: Duration,
+    /// Finer sizes around each bend and each best size of the grid, with which it is measured once more; 0 for none.
+    pub refine: u32,
+    /// Pause before each block but the first; not part of the budget.
+    pub settle: Duration,
+    /// What is written to the target before the first trial; not part of the budget.
+    pub precondition: Precondition,
+}
+
+impl Default for Design {
+    fn default() -> Self {
+        Self {
+            // The fewest that have an exact 95 % interval of the median.
+            trials_min: 6,
+            trials_max: 30,
+            precision: 0.05,
+            budget: Duration::from_secs(60),
+            refine: 0,
+            settle: Duration::ZERO,
+            precondition: Precondition::None,
+        }
+    }
+}
+
+impl Design {
+    /// What to tell whoever has planned more than the budget pays for; `block` is the most that one trial of each of so many
+    /// cells takes.
+    pub fn shortfall(&self, cells: usize, block: Duration) -> Option<String> {
+        let budget = format_duration(self.budget);
+        // A warm-up and one measured trial are granted to every cell.
+        let granted = block.saturating_mul(2);
+        if granted > self.budget {
+            return Some(format!(
+                "{cells} cells take up to {}, whatever the budget ({budget}): each gets a warm-up and at least one measured trial; choose fewer levels or lower --time to take less",
+                rough_duration(granted)
+            ));
+        }
+        let fewest = block.saturating_mul(self.trials_min + 1);
+        // Trials may end by their byte bound long before; only a gross misfit is worth a warning.
+        (fewest > self.budget.saturating_mul(2)).then(|| {
+            format!(
+                "{cells} cells with {} measured trials each take up to {}, the budget is {budget}: cells may end with fewer; raise --budget or lower --time",
+                self.trials_min,
+                rough_duration(fewest)
+            )
+        })
+    }
+
+    /// Refuses what is absurd.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.trials_min == 0 || self.trials_min > self.trials_max {
+            return Err(Error::usage(format!(
+                "trials_min is {} and trials_max {}",
+                self.trials_min, self.trials_max
+            ))
+            .hint("trials_min is at least 1 and at most trials_max"));
+        }
+        if self.trials_max > TRIALS_MAX {
+            return Err(Error::usage(format!("trials_max is {}", self.trials_max))
+                .hint(format!("choose at most {TRIALS_MAX}")));
+        }
+        if !(self.precision > 0.0 && self.precision < 1.0) {
+            return Err(Error::usage(format!("precision is {}", self.precision))
+                .hint("choose a share above 0 and below 1, for example 0.05 for 5 %"));
+        }
+        if self.settle > SETTLE_MAX {
+            return Err(
+                Error::usage(format!("settle is {}", format_duration(self.settle)))
+                    .hint("choose a pause of at most an hour"),
+            );
+        }
+        if self.budget.is_zero() || self.budget > BUDGET_MAX {
+            return Err(
+                Error::usage(format!("the budget is {}", format_duration(self.budget)))
+                    .hint("choose a time above zero and at most 30 days"),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Reads a pause.
+pub(crate) fn set_settle(text: &str) -> Result<Duration> {
+    parse_duration(text).map_err(|error| error.within("settle"))
+}
+
+/// Reads a budget.
+pub(crate) fn set_budget(text: &str) -> Result<Duration> {
+    parse_duration(text).map_err(|error| error.within("budget"))
+}

@@ -1,0 +1,166 @@
+//! Experiments whose trials run programs: which settings have a meaning for them.
+
+use iolab_spec::{Error, Result};
+
+use super::Experiment;
+use iolab_spec::response::Response;
+use iolab_spec::settings::Setting;
+
+/// The two settings that name a program.
+const NAMING: [&str; 2] = ["linkage", "command"];
+/// What else has a meaning for a program: the file it reads, its buffer, the cache, the time it may take.
+const MEANT: [&str; 4] = ["region", "bs", "cache", "time"];
+
+impl Experiment {
+    /// Whether the trials run programs instead of issuing requests.
+    pub fn runs_programs(&self) -> bool {
+        NAMING.iter().any(|name| self.names_program(name))
+    }
+
+    fn names_program(&self, name: &str) -> bool {
+        self.ever(name, |value| value != "none")
+    }
+
+    /// Naming a program one way takes the other way's place.
+    pub(super) fn displace(&mut self, by: &Setting) {
+        if !NAMING.contains(&by.name) || !self.names_program(by.name) {
+            return;
+        }
+        let other = |setting: &Setting| NAMING.contains(&setting.name) && setting.name != by.name;
+        self.factors.retain(|factor| !other(factor.setting));
+        self.settings.retain(|(setting, _)| !other(setting));
+    }
+
+    /// Refuses what has no meaning for a program.
+    pub(super) fn check_programs(&self) -> Result<()> {
+        if !self.runs_programs() {
+            return Ok(());
+        }
+        if NAMING.iter().all(|name| self.names_program(name)) {
+            return Err(Error::usage("linkage and command both name a program")
+                .hint("leave one of them out"));
+        }
+        if NAMING
+            .iter()
+            .any(|name| self.names_program(name) && self.ever(name, |value| value == "none"))
+        {
+            return Err(
+                Error::usage("some cells run a program and some issue requests")
+                    .hint("ask the two as two experiments"),
+            );
+        }
+        if self.response == Response::Latency {
+            return Err(
+                Error::usage("the requests of a program are not timed one by one")
+                    .hint("ask for the response elapsed, the time of the whole program"),
+            );
+        }
+        if self.design.precondition.writes() {
+            return Err(Error::usage(
+                "precondition has no meaning for a program, whose files are made for it",
+            )
+            .hint("leave it out"));
+        }
+        let fixed = self.settings.iter().map(|(setting, _)| *setting);
+        let swept = self.factors.iter().map(|factor| factor.setting);
+        match fixed
+            .chain(swept)
+            .find(|setting| !NAMING.contains(&setting.name) && !MEANT.contains(&setting.name))
+        {
+            Some(setting) => Err(Error::usage(format!(
+                "{} has no meaning for a program, which makes its own requests",
+                setting.name
+            ))
+            .hint(
+                "leave it out; a program knows region (the size of its file), bs, cache and time",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::cells;
+
+    fn linkage() -> Experiment {
+        Experiment::find("linkage").expect("built in")
+    }
+
+    fn factors(experiment: &Experiment) -> Vec<&str> {
+        experiment.factors.iter().map(|f| f.setting.name).collect()
+    }
+
+    #[test]
+    fn the_built_in_one_is_study_c() {
+        let experiment = linkage();
+        assert_eq!(experiment.cell_count(), 56);
+        assert!(experiment.runs_programs());
+        assert_eq!(experiment.response, Response::Elapsed);
+        assert!(experiment.design.trials_min >= 20);
+        let cells = cells(&experiment).expect("valid");
+        let sizes: Vec<u64> = cells.iter().map(|cell| cell.spec.trial.region).collect();
+        assert_eq!((sizes[0], sizes[55]), (1, 128 << 20));
+        assert!(cells.iter().all(|cell| cell.spec.trial.bs == 2 << 20));
+        let again = Experiment::from_toml(&experiment.to_toml().expect("TOML"), "again");
+        assert_eq!(again.expect("valid"), experiment);
+    }
+
+    #[test]
+    fn commands_take_the_place_of_linkage_and_back() {
+        let mut experiment = linkage();
+        experiment
+            .apply_set("command=./a {file},./b 'x,y' {file}")
+            .expect("two");
+        assert_eq!(factors(&experiment), ["region", "command"]);
+        assert_eq!(experiment.factors[1].levels[1], "./b 'x,y' {file}");
+        experiment.apply_set("command=cat {file}").expect("one");
+        assert_eq!(factors(&experiment), ["region"]);
+        experiment.apply_set("linkage=static").expect("one");
+        assert_eq!(factors(&experiment), ["region"]);
+        assert!(
+            cells(&experiment)
+                .expect("valid")
+                .iter()
+                .all(|cell| { cell.spec.command.is_none() && cell.spec.linkage.is_some() })
+        );
+    }
+
+    #[test]
+    fn what_means_nothing_to_a_program_is_refused() {
+        for (set, part) in [
+            ("threads=4", "threads has no meaning"),
+            ("depth=1,2", "depth has no meaning"),
+            ("backend=psync", "backend has no meaning"),
+            ("read_percent=50", "read_percent has no meaning"),
+            ("sync=end", "sync has no meaning"),
+            ("linkage=none,static", "some cells"),
+            ("command=none,cat {file}", "some cells"),
+        ] {
+            let error = linkage().apply_set(set).expect_err(set);
+            assert!(error.message().contains(part), "{error}");
+        }
+        let mut other = Experiment::find("read-size").expect("built in");
+        let error = other.apply_set("command=cat {file}").expect_err("mixed");
+        assert!(error.message().contains("no meaning"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_names_both_or_asks_for_latency_is_refused() {
+        let head = "name = \"x\"\nquestion = \"?\"\n";
+        for (body, part) in [
+            (
+                "response = \"elapsed\"\n[settings]\nlinkage = \"static\"\ncommand = \"cat {file}\"\n",
+                "both",
+            ),
+            (
+                "response = \"latency\"\n[settings]\ncommand = \"cat {file}\"\n",
+                "one by one",
+            ),
+        ] {
+            let error = Experiment::from_toml(&format!("{head}{body}"), "x").expect_err("refused");
+            assert!(error.message().contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+use std::time::Duration;
+
+use super::*;
+use iolab_spec::Kind;
+use iolab_spec::trial::{Backend, BufferInit, CacheState};
+use proptest::prelude::*;
+
+const HEAD: &str = "name = 'mine'\nquestion = 'why?'\nresponse = 'iops'\n";
+
+fn read(rest: &str) -> Result<Experiment> {
+    Experiment::from_toml(&format!("{HEAD}{rest}"), "mine.toml")
+}
+
+#[test]
+fn the_micro_benchmark_study_is_built_in() {
+    let micro = |name: &str| {
+        ["-size", "-stride", "-random"]
+            .iter()
+            .any(|end| name.ends_with(end))
+            && name != "buffer-size"
+    };
+    assert_eq!(BUILTIN.iter().filter(|(name, _)| micro(name)).count(), 6);
+    for (name, text) in BUILTIN.iter().filter(|(name, _)| micro(name)) {
+        let experiment = Experiment::from_toml(text, name).unwrap();
+        assert_eq!(experiment.name, *name);
+        let sizes = if name.ends_with("stride") { 80 } else { 16 };
+        assert_eq!(experiment.cell_count(), sizes, "{name}");
+        let mut cell = experiment.base().unwrap();
+        for factor in &experiment.factors {
+            let last = factor.levels.last().unwrap();
+            factor.setting.set(&mut cell, last).unwrap();
+            let trial = &cell.trial;
+            trial.check().unwrap();
+            assert_eq!(trial.writes(), name.starts_with("write"));
+            assert_eq!(trial.region, 1 << 30);
+            assert!(trial.limit.bytes.is_some() && trial.limit.time.is_some());
+        }
+    }
+}
+
+#[test]
+fn buffer_size_is_the_buffer_lab() {
+    let experiment = Experiment::find("buffer-size").unwrap();
+    let planned = cells(&experiment).unwrap();
+    let specs = || planned.iter().map(|cell| &cell.spec.trial);
+    let sizes = |init| {
+        specs()
+            .filter(|s| s.buffer_init == init)
+            .map(|s| s.bs)
+            .collect::<Vec<_>>()
+    };
+    let all: Vec<u64> = (3..=24).map(|power| 1 << power).collect();
+    for init in [
+        BufferInit::Untouched,
+        BufferInit::Zeroed,
+        BufferInit::Touched,
+        BufferInit::Populated,
+        BufferInit::Huge,
+    ] {
+        assert_eq!(sizes(init), all, "{init}");
+    }
+    assert_eq!(sizes(BufferInit::NoHuge), all[18..]);
+    for spec in specs() {
+        spec.check().unwrap();
+        assert_eq!((spec.backend, spec.cache), (Backend::Sync, CacheState::Hot));
+        assert_eq!((spec.region, spec.limit.bytes), (16 << 20, Some(16 << 20)));
+        assert!(!spec.latency && spec.hardware_counters);
+    }
+    assert!(experiment.design.trials_min >= 10);
+}
+
+#[test]
+fn a_latency_that_is_not_recorded_is_no_response() {
+    let document = "name = 'm'\nquestion = 'q'\nresponse = 'latency'\n";
+    for rest in [
+        "[settings]\nlatency = false\n",
+        "[factors]\nlatency = [true, false]\n",
+    ] {
+        let error = Experiment::from_toml(&format!("{document}{rest}"), "m.toml").unwrap_err();
+        assert!(error.message().contains("latency=false"), "{error}");
+        assert!(error.remedy().is_some());
+    }
+    let mut experiment = Experiment::from_toml(document, "m.toml").unwrap();
+    assert!(experiment.apply_set("latency=false").is_err());
+    experiment.apply_set("latency=true").unwrap();
+}
+
+#[test]
+fn factors_keep_their_order_and_ranges_multiply() {
+    let experiment =
+        read("[factors]\nthreads = [4, 1]\nbs = { from = '4KiB', to = '20KiB', times = 2 }\n")
+            .unwrap();
+    let names: Vec<&str> = experiment.factors.iter().map(|f| f.setting.name).collect();
+    assert_eq!(names, ["threads", "bs"]);
+    assert_eq!(experiment.factors[0].levels, ["4", "1"]);
+    assert_eq!(experiment.factors[1].levels, ["4KiB", "8KiB", "16KiB"]);
+    assert_eq!(experiment.design, Design::default());
+}
+
+#[test]
+fn one_level_is_a_setting() {
+    let experiment = read("[factors]\nbs = ['4k']\n").unwrap();
+    assert!(experiment.factors.is_empty());
+    assert_eq!(experiment.base().unwrap().trial.bs, 4096);
+}
+
+#[test]
+fn mistakes_say_what_and_where() {
+    for (rest, place, part) in [
+        (
+            "[factors]\nbz = ['4k']\n",
+            "line 5, column 1",
+            "'bz' is unknown",
+        ),
+        ("[factors]\nbs = []\n", "line 5, column 6", "no levels"),
+        ("[factors]\nbs = ['4k', 4096]\n", "line 5", "4KiB twice"),
+        ("[factors]\nbs = ['4k', true]\n", "line 5", "type boolean"),
+        ("[factors]\nbs = '4k'\n", "line 5", "no list of levels"),
+        (
+            "[factors]\nbs = { from = '4k', to = '1k', times = 2 }\n",
+            "line 5",
+            "no levels",
+        ),
+        (
+            "[factors]\nbs = { from = '4k', too = '1k', times = 2 }\n",
+            "line 5",
+            "'too'",
+        ),
+        (
+            "[factors]\nsync = { from = 1, to = 2, times = 2 }\n",
+            "line 5",
+            "range needs",
+        ),
+        (
+            "[settings]\nthreads = '4kB'\n",
+            "line 5, column 11",
+            "threads",
+        ),
+        ("[settings]\nthreads = 1.5\n", "line 5", "type float"),
+        (
+            "[settings]\nbs = ['4k', '8k']\n",
+            "line 5",
+            "more than one value",
+        ),
+        (
+            "[settings]\ndepth = 1\niodepth = 2\n",
+            "line 6",
+            "already given as 'depth'",
+        ),
+        (
+            "[factors]\ndepth = [1, 2]\n[settings]\ndepth = 1\n",
+            "line 7",
+            "already given",
+        ),
+        ("[settings]\nbs = 1\nbs = 2\n", "line 6", "duplicate key"),
+        ("[design]\ntrials = 3\n", "line 5", "unknown field `trials`"),
+        ("[design]\ntrials_min = 'three'\n", "line 5", "invalid type"),
+        ("[design]\nbudget = '1parsec'\n", "line 5", "not a duration"),
+        ("[design]\nbudget = '31d'\n", "mine.toml", "budget"),
+        (
+            "[design]\nprecision = 1.5\n",
+            "mine.toml",
+            "precision is 1.5",
+        ),
+        ("[design]\nprecision = nan\n", "mine.toml", "precision"),
+        (
+            "[design]\ntrials_min = 9\ntrials_max = 8\n",
+            "mine.toml",
+            "trials_min is 9",
+        ),
+        (
+            "[design]\ntrials_max = 10001\n",
+            "mine.toml",
+            "trials_max is 10001",
+        ),
+        ("what = 1\n", "line 4", "unknown field `what`"),
+        ("[settings\n", "line 4", "mine.toml"),
+    ] {
+        let error = read(rest).unwrap_err();
+        assert_eq!(error.kind(), Kind::Usage);
+        let message = error.message();
+        assert!(message.contains("mine.toml"), "{rest}: {error}");
+        assert!(message.contains(place), "{rest}: {error}");
+        assert!(message.contains(part), "{rest}: {error}");
+        assert!(error.remedy().is_some(), "{rest}: {error}");
+    }
+}
+
+#[test]
+fn header_mistakes_are_found() {
+    for (text, part) in [
+        ("question = ''\nresponse = 'iops'", "missing field `name`"),
+        (
+            "name = '../x'\nquestion = ''\nresponse = 'iops'",
+            "cannot be a file's",
+        ),
+        (
+            "name = 'x'\nquestion = ''\nresponse = 'speed'",
+            "response 'speed'",
+        ),
+        (
+            "name = 'x'\nquestion = \"a\\u001b[2J\"\nresponse = 'iops'",
+            "control character",
+        ),
+    ] {
+        let error = Experiment::from_toml(text, "mine.toml").unwrap_err();
+        assert!(error.message().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn set_makes_factors_and_settings() {
+    let mut experiment = Experiment::find("read-size").unwrap();
+    experiment.apply_set("bs=4k,1M").unwrap();
+    assert_eq!(experiment.factors[0].levels, ["4KiB", "1MiB"]);
+    experiment.apply_set("numjobs=1,2").unwrap();
+    assert_eq!(experiment.factors.len(), 2);
+    experiment.apply_set(" bs = 64k").unwrap();
+    assert_eq!(experiment.factors.len(), 1);
+    assert_eq!(experiment.base().unwrap().trial.bs, 65_536);
+    experiment.apply_set("backend=psync,io_uring").unwrap();
+    assert_eq!(
+        experiment.base().unwrap().trial.backend.to_string(),
+        "psync"
+    );
+    assert!(experiment.settings.iter().all(|(s, _)| s.name != "backend"));
+    experiment.apply_set("precision=0.01").unwrap();
+    experiment.apply_set("budget=5min").unwrap();
+    assert_eq!(experiment.design.precision, 0.01);
+    assert_eq!(experiment.design.budget, Duration::from_secs(300));
+}
+
+#[test]
+fn a_wrong_set_changes_nothing() {
+    let before = Experiment::find("read-size").unwrap();
+    for (set, part) in [
+        ("bs", "no '='"),
+        ("bs=", "not a size"),
+        ("bs=4k,,8k", "not a size"),
+        ("bs=4k,4096", "twice"),
+        ("bsize=4k", "unknown"),
+        ("precision=2", "no share"),
+        ("budget=1,2", "not a duration"),
+        ("trials_max=99999", "trials_max"),
+    ] {
+        let mut experiment = before.clone();
+        let error = experiment.apply_set(set).unwrap_err();
+        assert!(error.message().contains(part), "{error}");
+        assert_eq!(experiment, before);
+    }
+}
+
+#[test]
+fn a_skip_without_effect_is_refused() {
+    for (sets, works) in [
+        (&["skip=4k"][..], false),
+        (&["skip=0,4k"], false),
+        (&["skip=0"], true),
+        (&["skip=4k", "pattern=strided"], true),
+        (&["skip=4k,8k", "pattern=seq,strided"], true),
+    ] {
+        let mut experiment = Experiment::find("read-size").unwrap();
+        for set in sets {
+            experiment.apply_set(set).unwrap();
+        }
+        assert_eq!(experiment.base().is_ok(), works, "{sets:?}");
+    }
+}
+
+#[test]
+fn an_absurd_grid_is_refused() {
+    let mut experiment = Experiment::find("read-stride").unwrap();
+    let many: Vec<String> = (1..=200).map(|n| n.to_string()).collect();
+    let error = experiment
+        .apply_set(&format!("threads={}", many.join(",")))
+        .unwrap_err();
+    assert!(error.message().contains("10000 cells"), "{error}");
+}
+
+#[test]
+fn unknown_names_offer_the_nearest() {
+    let error = Experiment::find("read-sice").unwrap_err();
+    assert!(error.remedy().unwrap().contains("read-size"), "{error}");
+    let error = Experiment::find("nowhere.toml").unwrap_err();
+    assert!(error.message().contains("nowhere.toml"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn definitions_round_trip(
+        sets in prop::collection::vec(
+            prop::sample::select(vec![
+                "bs=512,4k,3M", "bs=1M", "threads=1,2,1024", "pattern=zipf:1.25,rand", "batch=auto,50%,all",
+                "sqpoll=true,false", "time=none", "time=1ns,90min", "requests=7", "content=zero",
+                "read_percent=0,33,100", "budget=1h30m", "precision=0.001", "trials_max=77", "skip=0",
+            ]),
+            0..12,
+        )
+    ) {
+        let mut experiment = Experiment::find("write-random").unwrap();
+        for set in sets {
+            experiment.apply_set(set).unwrap();
+        }
+        let text = experiment.to_toml().unwrap();
+        prop_assert_eq!(Experiment::from_toml(&text, "again").unwrap(), experiment);
+    }
+
+    #[test]
+    fn no_text_panics(text in "(?s).{0,200}", key in "[a-z_]{1,8}", value in ".{0,20}") {
+        let _ = Experiment::from_toml(&text, "x");
+        let _ = read(&format!("[factors]\n{key} = [{value}]\n"));
+        let _ = Experiment::find("read-size").unwrap().apply_set(&format!("{key}={value}"));
+    }
+}
+
+#[test]
+fn a_bound_of_trials_moves_the_other_along() {
+    let mut experiment = Experiment::find("read-size").unwrap();
+    experiment.apply_set("trials_min=1000").unwrap();
+    assert_eq!(experiment.design.trials_max, 1000);
+    experiment.apply_set("trials_max=2").unwrap();
+    assert_eq!(experiment.design.trials_min, 2);
+    assert!(experiment.apply_set("trials_max=0").is_err());
+}
+
+#[test]
+fn refine_wants_sizes_and_nothing_else_that_is_one() {
+    let refined =
+        |rest: &str| read(&format!("{rest}[design]\nrefine = 4\n")).and_then(|e| cells(&e));
+    assert_eq!(
+        refined("[factors]\nbs = ['4k', '8k']\nthreads = [1, 2]\n")
+            .unwrap()
+            .len(),
+        4
+    );
+    for (rest, part) in [
+        ("", "bs does not vary"),
+        ("[factors]\nthreads = [1, 2]\n", "bs does not vary"),
+        (
+            "[factors]\nbs = ['4k', '8k']\nregion = ['1M', '2M']\n",
+            "region varies",
+        ),
+    ] {
+        let error = refined(rest).unwrap_err();
+        assert_eq!(error.kind(), Kind::Usage);
+        assert!(error.message().contains(part), "{error}");
+        assert!(error.remedy().is_some());
+    }
+    let error =
+        read("[factors]\nbs = ['4k', '8k']\n[design]\nrefine = 33\n").and_then(|e| cells(&e));
+    assert!(error.unwrap_err().message().contains("33"));
+}
+
+#[test]
+fn added_levels_are_kept_and_checked() {
+    let head = "[factors]\nbs = ['4k', '8k']\nthreads = [1, 2]\n[design]\nrefine = 1\n[refined]\nblock = 7\n";
+    let experiment = read(&format!("{head}bs = ['6KiB']\n")).unwrap();
+    let again = Experiment::from_toml(&experiment.to_toml().unwrap(), "again").unwrap();
+    assert_eq!(again, experiment);
+    let planned = cells(&again).unwrap();
+    let levels: Vec<String> = planned.iter().map(|c| c.levels.join(" ")).collect();
+    assert_eq!(
+        levels,
+        ["4KiB 1", "4KiB 2", "8KiB 1", "8KiB 2", "6KiB 1", "6KiB 2"]
+    );
+    assert_eq!(planned.iter().filter(|c| c.refined).count(), 2);
+    for bad in [
+        "bs = ['8KiB']",
+        "bs = ['6k']",
+        "bs = ['6KiB', '6KiB']",
+        "bs = ['much']",
+    ] {
+        let wrong = read(&format!("{head}{bad}\n")).and_then(|e| cells(&e));
+        assert_eq!(wrong.unwrap_err().kind(), Kind::Usage, "{bad}");
+    }
+}
+
+#[test]
+fn brackets_without_end_are_refused() {
+    // The pairs without a key undo the limit of the parser.
+    let pairs = "{}".repeat(100_000);
+    for opening in ["{a=", "{a={b=", "["] {
+        let text = format!("x = {{{pairs}b={}", opening.repeat(100_000));
+        let error = read(&text).unwrap_err();
+        assert!(error.to_string().contains("brackets are open"), "{error}");
+    }
+}
+
+#[test]
+fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
+    let design = Design {
+        trials_min: 6,
+        budget: Duration::from_secs(3),
+        ..Design::default()
+    };
+    let told = |cells: usize, ms: u64| {
+        let block = Duration::from_millis(ms).saturating_mul(cells as u32);
+        design.shortfall(cells, block)
+    };
+    let far = told(9900, 500).expect("far too much");
+    assert!(far.contains("9900 cells take up to 2.8 h"), "{far}");
+    assert!(far.contains("(3s)"), "{far}");
+    let fewer = told(2, 500).expect("too much");
+    assert!(
+        fewer.contains("6 measured trials each take up to 7 s"),
+        "{fewer}"
+    );
+    assert_eq!(told(2, 400), None);
+}

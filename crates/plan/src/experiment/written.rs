@@ -1,0 +1,81 @@
+//! An experiment as TOML writes it: every value in its canonical form.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use toml::Value;
+
+use super::{Design, Experiment, Factor};
+use iolab_spec::settings::{Setting, ValueKind};
+use iolab_spec::units::format_duration;
+
+impl Serialize for Experiment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("question", &self.question)?;
+        map.serialize_entry("response", self.response.name())?;
+        map.serialize_entry("factors", &Factors(&self.factors))?;
+        map.serialize_entry("settings", &Settings(&self.settings))?;
+        map.serialize_entry("design", &self.design)?;
+        if let Some(refined) = &self.refined {
+            map.serialize_entry("refined", refined)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Design {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("trials_min", &self.trials_min)?;
+        map.serialize_entry("trials_max", &self.trials_max)?;
+        map.serialize_entry("precision", &self.precision)?;
+        map.serialize_entry("budget", &format_duration(self.budget))?;
+        if self.refine > 0 {
+            map.serialize_entry("refine", &self.refine)?;
+        }
+        if !self.settle.is_zero() {
+            map.serialize_entry("settle", &format_duration(self.settle))?;
+        }
+        if self.precondition.writes() {
+            map.serialize_entry("precondition", &self.precondition.to_string())?;
+        }
+        map.end()
+    }
+}
+
+struct Factors<'a>(&'a [Factor]);
+
+impl Serialize for Factors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|factor| {
+            let levels: Vec<Value> = factor
+                .levels
+                .iter()
+                .map(|level| toml_value(factor.setting.kind, level))
+                .collect();
+            (factor.setting.name, levels)
+        }))
+    }
+}
+
+struct Settings<'a>(&'a [(&'static Setting, String)]);
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            self.0
+                .iter()
+                .map(|(setting, value)| (setting.name, toml_value(setting.kind, value))),
+        )
+    }
+}
+
+/// A canonical value as people would write it in TOML: numbers and flags without quotes.
+fn toml_value(kind: ValueKind, text: &str) -> Value {
+    match kind {
+        ValueKind::Count => text.parse().map(Value::Integer).ok(),
+        ValueKind::Flag => text.parse().map(Value::Boolean).ok(),
+        _ => None,
+    }
+    .unwrap_or_else(|| Value::String(text.to_owned()))
+}

@@ -1,0 +1,8 @@
+//! iolab-plan: Experiments, suites and the plan of their cells, without I/O
+
+pub mod blocks;
+pub mod cells;
+pub mod document;
+pub mod experiment;
+pub mod precondition;
+pub mod suite;

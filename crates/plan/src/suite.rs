@@ -1,0 +1,304 @@
+//! A suite: several experiments that are run one after the other within one budget.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use iolab_spec::{Error, Result};
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use crate::document::{Definition, DesignEntries, Entries, Source, budget};
+use crate::experiment::{BUDGET_MAX, BUILTIN, Experiment, check_name, check_question, read_text};
+use iolab_spec::names::unknown;
+
+/// Name and TOML text of every built-in suite, in alphabetical order; the build finds them in `suites/`.
+pub const BUILTIN_SUITES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
+
+/// The suite that is run when none is named.
+pub const DEFAULT_SUITE: &str = "quick";
+
+/// Most experiments of a suite.
+const EXPERIMENTS_MAX: usize = 100;
+
+/// Experiments with a budget for all of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// What it is for, one line.
+    pub about: String,
+    /// Time for all experiments together.
+    pub budget: Duration,
+    /// The experiments, resolved; each has its share of the budget.
+    pub experiments: Vec<Experiment>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    name: Spanned<String>,
+    about: Spanned<String>,
+    budget: Spanned<Value>,
+    #[serde(default)]
+    factors: Entries,
+    #[serde(default)]
+    settings: Entries,
+    #[serde(default)]
+    design: DesignEntries,
+    experiments: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    #[serde(rename = "use")]
+    name: Spanned<String>,
+    #[serde(default)]
+    factors: Entries,
+    #[serde(default)]
+    settings: Entries,
+    #[serde(default)]
+    design: DesignEntries,
+}
+
+impl Suite {
+    /// Reads a suite; `source` names it in messages, and experiments named by path are looked
+    /// for in `folder`.
+    ///
+    /// # Errors
+    /// Of kind usage: what is wrong, on which line, and what would be right.
+    pub fn from_toml(text: &str, source: &str, folder: &Path) -> Result<Self> {
+        let source = Source { name: source, text };
+        let document: Document = source.parse()?;
+        let name = check_name(document.name.get_ref())
+            .map_err(|error| source.at(document.name.span(), error))?;
+        let about = check_question(document.about.get_ref())
+            .map_err(|error| source.at(document.about.span(), error))?;
+        let total = budget(&source, &document.budget)?;
+        check_extent(total, document.experiments.len())
+            .map_err(|error| error.within(source.name))?;
+        let common = Definition {
+            factors: document.factors,
+            settings: document.settings,
+            design: document.design,
+        };
+        let mut experiments = Vec::new();
+        let mut own_budget = Vec::new();
+        for entry in document.experiments {
+            let span = entry.span();
+            own_budget.push(entry.get_ref().design.has_budget());
+            let resolved = entry.into_inner().resolve(&source, folder, &common);
+            let experiment: Experiment = resolved?;
+            experiment.check().map_err(|error| source.at(span, error))?;
+            experiments.push(experiment);
+        }
+        share_budget(total, &mut experiments, &own_budget)
+            .map_err(|error| error.within(source.name))?;
+        Ok(Self {
+            name,
+            about,
+            budget: total,
+            experiments,
+        })
+    }
+
+    /// The built-in suite of this name, or the one in the TOML file at this path.
+    ///
+    /// # Errors
+    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file.
+    pub fn find(name: &str) -> Result<Self> {
+        if let Some((_, text)) = BUILTIN_SUITES.iter().find(|(builtin, _)| *builtin == name) {
+            return Self::from_toml(text, name, Path::new("."));
+        }
+        let path = Path::new(name);
+        if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            return Self::from_toml(&read_text(path)?, name, folder);
+        }
+        let known: Vec<&str> = BUILTIN_SUITES.iter().map(|(builtin, _)| *builtin).collect();
+        Err(unknown("suite", name, &known))
+    }
+}
+
+impl Entry {
+    fn resolve(
+        self,
+        source: &Source<'_>,
+        folder: &Path,
+        common: &Definition,
+    ) -> Result<Experiment> {
+        let name = self.name.get_ref();
+        let is_builtin = BUILTIN.iter().any(|(builtin, _)| builtin == name);
+        let found = if is_builtin {
+            Experiment::find(name)
+        } else if name.ends_with(".toml") {
+            let path: PathBuf = folder.join(name);
+            Experiment::find(&path.to_string_lossy())
+        } else {
+            let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
+            Err(unknown("experiment", name, &known))
+        };
+        let mut experiment = found.map_err(|error| source.at(self.name.span(), error))?;
+        common.apply(source, &mut experiment)?;
+        Definition {
+            factors: self.factors,
+            settings: self.settings,
+            design: self.design,
+        }
+        .apply(source, &mut experiment)?;
+        Ok(experiment)
+    }
+}
+
+fn check_extent(budget: Duration, experiments: usize) -> Result<()> {
+    if budget.is_zero() || budget > BUDGET_MAX {
+        return Err(
+            Error::usage("the budget of the suite is zero or above 30 days")
+                .hint("choose a time above zero and at most 30 days"),
+        );
+    }
+    if experiments == 0 || experiments > EXPERIMENTS_MAX {
+        return Err(
+            Error::usage(format!("the suite has {experiments} experiments")).hint(format!(
+                "give it 1 to {EXPERIMENTS_MAX}, each as [[experiments]] with use = \"NAME\""
+            )),
+        );
+    }
+    Ok(())
+}
+
+/// What the experiments with a budget of their own leave is shared by the number of cells, so
+/// that every cell gets about the same number of trials.
+fn share_budget(
+    total: Duration,
+    experiments: &mut [Experiment],
+    own_budget: &[bool],
+) -> Result<()> {
+    let mut left = total;
+    let mut cells = 0;
+    for (experiment, own) in experiments.iter().zip(own_budget) {
+        if *own {
+            left = left.saturating_sub(experiment.design.budget);
+        } else {
+            cells += experiment.cell_count();
+        }
+    }
+    if cells > 0 && left.is_zero() {
+        return Err(
+            Error::usage("the experiments' own budgets leave nothing of the suite's")
+                .hint("enlarge the suite's budget"),
+        );
+    }
+    for (experiment, own) in experiments.iter_mut().zip(own_budget) {
+        if !own {
+            let share = experiment.cell_count() as f64 / cells as f64;
+            // Whole milliseconds: a definition that is written out stays readable.
+            let ms = (left.as_secs_f64() * share * 1e3).floor().max(1.0);
+            experiment.design.budget = Duration::from_millis(ms as u64);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolab_spec::Kind;
+
+    fn read(text: &str) -> Result<Suite> {
+        Suite::from_toml(text, "mine.toml", Path::new("."))
+    }
+
+    const MICRO: [&str; 6] = [
+        "read-size",
+        "write-size",
+        "read-stride",
+        "write-stride",
+        "read-random",
+        "write-random",
+    ];
+
+    #[test]
+    fn quick_runs_all_six_within_its_budget() {
+        let suite = Suite::find("quick").unwrap();
+        let names: Vec<&str> = suite.experiments.iter().map(|e| e.name.as_str()).collect();
+        let all = BUILTIN.iter().map(|(name, _)| *name);
+        let micro = |name: &&str| MICRO.contains(name);
+        assert_eq!(names, all.filter(micro).collect::<Vec<_>>());
+        let given: Duration = suite.experiments.iter().map(|e| e.design.budget).sum();
+        assert!(given <= suite.budget && suite.budget <= Duration::from_secs(115));
+        for experiment in &suite.experiments {
+            let spec = experiment.base().unwrap().trial;
+            let rounds = experiment.design.trials_min + 1;
+            let least = spec.limit.time.unwrap() * rounds * experiment.cell_count() as u32;
+            assert!(least < experiment.design.budget.mul_f64(0.7), "{least:?}");
+            assert!(spec.region < 1 << 30);
+        }
+    }
+
+    #[test]
+    fn micro_is_the_full_grid() {
+        let suite = Suite::find("micro").unwrap();
+        let cells: Vec<usize> = suite
+            .experiments
+            .iter()
+            .map(Experiment::cell_count)
+            .collect();
+        assert_eq!(cells, [16, 16, 80, 80, 16, 16]);
+        assert!(suite.experiments.iter().all(|e| e.design.trials_min >= 5));
+    }
+
+    #[test]
+    fn an_experiment_overrides_what_is_common() {
+        let suite = read(
+            "name = 'mine'\nabout = ''\nbudget = '1min'\n[settings]\ntime = '1s'\n\
+             [[experiments]]\nuse = 'read-size'\nsettings.time = '2s'\ndesign.budget = '15s'\n\
+             [[experiments]]\nuse = 'read-random'\nfactors.threads = [1, 2]\nsettings.bs = '4k'\n",
+        )
+        .unwrap();
+        let [size, random] = suite.experiments.as_slice() else {
+            panic!("two experiments");
+        };
+        assert_eq!(
+            size.base().unwrap().trial.limit.time,
+            Some(Duration::from_secs(2))
+        );
+        assert_eq!(size.design.budget, Duration::from_secs(15));
+        assert_eq!(random.design.budget, Duration::from_secs(45));
+        assert_eq!(random.factors.len(), 1);
+        assert_eq!(random.factors[0].levels, ["1", "2"]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let head = "name = 'mine'\nabout = ''\nbudget = '1min'\n";
+        for (rest, line, part) in [
+            (
+                "[[experiments]]\nuse = 'read-sise'\n",
+                "line 5",
+                "read-sise",
+            ),
+            (
+                "[[experiments]]\nuse = 'read-size'\nsettings.bz = 1\n",
+                "line 6",
+                "'bz'",
+            ),
+            (
+                "[[experiments]]\nuse = 'read-size'\nsets = 1\n",
+                "line 6",
+                "sets",
+            ),
+            (
+                "[[experiments]]\nuse = 'missing.toml'\n",
+                "line 5",
+                "missing.toml",
+            ),
+            ("experiments = []\n", "mine.toml", "0 experiments"),
+        ] {
+            let error = read(&format!("{head}{rest}")).unwrap_err();
+            assert_eq!(error.kind(), Kind::Usage);
+            let message = error.message();
+            assert!(message.contains(line) && message.contains(part), "{error}");
+        }
+    }
+}

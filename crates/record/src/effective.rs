@@ -1,0 +1,79 @@
+//! What was in force in a trial, as one text: the column `effective` of exports, and of run files before schema version 5.
+
+use std::str::FromStr;
+
+use super::{Effective, RingFlag, Sample};
+
+impl Sample {
+    /// What was in force, where that can differ from what was asked for: `fixed_file,fixed_buffers,...; note`. Of another
+    /// tool's trial its command line stands in the place of the note, with the note behind it.
+    pub fn effective_text(&self) -> String {
+        let effective = &self.effective;
+        let flags = [
+            (effective.fixed_file, "fixed_file"),
+            (effective.fixed_buffers, "fixed_buffers"),
+        ];
+        let flags = flags.into_iter().filter(|(on, _)| *on);
+        let flags = flags.map(|(_, name)| name.to_owned());
+        let ring = effective.ring.iter().map(ToString::to_string);
+        let mut text = flags.chain(ring).collect::<Vec<_>>().join(",");
+        if let Some(rest) = self.command_and_note() {
+            text.push_str("; ");
+            text.push_str(&rest);
+        }
+        text
+    }
+
+    /// The command line and the note, as far as there are any.
+    fn command_and_note(&self) -> Option<String> {
+        let command = self.effective.command.as_deref().unwrap_or_default();
+        let text = format!("{command} {}", self.effective.note);
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// The version and the command line of another tool's trial, with what there is to say of it.
+    pub fn command(&self) -> Option<String> {
+        self.effective.command.as_ref()?;
+        self.command_and_note()
+    }
+
+    pub(super) fn effective_ring(&self) -> String {
+        let flags = self.effective.ring.iter();
+        let names: Vec<String> = flags.map(ToString::to_string).collect();
+        names.join(",")
+    }
+
+    pub(super) fn put_effective_ring(&mut self, text: &str) -> bool {
+        let flags = text.split(',').filter(|name| !name.is_empty());
+        let flags = flags.map(RingFlag::from_str).collect::<Result<Vec<_>, _>>();
+        flags.map(|flags| self.effective.ring = flags).is_ok()
+    }
+}
+
+/// What a text of [`Sample::effective_text`] says; of another tool's trial all of it is the command.
+pub fn parse(text: &str, of_peer: bool) -> Effective {
+    if of_peer {
+        let command = text.trim_start_matches("; ");
+        return Effective {
+            command: (!command.is_empty()).then(|| command.to_owned()),
+            ..Effective::default()
+        };
+    }
+    let (flags, note) = text.split_once("; ").unwrap_or((text, ""));
+    let mut effective = Effective {
+        note: note.to_owned(),
+        ..Effective::default()
+    };
+    for name in flags.split(',').filter(|name| !name.is_empty()) {
+        match (name, name.parse()) {
+            ("fixed_file", _) => effective.fixed_file = true,
+            ("fixed_buffers", _) => effective.fixed_buffers = true,
+            (_, Ok(flag)) => effective.ring.push(flag),
+            // A note from before there were flags.
+            (_, Err(_)) => text.clone_into(&mut effective.note),
+        }
+    }
+    let polls = |flag: &RingFlag| matches!(flag, RingFlag::Sqpoll | RingFlag::Iopoll);
+    effective.polled = effective.ring.iter().any(polls);
+    effective
+}

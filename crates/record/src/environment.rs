@@ -1,0 +1,131 @@
+//! What a run was measured on, as its run file keeps it: facts by their keys.
+
+mod key;
+mod keys;
+
+pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Kind, Real, Tenths, Text, Whole};
+pub use keys::{ALL, Cache, Entry, Holds, KEYS, Keys};
+
+/// Facts by their keys, in the order in which they are shown. The table of keys is [`KEYS`]; what another version has
+/// written under other keys is kept too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Environment(Vec<(String, String)>);
+
+impl Environment {
+    /// The value of a key; `None` where it is not known or is no value of this kind.
+    pub fn get<K: Kind>(&self, key: &Key<K>) -> Option<K::Value> {
+        K::read(self.text(key.name())?)
+    }
+
+    /// The text behind any name.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.0.iter().find(|(key, _)| key == name)?;
+        Some(value)
+    }
+
+    /// Adds a fact, where there is one.
+    pub fn put<K: Kind>(&mut self, key: &Key<K>, value: impl Into<Option<K::Value>>) {
+        let text = value.into().map(|value| K::write(&value));
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.0.push((key.name().to_owned(), text));
+        }
+    }
+
+    /// Names and texts, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (&**key, &**value))
+    }
+}
+
+/// From names and texts, as a run file keeps them.
+impl FromIterator<(String, String)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(facts: I) -> Self {
+        Self(facts.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Environment {
+    type Item = (String, String);
+    type IntoIter = std::vec::IntoIter<(String, String)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Extend<(String, String)> for Environment {
+    fn extend<I: IntoIterator<Item = (String, String)>>(&mut self, facts: I) {
+        self.0.extend(facts);
+    }
+}
+
+/// What differs between two environments: key, value in `a`, value in `b`; in the order of `a`, then of `b`. What
+/// changes by itself, such as the uptime, is left out.
+pub fn differences(
+    a: &Environment,
+    b: &Environment,
+) -> Vec<(String, Option<String>, Option<String>)> {
+    let value = |list: &Environment, key: &str| list.text(key).map(str::to_owned);
+    let only_b = b.iter().filter(|(key, _)| a.text(key).is_none());
+    a.iter()
+        .chain(only_b)
+        .filter(|(key, _)| !keys::is_passing(key))
+        .map(|(key, _)| (key.to_owned(), value(a, key), value(b, key)))
+        .filter(|(_, a, b)| a != b)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_name_what_one_side_lacks_and_leave_out_what_passes() {
+        let list = |pairs: &[(&str, &str)]| -> Environment {
+            let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            pairs.iter().map(own).collect()
+        };
+        let a = list(&[
+            ("kernel", "6.1"),
+            ("uptime_s", "5"),
+            ("gone", "x"),
+            ("same", "y"),
+        ]);
+        let b = list(&[
+            ("same", "y"),
+            ("new", "z"),
+            ("kernel", "6.2"),
+            ("uptime_s", "9"),
+        ]);
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            differences(&a, &b),
+            [
+                ("kernel".to_owned(), some("6.1"), some("6.2")),
+                ("gone".to_owned(), some("x"), None),
+                ("new".to_owned(), None, some("z")),
+            ]
+        );
+        assert!(differences(&a, &a).is_empty());
+    }
+
+    #[test]
+    fn what_is_put_is_found_and_nothing_is_left_out() {
+        let mut list = Environment::default();
+        list.put(&KEYS.memory_bytes, 17_u64 << 30);
+        list.put(&KEYS.cpu_model, " \n".to_owned());
+        list.put(&KEYS.device_model, None);
+        assert_eq!(list.get(&KEYS.memory_bytes), Some(17 << 30));
+        assert_eq!(list.iter().count(), 1);
+    }
+
+    #[test]
+    fn keys_of_other_versions_stay_as_they_are() {
+        let facts = [("flux_capacitor_gw", "1.21"), ("memory_bytes", "much")];
+        let facts = facts.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let list: Environment = facts.clone().into_iter().collect();
+        assert_eq!(list.text("flux_capacitor_gw"), Some("1.21"));
+        assert_eq!(list.get(&KEYS.memory_bytes), None);
+        assert!(list.into_iter().eq(facts));
+    }
+}

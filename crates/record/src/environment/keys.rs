@@ -1,0 +1,198 @@
+//! All keys that this version writes, in one table. A run file may have others, of another version: they are kept and
+//! shown as they are.
+
+use std::fmt;
+
+use super::key::{Bit, Bytes, Family, Flag, Hex, Key, Kind, Real, Tenths, Text, Whole};
+use crate::peaks::Source;
+use iolab_spec::linkage::Linkage;
+use iolab_spec::tool::Tool;
+
+/// A key or a family, for those who list them all.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The name; of a family with the part that differs in capitals.
+    pub name: &'static str,
+    /// What its values are.
+    pub words: &'static str,
+    /// Whether values change by themselves, so that two runs on the same machine differ in them.
+    pub is_passing: bool,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+macro_rules! keys {
+    (
+        $($name:ident: $kind:ident $(($passing:ident))? = $doc:literal;)*
+        --
+        $($family:ident: $of:ident of $part:ty = $before:literal $hole:ident $after:literal, $about:literal;)*
+    ) => {
+        /// The keys by their names.
+        #[derive(Debug)]
+        pub struct Keys {
+            $(#[doc = $doc] pub $name: Key<$kind>,)*
+            $(#[doc = $about] pub $family: Family<$part, $of>,)*
+        }
+
+        /// The keys.
+        pub static KEYS: Keys = Keys {
+            $($name: Key::new(stringify!($name)),)*
+            $($family: Family::new($before, $after),)*
+        };
+
+        /// All of them, keys before families.
+        pub static ALL: &[Entry] = &[
+            $(Entry {
+                name: stringify!($name),
+                words: <$kind as Kind>::WORDS,
+                is_passing: {
+                    let marks: &[&str] = &[$(stringify!($passing))?];
+                    !marks.is_empty()
+                },
+                doc: $doc,
+            },)*
+            $(Entry {
+                name: concat!($before, stringify!($hole), $after),
+                words: <$of as Kind>::WORDS,
+                is_passing: false,
+                doc: $about,
+            },)*
+        ];
+    };
+}
+
+keys! {
+    iolab_version: Text = "version of iolab";
+    iolab_build: Text = "`release`, or `debug`, which is slow";
+    clock_source: Text = "the clock in use, and why";
+    clock_cost_ns: Tenths (passing) = "cost of one time stamp, ns";
+    machine_vendor: Text = "maker of the machine, as its firmware has it";
+    machine_product: Text = "product name of the machine, as its firmware has it";
+    machine_is_virtual: Flag = "whether the processor reports a hypervisor";
+    cpu_model: Text = "model of the processor";
+    cpu_usable_count: Whole = "CPUs that the process may use";
+    cpu_governor: Text = "frequency governor of the first CPU";
+    cpu_frequency_min_khz: Whole = "lowest frequency that the governor may choose, kHz";
+    cpu_frequency_max_khz: Whole = "highest frequency that the governor may choose, kHz";
+    memory_bytes: Bytes = "memory of the machine";
+    memory_available_bytes: Bytes (passing) = "memory that programs can have without swapping";
+    page_bytes: Bytes = "size of a page of memory";
+    huge_page_bytes: Bytes = "size of a huge page";
+    transparent_huge_pages: Text = "when the kernel uses huge pages unasked: all settings, the one in force in brackets";
+    cache_line_bytes: Bytes = "size of a line of the CPU caches";
+    tlb_l1d_reach_bytes: Bytes = "memory that the first level of the data TLB reaches with pages of 4 KiB";
+    tlb_l2_reach_bytes: Bytes = "memory that the second level of the TLB reaches with pages of 4 KiB";
+    kernel_release: Text = "release of the kernel: `6.12.1`";
+    kernel_version: Text = "build of the kernel";
+    architecture: Text = "instruction set of the machine: `x86_64`";
+    uptime_s: Whole (passing) = "time since the machine started, s";
+    io_uring_disabled: Whole = "who may not use io_uring: 0 everyone may, 1 only a group may, 2 no one may";
+    file_system: Text = "type of the target's file system";
+    mount_point: Text = "where that file system is mounted";
+    mount_options: Text = "options of the mount, then of the file system";
+    mount_source: Text = "what is mounted there";
+    direct_memory_alignment_bytes: Bytes = "alignment of buffers that O_DIRECT needs";
+    direct_offset_alignment_bytes: Bytes = "alignment of offsets and lengths that O_DIRECT needs";
+    device: Text = "block device of the target, or partition: `nvme0n1p2`";
+    device_disk: Text = "the whole disk: `nvme0n1`";
+    device_model: Text = "model, as the disk reports it";
+    device_vendor: Text = "vendor, as the disk reports it";
+    device_firmware: Text = "firmware revision of the disk";
+    device_removable: Bit = "whether the medium is removable";
+    device_rotational: Bit = "whether the disk has platters";
+    device_write_cache: Text = "`write back` or `write through`";
+    device_read_ahead_kib: Whole = "read-ahead of buffered reads, KiB";
+    device_requests_max: Whole = "requests that a queue of the disk holds";
+    device_request_max_kib: Whole = "largest request that the kernel sends in one piece, KiB";
+    device_segments_max: Whole = "pieces of memory that one request may consist of";
+    device_logical_block_bytes: Bytes = "smallest unit that can be addressed";
+    device_physical_block_bytes: Bytes = "smallest unit that the disk writes without reading first";
+    device_scheduler: Text = "I/O scheduler in force";
+    device_bytes: Bytes = "size of the whole disk";
+    device_transport: Text = "how the disk is attached: `nvme`, `sata`, `virtio`";
+    device_stack: Text = "the layers below the device: `dm-0 (crypt) on nvme0n1p2`";
+    device_optimal_io_bytes: Bytes = "I/O size that the disk prefers";
+    device_link: Text = "speed and width of the link now: `16.0 GT/s x4`";
+    device_link_best: Text = "the best that the disk can do";
+    device_link_mb_s: Tenths = "data that the link carries now, MB/s: a ceiling";
+    probe_compiler: Text = "the compiler that built the reader, in its own words";
+    probe_loader: Text = "the loader that the dynamic build of the reader names";
+    target_path_hex: Hex = "bytes of the target's path, where it is not UTF-8";
+    imported_from: Text = "the file that an imported run was read from";
+    --
+    cache_bytes: Bytes of Cache = "cache_l" LEVEL "_bytes", "size of a CPU cache of the first CPU; LEVEL is its level, with `d` for data or `i` for instructions where these are separate: `cache_l1d_bytes`, `cache_l2_bytes`";
+    peak_read_mb_s: Real of Source = "peak_" SOURCE "_read_mb_s", "ceiling of reads, MB/s; SOURCE is `stated` or `measured`";
+    peak_write_mb_s: Real of Source = "peak_" SOURCE "_write_mb_s", "ceiling of writes, MB/s";
+    peak_read_iops: Real of Source = "peak_" SOURCE "_read_iops", "ceiling of reads, requests per second";
+    peak_write_iops: Real of Source = "peak_" SOURCE "_write_iops", "ceiling of writes, requests per second";
+    probe_bytes: Bytes of Linkage = "probe_" LINKAGE "_bytes", "size of a build of the reader; LINKAGE is `static` or `dynamic`";
+    program_bytes: Bytes of usize = "program_" NUMBER "_bytes", "size of a file that is executed; NUMBER is its place among the commands, from 1";
+    program_path: Text of usize = "program_" NUMBER "_path", "the file that is executed";
+    tool_version: Text of Tool = "" TOOL "_version", "version of another tool: `fio_version`";
+    tool_path: Text of Tool = "" TOOL "_path", "the program of another tool: `fio_path`";
+}
+
+/// A CPU cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// 1 is the nearest.
+    pub level: u8,
+    /// What it holds.
+    pub holds: Holds,
+}
+
+/// What a CPU cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instructions,
+    /// Both.
+    Both,
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match self.holds {
+            Holds::Data => "d",
+            Holds::Instructions => "i",
+            Holds::Both => "",
+        };
+        write!(f, "{}{suffix}", self.level)
+    }
+}
+
+/// Whether the values of a key of this name change by themselves.
+pub(super) fn is_passing(name: &str) -> bool {
+    ALL.iter()
+        .any(|entry| entry.is_passing && entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_tell_bytes() {
+        for (place, entry) in ALL.iter().enumerate() {
+            let twice = ALL[..place].iter().any(|other| other.name == entry.name);
+            assert!(!twice, "{} occurs twice", entry.name);
+            let is_size = entry.words == Bytes::WORDS;
+            assert_eq!(entry.name.ends_with("_bytes"), is_size, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn families_name_their_members() {
+        let l1d = Cache {
+            level: 1,
+            holds: Holds::Data,
+        };
+        assert_eq!(KEYS.cache_bytes.of(l1d).name(), "cache_l1d_bytes");
+        let stated = KEYS.peak_read_mb_s.of(Source::Stated);
+        assert_eq!(stated.name(), "peak_stated_read_mb_s");
+        assert_eq!(KEYS.program_path.of(1).name(), "program_1_path");
+        assert_eq!(KEYS.tool_version.of(Tool::IOLAB).name(), "iolab_version");
+    }
+}

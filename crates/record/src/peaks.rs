@@ -1,0 +1,182 @@
+//! The ceilings that a device is said, was measured or is linked to have: as users state them and as the environment
+//! of a run file keeps them.
+
+use std::fmt;
+
+use iolab_spec::quantity::significant;
+use iolab_spec::{Error, Result};
+
+use crate::environment::{Environment, Family, KEYS, Real};
+
+/// Where a ceiling is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The user's `--peak`.
+    Stated,
+    /// A probe before the run (`--peak measure`).
+    Measured,
+    /// The speed of the link that the device is connected by.
+    Link,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Stated => "stated",
+            Self::Measured => "measured",
+            Self::Link => "link",
+        })
+    }
+}
+
+/// The ceilings of one source; what is not known is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Peaks {
+    /// Of reads, MB/s.
+    pub read_mb_s: Option<f64>,
+    /// Of writes, MB/s.
+    pub write_mb_s: Option<f64>,
+    /// Of reads, requests per second.
+    pub read_iops: Option<f64>,
+    /// Of writes, requests per second.
+    pub write_iops: Option<f64>,
+}
+
+impl Peaks {
+    /// Reads `read=510MB/s,write=485MB/s,iops=95000`; `read_iops` and `write_iops` say the two apart.
+    ///
+    /// # Errors
+    /// Of kind usage: what is wrong, and how it is written.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = |what: String| {
+            Error::usage(format!("--peak {text}: {what}")).hint(
+                "write --peak read=510MB/s,write=485MB/s,iops=95000 (or read_iops, write_iops), or --peak measure",
+            )
+        };
+        let mut peaks = Self::default();
+        for part in text.split(',') {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| wrong(format!("there is no '=' in '{part}'")))?;
+            let (name, value) = (name.trim(), value.trim());
+            let rate = || mb_s(value).ok_or_else(|| wrong(format!("'{value}' is no throughput")));
+            let iops = || {
+                per_second(value).ok_or_else(|| wrong(format!("'{value}' is no number of IOPS")))
+            };
+            match name {
+                "read" => peaks.read_mb_s = Some(rate()?),
+                "write" => peaks.write_mb_s = Some(rate()?),
+                "read_iops" => peaks.read_iops = Some(iops()?),
+                "write_iops" => peaks.write_iops = Some(iops()?),
+                "iops" => (peaks.read_iops, peaks.write_iops) = (Some(iops()?), Some(iops()?)),
+                _ => return Err(wrong(format!("'{name}' has no ceiling"))),
+            }
+        }
+        Ok(peaks)
+    }
+
+    /// Those that are known, for people.
+    pub fn words(&self) -> String {
+        let all = [
+            ("read", self.read_mb_s, "MB/s"),
+            ("write", self.write_mb_s, "MB/s"),
+            ("read", self.read_iops, "IOPS"),
+            ("write", self.write_iops, "IOPS"),
+        ];
+        let words = all.into_iter().filter_map(|(direction, value, unit)| {
+            Some(format!("{direction} {} {unit}", significant(value?)))
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the environment of a run file keeps of them.
+    pub fn environment(&self, source: Source) -> Environment {
+        let mut list = Environment::default();
+        list.put(&KEYS.peak_read_mb_s.of(source), self.read_mb_s);
+        list.put(&KEYS.peak_write_mb_s.of(source), self.write_mb_s);
+        list.put(&KEYS.peak_read_iops.of(source), self.read_iops);
+        list.put(&KEYS.peak_write_iops.of(source), self.write_iops);
+        list
+    }
+
+    /// From the environment of a run file, which may be a stranger's.
+    pub fn kept(environment: &Environment, source: Source) -> Self {
+        let of = |family: &Family<Source, Real>| above_zero(environment.get(&family.of(source)));
+        Self {
+            read_mb_s: of(&KEYS.peak_read_mb_s),
+            write_mb_s: of(&KEYS.peak_write_mb_s),
+            read_iops: of(&KEYS.peak_read_iops),
+            write_iops: of(&KEYS.peak_write_iops),
+        }
+    }
+}
+
+/// No ceiling is zero, whatever a run file says.
+pub fn above_zero(number: Option<f64>) -> Option<f64> {
+    number.filter(|n| *n > 0.0)
+}
+
+fn positive(number: &str, scale: f64) -> Option<f64> {
+    let value = number.trim_end().parse::<f64>().ok()? * scale;
+    (value > 0.0 && value.is_finite()).then_some(value)
+}
+
+/// `510MB/s`, `1.2GB/s`, or a bare number in MB/s.
+fn mb_s(text: &str) -> Option<f64> {
+    for (unit, scale) in [("GB/s", 1e3), ("MB/s", 1.0)] {
+        if let Some(number) = text.strip_suffix(unit) {
+            return positive(number, scale);
+        }
+    }
+    positive(text, 1.0)
+}
+
+/// `95000` or `95k`.
+fn per_second(text: &str) -> Option<f64> {
+    match text.strip_suffix(['k', 'K']) {
+        Some(number) => positive(number, 1e3),
+        None => positive(text, 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_are_read_and_kept() {
+        let peaks = Peaks::parse("read=510MB/s, write=0.485GB/s,iops=95k").expect("valid");
+        assert_eq!(peaks.read_mb_s, Some(510.0));
+        assert_eq!(peaks.write_mb_s, Some(485.0));
+        assert_eq!(
+            (peaks.read_iops, peaks.write_iops),
+            (Some(95_000.0), Some(95_000.0))
+        );
+        assert_eq!(
+            peaks.words(),
+            "read 510 MB/s, write 485 MB/s, read 95000 IOPS, write 95000 IOPS"
+        );
+        let kept = peaks.environment(Source::Stated);
+        assert_eq!(kept.text("peak_stated_read_mb_s"), Some("510"));
+        assert_eq!(Peaks::kept(&kept, Source::Stated), peaks);
+        assert_eq!(Peaks::kept(&kept, Source::Measured), Peaks::default());
+    }
+
+    #[test]
+    fn what_is_no_peak_is_told() {
+        for text in [
+            "",
+            "read",
+            "read=",
+            "read=-1",
+            "read=510kB/s",
+            "speed=3",
+            "iops=0",
+            "iops=inf",
+            "write=NaN",
+        ] {
+            let error = Peaks::parse(text).expect_err(text);
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The tables of a run file.
+
+mod sample;
+
+use std::sync::LazyLock;
+
+use super::column::{Column, Null, Table};
+use super::{
+    ClockDomain, EndedBy, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind,
+};
+use crate::{Cell, Interval, Operation, PartId, RequestTime};
+use iolab_spec::response::Response;
+use iolab_spec::settings::{CellSpec, SETTINGS};
+pub use sample::SAMPLE;
+
+/// Text that is always there, or with `?` may be missing.
+macro_rules! text {
+    ($name:literal, $type:ty, $($field:ident).+) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| Some(row.$($field).+.as_str().into()),
+            |row, text| {
+                row.$($field).+ = text.to_owned();
+                true
+            },
+        )
+    };
+    ($name:literal, $type:ty, $($field:ident).+?) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| row.$($field).+.as_deref().map(Into::into),
+            |row, text| {
+                row.$($field).+ = Some(text.to_owned());
+                true
+            },
+        )
+        .null($crate::column::Null::Free)
+    };
+}
+
+/// One of the words of an enum.
+macro_rules! word {
+    ($name:literal, $type:ty, $($field:ident).+, $words:ty) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| Some(row.$($field).+.name().into()),
+            |row, text| {
+                let word = text.parse::<$words>();
+                word.map(|word| row.$($field).+ = word).is_ok()
+            },
+        )
+        .one_of(<$words>::NAMES)
+    };
+}
+
+use {text, word};
+
+/// A whole number of any integer type; the column's range keeps it within that type.
+macro_rules! whole {
+    ($name:literal, $type:ty, $($field:ident).+ as $as:ty) => {
+        Column::number(
+            $name,
+            |row: &$type| Some(row.$($field).+ as u64),
+            |row, n| row.$($field).+ = n as $as,
+        )
+        .between(0, if size_of::<$as>() == 4 { u32::MAX as u64 } else { i64::MAX as u64 })
+    };
+}
+
+/// A number that is NaN where it is not known.
+macro_rules! measured {
+    ($name:literal, $type:ty, $field:ident) => {
+        Column::real(
+            $name,
+            |row: &$type| Some(row.$field).filter(|n| !n.is_nan()),
+            |row, n| row.$field = n,
+        )
+        .null(Null::Account)
+    };
+}
+
+/// Table `run`.
+pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
+    Table {
+    name: "run",
+    doc: "one row",
+    exported: false,
+    columns: vec![
+        Column::number("id", |_: &Run| Some(1), |_, _| ()).key().doc("1"),
+        word!("status", Run, status, RunStatus)
+            .doc("how it stands: `running` (or cut off by a crash), `done`, `interrupted`, `failed`"),
+        text!("tool_version", Run, tool_version).doc("version of iolab"),
+        text!("started_utc", Run, started_utc).doc("when the run began"),
+        text!("ended_utc", Run, ended_utc?)
+            .doc("when the status last changed; NULL while it is running"),
+        text!("target", Run, target).doc("the target as the user named it, made absolute; of a path that is not UTF-8 the readable part, and `environment` has its bytes in hexadecimal as `target_path_hex`"),
+        word!("target_kind", Run, target_kind, TargetKind).doc(
+            "`scratch` (a file of iolab's own), `file`, `block-device`, `char-device`, `imported` (another tool measured, before), `model` (a disk that is computed)",
+        ),
+        whole!("target_bytes", Run, target_bytes as u64)
+            .doc("usable size of the target; of all files together where programs are run"),
+        whole!("seed", Run, seed as u64)
+            .doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it"),
+        word!("clock_domain", Run, clock_domain, ClockDomain)
+            .since(5)
+            .doc("`real`, or `virtual`: the time of a disk that is computed"),
+        measured!("clock_cost_ns", Run, clock_cost_ns).doc("cost of one time stamp"),
+        text!("clock_source", Run, clock_source).doc("the clock that was used, and why"),
+        measured!("floor_ns", Run, floor_ns).doc(
+            "what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does",
+        ),
+    ],
+    constraints: &["CHECK (id = 1)"],
+}
+});
+
+/// A further target of a run, beside that of table `run`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FurtherTarget {
+    /// From 1; 0 is that of table `run`.
+    pub id: u32,
+    /// As the user named it, made absolute.
+    pub target: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Usable bytes.
+    pub bytes: u64,
+}
+
+/// Table `target`.
+pub static TARGET: LazyLock<Table<FurtherTarget>> = LazyLock::new(|| Table {
+    name: "target",
+    doc: "one row per further target, where a run has several",
+    exported: false,
+    columns: vec![
+        whole!("id", FurtherTarget, id as u32)
+            .key()
+            .doc("from 1; 0 is the target of table `run`"),
+        text!("target", FurtherTarget, target).doc("as in table `run`"),
+        word!("target_kind", FurtherTarget, kind, TargetKind).doc("as in table `run`"),
+        whole!("target_bytes", FurtherTarget, bytes as u64).doc("its usable size"),
+    ]
+    .into_iter()
+    .map(|column| column.since(5))
+    .collect(),
+    constraints: &[],
+});
+
+/// A process of a run across hosts, and the host that it runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rank {
+    /// From 0.
+    pub id: u32,
+    /// Its host, as table `environment` numbers them.
+    pub host: u32,
+    /// The host's name.
+    pub name: String,
+}
+
+/// Table `rank`.
+pub static RANK: LazyLock<Table<Rank>> = LazyLock::new(|| Table {
+    name: "rank",
+    doc: "one row per process of a run across hosts; none where there is one",
+    exported: false,
+    columns: vec![
+        whole!("id", Rank, id as u32).key().doc("from 0"),
+        whole!("host_id", Rank, host as u32).doc("its host, from 0, as in table `environment`"),
+        text!("host", Rank, name).doc("name of the host"),
+    ]
+    .into_iter()
+    .map(|column| column.since(5))
+    .collect(),
+    constraints: &[],
+});
+
+/// A fact of table `environment`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fact {
+    /// The host that it is of; 0 for the one that plans.
+    pub host: u32,
+    /// Its place among the facts of the host.
+    pub position: u64,
+    /// What it is.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Table `environment`.
+pub static ENVIRONMENT: LazyLock<Table<Fact>> = LazyLock::new(|| Table {
+    name: "environment",
+    doc: "one row per fact",
+    exported: false,
+    columns: vec![
+        whole!("host_id", Fact, host as u32)
+            .since(5)
+            .doc("the host that it is of; 0 in a run on one host"),
+        whole!("position", Fact, position as u64).doc("order, from 0"),
+        text!("key", Fact, key)
+            .doc("what, with its unit: `memory_bytes`, `cpu_model`, `device_scheduler`"),
+        text!("value", Fact, value)
+            .doc("text as the system gave it; what it does not give has no row"),
+    ],
+    constraints: &["PRIMARY KEY (host_id, position)", "UNIQUE (host_id, key)"],
+});
+
+/// Table `experiment`.
+pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
+    type Row = ExperimentRecord;
+    const NAMED: &str = "as in the definition";
+    const TRIALS: &str = "fewest and most measured trials per cell";
+    Table {
+        name: "experiment",
+        doc: "one row",
+        exported: false,
+        columns: vec![
+            Column::number("id", |_: &Row| Some(1), |_, _| ()).key().doc("1"),
+            text!("name", Row, name).doc(NAMED),
+            text!("question", Row, question).doc(NAMED),
+            word!("response", Row, response, Response).doc(
+                "`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `elapsed` (the time of a whole trial)",
+            ),
+            text!("toml", Row, toml).doc(
+                "the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them",
+            ),
+            Column::text(
+                "factors",
+                |row: &Row| Some(serde_json::json!(row.factors).to_string().into()),
+                |row, text| {
+                    let factors = serde_json::from_str(text);
+                    factors.map(|factors| row.factors = factors).is_ok()
+                },
+            )
+            .doc("names of the factors, a JSON array in their order"),
+            Column::real("precision", |row: &Row| Some(row.precision), |row, n| {
+                row.precision = n;
+            })
+            .within(f64::MIN_POSITIVE, 1.0 - f64::EPSILON)
+            .doc("goal: half-width of the median's 95 % interval, over the median"),
+            whole!("budget_ns", Row, budget_ns as u64).doc("time for the run"),
+            whole!("trials_min", Row, trials_min as u32)
+                .between(1, u32::MAX.into())
+                .doc(TRIALS),
+            whole!("trials_max", Row, trials_max as u32)
+                .between(1, u32::MAX.into())
+                .doc(TRIALS),
+        ],
+        constraints: &["CHECK (id = 1)", "CHECK (trials_max >= trials_min)"],
+    }
+});
+
+/// A cell as its row has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellRow {
+    /// The cell; its levels are those of the row.
+    pub cell: Cell,
+    /// A JSON object, factor to level.
+    pub levels: String,
+}
+
+/// Table `cell`.
+pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
+    let settings = SETTINGS.iter().map(|setting| {
+        Column::setting(
+            setting,
+            |row: &CellRow| &row.cell.spec,
+            |row| &mut row.cell.spec,
+        )
+    });
+    let mut columns = vec![
+        whole!("id", CellRow, cell.id as i64).key().hidden().doc(
+            "from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid",
+        ),
+        text!("levels", CellRow, levels)
+            .hidden()
+            .doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`"),
+    ];
+    columns.extend(settings);
+    columns.push(
+        Column::text(
+            "ended_by",
+            |row: &CellRow| row.cell.ended_by.map(|end| end.name().into()),
+            |row, text| {
+                row.cell.ended_by = text.parse().ok();
+                row.cell.ended_by.is_some()
+            },
+        )
+        .null(Null::Free)
+        .one_of(EndedBy::NAMES)
+        .doc("what ended the repetition; NULL while it is open"),
+    );
+    Table {
+        name: "cell",
+        doc: "one row per combination of levels",
+        exported: true,
+        columns,
+        constraints: &[],
+    }
+});
+
+/// A further group of a cell: workers that do the same, beside those that the cell itself describes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Group {
+    /// The cell.
+    pub cell: i64,
+    /// From 1; 0 is what the cell itself describes.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The target that it works on; 0 is that of table `run`.
+    pub target: u32,
+    /// What it asks for.
+    pub spec: CellSpec,
+}
+
+/// Table `cell_group`.
+pub static CELL_GROUP: LazyLock<Table<Group>> = LazyLock::new(|| {
+    let settings = SETTINGS
+        .iter()
+        .map(|setting| Column::setting(setting, |row: &Group| &row.spec, |row| &mut row.spec));
+    let mut columns = vec![
+        whole!("cell_id", Group, cell as i64).doc("the cell"),
+        whole!("group_id", Group, id as u32)
+            .doc("from 1; 0 is the group that table `cell` itself describes"),
+        text!("name", Group, name).doc("its name"),
+        whole!("target_id", Group, target as u32)
+            .doc("the target that it works on; 0 is that of table `run`"),
+    ];
+    columns.extend(settings);
+    Table {
+        name: "cell_group",
+        doc: "one row per further group of workers, where a trial has several",
+        exported: false,
+        columns: columns
+            .into_iter()
+            .map(|column| {
+                let since = column.since.max(5);
+                column.since(since)
+            })
+            .collect(),
+        constraints: &[
+            "PRIMARY KEY (cell_id, group_id)",
+            "FOREIGN KEY (cell_id) REFERENCES cell (id)",
+        ],
+    }
+});
+
+/// Table `part`.
+pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
+    const REQUESTS: &str = "requests completed, by what they do";
+    const BYTES: &str = "bytes that they read, wrote or gave back";
+    Table {
+        name: "part",
+        doc: "one row per part of a sample, where it has several: what a group did on a rank, to a target",
+        exported: false,
+        columns: vec![
+            whole!("sample_id", Part, sample as i64).doc("the sample"),
+            whole!("group_id", Part, id.group as u32)
+                .doc("the group; 0 is the one that table `cell` describes"),
+            whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans"),
+            whole!("target_id", Part, id.target as u32).doc("the target; 0 is that of table `run`"),
+            whole!("start_ns", Part, start_ns as u64)
+                .doc("its first worker's start, from that of the sample"),
+            whole!("elapsed_ns", Part, elapsed_ns as u64)
+                .doc("its first worker's start to its last worker's end"),
+            whole!("read_requests", Part, read_requests as u64).doc(REQUESTS),
+            whole!("write_requests", Part, write_requests as u64).doc(REQUESTS),
+            whole!("sync_requests", Part, sync_requests as u64).doc(REQUESTS),
+            whole!("trim_requests", Part, trim_requests as u64).doc(REQUESTS),
+            whole!("metadata_requests", Part, metadata_requests as u64).doc(REQUESTS),
+            whole!("read_bytes", Part, read_bytes as u64).doc(BYTES),
+            whole!("write_bytes", Part, write_bytes as u64).doc(BYTES),
+            whole!("trim_bytes", Part, trim_bytes as u64).doc(BYTES),
+            whole!("errors", Part, errors as u64).doc("requests that failed"),
+        ]
+        .into_iter()
+        .map(|column| column.since(5))
+        .collect(),
+        constraints: &[
+            "PRIMARY KEY (sample_id, group_id, rank_id, target_id)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
+
+/// A latency histogram as its row has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LatencyRow {
+    /// The sample.
+    pub sample: i64,
+    /// The part of it.
+    pub part: PartId,
+    /// What the requests did.
+    pub operation: Operation,
+    /// Which of their times it is.
+    pub quantity: RequestTime,
+    /// HdrHistogram, V2 encoding.
+    pub histogram: Vec<u8>,
+}
+
+/// Table `latency`.
+pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
+    const PART: &str = "the part of it, as in table `part`; all 0 where it has one";
+    Table {
+        name: "latency",
+        doc: "one row per part of a sample, operation and quantity with requests",
+        exported: false,
+        columns: vec![
+            whole!("sample_id", LatencyRow, sample as i64).doc("the sample"),
+            whole!("group_id", LatencyRow, part.group as u32).doc(PART),
+            whole!("rank_id", LatencyRow, part.rank as u32).doc(PART),
+            whole!("target_id", LatencyRow, part.target as u32).doc(PART),
+            word!("operation", LatencyRow, operation, Operation)
+                .doc("what the requests did: `read`, `write`, `sync`, `trim`, `metadata`"),
+            word!("quantity", LatencyRow, quantity, RequestTime).doc(
+                "`service`: service times; with a rate also `response`: response times, and `lateness`: how late requests were submitted",
+            ),
+            Column::bytes(
+                "histogram",
+                |row: &LatencyRow| &row.histogram,
+                |row, bytes| row.histogram = bytes.to_vec(),
+            )
+            .doc("in ns: HdrHistogram, V2 encoding without compression, 3 significant digits, 1 ns to 1 h"),
+        ],
+        constraints: &[
+            "PRIMARY KEY (sample_id, group_id, rank_id, target_id, operation, quantity)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
+
+/// An interval as its row has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IntervalRow {
+    /// The sample.
+    pub sample: i64,
+    /// The interval.
+    pub interval: Interval,
+}
+
+/// Table `series`.
+pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
+    const REQUESTS: &str = "requests completed in it";
+    const BYTES: &str = "bytes transferred in it";
+    macro_rules! count {
+        ($name:literal, $($field:ident).+) => {
+            Column::number(
+                $name,
+                |row: &IntervalRow| Some(row.interval.$($field).+),
+                |row, n| row.interval.$($field).+ = n,
+            )
+        };
+    }
+    Table {
+        name: "series",
+        doc: "one row per interval of a sample",
+        exported: true,
+        columns: vec![
+            whole!("sample_id", IntervalRow, sample as i64)
+                .hidden()
+                .doc("the sample"),
+            count!("start_ns", start_ns)
+                .doc("from the start of the timed span; with `sample_id` the key"),
+            count!("length_ns", length_ns)
+                .between(1, super::column::COUNT_MAX)
+                .doc("of the interval"),
+            count!("read_requests", done.read_requests).doc(REQUESTS),
+            count!("read_bytes", done.read_bytes).doc(BYTES),
+            count!("write_requests", done.write_requests).doc(REQUESTS),
+            count!("write_bytes", done.write_bytes).doc(BYTES),
+            Column::real(
+                "throughput_mb_s",
+                |row: &IntervalRow| Some(row.interval.throughput_mb_s()),
+                |_, _| (),
+            )
+            .derived(),
+        ]
+        .into_iter()
+        .map(|column| column.since(4))
+        .collect(),
+        constraints: &[
+            "PRIMARY KEY (sample_id, start_ns)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
+
+/// Table `event`.
+pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| {
+    Table {
+    name: "event",
+    doc: "one row per thing that happened",
+    exported: false,
+    columns: vec![
+        Column::number("id", |_: &Event| None, |_, _| ())
+            .null(Null::Free)
+            .key()
+            .doc("in the order of time"),
+        text!("at_utc", Event, at_utc).doc("when"),
+        word!("kind", Event, kind, EventKind).doc(
+            "`note`, `warning`, `error`, `choice` (made by measurement), `resume`, `gap` (why a cell has no trial)",
+        ),
+        Column::number(
+            "cell_id",
+            |event: &Event| event.cell.map(|cell| cell as u64),
+            |event, n| event.cell = Some(n as i64),
+        )
+        .any()
+        .null(Null::Free)
+        .doc("the cell it concerns, or NULL"),
+        text!("message", Event, message).doc("in words"),
+    ],
+    constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
+}
+});

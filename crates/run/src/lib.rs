@@ -1,0 +1,9 @@
+//! iolab-run: carries a plan out: runner, evidence, peers, import.
+
+mod elf;
+pub mod evidence;
+pub mod import;
+pub mod peak_probe;
+pub mod peer;
+pub mod probe;
+pub mod runner;

@@ -1,0 +1,353 @@
+//! Other tools that carry out the same cells beside iolab: the user's own fio and IOzone.
+//!
+//! Their trials lie in the same blocks, on the same target, behind the same preparation, and the kernel's counters are
+//! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
+
+pub mod fio;
+pub mod iozone;
+mod results;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::program::{self, Program};
+use iolab_engine::target::Target;
+use iolab_engine::trial;
+use iolab_spec::Error;
+use iolab_spec::Kind;
+use iolab_spec::Result;
+use iolab_spec::counters::Pressure;
+use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
+use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
+
+pub use results::{Entry, Results};
+
+use iolab_record::environment::{Environment, KEYS};
+use iolab_spec::names::unknown;
+use iolab_spec::settings::CellSpec;
+use iolab_spec::tool::Tool;
+
+/// The arguments of a command line, or why there are none.
+pub type Line = std::result::Result<Vec<OsString>, String>;
+
+/// Every peer, in the order of help.
+pub static PEERS: &[&dyn Peer] = &[&fio::Fio, &iozone::Iozone];
+
+/// Another tool: what to call it with, and what it says.
+pub trait Peer: Sync {
+    /// Its name in `--peer`: that of its command.
+    fn name(&self) -> &'static str;
+
+    /// The same name, as definitions and run files have it.
+    fn tool(&self) -> Tool;
+
+    /// What it is, for help.
+    fn about(&self) -> &'static str;
+
+    /// The option that makes it print its version.
+    fn version_option(&self) -> &'static str;
+
+    /// The first version that has all that its command lines use.
+    fn oldest(&self) -> (u32, u32);
+
+    /// The arguments with which it does on these files what a cell asks for: one file, or one for each worker.
+    ///
+    /// # Errors
+    /// Why there are none that mean the same.
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line;
+
+    /// Puts what it printed of a trial into the outcome.
+    ///
+    /// # Errors
+    /// Of kind usage: what of its report is of no use.
+    fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()>;
+
+    /// What to give to `iolab import`, for messages.
+    fn report(&self) -> &'static str;
+
+    /// Whether a text is a report of it.
+    fn recognises(&self, text: &str) -> bool;
+
+    /// Reads what it measured before, without iolab.
+    ///
+    /// # Errors
+    /// Of kind usage: what of its report is of no use.
+    fn import(&self, text: &str) -> Result<Results>;
+}
+
+/// The peer of a name.
+///
+/// # Errors
+/// Of kind usage: there is none, with the nearest names.
+pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
+    let found = PEERS.iter().find(|peer| peer.tool() == tool);
+    found.copied().ok_or_else(|| {
+        let peers = PEERS.iter().map(|peer| peer.name());
+        let known: Vec<&str> = ["iolab"].into_iter().chain(peers).collect();
+        unknown("tool", tool.name(), &known)
+    })
+}
+
+/// Most bytes that a peer may print in a trial.
+const OUTPUT_MAX: usize = 16 << 20;
+/// Time that a peer may take to start and to end, however small its share of the budget is.
+const START: Duration = Duration::from_secs(2);
+/// Time that a trial without a bound in time may take, however small the peer's share of the budget is.
+const UNBOUNDED: Duration = Duration::from_secs(60);
+/// Time to tell its version, if the peer's share of the budget is no less.
+const VERSION_TIME: Duration = Duration::from_secs(10);
+
+/// A peer that is there.
+#[derive(Clone)]
+struct Installed {
+    peer: &'static dyn Peer,
+    path: PathBuf,
+    version: String,
+    /// Its share of the budget: no trial takes longer, unless its own bounds say so.
+    share: Duration,
+}
+
+/// What a trial reads or writes: files, each with its range.
+type Files<'a> = [(&'a Target, Range<u64>)];
+
+/// The peers that the cells of a run ask for.
+#[derive(Default)]
+pub struct Peers {
+    installed: Vec<Installed>,
+    missing: Vec<(Tool, String)>,
+}
+
+impl Peers {
+    /// Looks for the peers among the tools of the cells, and asks each for its version. One that is missing or too old is no
+    /// error: its cells are gaps.
+    ///
+    /// # Errors
+    /// When `stop` is raised meanwhile; when one that is there does not tell its version, as it will not work; of kind usage:
+    /// a tool that no peer is called.
+    pub fn find(
+        cells: &[Tool],
+        budget: Duration,
+        clock: &Clock,
+        stop: &AtomicBool,
+    ) -> Result<Self> {
+        let mut peers = Self::default();
+        let tools: BTreeSet<Tool> = cells.iter().copied().filter(|t| t.is_peer()).collect();
+        for tool in tools {
+            let own = cells.iter().filter(|cell| **cell == tool).count();
+            let share = budget.mul_f64(own as f64 / cells.len() as f64);
+            match installed(find(tool)?, share, clock, stop) {
+                Ok(found) => peers.installed.push(found),
+                Err(error) if error.kind() == Kind::Usage => {
+                    peers.missing.push((tool, in_a_line(&error)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(peers)
+    }
+
+    /// What a run file keeps of them: where they lie, and their versions.
+    pub fn environment(&self) -> Environment {
+        let mut list = Environment::default();
+        for found in &self.installed {
+            let tool = found.peer.tool();
+            list.put(&KEYS.tool_version.of(tool), found.version.clone());
+            list.put(&KEYS.tool_path.of(tool), found.path.display().to_string());
+        }
+        list
+    }
+
+    /// Why a cell is not possible with its tool; `None` where it is.
+    pub fn gap(&self, cell: &CellSpec, target: &Target) -> Option<String> {
+        if !cell.tool.is_peer() {
+            return None;
+        }
+        if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
+            return Some(why.clone());
+        }
+        let files = trial::lent(&cell.trial, target);
+        let peer = find(cell.tool).and_then(|peer| Ok((peer, files?)));
+        let peer = peer.map_err(|error| in_a_line(&error));
+        let why = peer
+            .and_then(|(peer, files)| arguments(peer, &cell.trial, &files))
+            .err()?;
+        Some(format!("not possible with {}: {why}", cell.tool))
+    }
+
+    /// One trial of a cell that has no gap.
+    ///
+    /// # Errors
+    /// When the peer cannot be started; what it does wrong is a failure of the outcome instead.
+    pub fn run(
+        &self,
+        cell: &CellSpec,
+        target: &Target,
+        clock: &Clock,
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let spec = &cell.trial;
+        let unprepared = |why: String| Error::failed(format!("{}: {why}", cell.tool));
+        let mut installed = self.installed.iter();
+        let peer = installed.find(|found| found.peer.tool() == cell.tool);
+        let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
+        let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
+        let files = trial::lent(spec, target)?;
+        let program = Program {
+            path: peer.path.clone(),
+            arguments: arguments(peer.peer, spec, &files).map_err(unprepared)?,
+            time_limit: Some(peer.share.max(least)),
+            output_max: Some(OUTPUT_MAX),
+        };
+        let ran = program::run(&program, &files, spec, clock, stop)?;
+        let mut outcome = ran.outcome;
+        outcome.effective = Effective {
+            command: Some(format!("{}: {}", peer.version, program.line())),
+            ..Effective::default()
+        };
+        // The kernel counted from the start of the program to its end, which is longer than what it timed.
+        outcome.counters.pressure = Pressure {
+            suspended_ns: outcome.counters.pressure.suspended_ns,
+            ..Pressure::default()
+        };
+        if outcome.ended == Ended::Done {
+            let text = String::from_utf8_lossy(&ran.output);
+            match peer.peer.take_over(&text, spec, &mut outcome) {
+                Ok(()) => settle(spec, &files, &mut outcome),
+                Err(error) => fail(&mut outcome, &program, &error),
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// An error with its remedy, as one sentence among others.
+fn in_a_line(error: &Error) -> String {
+    match error.remedy() {
+        Some(remedy) => format!("{}: {remedy}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
+/// What follows once the numbers of a trial are known.
+fn settle(spec: &TrialSpec, files: &Files<'_>, outcome: &mut Outcome) {
+    let asked = spec.requests_bound();
+    if asked.is_none_or(|asked| outcome.requests() < asked) {
+        outcome.ended = Ended::Time;
+    }
+    outcome.all_active_ns = outcome.elapsed_ns;
+    trial::pay_what_is_owed(spec, files, outcome);
+}
+
+/// Makes a trial a failed one whose numbers cannot be read.
+fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
+    outcome.ended = Ended::Failed;
+    outcome.errors = 1;
+    outcome.failure = Some(Failure::Program(FailedProgram {
+        command: program.line(),
+        end: ProgramEnd::Report,
+        last_words: format!("gave a report of no use: {}", error.message()),
+    }));
+}
+
+/// The command line of a cell.
+///
+/// # Errors
+/// Why there is none that means the same.
+fn arguments(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> Line {
+    let shares = spec.layout != Layout::Interleaved && spec.descriptors == Descriptors::Private;
+    if !shares || spec.starts_fresh() {
+        return Err(
+            "it is given files that are there already, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),
+        );
+    }
+    let paths = files
+        .iter()
+        .map(|(file, _)| file.path_for_programs())
+        .collect::<Result<Vec<PathBuf>>>()
+        .map_err(|error| error.message().to_owned())?;
+    peer.arguments(spec, &paths)
+}
+
+fn installed(
+    peer: &'static dyn Peer,
+    share: Duration,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Installed> {
+    let (tool, question) = (peer.tool(), peer.version_option());
+    let name = tool.to_string();
+    let path = Program::find(Path::new(&name))
+        .map_err(|error| error.hint(format!("install {name}, or add its folder to PATH")))?;
+    let program = Program {
+        path: path.clone(),
+        arguments: vec![question.into()],
+        time_limit: Some(share.clamp(START, VERSION_TIME)),
+        output_max: Some(OUTPUT_MAX),
+    };
+    let ran = program::run(&program, &[], &TrialSpec::default(), clock, stop)?;
+    if ran.outcome.ended == Ended::Interrupted {
+        return Err(Error::interrupted());
+    }
+    let text = String::from_utf8_lossy(&ran.output);
+    let place = path.display();
+    let number = version_number(&text).ok_or_else(|| {
+        Error::failed(format!("{place} does not tell its version"))
+            .hint(format!("check that it is {tool}: {place} {question}"))
+    })?;
+    let version = format!("{tool}-{}.{}", number.0, number.1);
+    if number < peer.oldest() {
+        let (major, minor) = peer.oldest();
+        return Err(Error::usage(format!("{version} at {place} is too old"))
+            .hint(format!("install {tool} {major}.{minor} or newer")));
+    }
+    Ok(Installed {
+        peer,
+        path,
+        version,
+        share,
+    })
+}
+
+/// The first `MAJOR.MINOR` in a text.
+fn version_number(text: &str) -> Option<(u32, u32)> {
+    let start = text.find(|c: char| c.is_ascii_digit())?;
+    let mut numbers = text[start..].split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_the_tools_print() {
+        assert_eq!(version_number("fio-3.33"), Some((3, 33)));
+        assert_eq!(version_number("fio-3.42-135-gf5344384"), Some((3, 42)));
+        let iozone =
+            "       'Iozone' Filesystem Benchmark Program\n \n        Version $Revision: 3.489 $\n";
+        assert_eq!(version_number(iozone), Some((3, 489)));
+        assert_eq!(version_number("no number"), None);
+        assert_eq!(version_number("99999999999999999999.1"), None);
+    }
+
+    #[test]
+    fn peers_are_found_by_their_names() {
+        for peer in PEERS {
+            let found = find(peer.tool()).expect("a peer");
+            assert_eq!(found.name(), peer.name());
+            assert_eq!(peer.tool().name(), peer.name());
+            let same = PEERS.iter().filter(|other| other.tool() == peer.tool());
+            assert_eq!(same.count(), 1, "{}", peer.tool());
+        }
+        let error = find("foi".parse().expect("a name")).err().expect("unknown");
+        assert!(
+            error.remedy().is_some_and(|hint| hint.contains("fio")),
+            "{error}"
+        );
+    }
+}

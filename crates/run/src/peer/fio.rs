@@ -1,0 +1,101 @@
+//! fio: what to call it with, and what it says. Its HOWTO explains every option and every number.
+
+mod command;
+mod import;
+pub mod job;
+mod options;
+pub mod report;
+
+use std::path::PathBuf;
+
+use iolab_spec::Error;
+use iolab_spec::Result;
+use iolab_spec::outcome::Outcome;
+use iolab_spec::trial::TrialSpec;
+
+use super::{Line, Peer, Results};
+use iolab_spec::tool::Tool;
+use report::{Direction, Report};
+
+const NAME: &str = "fio";
+const FIO: Tool = Tool::named(NAME).expect("letters");
+
+/// fio.
+pub struct Fio;
+
+impl Peer for Fio {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn tool(&self) -> Tool {
+        FIO
+    }
+
+    fn about(&self) -> &'static str {
+        "fio, whose command is looked for in PATH"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "--version"
+    }
+
+    fn oldest(&self) -> (u32, u32) {
+        // It has `sync=dsync`.
+        (3, 20)
+    }
+
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
+        command::arguments(spec, files)
+    }
+
+    fn take_over(&self, text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
+        take_over(text, outcome)
+    }
+
+    fn report(&self) -> &'static str {
+        "what fio wrote with --output-format=json or json+"
+    }
+
+    fn recognises(&self, text: &str) -> bool {
+        text.contains("\"fio version\"")
+    }
+
+    fn import(&self, text: &str) -> Result<Results> {
+        import::import(text)
+    }
+}
+
+/// Takes over what fio says of its one group of jobs.
+fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
+    let report = Report::parse(text)?;
+    let [job] = report.jobs.as_slice() else {
+        return Err(Error::usage(format!(
+            "it tells of {} groups of jobs, where one was started",
+            report.jobs.len()
+        )));
+    };
+    if job.error != 0 {
+        return Err(Error::usage(format!("it tells of error {}", job.error)));
+    }
+    if job.elapsed_ns() == 0 {
+        return Err(Error::usage(
+            "it ended within a millisecond, which is fio's unit of time: give the trial more bytes or time",
+        ));
+    }
+    for (direction, tally) in [
+        (&job.read, &mut outcome.reads),
+        (&job.write, &mut outcome.writes),
+    ] {
+        tally.requests = direction.total_ios;
+        tally.bytes = direction.io_bytes;
+        tally.short_transfers = direction.short_ios;
+        tally.latency = Direction::times(direction).histogram();
+    }
+    outcome.syncs = job.sync.total_ios;
+    outcome.elapsed_ns = job.elapsed_ns();
+    // The workers' own, as iolab's: without the start of the program.
+    outcome.counters.usage.user_ns = job.cpu_ns(job.usr_cpu);
+    outcome.counters.usage.system_ns = job.cpu_ns(job.sys_cpu);
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! The fio command line that means the same as a cell, or why there is none.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use iolab_spec::trial::share;
+use iolab_spec::trial::{
+    Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
+};
+
+use crate::peer::Line;
+
+/// Blocks of the random map above which fio needs more memory than it takes by itself: 16 MiB of bits are its pool.
+const MAP_BLOCKS_MAX: u64 = 1 << 25;
+
+/// The arguments of a run of fio on one file, or on a file for each worker. Every worker is a job of its own, so that the
+/// parts of the region and the requests fall to them as to iolab's workers.
+///
+/// # Errors
+/// What fio has no words for.
+pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
+    check(spec)?;
+    let mut words: Vec<OsString> = Vec::new();
+    if !spec.writes() {
+        words.push("--readonly".into());
+    }
+    let map_blocks = spec.region / spec.bs;
+    if spec.pattern == Pattern::Rand && map_blocks > MAP_BLOCKS_MAX {
+        words.push(format!("--alloc-size={}", map_blocks.div_ceil(4096)).into());
+    }
+    words.push("--output-format=json+".into());
+    words.push("--eta=never".into());
+    words.push("--name=global".into());
+    let names = files.iter().map(|file| file_option(file));
+    let mut names = names.collect::<Result<Vec<OsString>, String>>()?;
+    if spec.layout != Layout::Private {
+        words.append(&mut names);
+    }
+    words.extend(common(spec).into_iter().map(OsString::from));
+    let mut names = names.into_iter();
+    for worker in 0..spec.threads {
+        words.push(format!("--name=worker{worker}").into());
+        words.extend(names.next());
+        words.extend(own(spec, worker)?.into_iter().map(OsString::from));
+    }
+    Ok(words)
+}
+
+/// Refuses what fio cannot do, or would do otherwise.
+fn check(spec: &TrialSpec) -> Result<(), String> {
+    let refused = [
+        (
+            spec.rate.is_some(),
+            "its latencies at a given rate do not count from the intended start",
+        ),
+        (
+            spec.pattern == Pattern::Reverse,
+            "its backward reads wrap at the end of the file, not of the region",
+        ),
+        (
+            spec.pattern == Pattern::Strided && !ends_within_first_phase(spec),
+            "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
+        ),
+        (
+            spec.pattern == Pattern::Zipf(1.0),
+            "its Zipf distribution has no exponent of 1",
+        ),
+        (
+            spec.verify,
+            "what it writes cannot be read back by iolab's rules",
+        ),
+        (
+            spec.buffer_init != BufferInit::Random,
+            "the preparation of its buffers cannot be chosen",
+        ),
+        (
+            spec.backend == Backend::Mmap && spec.sync == SyncPolicy::Each,
+            "its mmap engine makes single pages durable, not the file",
+        ),
+    ];
+    match refused.into_iter().find(|(applies, _)| *applies) {
+        Some((_, why)) => Err(why.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Whether no worker comes to the end of its first pass of strides.
+fn ends_within_first_phase(spec: &TrialSpec) -> bool {
+    let Some(bound) = spec.requests_bound() else {
+        return false;
+    };
+    let blocks = spec.region / spec.bs;
+    (0..spec.threads).all(|worker| {
+        let bytes = share(blocks, worker, spec.threads).1 * spec.bs;
+        let room = bytes.saturating_sub(spec.bs) / (spec.bs + spec.skip) + 1;
+        share(bound, worker, spec.threads).1 <= room
+    })
+}
+
+/// `filename`, in which fio takes a colon for the end of a name.
+fn file_option(file: &Path) -> Result<OsString, String> {
+    let bytes = file.as_os_str().as_bytes();
+    let odd = |byte: &u8| byte.is_ascii_control() || b"\\\"'$%".contains(byte);
+    let at_the_ends = |byte: Option<&u8>| byte.is_some_and(|byte| *byte == b' ');
+    if bytes.iter().any(odd) || at_the_ends(bytes.first()) || at_the_ends(bytes.last()) {
+        return Err("it might take the name of the file for something else".to_owned());
+    }
+    let mut option = b"--filename=".to_vec();
+    for byte in bytes {
+        if *byte == b':' {
+            option.push(b'\\');
+        }
+        option.push(*byte);
+    }
+    Ok(OsString::from_vec(option))
+}
+
+/// What all workers have in common.
+fn common(spec: &TrialSpec) -> Vec<String> {
+    let mut words = vec![
+        "--allow_file_create=0".to_owned(),
+        "--fallocate=none".to_owned(),
+        "--thread".to_owned(),
+        "--group_reporting".to_owned(),
+        format!("--ioengine={}", spec.backend),
+        format!("--rw={}", order(spec)),
+        format!("--bs={}", spec.bs),
+        format!("--iodepth={}", spec.depth),
+        format!("--direct={}", u8::from(spec.cache == CacheState::Direct)),
+        // iolab has brought the page cache into its state, and gives no advice.
+        "--invalidate=0".to_owned(),
+        "--fadvise_hint=0".to_owned(),
+        // Without this fio takes the same offsets in every trial, whatever the seed (fixed after 3.33).
+        "--randrepeat=0".to_owned(),
+        format!("--randseed={}", spec.seed),
+    ];
+    words.extend(choices(spec).into_iter().map(str::to_owned));
+    let wait = spec.batch.wait_for(spec.depth);
+    if wait > 1 {
+        words.push(format!("--iodepth_batch={wait}"));
+        words.push(format!("--iodepth_batch_complete_min={wait}"));
+    }
+    if let Pattern::Zipf(theta) = spec.pattern {
+        words.push(format!("--random_distribution=zipf:{theta}"));
+    }
+    if spec.reads() && spec.writes() {
+        words.push(format!("--rwmixread={}", spec.read_percent));
+    }
+    if let Some(time) = spec.limit.time {
+        words.push(format!("--runtime={}us", time.as_micros()));
+        if spec.requests_bound().is_none() {
+            words.push("--time_based".to_owned());
+        }
+    }
+    words
+}
+
+/// Options that are there or not.
+fn choices(spec: &TrialSpec) -> Vec<&'static str> {
+    let ring = spec.backend == Backend::IoUring;
+    let choices = [
+        (spec.pattern.shares_region(), "--norandommap"),
+        (spec.sync == SyncPolicy::Each, "--fsync=1"),
+        (
+            spec.sync == SyncPolicy::End && spec.writes(),
+            "--end_fsync=1",
+        ),
+        (spec.sync == SyncPolicy::Osync, "--sync=sync"),
+        (spec.sync == SyncPolicy::Odsync, "--sync=dsync"),
+        (spec.content == Content::Repeated, "--scramble_buffers=0"),
+        (spec.content == Content::Zero, "--zero_buffers"),
+        (ring && spec.registered, "--fixedbufs"),
+        (ring && spec.registered, "--registerfiles"),
+        (ring && spec.sqpoll, "--sqthread_poll"),
+        (spec.iopoll && spec.backend != Backend::Null, "--hipri"),
+        (spec.latency, "--lat_percentiles=1"),
+        (spec.latency, "--clat_percentiles=0"),
+        (!spec.latency, "--gtod_reduce=1"),
+    ];
+    let given = choices.into_iter().filter(|(given, _)| *given);
+    given.map(|(_, word)| word).collect()
+}
+
+/// `rw`: order and direction.
+fn order(spec: &TrialSpec) -> String {
+    let direction = match (spec.reads(), spec.writes()) {
+        (true, false) => "read",
+        (false, true) => "write",
+        _ => "rw",
+    };
+    match spec.pattern {
+        Pattern::Seq | Pattern::Reverse => direction.to_owned(),
+        Pattern::Strided => format!("{direction}:{}", spec.skip),
+        _ => format!("rand{direction}"),
+    }
+}
+
+/// The job of one worker: its part of the region, and its requests.
+fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
+    let blocks = spec.region / spec.bs;
+    let (first, count) = match spec.layout {
+        Layout::Private => (0, spec.private_bytes(worker) / spec.bs),
+        _ if spec.pattern.shares_region() => (0, blocks),
+        _ => share(blocks, worker, spec.threads),
+    };
+    let mut words = vec![
+        format!("--offset={}", spec.offset + first * spec.bs),
+        format!("--size={}", count * spec.bs),
+    ];
+    if let Some(bound) = spec.requests_bound() {
+        let requests = share(bound, worker, spec.threads).1;
+        if requests == 0 {
+            return Err(
+                "it has no worker that makes no request, and there are fewer requests than workers"
+                    .to_owned(),
+            );
+        }
+        words.push(format!("--io_size={}", requests * spec.bs));
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use iolab_spec::trial::{Batch, Limit};
+
+    use super::*;
+
+    fn line(spec: &TrialSpec) -> String {
+        let words = arguments(spec, &["/data/a:b".into()]).expect("possible");
+        let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
+        format!("{} ", words.join(" "))
+    }
+
+    fn timed() -> TrialSpec {
+        TrialSpec {
+            region: 10 * 4096,
+            limit: Limit {
+                time: Some(Duration::from_millis(250)),
+                ..Limit::default()
+            },
+            ..TrialSpec::default()
+        }
+    }
+
+    #[test]
+    fn a_cell_is_said_in_fios_words() {
+        let reads = line(&timed());
+        for part in [
+            "--readonly ",
+            "--filename=/data/a\\:b ",
+            "--rw=read ",
+            "--bs=4096 ",
+            "--ioengine=psync ",
+            "--direct=1 ",
+            "--randrepeat=0 --randseed=",
+            "--runtime=250000us --time_based ",
+            "--name=worker0 --offset=0 --size=40960 ",
+        ] {
+            assert!(reads.contains(part), "{part} in {reads}");
+        }
+        let writes = line(&TrialSpec {
+            read_percent: 0,
+            pattern: Pattern::Rand,
+            threads: 3,
+            offset: 8192,
+            sync: SyncPolicy::Odsync,
+            cache: CacheState::Cold,
+            content: Content::Zero,
+            latency: false,
+            ..timed()
+        });
+        for part in [
+            "--rw=randwrite ",
+            "--direct=0 ",
+            "--sync=dsync ",
+            "--zero_buffers ",
+            "--gtod_reduce=1 ",
+            "--name=worker0 --offset=8192 --size=16384 ",
+            "--name=worker2 --offset=36864 --size=12288 ",
+        ] {
+            assert!(writes.contains(part), "{part} in {writes}");
+        }
+        assert!(!writes.contains("--readonly"), "{writes}");
+    }
+
+    #[test]
+    fn bounds_and_queues_are_those_of_the_cell() {
+        let pass = TrialSpec {
+            limit: Limit::default(),
+            backend: Backend::IoUring,
+            pattern: Pattern::RandReplace,
+            threads: 4,
+            depth: 8,
+            batch: Batch::Percent(50),
+            read_percent: 70,
+            sync: SyncPolicy::Each,
+            ..timed()
+        };
+        let mixed = line(&pass);
+        for part in [
+            "--rw=randrw ",
+            "--rwmixread=70 ",
+            "--norandommap ",
+            "--fsync=1 ",
+            "--iodepth=8 ",
+            "--iodepth_batch=4 --iodepth_batch_complete_min=4 ",
+            "--fixedbufs --registerfiles ",
+            "--name=worker0 --offset=0 --size=40960 --io_size=12288 ",
+            "--name=worker3 --offset=0 --size=40960 --io_size=8192 ",
+        ] {
+            assert!(mixed.contains(part), "{part} in {mixed}");
+        }
+        assert!(!mixed.contains("--time_based"), "{mixed}");
+    }
+
+    #[test]
+    fn what_fio_would_do_otherwise_is_a_gap() {
+        let strided = TrialSpec {
+            pattern: Pattern::Strided,
+            skip: 4096,
+            ..timed()
+        };
+        let bounded = |requests| TrialSpec {
+            limit: Limit {
+                requests: Some(requests),
+                ..Limit::default()
+            },
+            ..strided.clone()
+        };
+        assert!(line(&bounded(5)).contains("--rw=read:4096 "));
+        let reverse = TrialSpec {
+            pattern: Pattern::Reverse,
+            ..timed()
+        };
+        let open = TrialSpec {
+            rate: Some(10),
+            ..timed()
+        };
+        let huge = TrialSpec {
+            buffer_init: BufferInit::Huge,
+            ..timed()
+        };
+        for spec in [strided.clone(), bounded(6), reverse, open, huge] {
+            arguments(&spec, &["/x".into()]).expect_err("a gap");
+        }
+        for name in ["/a\\b", "/a\nb", "/$x", "/x ", "/50%"] {
+            arguments(&timed(), &[name.into()]).expect_err(name);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Reports of fio: its jobs by their options.
+
+use iolab_spec::Result;
+use iolab_spec::histogram::LatencyHistogram;
+
+use super::FIO;
+use super::options::{Options, cell_of};
+use super::report::{self, Job, Report};
+use crate::peer::{Entry, Results};
+use iolab_record::{Direction, LatencyOf, Operation};
+
+/// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
+/// together.
+pub(super) fn import(text: &str) -> Result<Results> {
+    let report = Report::parse(text)?;
+    let mut groups: Vec<(Options, Vec<&Job>)> = Vec::new();
+    let mut notes = vec!["one job is one sample: there is no interval".to_owned()];
+    for job in &report.jobs {
+        if job.elapsed_ns() == 0 {
+            notes.push(format!(
+                "job '{}' did nothing that takes a millisecond, and is left out",
+                job.jobname
+            ));
+            continue;
+        }
+        let mut options = report.global_options.clone();
+        options.extend(job.options.clone());
+        let clones = groups.iter_mut().find(|(known, jobs)| {
+            let first = jobs[0];
+            let of = |job: &Job| (job.groupid, job.hostname.clone(), job.jobname.clone());
+            let alike = of(first) == of(job);
+            alike && *known == options && options.contains_key("numjobs")
+        });
+        match clones {
+            Some((_, jobs)) => jobs.push(job),
+            None => groups.push((options, vec![job])),
+        }
+    }
+    let beside = groups
+        .windows(2)
+        .any(|pair| pair[0].1[0].groupid == pair[1].1[0].groupid);
+    if beside {
+        notes.push(
+            "some of its jobs ran at the same time: each number is of a part of the load"
+                .to_owned(),
+        );
+    }
+    let mut entries = Vec::new();
+    for (options, jobs) in &groups {
+        match entry(options, jobs) {
+            Ok(entry) => entries.push(entry),
+            // One job that iolab has no words for is no reason to lose the others.
+            Err(error) if groups.len() > 1 => {
+                notes.push(format!("{}: it is left out", error.message()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Results {
+        tool: FIO,
+        version: report.version.clone(),
+        measured_utc: report.timestamp.and_then(utc),
+        entries,
+        notes,
+    })
+}
+
+fn utc(seconds: i64) -> Option<String> {
+    let time = jiff::Timestamp::from_second(seconds).ok()?;
+    Some(time.to_string())
+}
+
+fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
+    let name = &jobs[0].jobname;
+    let bytes = jobs
+        .iter()
+        .map(|job| job.read.io_bytes.max(job.write.io_bytes));
+    let size_else = bytes.max().unwrap_or(1).max(1);
+    let mut cell =
+        cell_of(options, size_else).map_err(|error| error.within(format!("job '{name}'")))?;
+    cell.tool = FIO;
+    // What a job without a bound of its own did is told by its size.
+    if !["io_size", "io_limit"]
+        .iter()
+        .any(|name| options.contains_key(*name))
+    {
+        cell.trial.limit.bytes = None;
+    }
+    let mut histograms: Vec<(LatencyOf, LatencyHistogram)> = Vec::new();
+    let reads = direction(jobs, |job| &job.read);
+    let writes = direction(jobs, |job| &job.write);
+    for (operation, (_, histogram)) in [(Operation::Read, &reads), (Operation::Write, &writes)] {
+        if !histogram.is_empty() {
+            histograms.push((LatencyOf::service(operation), histogram.clone()));
+        }
+    }
+    let sum = |of: fn(&Job) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
+    let command: Vec<String> = options
+        .iter()
+        .map(|(name, value)| format!("--{name}={value}"))
+        .collect();
+    let error = jobs.iter().map(|job| job.error).find(|error| *error != 0);
+    Ok(Entry {
+        cell,
+        warmup: false,
+        reads: reads.0,
+        writes: writes.0,
+        elapsed_ns: jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0),
+        user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
+        system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
+        syncs: sum(|job| job.sync.total_ios),
+        failure: error.map(|error| format!("fio tells of error {error} in job '{name}'")),
+        command: format!("job '{name}': {}", command.join(" ")),
+        histograms,
+    })
+}
+
+/// One direction of all clones. Quantiles are fio's own for one job, and those of all bins for several.
+fn direction(
+    jobs: &[&Job],
+    of: impl Fn(&Job) -> &report::Direction,
+) -> (Direction, LatencyHistogram) {
+    let all: Vec<&report::Direction> = jobs.iter().map(|job| of(job)).collect();
+    let sum = |of: fn(&report::Direction) -> u64| {
+        all.iter().map(|one| of(one)).fold(0, u64::saturating_add)
+    };
+    let times = report::Latency::together(all.iter().map(|one| one.times()));
+    let summed = Direction {
+        requests: sum(|one| one.total_ios),
+        bytes: sum(|one| one.io_bytes),
+        short_transfers: sum(|one| one.short_ios),
+        latency: times.summary(),
+        ..Direction::default()
+    };
+    (summed, times.histogram())
+}

@@ -1,0 +1,349 @@
+//! What fio prints with `--output-format=json` or `json+`, read with limits: it may come from anybody.
+
+use std::collections::BTreeMap;
+
+use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_spec::{Error, Result};
+use serde::Deserialize;
+
+use iolab_record::LatencySummary;
+
+/// Greatest count that is believed, as for run files: 2^60.
+const COUNT_MAX: u64 = 1 << 60;
+/// Most jobs of a report.
+const JOBS_MAX: usize = 10_000;
+
+/// All of a report that iolab looks at.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Report {
+    /// `fio-3.33`.
+    #[serde(rename = "fio version")]
+    pub version: String,
+    /// When it was written, seconds since 1970.
+    #[serde(default)]
+    pub timestamp: Option<i64>,
+    /// What the jobs have in common.
+    #[serde(rename = "global options", default)]
+    pub global_options: BTreeMap<String, String>,
+    /// The jobs; with `group_reporting` one for each group. A client of fio's servers calls them `client_stats`.
+    #[serde(alias = "client_stats")]
+    pub jobs: Vec<Job>,
+}
+
+/// One job, or a group of them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Job {
+    /// Its name.
+    pub jobname: String,
+    /// The server that ran it, where a client tells.
+    #[serde(default)]
+    pub hostname: String,
+    /// Number of its group.
+    #[serde(default)]
+    pub groupid: u64,
+    /// Error number; 0 for none.
+    #[serde(default)]
+    pub error: i64,
+    /// Its own options.
+    #[serde(rename = "job options", default)]
+    pub options: BTreeMap<String, String>,
+    /// Time that its workers ran, added up, ms.
+    #[serde(default)]
+    pub job_runtime: u64,
+    /// CPU time in user mode, percent of [`Job::job_runtime`].
+    #[serde(default)]
+    pub usr_cpu: f64,
+    /// CPU time in the kernel, percent of [`Job::job_runtime`].
+    #[serde(default)]
+    pub sys_cpu: f64,
+    /// Reads.
+    pub read: Direction,
+    /// Writes.
+    pub write: Direction,
+    /// `fsync` calls.
+    #[serde(default)]
+    pub sync: Syncs,
+}
+
+/// Requests of one direction.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Direction {
+    /// Bytes transferred.
+    pub io_bytes: u64,
+    /// Requests completed.
+    pub total_ios: u64,
+    /// From the first start to the last end, ms.
+    pub runtime: u64,
+    /// Transfers the kernel cut short.
+    #[serde(default)]
+    pub short_ios: u64,
+    /// From submission to completion.
+    pub clat_ns: Latency,
+    /// From the start of a request to its completion.
+    pub lat_ns: Latency,
+}
+
+/// Times of one direction, ns.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Greatest.
+    pub max: u64,
+    /// Mean.
+    pub mean: f64,
+    /// How many.
+    #[serde(rename = "N")]
+    pub count: u64,
+    /// Percent, as text, to time.
+    pub percentile: BTreeMap<String, u64>,
+    /// Time to number of requests; JSON+ only.
+    pub bins: BTreeMap<u64, u64>,
+}
+
+/// `fsync` calls of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct Syncs {
+    /// How many.
+    pub total_ios: u64,
+}
+
+impl Report {
+    /// Reads a report. Messages may stand before the object, and anything behind it.
+    ///
+    /// # Errors
+    /// Of kind usage: what is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self> {
+        let start = match text.starts_with('{') {
+            true => 0,
+            false => text.find("\n{").map(|at| at + 1).ok_or_else(|| {
+                Error::usage("there is no JSON object in it")
+                    .hint("run fio with --output-format=json or json+")
+            })?,
+        };
+        let mut reader = serde_json::Deserializer::from_str(&text[start..]);
+        let mut report = Report::deserialize(&mut reader).map_err(|error| {
+            Error::usage(format!("it is no report of fio 3: {error}")).hint(
+                "it must be what fio 3 wrote with --output-format=json or json+, from its start to its end",
+            )
+        })?;
+        report.check()?;
+        // What a client adds up over its servers is there already.
+        report.jobs.retain(|job| !job.is_sum_of_clients());
+        Ok(report)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.jobs.len() > JOBS_MAX {
+            return Err(Error::usage(format!("it has more than {JOBS_MAX} jobs"))
+                .hint("run fio with --group_reporting"));
+        }
+        match self.jobs.iter().find(|job| !job.is_credible()) {
+            Some(job) => Err(Error::usage(format!(
+                "job '{}' has numbers that cannot be",
+                job.jobname
+            ))
+            .hint("the report is damaged: run fio once more")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Job {
+    fn is_credible(&self) -> bool {
+        let share = |percent: f64| (0.0..=100_000.0).contains(&percent);
+        let shares = share(self.usr_cpu) && share(self.sys_cpu);
+        let counts = [self.job_runtime, self.sync.total_ios];
+        // A sum of times in ms has to fit in ns too.
+        let time = self
+            .job_runtime
+            .max(self.read.runtime)
+            .max(self.write.runtime);
+        shares
+            && counts.iter().all(|count| *count <= COUNT_MAX)
+            && time <= COUNT_MAX / 1_000_000
+            && self.read.is_credible()
+            && self.write.is_credible()
+    }
+
+    /// Whether it is no job but the sum of all that a client had run.
+    fn is_sum_of_clients(&self) -> bool {
+        self.jobname == "All clients" && self.options.is_empty()
+    }
+
+    /// From the first start to the last end of both directions, ns.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.read.runtime.max(self.write.runtime) * 1_000_000
+    }
+
+    /// A percentage of the workers' time, ns.
+    pub fn cpu_ns(&self, percent: f64) -> u64 {
+        (percent / 100.0 * self.job_runtime as f64 * 1e6) as u64
+    }
+}
+
+impl Direction {
+    fn is_credible(&self) -> bool {
+        let counts = [self.io_bytes, self.total_ios, self.short_ios];
+        counts.iter().all(|count| *count <= COUNT_MAX)
+            && [&self.lat_ns, &self.clat_ns]
+                .into_iter()
+                .all(Latency::is_credible)
+    }
+
+    /// The times that are closest to iolab's service time and there: from the start of the request, else from its
+    /// submission.
+    pub fn times(&self) -> &Latency {
+        match self.lat_ns.has_quantiles() || !self.clat_ns.has_quantiles() {
+            true => &self.lat_ns,
+            false => &self.clat_ns,
+        }
+    }
+}
+
+impl Latency {
+    fn is_credible(&self) -> bool {
+        let mut times = self.percentile.values().chain(self.bins.keys());
+        let mut counts = self.bins.values();
+        self.mean >= 0.0
+            && self.max <= COUNT_MAX
+            && times.all(|ns| *ns <= COUNT_MAX)
+            && counts.all(|count| *count <= COUNT_MAX)
+    }
+
+    fn has_quantiles(&self) -> bool {
+        !self.bins.is_empty() || !self.percentile.is_empty()
+    }
+
+    /// The bins as a histogram; empty where there are none.
+    pub fn histogram(&self) -> LatencyHistogram {
+        let mut histogram = new_latency_histogram();
+        for (ns, count) in &self.bins {
+            histogram.saturating_record_n(*ns, *count);
+        }
+        histogram
+    }
+
+    /// Those of several jobs. The quantiles of one are its own; of several they follow from the bins.
+    pub fn together<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        for (number, one) in all.into_iter().enumerate() {
+            if number == 0 {
+                sum = one.clone();
+                continue;
+            }
+            let both = sum.count.saturating_add(one.count);
+            let weighed = sum.mean * sum.count as f64 + one.mean * one.count as f64;
+            sum.mean = weighed / both.max(1) as f64;
+            sum.max = sum.max.max(one.max);
+            sum.count = both;
+            sum.percentile.clear();
+            for (ns, count) in &one.bins {
+                let bin = sum.bins.entry(*ns).or_default();
+                *bin = bin.saturating_add(*count);
+            }
+        }
+        sum
+    }
+
+    /// The quantiles as fio says them, or as its bins do; `None` where it says none.
+    pub fn summary(&self) -> Option<LatencySummary> {
+        let histogram = self.histogram();
+        let quantile = |percent: f64| {
+            let named = self.percentile.iter().find(|(name, _)| {
+                name.parse::<f64>()
+                    .is_ok_and(|named| (named - percent).abs() < 1e-6)
+            });
+            let binned = || histogram.value_at_quantile(percent / 100.0);
+            named
+                .map(|(_, ns)| *ns)
+                .or_else(|| (!histogram.is_empty()).then(binned))
+        };
+        Some(LatencySummary {
+            mean_ns: self.mean,
+            p50_ns: quantile(50.0)?,
+            p90_ns: quantile(90.0)?,
+            p99_ns: quantile(99.0)?,
+            p999_ns: quantile(99.9)?,
+            max_ns: self.max,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"note: a message with a { in it
+{"fio version": "fio-3.33", "timestamp": 1700000000, "global options": {"bs": "4k"},
+ "jobs": [{"jobname": "a", "groupid": 0, "error": 0, "job options": {"size": "1m"},
+  "job_runtime": 500, "usr_cpu": 1.0, "sys_cpu": 10.0, "unknown": [1, {"x": 2}],
+  "read": {"io_bytes": 409600, "total_ios": 100, "runtime": 250, "short_ios": 1,
+    "clat_ns": {"max": 9, "mean": 5.0, "N": 100},
+    "lat_ns": {"min": 1, "max": 20000, "mean": 1500.5, "stddev": 1.0, "N": 100,
+      "percentile": {"50.000000": 1000, "90.000000": 2000, "99.000000": 19000, "99.900000": 20000},
+      "bins": {"1000": 90, "19000": 10}}},
+  "write": {"io_bytes": 0, "total_ios": 0, "runtime": 0, "clat_ns": {}, "lat_ns": {}},
+  "sync": {"total_ios": 3}}]}
+trailing words"#;
+
+    #[test]
+    fn a_report_is_read_behind_its_messages() {
+        let report = Report::parse(REPORT).expect("a report");
+        let job = &report.jobs[0];
+        assert_eq!(
+            (report.version.as_str(), job.elapsed_ns()),
+            ("fio-3.33", 250_000_000)
+        );
+        assert_eq!(job.cpu_ns(job.sys_cpu), 50_000_000);
+        let times = job.read.times();
+        assert_eq!(times.histogram().len(), 100);
+        let summary = times.summary().expect("quantiles");
+        assert_eq!(
+            (summary.p50_ns, summary.p99_ns, summary.max_ns),
+            (1000, 19_000, 20_000)
+        );
+        assert_eq!(job.write.times().summary(), None);
+    }
+
+    #[test]
+    fn quantiles_come_from_the_bins_where_there_are_no_others() {
+        let times = Latency {
+            bins: [(1000, 90), (19_000, 10)].into(),
+            ..Latency::default()
+        };
+        let summary = times.summary().expect("bins");
+        assert_eq!(summary.p50_ns, 1000);
+        assert!((18_900..19_100).contains(&summary.p99_ns), "{summary:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (from, to, part) in [
+            ("\"jobs\"", "\"works\"", "missing field"),
+            (
+                "\"total_ios\": 100",
+                "\"total_ios\": 9000000000000000000",
+                "cannot be",
+            ),
+            ("\"total_ios\": 100", "\"total_ios\": -1", "no report"),
+            (
+                "\"runtime\": 250",
+                "\"runtime\": 1000000000000000000",
+                "cannot be",
+            ),
+            ("\"mean\": 1500.5", "\"mean\": -1.0", "cannot be"),
+            ("\"sys_cpu\": 10.0", "\"sys_cpu\": -nan", "no report"),
+            ("\"clat_ns\": {\"max\"", "\"clat\": {\"max\"", "clat_ns"),
+            ("\n{", "\n[", "no JSON object"),
+        ] {
+            let error = Report::parse(&REPORT.replacen(from, to, 1)).expect_err(from);
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+        for cut in (0..REPORT.find("\ntrailing").expect("there")).step_by(7) {
+            Report::parse(&REPORT[..cut]).expect_err("cut");
+        }
+        Report::parse(&format!("{{{}", "[".repeat(100_000))).expect_err("deep");
+    }
+}

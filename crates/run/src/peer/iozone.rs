@@ -1,0 +1,176 @@
+//! IOzone in throughput mode (`-T`): what to call it with, and what it says.
+
+mod command;
+mod import;
+pub mod report;
+
+use std::path::PathBuf;
+
+use iolab_spec::Error;
+use iolab_spec::Result;
+use iolab_spec::counters::Counters;
+use iolab_spec::outcome::{Outcome, Tally};
+use iolab_spec::trial::{Pattern, TrialSpec};
+
+use super::{Line, Peer, Results};
+use iolab_spec::tool::Tool;
+use report::{Report, Row, Test};
+
+const NAME: &str = "iozone";
+const IOZONE: Tool = Tool::named(NAME).expect("letters");
+
+/// IOzone.
+pub struct Iozone;
+
+impl Peer for Iozone {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn tool(&self) -> Tool {
+        IOZONE
+    }
+
+    fn about(&self) -> &'static str {
+        "IOzone in throughput mode"
+    }
+
+    fn version_option(&self) -> &'static str {
+        "-v"
+    }
+
+    fn oldest(&self) -> (u32, u32) {
+        // It reads files that are not its own (`-+E`) and leaves the length of existing ones alone (`-+N`).
+        (3, 432)
+    }
+
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
+        command::arguments(spec, files)
+    }
+
+    fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
+        take_over(text, spec, outcome)
+    }
+
+    fn report(&self) -> &'static str {
+        "iozone's standard output"
+    }
+
+    fn recognises(&self, text: &str) -> bool {
+        text.contains("ozone") || text.contains("Children see")
+    }
+
+    fn import(&self, text: &str) -> Result<Results> {
+        import::import(text)
+    }
+}
+
+/// Takes over what IOzone says of the test that the cell is about.
+fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
+    let report = Report::parse(text)?;
+    let row = result(&report, spec)?;
+    if report.rows.len() > 1 {
+        forget_counts(&mut outcome.counters);
+        outcome.effective.note =
+            "(what was counted is of all its tests together, and is left out)".to_owned();
+    }
+    let done = Tally {
+        requests: spec.region / spec.bs,
+        bytes: spec.region,
+        ..outcome.writes.clone()
+    };
+    let none = Tally {
+        requests: 0,
+        bytes: 0,
+        ..outcome.writes.clone()
+    };
+    (outcome.reads, outcome.writes) = match row.test.writes() {
+        true => (none, done),
+        false => (done, none),
+    };
+    outcome.elapsed_ns = (spec.region as f64 * 1e9 / row.bytes_per_s) as u64;
+    Ok(())
+}
+
+/// The one result that is the cell's.
+fn result(report: &Report, spec: &TrialSpec) -> Result<Row> {
+    let test = wanted(spec);
+    let mut rows = report.rows.iter().filter(|row| row.test == test);
+    let (Some(row), None) = (rows.next(), rows.next()) else {
+        return Err(Error::usage(format!(
+            "of its {} results not exactly one is of the test that was started",
+            report.rows.len()
+        )));
+    };
+    let told = (row.threads, row.record_bytes, row.file_bytes);
+    if told != (spec.threads, spec.bs, spec.private_bytes(0)) {
+        return Err(Error::usage(
+            "it tells of other threads, records or files than were asked for",
+        ));
+    }
+    Ok(*row)
+}
+
+/// The test whose result is that of a cell.
+fn wanted(spec: &TrialSpec) -> Test {
+    match (spec.writes(), spec.pattern == Pattern::Seq) {
+        (true, true) => Test::Write,
+        (true, false) => Test::RandomWrite,
+        (false, true) => Test::Read,
+        (false, false) => Test::RandomRead,
+    }
+}
+
+/// What was counted over several tests says nothing of one.
+fn forget_counts(counters: &mut Counters) {
+    *counters = Counters {
+        pressure: counters.pressure,
+        ..Counters::default()
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\tFile size set to 1024 kB\n\tRecord Size 4 kB\n\tChildren see throughput for  4 initial writers \t=  100000.00 kB/sec\n\tChildren see throughput for 4 random readers \t=   50000.00 kB/sec\n\tChildren see throughput for 4 random writers \t=   40960.00 kB/sec\n";
+
+    fn asked() -> TrialSpec {
+        TrialSpec {
+            read_percent: 0,
+            pattern: Pattern::Rand,
+            threads: 4,
+            region: 4 << 20,
+            ..TrialSpec::default()
+        }
+    }
+
+    #[test]
+    fn of_several_tests_the_one_that_was_asked_for_counts() {
+        let report = Report::parse(OUTPUT).expect("a report");
+        let row = result(&report, &asked()).expect("a result");
+        assert_eq!(
+            (row.test, row.bytes_per_s),
+            (Test::RandomWrite, 40960.0 * 1024.0)
+        );
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_of_no_use() {
+        let report = Report::parse(OUTPUT).expect("a report");
+        let threads = TrialSpec {
+            threads: 2,
+            ..asked()
+        };
+        let read = TrialSpec {
+            read_percent: 100,
+            pattern: Pattern::Seq,
+            ..asked()
+        };
+        for spec in [threads, read] {
+            result(&report, &spec).expect_err("of no use");
+        }
+        let twice = Report::parse(&OUTPUT.repeat(2)).expect("a report");
+        result(&twice, &asked()).expect_err("twice");
+    }
+}

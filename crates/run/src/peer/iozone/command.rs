@@ -1,0 +1,218 @@
+//! The IOzone command line that means the same as a cell, or why there is none.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use iolab_spec::trial::{
+    Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
+};
+
+use crate::peer::Line;
+
+/// Longest name of a file: IOzone copies it into buffers of a fixed size.
+const NAME_MAX: usize = 200;
+/// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
+const THREADS_MAX: u32 = 256;
+
+/// The arguments of a run of IOzone: one pass by each thread over a file of its own.
+///
+/// # Errors
+/// What IOzone cannot do, or would do otherwise.
+pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
+    check(spec)?;
+    for file in files {
+        check_file(file)?;
+    }
+    let sequential = spec.pattern == Pattern::Seq;
+    let given = [
+        (spec.cache == CacheState::Direct, "-I"),
+        (spec.writes() && spec.sync == SyncPolicy::End, "-e"),
+        (spec.writes() && spec.sync == SyncPolicy::Osync, "-o"),
+        (spec.writes() && spec.sync == SyncPolicy::Odsync, "-+D"),
+        // Reads of files that are not its own, and nothing else; writes that leave their lengths alone.
+        (!spec.writes(), "-+E"),
+        (spec.writes(), "-+N"),
+        (spec.writes(), "-i0"),
+        (!spec.writes() && sequential, "-i1"),
+        // Its random writes come after random reads, which expect what its first writes have written.
+        (!sequential, "-i2"),
+        // Each thread goes over all of its file: without this they all stop with the first.
+        (spec.threads > 1, "-x"),
+    ];
+    let mut words: Vec<OsString> = ["-T", "-w", "-+n"].map(OsString::from).into();
+    let given = given.into_iter().filter(|(given, _)| *given);
+    words.extend(given.map(|(_, word)| word.into()));
+    words.push(format!("-t{}", spec.threads).into());
+    words.push(format!("-r{}k", spec.bs >> 10).into());
+    words.push(format!("-s{}k", spec.private_bytes(0) >> 10).into());
+    words.push("-F".into());
+    words.extend(files.iter().map(OsString::from));
+    Ok(words)
+}
+
+fn check_file(file: &Path) -> Result<(), String> {
+    if !file.is_file() {
+        return Err("it takes files only".to_owned());
+    }
+    if file.as_os_str().len() > NAME_MAX {
+        return Err(format!(
+            "the name of the file is longer than {NAME_MAX} bytes"
+        ));
+    }
+    Ok(())
+}
+
+fn check(spec: &TrialSpec) -> Result<(), String> {
+    let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
+    let one_pass = spec.limit.time.is_none()
+        && spec.requests_bound() == Some(spec.region / spec.bs)
+        && spec.region.is_multiple_of(spec.bs);
+    let direct = spec.cache == CacheState::Direct;
+    let refused = [
+        (
+            spec.threads > 1 && spec.layout != Layout::Private,
+            "each of its threads takes a file of its own: set layout=private",
+        ),
+        (spec.threads > THREADS_MAX, "it has at most 256 threads"),
+        (
+            !(spec.region / spec.bs).is_multiple_of(u64::from(spec.threads)),
+            "all its files have the same size: choose a --size that threads times bs divides",
+        ),
+        (
+            !calls.contains(&spec.backend) || spec.depth > 1,
+            "it makes one request after the other, by read and write",
+        ),
+        (
+            !matches!(spec.pattern, Pattern::Seq | Pattern::Rand),
+            "it knows no such pattern; seq and rand are possible",
+        ),
+        (
+            !one_pass,
+            "it makes one pass over its file, whatever the time: set time=none and bytes=none",
+        ),
+        (spec.offset > 0, "it begins at the start of its file"),
+        (
+            !spec.bs.is_multiple_of(1024) || direct && !spec.bs.is_multiple_of(4096),
+            "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
+        ),
+        (
+            spec.writes() && spec.reads(),
+            "it mixes no reads with writes",
+        ),
+        (
+            spec.writes() && spec.content == Content::Unique,
+            "it writes the same data into every record: set content=repeated",
+        ),
+        (
+            spec.sync == SyncPolicy::Each,
+            "it makes durable at the end only, or by O_SYNC or O_DSYNC",
+        ),
+        (spec.rate.is_some(), "it knows no rate"),
+        (
+            spec.verify,
+            "what it writes cannot be read back by iolab's rules",
+        ),
+        (spec.iopoll, "it does not poll"),
+        (
+            spec.buffer_init != BufferInit::Random,
+            "the preparation of its buffers cannot be chosen",
+        ),
+    ];
+    match refused.into_iter().find(|(applies, _)| *applies) {
+        Some((_, why)) => Err(why.to_owned()),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use iolab_spec::trial::Limit;
+
+    use super::*;
+
+    fn pass() -> TrialSpec {
+        TrialSpec {
+            bs: 65536,
+            region: 4 << 20,
+            ..TrialSpec::default()
+        }
+    }
+
+    fn line(spec: &TrialSpec) -> Result<String, String> {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let words = arguments(spec, &[file.path().to_owned()])?;
+        let words: Vec<_> = words.iter().map(|w| w.to_string_lossy()).collect();
+        Ok(words.join(" "))
+    }
+
+    #[test]
+    fn a_pass_is_said_in_iozones_words() {
+        let reads = line(&pass()).expect("possible");
+        assert!(
+            reads.starts_with("-T -w -+n -I -+E -i1 -t1 -r64k -s4096k -F /"),
+            "{reads}"
+        );
+        let random = TrialSpec {
+            pattern: Pattern::Rand,
+            cache: CacheState::Cold,
+            ..pass()
+        };
+        let random = line(&random).expect("possible");
+        assert!(random.starts_with("-T -w -+n -+E -i2 "), "{random}");
+        let writes = TrialSpec {
+            read_percent: 0,
+            content: Content::Repeated,
+            sync: SyncPolicy::Osync,
+            ..pass()
+        };
+        let writes = line(&writes).expect("possible");
+        assert!(
+            writes.starts_with("-T -w -+n -I -o -+N -i0 -t1 "),
+            "{writes}"
+        );
+        let many = TrialSpec {
+            read_percent: 0,
+            pattern: Pattern::Rand,
+            content: Content::Repeated,
+            threads: 4,
+            layout: Layout::Private,
+            ..pass()
+        };
+        let many = line(&many).expect("possible");
+        assert!(
+            many.starts_with("-T -w -+n -I -+N -i0 -i2 -x -t4 -r64k -s1024k "),
+            "{many}"
+        );
+    }
+
+    #[test]
+    fn what_iozone_would_do_otherwise_is_a_gap() {
+        let timed = TrialSpec {
+            limit: Limit {
+                time: Some(Duration::from_secs(1)),
+                ..Limit::default()
+            },
+            ..pass()
+        };
+        let threads = TrialSpec {
+            threads: 2,
+            ..pass()
+        };
+        let unique = TrialSpec {
+            read_percent: 0,
+            ..pass()
+        };
+        let small = TrialSpec { bs: 512, ..pass() };
+        let uneven = TrialSpec {
+            threads: 3,
+            layout: Layout::Private,
+            ..pass()
+        };
+        for spec in [timed, threads, unique, small, uneven] {
+            line(&spec).expect_err("a gap");
+        }
+        arguments(&pass(), &["/dev/null".into()]).expect_err("no file");
+    }
+}

@@ -1,0 +1,109 @@
+//! Reports of IOzone: its tests by name.
+
+use iolab_spec::Result;
+use iolab_spec::trial::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec};
+
+use super::IOZONE;
+use super::report::{Report, Row, Test};
+use crate::peer::{Entry, Results};
+use iolab_record::Direction;
+use iolab_spec::settings::CellSpec;
+
+/// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
+pub(super) fn import(text: &str) -> Result<Results> {
+    let report = Report::parse(text)?;
+    let mut notes = vec![
+        "one test is one sample: there is no interval".to_owned(),
+        "of write and rewrite, and of read and reread, the first is a warm-up".to_owned(),
+    ];
+    if !report.direct {
+        notes.push(
+            "without -I its tests find what the one before left in the page cache: cache=hot"
+                .to_owned(),
+        );
+    }
+    if !report.left_out.is_empty() {
+        notes.push(format!("left out: {}", report.left_out.join(", ")));
+    }
+    let entries = report.rows.iter().map(|row| entry(&report, row));
+    Ok(Results {
+        tool: IOZONE,
+        version: format!("iozone-{}", report.version),
+        measured_utc: None,
+        entries: entries.collect(),
+        notes,
+    })
+}
+
+fn entry(report: &Report, row: &Row) -> Entry {
+    let bytes = row
+        .file_bytes
+        .saturating_mul(u64::from(row.threads))
+        .min(1 << 60);
+    let done = Direction {
+        requests: bytes / row.record_bytes,
+        bytes,
+        ..Direction::default()
+    };
+    let (reads, writes) = match row.test.writes() {
+        true => (Direction::default(), done),
+        false => (done, Direction::default()),
+    };
+    let again = match row.test {
+        Test::Write => Some(Test::Rewrite),
+        Test::Read => Some(Test::Reread),
+        _ => None,
+    };
+    let like = |other: &&Row| {
+        let sizes = |row: &Row| (row.threads, row.file_bytes, row.record_bytes);
+        again == Some(other.test) && sizes(other) == sizes(row)
+    };
+    Entry {
+        cell: cell(report, row, bytes),
+        warmup: report.rows.iter().any(|other| like(&other)),
+        reads,
+        writes,
+        elapsed_ns: (bytes as f64 * 1e9 / row.bytes_per_s).min((1u64 << 60) as f64) as u64,
+        user_ns: 0,
+        system_ns: 0,
+        syncs: 0,
+        failure: None,
+        command: report.command.clone(),
+        histograms: Vec::new(),
+    }
+}
+
+fn cell(report: &Report, row: &Row, region: u64) -> CellSpec {
+    // Its options are those of all tests, so that what tells its cells apart is what they did.
+    let sync = match (report.osync, report.end_sync) {
+        (true, _) => SyncPolicy::Osync,
+        (false, true) => SyncPolicy::End,
+        (false, false) => SyncPolicy::None,
+    };
+    CellSpec {
+        trial: TrialSpec {
+            bs: row.record_bytes,
+            region,
+            threads: row.threads,
+            pattern: match row.test.is_random() {
+                true => Pattern::Rand,
+                false => Pattern::Seq,
+            },
+            read_percent: if row.test.writes() { 0 } else { 100 },
+            sync,
+            cache: match report.direct {
+                true => CacheState::Direct,
+                false => CacheState::Hot,
+            },
+            content: Content::Repeated,
+            layout: match report.rows.iter().any(|row| row.threads > 1) {
+                true => Layout::Private,
+                false => Layout::Shared,
+            },
+            ..TrialSpec::default()
+        },
+        batch_auto: false,
+        tool: IOZONE,
+        ..CellSpec::default()
+    }
+}

@@ -1,0 +1,304 @@
+//! What IOzone prints, in throughput mode or as its table, read with limits: it may come from anybody.
+
+use iolab_spec::{Error, Result};
+
+/// Most results of a report.
+const ROWS_MAX: usize = 10_000;
+/// Greatest throughput that is believed, bytes per second.
+const BYTES_PER_S_MAX: f64 = 1e15;
+/// Column of the table in which the record length ends; each result takes [`RESULT_WIDTH`] more.
+const FIRST_RESULT: usize = 24;
+const RESULT_WIDTH: usize = 9;
+
+/// A test of IOzone that iolab has words for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    /// The first pass of writes.
+    Write,
+    /// The second one, over the same file.
+    Rewrite,
+    /// The first pass of reads.
+    Read,
+    /// The second one.
+    Reread,
+    /// Reads in random order.
+    RandomRead,
+    /// Writes in random order.
+    RandomWrite,
+}
+
+impl Test {
+    /// In the order of the table's columns.
+    const ALL: [Self; 6] = [
+        Self::Write,
+        Self::Rewrite,
+        Self::Read,
+        Self::Reread,
+        Self::RandomRead,
+        Self::RandomWrite,
+    ];
+
+    /// Whether it writes.
+    pub fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Rewrite | Self::RandomWrite)
+    }
+
+    /// Whether its order is random.
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::RandomRead | Self::RandomWrite)
+    }
+
+    /// By the name that throughput mode gives it.
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "initial writers" => Some(Self::Write),
+            "rewriters" => Some(Self::Rewrite),
+            "readers" => Some(Self::Read),
+            "re-readers" => Some(Self::Reread),
+            "random readers" => Some(Self::RandomRead),
+            "random writers" => Some(Self::RandomWrite),
+            _ => None,
+        }
+    }
+}
+
+/// One result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Of what.
+    pub test: Test,
+    /// Threads or processes, each with a file of its own.
+    pub threads: u32,
+    /// Size of one file, bytes.
+    pub file_bytes: u64,
+    /// Record size, bytes.
+    pub record_bytes: u64,
+    /// Of all threads together.
+    pub bytes_per_s: f64,
+}
+
+/// All of a report that iolab looks at.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// The version, `3.489`; empty where it is not told.
+    pub version: String,
+    /// The command line that it tells; empty where it does not.
+    pub command: String,
+    /// Whether it made direct requests (`-I`).
+    pub direct: bool,
+    /// Whether it wrote with `O_SYNC` (`-o`).
+    pub osync: bool,
+    /// Whether the flush at the end is part of the times (`-e`).
+    pub end_sync: bool,
+    /// The results.
+    pub rows: Vec<Row>,
+    /// Names of results that iolab has no words for.
+    pub left_out: Vec<String>,
+}
+
+impl Report {
+    /// Reads what IOzone wrote to its standard output.
+    ///
+    /// # Errors
+    /// Of kind usage: no result, or a number that cannot be, with its line.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut reader = Reader::default();
+        for (number, line) in text.lines().enumerate() {
+            reader
+                .line(line)
+                .map_err(|error| error.within(format!("line {}", number + 1)))?;
+        }
+        match reader.report.rows.is_empty() {
+            true => Err(Error::usage("there is no result of IOzone in it").hint(
+                "it must be what iozone wrote to its standard output, with -T or as a table in kBytes/sec",
+            )),
+            false => Ok(reader.report),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    report: Report,
+    file_bytes: u64,
+    record_bytes: u64,
+    in_table: bool,
+    in_other_units: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Result<()> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["Version", "$Revision:", version, ..] => self.report.version = (*version).to_owned(),
+            ["Command", "line", "used:", ..] => self.command(line),
+            ["O_DIRECT", "feature", "enabled"] => self.report.direct = true,
+            ["SYNC", "Mode."] => self.report.osync = true,
+            ["Include", "fsync", ..] => self.report.end_sync = true,
+            ["OPS", "Mode.", ..] | ["Microseconds/op", ..] => self.in_other_units = true,
+            ["File", "size", "set", "to", size, "kB"] => self.file_bytes = kib(size)?,
+            ["Record", "Size", size, "kB"] => self.record_bytes = kib(size)?,
+            ["kB", "reclen", ..] => self.in_table = true,
+            ["Children", "see", "throughput", "for", threads, name @ ..] => {
+                self.throughput(threads, name)?;
+            }
+            [size, record, ..] if self.in_table && size.parse::<u64>().is_ok() => {
+                self.table_row(line, size, record)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, line: &str) {
+        let command = line.split_once("used:").map_or("", |(_, rest)| rest).trim();
+        self.report.command = command.to_owned();
+        self.report.end_sync |= command.split_whitespace().any(|word| word == "-e");
+    }
+
+    /// Of a line such as `Children see throughput for 2 readers = 560983.33 kB/sec`.
+    fn throughput(&mut self, threads: &str, words: &[&str]) -> Result<()> {
+        let [name @ .., "=", value, unit] = words else {
+            return Err(wrong("a result without a value"));
+        };
+        let name = name.join(" ");
+        let threads = threads.parse::<u32>().ok().filter(|n| *n > 0);
+        let threads = threads.ok_or_else(|| wrong("an odd number of threads"))?;
+        let scale = match *unit {
+            "kB/sec" => 1024.0,
+            "ops/sec" => self.record_bytes as f64,
+            _ => return Err(wrong("a unit that is neither kB/sec nor ops/sec")),
+        };
+        let Some(test) = Test::named(&name) else {
+            return self.leave_out(&name);
+        };
+        let (file_bytes, record_bytes) = (self.file_bytes, self.record_bytes);
+        self.row(test, threads, (file_bytes, record_bytes), value, scale)
+    }
+
+    fn table_row(&mut self, line: &str, size: &str, record: &str) -> Result<()> {
+        if self.in_other_units {
+            return Err(wrong("a table that is not in kBytes/sec"));
+        }
+        let sizes = (kib(size)?, kib(record)?);
+        let mut end = 0;
+        for (place, value) in line.split_whitespace().enumerate() {
+            end += line[end..].find(value).unwrap_or(0) + value.len();
+            if place < 2 {
+                continue;
+            }
+            let column = end.checked_sub(FIRST_RESULT + RESULT_WIDTH);
+            let column = column.filter(|beyond| beyond.is_multiple_of(RESULT_WIDTH));
+            let column = column
+                .ok_or_else(|| wrong("a table whose columns are not where IOzone puts them"))?;
+            match Test::ALL.get(column / RESULT_WIDTH) {
+                Some(test) => self.row(*test, 1, sizes, value, 1024.0)?,
+                None => self.leave_out(&format!("column {}", column / RESULT_WIDTH + 3))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, name: &str) -> Result<()> {
+        let left_out = &mut self.report.left_out;
+        if left_out.len() < ROWS_MAX && !left_out.iter().any(|known| known == name) {
+            left_out.push(name.chars().take(60).collect());
+        }
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        test: Test,
+        threads: u32,
+        (file_bytes, record_bytes): (u64, u64),
+        value: &str,
+        scale: f64,
+    ) -> Result<()> {
+        let bytes_per_s = value.parse::<f64>().unwrap_or(f64::NAN) * scale;
+        if !(bytes_per_s > 0.0 && bytes_per_s <= BYTES_PER_S_MAX) {
+            return Err(wrong("a throughput that cannot be"));
+        }
+        if record_bytes == 0 || file_bytes < record_bytes {
+            return Err(wrong("a result without the sizes of file and record"));
+        }
+        if self.report.rows.len() == ROWS_MAX {
+            return Err(wrong("too many results"));
+        }
+        self.report.rows.push(Row {
+            test,
+            threads,
+            file_bytes,
+            record_bytes,
+            bytes_per_s,
+        });
+        Ok(())
+    }
+}
+
+fn kib(text: &str) -> Result<u64> {
+    let kib = text.parse::<u64>().ok().filter(|kib| *kib < 1 << 50);
+    kib.map(|kib| kib << 10)
+        .ok_or_else(|| wrong("a size that cannot be"))
+}
+
+fn wrong(what: &str) -> Error {
+    Error::usage(format!("this is {what}"))
+        .hint("give the text as iozone wrote it, in kBytes/sec, from its start to its end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "\tVersion $Revision: 3.489 $\n\tO_DIRECT feature enabled\n\tSYNC Mode. \n\tFile size set to 4096 kB\n\tRecord Size 64 kB\n\tCommand line used: iozone -I -o -e -T\n\tOutput is in kBytes/sec\n";
+
+    #[test]
+    fn throughput_mode_is_read() {
+        let text = format!(
+            "{HEAD}\tChildren see throughput for  2 initial writers \t=   69883.72 kB/sec\n\tParent sees throughput for  2 initial writers \t=   64129.78 kB/sec\n\tChildren see throughput for 2 random readers \t=  507042.39 kB/sec\n\tChildren see throughput for 2 stride readers \t=  1.0 kB/sec\n"
+        );
+        let report = Report::parse(&text).expect("a report");
+        assert_eq!((report.version.as_str(), report.rows.len()), ("3.489", 2));
+        assert!(report.direct && report.osync && report.end_sync);
+        assert_eq!(report.left_out, ["stride readers"]);
+        let row = report.rows[1];
+        assert_eq!((row.test, row.threads), (Test::RandomRead, 2));
+        assert_eq!((row.file_bytes, row.record_bytes), (4 << 20, 65536));
+        assert!((row.bytes_per_s - 507_042.39 * 1024.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn the_table_is_read_by_its_columns() {
+        let heading = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread\n";
+        let full = "            4096      64    66140   282852   333876   401100   129941   263629                                                                \n";
+        let report = Report::parse(&format!("{HEAD}{heading}{full}")).expect("a report");
+        let tests: Vec<Test> = report.rows.iter().map(|row| row.test).collect();
+        assert_eq!(tests, Test::ALL);
+        let some = "            4096      64  2693273  1911464                                     10923071                                                       \n";
+        let report = Report::parse(&format!("{HEAD}{heading}{some}")).expect("a report");
+        assert_eq!((report.rows.len(), report.left_out.len()), (2, 1));
+        let shifted = full.replacen("66140", "6614012345", 1);
+        Report::parse(&format!("{HEAD}{heading}{shifted}")).expect_err("shifted");
+    }
+
+    #[test]
+    fn what_is_no_report_is_told() {
+        let line =
+            |value: &str| format!("{HEAD}\tChildren see throughput for  2 readers \t= {value}\n");
+        Report::parse(&line("5.0 kB/sec")).expect("good");
+        for text in [
+            String::new(),
+            "iozone test complete.".to_owned(),
+            line("-5.0 kB/sec"),
+            line("inf kB/sec"),
+            line("5.0 furlongs"),
+            line(""),
+            line("5.0 kB/sec").replace("64 kB", "0 kB"),
+            line("5.0 kB/sec").replace("4096 kB", "99999999999999999999 kB"),
+        ] {
+            let error = Report::parse(&text).expect_err("no report");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What another tool measured before, as its report says: plain values, ready to become a run file.
+
+use iolab_spec::histogram::LatencyHistogram;
+
+use iolab_record::{Direction, LatencyOf};
+use iolab_spec::settings::CellSpec;
+use iolab_spec::tool::Tool;
+
+/// All that a report tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// The tool.
+    pub tool: Tool,
+    /// Its version, in its own words.
+    pub version: String,
+    /// When it was measured, RFC 3339, UTC.
+    pub measured_utc: Option<String>,
+    /// Its jobs or tests.
+    pub entries: Vec<Entry>,
+    /// What a reader should know of it.
+    pub notes: Vec<String>,
+}
+
+/// One job, or one test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What was asked for.
+    pub cell: CellSpec,
+    /// Whether it is the first of two like it, which is left out of the summary.
+    pub warmup: bool,
+    /// What it read.
+    pub reads: Direction,
+    /// What it wrote.
+    pub writes: Direction,
+    /// From its start to its end, ns.
+    pub elapsed_ns: u64,
+    /// CPU time in user mode, ns.
+    pub user_ns: u64,
+    /// CPU time in the kernel, ns.
+    pub system_ns: u64,
+    /// `fsync` and `fdatasync` calls.
+    pub syncs: u64,
+    /// Why it is of no use.
+    pub failure: Option<String>,
+    /// What it was called with.
+    pub command: String,
+    /// Latencies, request by request.
+    pub histograms: Vec<(LatencyOf, LatencyHistogram)>,
+}

@@ -1,0 +1,306 @@
+//! Carries an experiment out: warm-up block, measured blocks, the end by precision or budget; and takes a run up
+//! again where it was cut off.
+
+mod advance;
+mod choice;
+mod execute;
+mod faulty;
+mod fit;
+mod named;
+mod phase;
+mod precondition;
+mod programs;
+mod repetition;
+mod sample;
+mod session;
+mod standing;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::target::{Target, TargetKind};
+use iolab_engine::trial::floor_ns;
+use iolab_spec::{Error, Result};
+
+pub use execute::Executor;
+pub(crate) use fit::record as cell_record;
+pub use fit::{fit_to, need};
+pub use named::target_path;
+pub use programs::Programs;
+
+use crate::peer::Peers;
+use execute::Engine;
+use iolab_machine::capture;
+use iolab_machine::doctor::{Preflight, Remark};
+use iolab_plan::cells::{Plan, PlannedCell, factor_names};
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{ClockDomain, EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
+use iolab_runfile::{NewFile, RunFile};
+use iolab_spec::tool::Tool;
+use session::Session;
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Trials done, warm-ups included.
+    pub trials_done: u64,
+    /// Share of the run that is done, 0 to 1; it never falls.
+    pub share: f64,
+    /// Time spent.
+    pub spent: Duration,
+    /// Time left, as far as can be foreseen; `None` before the first trial.
+    pub left: Option<Duration>,
+}
+
+/// Is told what happens during a run.
+pub trait Observer {
+    /// The run file is there.
+    fn run_file(&mut self, _path: &Path) {}
+    /// A trial is about to start: the cell in words.
+    fn trial_starts(&mut self, _cell: &str) {}
+    /// A trial is done.
+    fn trial_done(&mut self, _progress: Progress) {}
+    /// Something the user should know.
+    fn note(&mut self, _message: &str) {}
+}
+
+/// What a run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// The run file.
+    pub path: PathBuf,
+    /// Trials done in this session.
+    pub trials: u64,
+}
+
+/// What a run needs besides its experiment.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// The target, filled; where programs are run, [`Programs::place`].
+    pub target: &'a Target,
+    /// The programs of an experiment that runs some.
+    pub programs: Option<&'a Programs>,
+    /// The target as the user named it.
+    pub named: &'a Path,
+    /// The calibrated clock.
+    pub clock: &'a Clock,
+    /// Raised to end the run early.
+    pub stop: &'a AtomicBool,
+    /// What was seen of target and machine right before; `None` where nobody looked.
+    pub preflight: Option<&'a Preflight>,
+    /// Ceilings that were stated or measured, as the environment keeps them ([`iolab_record::peaks::Peaks::environment`]).
+    pub peaks: &'a Environment,
+}
+
+impl Setup<'_> {
+    /// Bytes that there are to be read or written.
+    fn bytes(&self) -> u64 {
+        self.programs
+            .map_or_else(|| self.target.size(), Programs::bytes)
+    }
+
+    /// What whoever reads the results should know of target and machine.
+    fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
+        let specs = cells.iter().map(|cell| &cell.spec);
+        self.preflight
+            .map_or(Vec::new(), |preflight| preflight.remarks(specs))
+    }
+
+    /// What the run is measured on.
+    fn environment(&self, peers: &Peers) -> Environment {
+        let mut environment = capture::capture(self.target, self.clock);
+        if let Some(programs) = self.programs {
+            environment.extend(programs.environment());
+        }
+        environment.extend(peers.environment());
+        environment.extend(self.peaks.clone());
+        environment.put(&KEYS.target_path_hex, named::beyond_text(&self.path()));
+        environment
+    }
+
+    /// The target as the user named it, from the root on.
+    fn path(&self) -> PathBuf {
+        std::path::absolute(self.named).unwrap_or_else(|_| self.named.to_owned())
+    }
+
+    /// What carries the trials out.
+    fn engine(&self, cells: &[PlannedCell], budget: Duration) -> Result<Engine<'_>> {
+        let tools: Vec<Tool> = cells.iter().map(|cell| cell.spec.tool).collect();
+        Ok(Engine {
+            target: self.target,
+            programs: self.programs,
+            peers: Peers::find(&tools, budget, self.clock, self.stop)?,
+            clock: self.clock,
+        })
+    }
+}
+
+/// Carries a plan that was fitted to the target ([`fit_to`]) out into a new run file.
+///
+/// # Errors
+/// What does not fit the target (nothing is written then); a failed measurement; the user's interrupt. In the last
+/// two cases the run file keeps everything measured so far.
+pub fn run(
+    plan: Plan,
+    seed: u64,
+    place: NewFile<'_>,
+    setup: Setup<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Finished> {
+    let planned = plan.cells();
+    let rows: Vec<_> = planned
+        .iter()
+        .enumerate()
+        .map(|(id, cell)| fit::record(id, cell))
+        .collect();
+    let mut engine = setup.engine(planned, plan.experiment().design.budget)?;
+    check_gaps(&engine, planned)?;
+    let environment = setup.environment(&engine.peers);
+    let remarks = setup.remarks(planned);
+    let left_out = plan.left_out().map(str::to_owned);
+    let run = Run {
+        status: RunStatus::Running,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_utc: now_utc(),
+        ended_utc: None,
+        target: setup.path().display().to_string(),
+        target_kind: kind(setup.target.kind()),
+        target_bytes: setup.bytes(),
+        seed,
+        clock_domain: ClockDomain::Real,
+        clock_cost_ns: setup.clock.cost_ns(),
+        clock_source: setup.clock.source(),
+        floor_ns: floor_ns(
+            setup.clock,
+            planned.iter().any(|cell| cell.spec.trial.latency),
+        ),
+    };
+    let file = RunFile::create(
+        place,
+        &run,
+        &environment,
+        &experiment_record(plan.experiment())?,
+        &rows,
+    )?;
+    observer.run_file(file.path());
+    let mut session = Session::new(plan, seed, file, setup.target.medium(), observer);
+    for note in setup.target.notes() {
+        // Whoever opened the target has told it.
+        session.keep(EventKind::Note, None, note)?;
+    }
+    if let Some(note) = left_out {
+        session.event(EventKind::Note, &note)?;
+    }
+    session.remark(&remarks)?;
+    session.warn_about_time()?;
+    session.carry_out(&mut engine, setup.stop)
+}
+
+/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.
+///
+/// # Errors
+/// As [`run`]; also a file that is no run file, and a target that differs from the run's own.
+pub fn resume(
+    path: &Path,
+    mut plan: Plan,
+    setup: Setup<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Finished> {
+    let (file, record) = RunFile::open_resume(path)?;
+    if record.run.status == RunStatus::Done {
+        return Err(
+            Error::usage(format!("the run in {} is complete", path.display()))
+                .hint("see it with: iolab table, or start a new run"),
+        );
+    }
+    if setup.bytes() < record.run.target_bytes {
+        return Err(Error::usage(format!(
+            "the target has {} bytes now and had {} when the run began",
+            setup.bytes(),
+            record.run.target_bytes
+        ))
+        .hint("make room for what it had, or start a new run"));
+    }
+    fit_to(&mut plan, setup.target)?;
+    restore(&mut plan.cells, &record, path)?;
+    let remarks = setup.remarks(plan.cells());
+    let mut engine = setup.engine(plan.cells(), plan.experiment().design.budget)?;
+    let mut session = Session::new(plan, record.run.seed, file, setup.target.medium(), observer);
+    session.take_over(&record);
+    session.event(
+        EventKind::Resume,
+        &format!("resumed after {} samples", record.samples.len()),
+    )?;
+    let environment = setup.environment(&engine.peers);
+    session.note_changes(&record.environment, &environment)?;
+    session.remark(&remarks)?;
+    session.carry_out(&mut engine, setup.stop)
+}
+
+/// Refuses a plan of which nothing can be carried out.
+fn check_gaps(engine: &Engine<'_>, cells: &[PlannedCell]) -> Result<()> {
+    let mut first = None;
+    for cell in cells {
+        let Some(gap) = engine.gap(&cell.spec) else {
+            return Ok(());
+        };
+        first.get_or_insert(gap);
+    }
+    match first {
+        Some(gap) => Err(Error::usage(gap).hint("measure with iolab too: --set tool=iolab")),
+        None => Ok(()),
+    }
+}
+
+/// Gives the cells the region and the completion strategy that the run began with.
+fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Result<()> {
+    if planned.len() != record.cells.len() {
+        return Err(Error::usage(format!(
+            "{} holds {} cells, but its experiment has {}",
+            path.display(),
+            record.cells.len(),
+            planned.len()
+        ))
+        .hint("the file was changed; start a new run"));
+    }
+    for (cell, row) in planned.iter_mut().zip(&record.cells) {
+        cell.spec.trial.region = row.trial().region;
+        if !row.spec.batch_auto {
+            cell.spec.trial.batch = row.trial().batch;
+            cell.spec.batch_auto = false;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
+    Ok(ExperimentRecord {
+        name: experiment.name.clone(),
+        question: experiment.question.clone(),
+        response: experiment.response,
+        toml: experiment.to_toml()?,
+        factors: factor_names(experiment),
+        precision: experiment.design.precision,
+        budget_ns: experiment.design.budget.as_nanos() as u64,
+        trials_min: experiment.design.trials_min,
+        trials_max: experiment.design.trials_max,
+    })
+}
+
+fn kind(kind: TargetKind) -> iolab_record::TargetKind {
+    match kind {
+        TargetKind::Scratch => iolab_record::TargetKind::Scratch,
+        TargetKind::File => iolab_record::TargetKind::File,
+        TargetKind::BlockDevice => iolab_record::TargetKind::BlockDevice,
+        TargetKind::CharDevice => iolab_record::TargetKind::CharDevice,
+    }
+}
+
+fn now_utc() -> String {
+    jiff::Timestamp::now().to_string()
+}

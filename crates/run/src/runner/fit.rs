@@ -1,0 +1,182 @@
+//! Fits an experiment's cells to a target, each checked before anything is written.
+
+use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
+use iolab_engine::trial;
+use iolab_spec::Error;
+use iolab_spec::Result;
+use iolab_spec::trial::{Backend, Batch, Layout, TrialSpec};
+
+use crate::peer;
+use iolab_machine::capture::AvailableMemory;
+use iolab_plan::cells::{Plan, PlannedCell, label};
+use iolab_record::Cell;
+use iolab_spec::units::format_size;
+
+/// A region is cut to whole multiples of this.
+const REGION_UNIT: u64 = 4096;
+
+/// What an experiment needs of a target. `exact` is set when the user named the region's size: then it is not cut.
+///
+/// # Errors
+/// Of kind usage: a cell that no target could serve, or whose tool is no peer.
+pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
+    let (experiment, cells) = (plan.experiment(), plan.cells());
+    if experiment.runs_programs() {
+        return Err(Error::usage(format!(
+            "{} runs programs on files made for them, and cannot share a target",
+            experiment.name
+        ))
+        .hint("run it by itself with iolab run"));
+    }
+    for cell in cells {
+        if cell.spec.tool.is_peer() {
+            peer::find(cell.spec.tool)?;
+        }
+        cell.spec
+            .trial
+            .check()
+            .map_err(|error| error.within(plan.describe(cell)))?;
+    }
+    let end = |spec: &TrialSpec, region: u64| spec.offset.saturating_add(region);
+    let specs = || cells.iter().map(|cell| &cell.spec.trial);
+    let most = specs()
+        .map(|spec| end(spec, spec.region))
+        .max()
+        .unwrap_or(0);
+    let least = specs()
+        .map(|spec| end(spec, smallest_region(spec)))
+        .max()
+        .unwrap_or(0);
+    Ok(Need {
+        size: if exact {
+            Size::Exactly(most)
+        } else {
+            Size::AtMost {
+                most,
+                least: least.min(most),
+            }
+        },
+        write: specs().any(TrialSpec::writes) || experiment.design.precondition.writes(),
+        consent,
+        beside: beside(specs()),
+    })
+}
+
+/// The files that cells need beside the scratch file.
+fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> Beside {
+    let mut beside = Beside::default();
+    for spec in specs.filter(|spec| spec.backend != Backend::Null) {
+        let files = PrivateFiles {
+            threads: spec.threads,
+            bs: spec.bs,
+        };
+        if spec.layout == Layout::Private && !beside.private.contains(&files) {
+            beside.private.push(files);
+        }
+        beside.fresh |= spec.starts_fresh();
+    }
+    beside
+}
+
+/// One request for every thread.
+fn smallest_region(spec: &TrialSpec) -> u64 {
+    spec.bs
+        .saturating_mul(u64::from(spec.threads))
+        .next_multiple_of(REGION_UNIT)
+}
+
+/// Cuts the regions of a plan to what the target has, and checks each cell against it. Nothing is written.
+///
+/// # Errors
+/// Of kind usage, naming the cell and what would fit.
+pub fn fit_to(plan: &mut Plan, target: &Target) -> Result<()> {
+    let factors = plan.factor_names();
+    for cell in &mut plan.cells {
+        fit(cell, target).map_err(|error| error.within(label(&factors, &cell.levels)))?;
+    }
+    Ok(())
+}
+
+/// Cuts a cell's region to what the target has, and checks it against it and against the memory that there is now.
+pub(super) fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
+    fit_into(cell, target, AvailableMemory::read())
+}
+
+fn fit_into(
+    cell: &mut PlannedCell,
+    target: &Target,
+    memory: Option<AvailableMemory>,
+) -> Result<()> {
+    if cell.spec.runs_program() {
+        cell.spec.trial.batch = Batch::One;
+        cell.spec.batch_auto = false;
+        // A program has its one buffer.
+        return check_memory(&cell.spec.trial, memory);
+    }
+    let spec = &mut cell.spec.trial;
+    let room = target.size().saturating_sub(spec.offset);
+    if spec.region > room {
+        spec.region = room - room % REGION_UNIT.min(room.max(1));
+    }
+    if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
+        spec.batch = Batch::One;
+        cell.spec.batch_auto = false;
+    }
+    // At a given rate completions are taken as they come: there is nothing to choose.
+    if cell.spec.batch_auto && spec.rate.is_some() {
+        spec.batch = Batch::One;
+        cell.spec.batch_auto = false;
+    }
+    trial::check_against(&cell.spec.trial, target)?;
+    check_memory(&cell.spec.trial, memory)
+}
+
+/// Refuses buffers, or a table to verify by, that would take most of the memory: the page cache and other people live
+/// there too. And what leaves no room for iolab itself.
+fn check_memory(spec: &TrialSpec, memory: Option<AvailableMemory>) -> Result<()> {
+    let Some(memory) = memory else {
+        return Ok(());
+    };
+    let half = memory.bytes / 2;
+    let buffers = trial::buffer_bytes(spec);
+    let table = iolab_spec::trial::verify_table_bytes(spec);
+    if table > half {
+        return Err(Error::usage(format!(
+            "to verify blocks of {} takes {} MiB, more than half of the {memory}",
+            format_size(spec.bs),
+            table >> 20,
+        ))
+        .hint("choose a larger bs or a smaller region, or leave verify out"));
+    }
+    if buffers > half {
+        return Err(Error::usage(format!(
+            "the buffers of {} threads at depth {} with {} each take {} MiB, more than half of the {memory}",
+            spec.threads,
+            spec.depth,
+            format_size(spec.bs),
+            buffers >> 20,
+        ))
+        .hint("choose fewer threads, a smaller depth or a smaller bs"));
+    }
+    let own = trial::own_bytes(spec.threads);
+    let need = own.saturating_add(buffers).saturating_add(table);
+    if need > memory.bytes {
+        return Err(Error::usage(format!(
+            "iolab takes {} MiB of memory for {} threads and their buffers, more than the {memory}",
+            need >> 20,
+            spec.threads,
+        ))
+        .hint("choose fewer threads, or allow more memory"));
+    }
+    Ok(())
+}
+
+/// The cell as the run file keeps it.
+pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
+    Cell {
+        id: id as i64,
+        levels: cell.levels.clone(),
+        spec: cell.spec.clone(),
+        ended_by: None,
+    }
+}

@@ -1,0 +1,38 @@
+//! The target's path as the user named it, byte for byte: the text of the run file cannot hold every one.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use iolab_record::RunRecord;
+use iolab_record::environment::KEYS;
+
+/// The bytes of a path that is not UTF-8; `None` where text keeps it.
+pub(super) fn beyond_text(path: &Path) -> Option<Vec<u8>> {
+    let bytes = || path.as_os_str().as_bytes().to_owned();
+    path.to_str().is_none().then(bytes)
+}
+
+/// The path of the target of a run.
+pub fn target_path(record: &RunRecord) -> PathBuf {
+    record.environment.get(&KEYS.target_path_hex).map_or_else(
+        || record.run.target.clone().into(),
+        |bytes| OsString::from_vec(bytes).into(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_come_back_and_text_needs_no_bytes() {
+        let path = PathBuf::from(OsString::from_vec(b"/a \xff\x00\xfe".to_vec()));
+        let mut record = RunRecord::default();
+        record.run.target = path.display().to_string();
+        let bytes = beyond_text(&path).expect("not UTF-8");
+        record.environment.put(&KEYS.target_path_hex, bytes);
+        assert_eq!(target_path(&record), path);
+        assert_eq!(beyond_text(Path::new("/ä")), None);
+    }
+}

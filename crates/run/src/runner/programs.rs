@@ -1,0 +1,260 @@
+//! Everything that an experiment needs whose trials run programs: the programs, found or built, and the files that
+//! they read.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::program::{self, Program};
+use iolab_engine::target::{Folder, Target};
+use iolab_spec::outcome::Outcome;
+use iolab_spec::trial::{BS_MAX, CacheState, TrialSpec};
+use iolab_spec::{Error, Result};
+
+use crate::probe::Probes;
+use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_spec::command::{Placeholder, Template};
+use iolab_spec::linkage::Linkage;
+use iolab_spec::settings::CellSpec;
+use iolab_spec::units::format_size;
+
+/// Programs ready to be run, and a file for each size. Dropping it removes the files and what was built.
+#[derive(Debug)]
+pub struct Programs {
+    folder: Folder,
+    probes: Option<Probes>,
+    commands: Vec<(Template, PathBuf)>,
+}
+
+impl Programs {
+    /// Finds the programs of an experiment, makes its files in `directory`, still empty, and builds the reader where
+    /// it is asked for.
+    ///
+    /// # Errors
+    /// Of kind usage: a setting that does not suit programs, a program that is not there, a directory that is none,
+    /// a reader that cannot be built; of kind refused when the files would crowd the file system.
+    pub fn open(plan: &Plan, directory: &Path) -> Result<Self> {
+        let cells = plan.cells();
+        for cell in cells {
+            check(&cell.spec).map_err(|error| error.within(plan.describe(cell)))?;
+        }
+        check_effects(plan.experiment(), cells)?;
+        let commands = commands(cells)?;
+        let mut sizes: Vec<u64> = cells.iter().map(|cell| cell.spec.trial.region).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let folder = Folder::open(directory, &sizes)?;
+        let mut linkages: Vec<Linkage> = Vec::new();
+        for linkage in cells.iter().filter_map(|cell| cell.spec.linkage) {
+            if !linkages.contains(&linkage) {
+                linkages.push(linkage);
+            }
+        }
+        let probes = (!linkages.is_empty()).then(|| Probes::build(&linkages));
+        Ok(Self {
+            folder,
+            probes: probes.transpose()?,
+            commands,
+        })
+    }
+
+    /// What stands for the directory: its device, its file system, the remarks on it.
+    pub fn place(&self) -> &Target {
+        self.folder.place()
+    }
+
+    /// Bytes of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.folder.bytes()
+    }
+
+    /// Fills every file with incompressible data; `progress` gets the bytes written so far.
+    ///
+    /// # Errors
+    /// When a write fails, or soon after `stop` is raised.
+    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        self.folder.fill(seed, stop, progress)
+    }
+
+    /// Removes the files and what was built.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn close(self) -> Result<()> {
+        self.folder.remove()
+    }
+
+    /// What a run file keeps of the programs.
+    pub(super) fn environment(&self) -> Environment {
+        let probes = self.probes.as_ref();
+        let mut list = probes.map_or_else(Environment::default, Probes::environment);
+        for (number, (_, path)) in self.commands.iter().enumerate() {
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let bytes = real.metadata().ok().map(|metadata| metadata.len());
+            list.put(&KEYS.program_bytes.of(number + 1), bytes);
+            let path = real.display().to_string();
+            list.put(&KEYS.program_path.of(number + 1), path);
+        }
+        list
+    }
+
+    /// One trial.
+    pub(super) fn run(&self, cell: &CellSpec, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
+        let spec = &cell.trial;
+        let missing = || Error::failed("a program or its file was not prepared for this cell");
+        let file = self.folder.file(spec.region).ok_or_else(missing)?;
+        let template = cell.program().ok_or_else(missing)?;
+        let path = file.path_for_programs()?;
+        let program = Program {
+            path: self.path(cell, &template).ok_or_else(missing)?.to_owned(),
+            arguments: template.arguments(&path, spec.region, spec.bs),
+            time_limit: spec.limit.time,
+            output_max: None,
+        };
+        let whole = TrialSpec {
+            region: file.size(),
+            cache: spec.cache,
+            ..TrialSpec::default()
+        };
+        let files = [(file, 0..whole.region)];
+        program::run(&program, &files, &whole, clock, stop).map(|ran| ran.outcome)
+    }
+
+    fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {
+        match cell.linkage {
+            Some(linkage) => self.probes.as_ref()?.path(linkage),
+            None => {
+                let found = self.commands.iter().find(|(known, _)| known == template)?;
+                Some(&found.1)
+            }
+        }
+    }
+}
+
+/// Every command of the cells once, with the file that it executes.
+fn commands(cells: &[PlannedCell]) -> Result<Vec<(Template, PathBuf)>> {
+    let mut found: Vec<(Template, PathBuf)> = Vec::new();
+    for command in cells.iter().filter_map(|cell| cell.spec.command.as_ref()) {
+        if !found.iter().any(|(known, _)| known == command) {
+            found.push((command.clone(), Program::find(command.program())?));
+        }
+    }
+    Ok(found)
+}
+
+/// Checks what a program's file and cache can be.
+fn check(cell: &CellSpec) -> Result<()> {
+    let spec = &cell.trial;
+    if spec.cache == CacheState::Direct {
+        return Err(Error::usage(
+            "cache is direct, but how a program opens its file is its own affair",
+        )
+        .hint("set cache=hot (read before each trial) or cache=cold (dropped before each)"));
+    }
+    if spec.region == 0 {
+        return Err(Error::usage("a file of 0 bytes leaves nothing to read")
+            .hint("give region (--size) a value above zero"));
+    }
+    if spec.bs == 0 || spec.bs > BS_MAX {
+        return Err(Error::usage(format!("bs is {}", format_size(spec.bs)))
+            .hint("choose a buffer from 1 byte to 2 GiB minus 4 KiB"));
+    }
+    Ok(())
+}
+
+/// Refuses a factor that no command would notice: all of its levels would be the same.
+fn check_effects(experiment: &Experiment, cells: &[PlannedCell]) -> Result<()> {
+    let noticed = |name: &str, by: &[Placeholder]| {
+        let varies = experiment.factors.iter().any(|f| f.setting.name == name);
+        let uses = |t: Template| by.iter().any(|placeholder| t.uses(*placeholder));
+        !varies
+            || cells
+                .iter()
+                .filter_map(|cell| cell.spec.program())
+                .any(uses)
+    };
+    if !noticed("region", &[Placeholder::File, Placeholder::Size]) {
+        return Err(Error::usage(
+            "the file's size varies, but the command has neither {file} nor {size}",
+        )
+        .hint("put one of them into the command, or fix the size with --size 4KiB"));
+    }
+    if !noticed("bs", &[Placeholder::Bs]) {
+        return Err(Error::usage("bs varies, but the command has no {bs}")
+            .hint("put it into the command, or give bs one value"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_spec::Kind;
+
+    use super::*;
+
+    fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Programs>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut experiment = Experiment::find("linkage").expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect("a setting");
+        }
+        let programs = Plan::of(experiment).and_then(|plan| Programs::open(&plan, folder.path()));
+        (folder, programs)
+    }
+
+    #[test]
+    fn what_a_program_cannot_have_is_refused_before_anything_is_made() {
+        for (sets, part) in [
+            (&["cache=direct"][..], "cache is direct"),
+            (&["region=0"], "0 bytes"),
+            (&["bs=0"], "bs is 0"),
+            (&["command=cat /dev/null"], "neither {file} nor {size}"),
+            (&["command=cat {file}", "bs=1,2"], "no {bs}"),
+            (
+                &["command=cat {file},no-such-program-anywhere {file}"],
+                "no-such-program-anywhere",
+            ),
+        ] {
+            let (folder, programs) = open(sets);
+            let error = programs.expect_err(part);
+            assert_eq!(error.kind(), Kind::Usage);
+            assert!(error.message().contains(part), "{error}");
+            assert_eq!(
+                std::fs::read_dir(folder.path()).expect("readable").count(),
+                0
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_reads_the_file_of_its_cell() {
+        let (folder, programs) = open(&["command=cat {file}", "region=5000,100000"]);
+        let programs = programs.expect("prepared");
+        let stop = AtomicBool::new(false);
+        programs.fill(1, &stop, &mut |_| {}).expect("filled");
+        assert_eq!(programs.bytes(), 105_000);
+        let clock = Clock::calibrate();
+        let mut experiment = Experiment::find("linkage").expect("built in");
+        for set in ["command=cat {file}", "region=5000,100000"] {
+            experiment.apply_set(set).expect("a setting");
+        }
+        for cell in iolab_plan::cells::cells(&experiment).expect("valid") {
+            let outcome = programs.run(&cell.spec, &clock, &stop).expect("runs");
+            assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+            if outcome.counters.process_io.is_some() {
+                let read = outcome.reads.bytes;
+                let size = cell.spec.trial.region;
+                assert!((size..size + 65_536).contains(&read), "{read} of {size}");
+            }
+        }
+        let environment = programs.environment();
+        assert!(environment.get(&KEYS.program_path.of(1)).is_some());
+        programs.close().expect("removed");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).expect("readable").count(),
+            0
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! When to stop repeating: the precision goal, the number of trials, or the budget. Never a p-value.
+
+use std::time::Duration;
+
+use iolab_plan::experiment::Design;
+use iolab_record::EndedBy;
+
+/// Why the repetition as a whole ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Precision,
+    Trials,
+    Budget,
+}
+
+/// Measured responses per cell, and what they cost.
+#[derive(Debug)]
+pub(super) struct Repetition {
+    design: Design,
+    /// `None` for a cell that is not waited for.
+    values: Vec<Option<Vec<f64>>>,
+    spent: Duration,
+    /// What the last complete block took: the estimate of the next.
+    block: Duration,
+}
+
+impl Repetition {
+    pub(super) fn new(design: Design, cells: usize) -> Self {
+        Self {
+            design,
+            values: vec![Some(Vec::new()); cells],
+            spent: Duration::ZERO,
+            block: Duration::ZERO,
+        }
+    }
+
+    /// Adds a measured trial's response; not for warm-ups.
+    pub(super) fn measured(&mut self, cell: usize, value: f64) {
+        if let Some(values) = &mut self.values[cell] {
+            values.push(value);
+        }
+    }
+
+    /// Waits no longer for a cell.
+    pub(super) fn close(&mut self, cell: usize) {
+        self.values[cell] = None;
+    }
+
+    /// Trials of the cell that has the fewest; `None` when no cell is waited for.
+    fn fewest(&self) -> Option<usize> {
+        self.values.iter().flatten().map(Vec::len).min()
+    }
+
+    /// Adds time that counts against the budget.
+    pub(super) fn spend(&mut self, time: Duration) {
+        self.spent += time;
+    }
+
+    /// Notes what a whole block took.
+    pub(super) fn block_took(&mut self, time: Duration) {
+        self.block = time;
+    }
+
+    pub(super) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// Whether the cell's median is known well enough: half the width of its exact 95 % interval over the median is
+    /// within the goal, with its last trial and without it. Ending at the first interval that is narrow enough would
+    /// pick the intervals that are narrow by chance, and fewer than 93 % of them would hold the median.
+    pub(super) fn is_precise(&self, cell: usize) -> bool {
+        let Some(values) = &self.values[cell] else {
+            return true;
+        };
+        let narrow = |values: &[f64]| {
+            let interval = iolab_stats::median_interval(values, 0.95);
+            let median = iolab_stats::median(values);
+            median
+                .zip(interval)
+                .and_then(|(median, interval)| interval.relative_half_width(median))
+                .is_some_and(|width| width <= self.design.precision)
+        };
+        values.len() >= self.design.trials_min as usize
+            && narrow(values)
+            && narrow(&values[..values.len() - 1])
+    }
+
+    /// Whether the repetition ends before another block, and why.
+    pub(super) fn ends(&self) -> Option<Ended> {
+        let Some(fewest) = self.fewest() else {
+            return Some(Ended::Trials);
+        };
+        let enough = fewest >= self.design.trials_min as usize;
+        if enough && (0..self.values.len()).all(|cell| self.is_precise(cell)) {
+            Some(Ended::Precision)
+        } else if fewest >= self.design.trials_max as usize {
+            Some(Ended::Trials)
+        } else if self.is_spent() || enough && self.spent + self.block > self.design.budget {
+            Some(Ended::Budget)
+        } else {
+            None
+        }
+    }
+
+    /// Whether any cell still lacks trials or precision.
+    pub(super) fn has_open_cells(&self) -> bool {
+        (0..self.values.len()).any(|cell| !self.is_precise(cell))
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.spent >= self.design.budget
+    }
+
+    /// What ended the repetition of one cell.
+    pub(super) fn ended_by(&self, cell: usize, ended: Ended) -> EndedBy {
+        match ended {
+            _ if self.is_precise(cell) => EndedBy::Precision,
+            Ended::Precision | Ended::Trials => EndedBy::TrialsMax,
+            Ended::Budget => EndedBy::Budget,
+        }
+    }
+
+    /// Blocks that can still come when each takes `block`, the one under way included: as many as the budget has
+    /// room for; while trials are lacking, one more may run over it.
+    pub(super) fn blocks_left(&self, block: Duration) -> u32 {
+        let Some(done) = self.fewest().map(|done| done as u32) else {
+            return 0;
+        };
+        let left = self.design.budget.saturating_sub(self.spent);
+        let room = left.as_secs_f64() / block.as_secs_f64().max(1e-9);
+        let lacking = self.design.trials_min.saturating_sub(done);
+        let blocks = (room as u32).max(lacking.min(room.ceil() as u32));
+        let granted = u32::from(done == 0);
+        blocks
+            .max(granted)
+            .min(self.design.trials_max.saturating_sub(done))
+    }
+
+    /// What a block takes, as far as is known; `trial` is the mean of the trials so far.
+    pub(super) fn block_estimate(&self, trial: Duration) -> Duration {
+        if self.block.is_zero() {
+            trial.saturating_mul(self.values.iter().flatten().count() as u32)
+        } else {
+            self.block
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repetition(cells: usize) -> Repetition {
+        let design = Design {
+            trials_min: 5,
+            trials_max: 9,
+            precision: 0.05,
+            budget: Duration::from_secs(100),
+            ..Design::default()
+        };
+        Repetition::new(design, cells)
+    }
+
+    fn block(r: &mut Repetition, values: &[f64], seconds: u64) {
+        values
+            .iter()
+            .enumerate()
+            .for_each(|(cell, value)| r.measured(cell, *value));
+        r.spend(Duration::from_secs(seconds));
+        r.block_took(Duration::from_secs(seconds));
+    }
+
+    #[test]
+    fn precision_needs_two_narrow_intervals_in_a_row_and_all_cells() {
+        let mut r = repetition(2);
+        r.design.trials_max = 20;
+        for _ in 0..5 {
+            block(&mut r, &[100.0, 200.0], 1);
+        }
+        assert_eq!(r.ends(), None, "five values have no 95 % interval");
+        block(&mut r, &[100.0, 300.0], 1);
+        assert!(!r.is_precise(0), "six values have one, five had none");
+        block(&mut r, &[100.0, 200.0], 1);
+        assert!(r.is_precise(0) && !r.is_precise(1));
+        assert_eq!(r.ends(), None);
+        block(&mut r, &[100.0, 200.0], 1);
+        // Eight values: the interval still runs from the least to the greatest, with nine it does not.
+        assert_eq!(r.ends(), None);
+        block(&mut r, &[100.0, 200.0], 1);
+        assert_eq!(r.ends(), None, "the interval of nine is the first");
+        block(&mut r, &[100.0, 200.0], 1);
+        assert_eq!(r.ends(), Some(Ended::Precision));
+        assert_eq!(r.ended_by(0, Ended::Precision), EndedBy::Precision);
+    }
+
+    /// Ending on the width of the interval must not spoil its coverage: of the intervals that runs end with, at
+    /// least 93 % hold the true median, whatever the spread.
+    #[test]
+    fn the_stopping_rule_keeps_the_coverage() {
+        let (mut held, mut runs) = (0u32, 0u32);
+        let mut normal = normal_numbers(2026);
+        // From "narrow at once" to "cannot become narrow": in between the rule has its say.
+        for spread in [0.03, 0.06, 0.1, 0.15] {
+            let mut here = 0;
+            for _ in 0..400 {
+                let mut r = repetition(1);
+                (r.design.trials_min, r.design.trials_max) = (6, 200);
+                while r.ends().is_none() {
+                    r.measured(0, (spread * normal()).exp());
+                }
+                let interval =
+                    iolab_stats::median_interval(r.values[0].as_deref().expect("open"), 0.95)
+                        .expect("six");
+                here += u32::from(interval.low <= 1.0 && 1.0 <= interval.high);
+            }
+            // Eight standard deviations of chance below 95 %.
+            assert!(here >= 345, "{here} of 400 at a spread of {spread}");
+            (held, runs) = (held + here, runs + 400);
+        }
+        assert!(held * 100 >= runs * 93, "{held} of {runs}");
+    }
+
+    /// Standard normal numbers, by the method of Box and Muller.
+    fn normal_numbers(seed: u64) -> impl FnMut() -> f64 {
+        use rand_core::{Rng, SeedableRng};
+        let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(seed);
+        move || {
+            let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+            radius * (std::f64::consts::TAU * uniform()).cos()
+        }
+    }
+
+    #[test]
+    fn the_most_trials_end_it() {
+        let mut r = repetition(1);
+        for value in 1..=9 {
+            assert_eq!(r.ends(), None);
+            block(&mut r, &[f64::from(value)], 1);
+        }
+        assert_eq!(r.ends(), Some(Ended::Trials));
+        assert_eq!(r.ended_by(0, Ended::Trials), EndedBy::TrialsMax);
+    }
+
+    #[test]
+    fn no_block_is_started_that_the_budget_cannot_pay() {
+        let mut r = repetition(1);
+        for value in 1..=5 {
+            block(&mut r, &[f64::from(value)], 18);
+            assert_eq!(r.ends().is_some(), value == 5, "{value}");
+        }
+        assert_eq!(r.ends(), Some(Ended::Budget));
+        assert_eq!(r.ended_by(0, Ended::Budget), EndedBy::Budget);
+    }
+
+    #[test]
+    fn below_the_fewest_trials_only_the_spent_budget_ends_it() {
+        let mut r = repetition(1);
+        block(&mut r, &[1.0], 60);
+        assert_eq!(
+            r.ends(),
+            None,
+            "the next block is too long, but trials_min wants it"
+        );
+        assert_eq!(r.blocks_left(Duration::from_secs(60)), 1);
+        assert_eq!(r.blocks_left(Duration::from_secs(15)), 3);
+        assert_eq!(r.blocks_left(Duration::from_secs(4)), 8);
+        block(&mut r, &[1.0], 60);
+        assert_eq!(r.ends(), Some(Ended::Budget));
+    }
+}

@@ -1,0 +1,198 @@
+//! From what a trial did to what the run file keeps of it.
+
+use std::time::Duration;
+
+use iolab_engine::target::Medium;
+use iolab_spec::histogram::LatencyHistogram;
+use iolab_spec::outcome::{
+    Ended, FailedProgram, FailedRequest, Failure, Outcome, ProgramEnd, Tally,
+};
+use iolab_spec::trial::{Backend, CacheState, TrialSpec};
+use rustix::io::Errno;
+
+use super::faulty;
+use crate::evidence::{Facts, judge};
+use iolab_record::{Direction, LatencyOf, LatencySummary, Operation, RequestTime, Sample};
+use iolab_spec::units::format_duration;
+
+/// Where in the plan a sample belongs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) cell: usize,
+    pub(super) block: u32,
+    pub(super) position: u32,
+    pub(super) warmup: bool,
+}
+
+/// The sample of one trial. `medium` is what answers for the target's bytes.
+pub(super) fn sample(
+    spec: &TrialSpec,
+    place: Place,
+    outcome: &Outcome,
+    medium: Medium,
+    started_utc: String,
+    wall: Duration,
+) -> Sample {
+    let counters = &outcome.counters;
+    let verdict = judge(&Facts {
+        does_io: spec.backend != Backend::Null,
+        medium,
+        direct: spec.cache == CacheState::Direct,
+        read_bytes: outcome.reads.bytes,
+        write_bytes: outcome.writes.bytes,
+        counters,
+        region_bytes: spec.region,
+        region: &outcome.region,
+    });
+    Sample {
+        id: 0,
+        cell: place.cell as i64,
+        block: place.block,
+        visit: 0,
+        position: place.position,
+        warmup: place.warmup,
+        ok: outcome.ended != Ended::Failed,
+        started_utc,
+        reads: direction(&outcome.reads),
+        writes: direction(&outcome.writes),
+        syncs: outcome.syncs,
+        errors: outcome.errors,
+        failure: outcome.failure.as_ref().map(describe),
+        ended: match outcome.ended {
+            Ended::Done => iolab_record::Ended::Done,
+            Ended::Time => iolab_record::Ended::Time,
+            // What was interrupted is not kept.
+            Ended::Interrupted | Ended::Failed => iolab_record::Ended::Failed,
+        },
+        elapsed_ns: outcome.elapsed_ns,
+        all_active_ns: outcome.all_active_ns,
+        end_sync_ns: outcome.end_sync_ns,
+        wall_ns: wall.as_nanos() as u64,
+        clock_drift_ppm: outcome.clock_drift_ppm,
+        seed: spec.seed,
+        counters: *counters,
+        region: outcome.region,
+        pace: outcome.pace,
+        verified: outcome.verified,
+        effective: outcome.effective.clone(),
+        verdict,
+    }
+}
+
+fn direction(tally: &Tally) -> Direction {
+    Direction {
+        requests: tally.requests,
+        bytes: tally.bytes,
+        short_transfers: tally.short_transfers,
+        latency: summary(&tally.latency),
+        response: tally.waits.as_ref().and_then(|w| summary(&w.response)),
+        lateness: tally.waits.as_ref().and_then(|w| summary(&w.lateness)),
+    }
+}
+
+fn summary(histogram: &LatencyHistogram) -> Option<LatencySummary> {
+    (!histogram.is_empty()).then(|| LatencySummary {
+        mean_ns: histogram.mean(),
+        p50_ns: histogram.value_at_quantile(0.5),
+        p90_ns: histogram.value_at_quantile(0.9),
+        p99_ns: histogram.value_at_quantile(0.99),
+        p999_ns: histogram.value_at_quantile(0.999),
+        max_ns: histogram.max(),
+    })
+}
+
+/// Every histogram of a trial, and what it is of.
+pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram)> {
+    let mut all = Vec::new();
+    for (operation, tally) in [
+        (Operation::Read, &outcome.reads),
+        (Operation::Write, &outcome.writes),
+    ] {
+        let of = |quantity| LatencyOf {
+            operation,
+            quantity,
+        };
+        all.push((of(RequestTime::Service), &tally.latency));
+        if let Some(waits) = &tally.waits {
+            all.push((of(RequestTime::Response), &waits.response));
+            all.push((of(RequestTime::Lateness), &waits.lateness));
+        }
+    }
+    all
+}
+
+/// A failure in words.
+pub(super) fn describe(failure: &Failure) -> String {
+    match failure {
+        Failure::Request(request) => describe_request(request),
+        Failure::Program(program) => describe_program(program),
+        Failure::Data(data) => faulty::describe(data),
+    }
+}
+
+/// What to do about a failure.
+pub(super) fn remedy(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Request(request) => remedy_of_request(request),
+        Failure::Data(data) => faulty::remedy(data),
+        Failure::Program(program) => match program.end {
+            ProgramEnd::Time(_) => {
+                "give it more time with --time, or --time none; then resume the run"
+            }
+            ProgramEnd::Output(_) | ProgramEnd::Report => {
+                "run the command by hand to see what it prints"
+            }
+            ProgramEnd::Code(_) | ProgramEnd::Signal(_) => {
+                "run the command by hand on a file of that size to see more; then resume the run"
+            }
+        },
+    }
+}
+
+/// The command, how it ended, and what it wrote last.
+fn describe_program(program: &FailedProgram) -> String {
+    let how = match program.end {
+        ProgramEnd::Code(code) => format!("ended with exit code {code}"),
+        ProgramEnd::Signal(signal) => format!("was ended by signal {signal}"),
+        ProgramEnd::Output(max) => format!("wrote more than {} MiB", max >> 20),
+        ProgramEnd::Report => "was of no use".to_owned(),
+        ProgramEnd::Time(limit) => format!("had not ended after {}", format_duration(limit)),
+    };
+    if program.end == ProgramEnd::Report {
+        return format!("'{}' {}", program.command, program.last_words);
+    }
+    let words = match program.last_words.as_str() {
+        "" => "it wrote nothing on its standard error".to_owned(),
+        words => format!("it wrote: {words}"),
+    };
+    format!("'{}' {how}; {words}", program.command)
+}
+
+/// A failed request in words: the system call, where, and the reason.
+fn describe_request(failure: &FailedRequest) -> String {
+    let reason = match failure.errno {
+        0 => "unexpected end of the file or device".to_owned(),
+        errno => std::io::Error::from_raw_os_error(errno).to_string(),
+    };
+    format!(
+        "{} of {} bytes at offset {} failed: {reason}",
+        failure.syscall, failure.length, failure.offset
+    )
+}
+
+fn remedy_of_request(failure: &FailedRequest) -> &'static str {
+    let is = |errno: Errno| failure.errno == errno.raw_os_error();
+    if failure.errno == 0 {
+        "the target was cut short while it was measured: leave it alone, then resume"
+    } else if is(Errno::NOSPC) || is(Errno::DQUOT) {
+        "free some space, or choose a smaller region with --size; then resume the run"
+    } else if is(Errno::IO) {
+        "look into the kernel's log (dmesg): the device or its connection reports errors"
+    } else if is(Errno::OPNOTSUPP) {
+        "this target does not support the operation: leave out iopoll, or choose another backend"
+    } else if is(Errno::INVAL) {
+        "check bs, offset and skip against the target's direct-I/O alignment, or use --buffered"
+    } else {
+        "look into the kernel's log (dmesg), then resume the run"
+    }
+}

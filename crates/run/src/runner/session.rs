@@ -1,0 +1,565 @@
+//! A run under way: blocks of trials until the repetition ends, each trial stored as soon as it is made.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use iolab_engine::target::Medium;
+use iolab_spec::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
+use iolab_spec::trial::{Batch, CacheState, TrialSpec};
+use iolab_spec::{Error, Kind, Result};
+
+use super::advance::Advance;
+use super::execute::Executor;
+use super::phase::Phase;
+use super::repetition::Ended;
+use super::sample::{self, Place};
+use super::standing::Standing;
+use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc, precondition};
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::refine::finer_sizes;
+use iolab_machine::doctor::{Remark, Severity};
+use iolab_plan::blocks::{block_order, trial_seed};
+use iolab_plan::cells::{Plan, PlannedCell, cells, factor_names, label};
+use iolab_plan::experiment::{Experiment, Refined};
+use iolab_record::environment::{Environment, differences};
+use iolab_record::{Event, EventKind, RunRecord, RunStatus, Sample};
+use iolab_runfile::RunFile;
+use iolab_spec::tool::Tool;
+use iolab_spec::units::format_size;
+
+/// A run under way.
+pub(super) struct Session<'a> {
+    plan: Plan,
+    seed: u64,
+    file: RunFile,
+    medium: Medium,
+    observer: &'a mut dyn Observer,
+    phase: Phase,
+    standing: Standing,
+    advance: Advance,
+    /// Trials of earlier phases.
+    trials_before: u64,
+    trials: u64,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        plan: Plan,
+        seed: u64,
+        file: RunFile,
+        medium: Medium,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            phase: Phase::of(plan.experiment(), plan.cells().len()),
+            standing: Standing::default(),
+            advance: Advance::default(),
+            plan,
+            seed,
+            file,
+            medium,
+            observer,
+            trials_before: 0,
+            trials: 0,
+        }
+    }
+
+    /// Counts what an earlier session measured.
+    pub(super) fn take_over(&mut self, record: &RunRecord) {
+        let cells = self.plan.cells.len();
+        for sample in &record.samples {
+            if sample.block < self.phase.first_block {
+                self.trials_before += u64::from(sample.ok);
+                continue;
+            }
+            self.phase
+                .repetition
+                .spend(Duration::from_nanos(sample.wall_ns));
+            let Some(cell) = usize::try_from(sample.cell)
+                .ok()
+                .filter(|cell| *cell < cells)
+            else {
+                continue;
+            };
+            if sample.ok {
+                self.standing.worked(self.plan.cells[cell].spec.tool);
+            }
+            if sample.ok && self.phase.add(cell, sample.block) && !sample.warmup {
+                self.measured(cell, sample);
+            }
+        }
+    }
+
+    fn measured(&mut self, cell: usize, sample: &Sample) {
+        let value = sample.value(self.plan.experiment().response);
+        self.phase.repetition.measured(cell, value.unwrap_or(0.0));
+    }
+
+    /// Runs to the end, and leaves the file in the state that the end deserves.
+    pub(super) fn carry_out(
+        mut self,
+        executor: &mut dyn Executor,
+        stop: &AtomicBool,
+    ) -> Result<Finished> {
+        let result = self
+            .phases(executor, stop)
+            .and_then(|()| self.standing.check());
+        let status = match &result {
+            Ok(_) => RunStatus::Done,
+            Err(error) if error.kind() == Kind::Interrupted => RunStatus::Interrupted,
+            Err(_) => RunStatus::Failed,
+        };
+        let error = result
+            .as_ref()
+            .err()
+            .filter(|_| status == RunStatus::Failed);
+        let error = error.map(ToString::to_string);
+        let ended = self.end(status, error.as_deref());
+        match (result, ended) {
+            (Ok(()), ended) => ended,
+            (Err(error), Ok(Finished { path, .. })) if status == RunStatus::Interrupted => {
+                Err(error.hint(format!("finish it with: iolab resume {}", path.display())))
+            }
+            (Err(error), Ok(_)) => Err(error),
+            // What the run has failed with comes first, and often has led to this.
+            (Err(error), Err(trouble)) => Err(error.also(trouble.message())),
+        }
+    }
+
+    /// Leaves the file in a state of this kind; `error` is what has led to it.
+    fn end(mut self, status: RunStatus, error: Option<&str>) -> Result<Finished> {
+        let kept = self.follow().and_then(|()| match error {
+            Some(error) => self.keep(EventKind::Error, None, error),
+            None => Ok(()),
+        });
+        let finished = Finished {
+            path: self.file.path().to_owned(),
+            trials: self.trials,
+        };
+        let ended = self.file.finish(status, &now_utc());
+        kept.and(ended).map(|()| finished)
+    }
+
+    /// Goes on in a new file where somebody has moved or removed the run's.
+    fn follow(&mut self) -> Result<()> {
+        let before = self.file.path().to_owned();
+        let Some(path) = self.file.follow()? else {
+            return Ok(());
+        };
+        self.observer.run_file(&path);
+        let message = format!(
+            "the run file {} was moved, removed or replaced during the run: everything measured is in {}",
+            before.display(),
+            path.display()
+        );
+        self.event(EventKind::Warning, &message)
+    }
+
+    /// The grid, and the finer sizes where they are asked for.
+    fn phases(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        self.leave_gaps(executor)?;
+        self.precondition(executor, stop)?;
+        loop {
+            self.choose_strategies(executor, stop)?;
+            let ended = self.blocks(executor, stop)?;
+            for cell in (0..self.plan.cells.len()).filter(|cell| !self.phase.is_closed(*cell)) {
+                let ended_by = self.phase.repetition.ended_by(cell, ended);
+                self.file.set_ended_by(cell as i64, ended_by)?;
+            }
+            if !self.refine(executor)? {
+                return self.leave_out_exploration();
+            }
+        }
+    }
+
+    /// The trials that have shown where finer sizes are worth it are left out in the end: the machine may have been
+    /// another one then, and what is chosen by some trials has to be judged by others.
+    fn leave_out_exploration(&mut self) -> Result<()> {
+        let first = self.phase.first_block;
+        if first == 0 {
+            return Ok(());
+        }
+        self.file.leave_out_before(first)?;
+        let message = format!(
+            "the {} trials before block {first} chose the finer sizes, and are in no summary",
+            self.trials_before
+        );
+        self.keep(EventKind::Note, None, &message)
+    }
+
+    /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
+    /// nobody knows what became of the target in between.
+    fn precondition(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        let (plan, seed) = (self.plan.experiment().design.precondition, self.seed);
+        let cells = std::mem::take(&mut self.plan.cells);
+        let result = precondition::carry_out(plan, &cells, seed, executor, stop, self);
+        self.plan.cells = cells;
+        result
+    }
+
+    /// Adds finer sizes to the plan, once; false when there are none to add.
+    fn refine(&mut self, executor: &mut dyn Executor) -> Result<bool> {
+        if self.plan.experiment().design.refine == 0 || self.plan.experiment().refined.is_some() {
+            return Ok(false);
+        }
+        let analysis = analyse(&iolab_runfile::read(self.file.path())?);
+        let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
+        let unit = match self.plan.cells.iter().any(direct) {
+            true => executor.alignment(),
+            false => 1,
+        };
+        let sizes = finer_sizes(&analysis, self.plan.experiment().design.refine, unit);
+        let levels: Vec<String> = sizes.into_iter().map(format_size).collect();
+        if levels.is_empty() {
+            self.event(
+                EventKind::Note,
+                "no finer size lies between those of bs that matter",
+            )?;
+            return Ok(false);
+        }
+        let message = format!(
+            "{} finer sizes of bs around the bends and the best sizes, now measured together with the others: {}",
+            levels.len(),
+            levels.join(", ")
+        );
+        let experiment = Experiment {
+            refined: Some(Refined {
+                block: self.phase.next_block(),
+                bs: levels,
+            }),
+            ..self.plan.experiment().clone()
+        };
+        match cells(&experiment) {
+            Ok(mut planned) => {
+                self.event(EventKind::Choice, &message)?;
+                let added = planned.split_off(self.plan.cells.len());
+                self.enlarge(experiment, added, executor).map(|()| true)
+            }
+            // What the grid has shown is worth having all the same.
+            Err(error) => {
+                self.event(
+                    EventKind::Warning,
+                    &format!("no finer sizes: {}", error.message()),
+                )?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Takes further cells into the plan and the file, and enters the phase that measures them.
+    fn enlarge(
+        &mut self,
+        experiment: Experiment,
+        mut added: Vec<PlannedCell>,
+        executor: &mut dyn Executor,
+    ) -> Result<()> {
+        let mut rows = Vec::with_capacity(added.len());
+        for (number, cell) in added.iter_mut().enumerate() {
+            executor
+                .fit(cell)
+                .map_err(|error| error.within(label(&factor_names(&experiment), &cell.levels)))?;
+            rows.push(fit::record(self.plan.cells.len() + number, cell));
+        }
+        self.file
+            .add_cells(&experiment_record(&experiment)?, &rows)?;
+        self.trials_before += self.phase.trials() as u64;
+        self.plan.grow(experiment, added);
+        self.phase = Phase::of(self.plan.experiment(), self.plan.cells.len());
+        self.leave_gaps(executor)
+    }
+
+    /// Gives no trial to the cells that their tool cannot carry out, and says why.
+    fn leave_gaps(&mut self, executor: &dyn Executor) -> Result<()> {
+        let mut told: Vec<String> = Vec::new();
+        for id in 0..self.plan.cells.len() {
+            let Some(why) = executor.gap(&self.plan.cells[id].spec) else {
+                continue;
+            };
+            if !told.contains(&why) {
+                self.observer.note(&why);
+                told.push(why.clone());
+            }
+            self.phase.close(id);
+            self.keep(EventKind::Gap, Some(id), &why)?;
+        }
+        Ok(())
+    }
+
+    /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's. A tool that hung gets
+    /// none at all: it would hang again, each time for as long.
+    fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
+        let tool = self.plan.cells[id].spec.tool;
+        self.standing.failed(tool, why);
+        let name = self.plan.describe(&self.plan.cells[id]);
+        let message = format!("{name} gets no further trial: {why}");
+        self.observer.note(&message);
+        self.phase.close(id);
+        self.keep(EventKind::Gap, Some(id), &message)?;
+        let others =
+            |id: &usize| self.plan.cells[*id].spec.tool == tool && !self.phase.is_closed(*id);
+        let others: Vec<usize> = (0..self.plan.cells.len()).filter(others).collect();
+        for other in others.into_iter().filter(|_| hung) {
+            self.phase.close(other);
+            let message = format!("no further trial with {tool}, which hung ({name})");
+            self.keep(EventKind::Gap, Some(other), &message)?;
+        }
+        Ok(())
+    }
+
+    fn blocks(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<Ended> {
+        // A run without a single measured block would say nothing: one is granted to every session.
+        let mut granted = true;
+        for block in self.phase.first_block.. {
+            let mut order = block_order(self.seed, block, self.plan.cells.len());
+            order.retain(|cell| !self.phase.is_closed(*cell));
+            let done = order.iter().filter(|cell| self.phase.has(**cell, block));
+            let done = done.count();
+            let open = done < order.len();
+            // A block that an earlier session has begun is carried to its end, whatever it was that would end it now.
+            if done == 0 && block > self.phase.first_block {
+                let repetition = &self.phase.repetition;
+                if let Some(ended) = repetition.ends()
+                    && !(granted && ended == Ended::Budget && repetition.has_open_cells())
+                {
+                    return Ok(ended);
+                }
+            }
+            granted &= !open || block == self.phase.first_block;
+            if open && block > 0 {
+                self.settle(executor, stop)?;
+            }
+            let began = Instant::now();
+            for (position, cell) in order.into_iter().enumerate() {
+                if self.phase.has(cell, block) {
+                    continue;
+                }
+                let place = Place {
+                    cell,
+                    block,
+                    position: position as u32,
+                    warmup: block == self.phase.first_block,
+                };
+                self.trial(place, executor, stop)?;
+            }
+            if open {
+                self.phase.repetition.block_took(began.elapsed());
+            }
+        }
+        unreachable!("the blocks end by the number of trials at the latest")
+    }
+
+    /// Lets the device rest before a block.
+    fn settle(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        executor.pause(self.plan.experiment().design.settle, stop);
+        match stop.load(Ordering::Relaxed) {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
+        }
+    }
+
+    fn trial(
+        &mut self,
+        place: Place,
+        executor: &mut dyn Executor,
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        self.follow()?;
+        let mut spec = self.plan.cells[place.cell].spec.clone();
+        spec.trial.seed = trial_seed(self.seed, place.cell, place.block);
+        let name = self.plan.describe(&self.plan.cells[place.cell]);
+        self.observer.trial_starts(&name);
+        let (started_utc, began) = (now_utc(), Instant::now());
+        let outcome = match executor.run(&spec, stop) {
+            Err(error) if spec.tool.is_peer() && error.kind() != Kind::Interrupted => {
+                return self.give_up(place.cell, &error, false);
+            }
+            outcome => outcome?,
+        };
+        if outcome.ended == TrialEnded::Interrupted {
+            return Err(Error::interrupted());
+        }
+        let wall = began.elapsed();
+        let sample = sample::sample(&spec.trial, place, &outcome, self.medium, started_utc, wall);
+        let kept = self
+            .file
+            .add_sample(&sample, &sample::histograms(&outcome), &outcome.series);
+        self.phase.repetition.spend(wall);
+        self.trials += 1;
+        if let Some(failure) = &outcome.failure {
+            let error = Error::failed(sample::describe(failure));
+            if spec.tool.is_peer() {
+                let hung = matches!(failure, Failure::Program(program)
+                    if matches!(program.end, ProgramEnd::Time(_)));
+                return kept.and_then(|_| self.give_up(place.cell, &error, hung));
+            }
+            let error = error.within(name).hint(sample::remedy(failure));
+            // The failed request comes first: what has failed it may have hit the run file too.
+            return Err(match kept {
+                Ok(_) => error,
+                Err(trouble) => error.also(trouble.message()),
+            });
+        }
+        kept?;
+        self.standing.worked(spec.tool);
+        self.phase.add(place.cell, place.block);
+        if !sample.warmup {
+            self.measured(place.cell, &sample);
+        }
+        let progress = self.progress();
+        self.observer.trial_done(progress);
+        Ok(())
+    }
+
+    fn progress(&mut self) -> Progress {
+        let open = (0..self.plan.cells.len()).filter(|cell| !self.phase.is_closed(*cell));
+        let (cells, done) = (open.count() as u64, self.phase.trials() as u64);
+        let repetition = &self.phase.repetition;
+        let per_trial = repetition
+            .spent()
+            .checked_div(done.max(1) as u32)
+            .unwrap_or_default();
+        let (in_block, is_warmup) = self.phase.left_in_block(self.plan.cells.len());
+        let block = repetition.block_estimate(per_trial);
+        let blocks = u64::from(repetition.blocks_left(block));
+        // In the warm-up block every measured block is still to come; later the one under way is counted.
+        let under_way = u64::from(in_block > 0 && !is_warmup);
+        let mut left = in_block + cells * blocks.saturating_sub(under_way);
+        if self.plan.experiment().design.refine > 0 && self.plan.experiment().refined.is_none() {
+            // Finer sizes take about as long again.
+            left = done + 2 * left;
+        }
+        let trials_done = self.trials_before + done;
+        Progress {
+            trials_done,
+            share: self.advance.trial(trials_done, left),
+            spent: repetition.spent(),
+            left: Some(per_trial.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX))),
+        }
+    }
+
+    /// Resolves `batch = auto` by short probes; cells whose strategy is known are left alone.
+    fn choose_strategies(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+        for id in 0..self.plan.cells.len() {
+            if !self.plan.cells[id].spec.batch_auto || self.plan.cells[id].spec.tool.is_peer() {
+                continue;
+            }
+            let mut spec = self.plan.cells[id].spec.clone();
+            spec.trial.seed = trial_seed(self.seed, id, u32::MAX);
+            let began = Instant::now();
+            let chosen = choice::choose(executor, &spec, stop)?;
+            self.phase.repetition.spend(began.elapsed());
+            let Some((batch, numbers)) = chosen else {
+                // The first trial of the cell meets the same failure, and tells it in full.
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::interrupted());
+                }
+                continue;
+            };
+            self.plan.cells[id].spec.trial.batch = batch;
+            self.plan.cells[id].spec.batch_auto = false;
+            self.file.set_batch(id as i64, batch)?;
+            self.keep(EventKind::Choice, Some(id), &numbers)?;
+        }
+        self.follow_strategies()
+    }
+
+    /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
+    fn follow_strategies(&mut self) -> Result<()> {
+        for id in 0..self.plan.cells.len() {
+            let cell = &self.plan.cells[id].spec;
+            if !cell.batch_auto || !cell.tool.is_peer() {
+                continue;
+            }
+            let like = |other: &&PlannedCell| {
+                let trial = TrialSpec {
+                    batch: other.spec.trial.batch,
+                    ..cell.trial.clone()
+                };
+                other.spec.tool == Tool::IOLAB && other.spec.trial == trial
+            };
+            let batch = self.plan.cells.iter().find(like);
+            let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
+            self.plan.cells[id].spec.trial.batch = batch;
+            self.plan.cells[id].spec.batch_auto = false;
+            self.file.set_batch(id as i64, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the user, and keeps it in the file.
+    pub(super) fn event(&mut self, kind: EventKind, message: &str) -> Result<()> {
+        self.observer.note(message);
+        self.keep(kind, None, message)
+    }
+
+    pub(super) fn keep(
+        &mut self,
+        kind: EventKind,
+        cell: Option<usize>,
+        message: &str,
+    ) -> Result<()> {
+        self.file.add_event(&Event {
+            at_utc: now_utc(),
+            kind,
+            cell: cell.map(|id| id as i64),
+            message: message.to_owned(),
+        })
+    }
+
+    /// Keeps what was seen before the first trial, and tells what bears on this experiment.
+    pub(super) fn remark(&mut self, remarks: &[Remark]) -> Result<()> {
+        for remark in remarks {
+            let kind = match remark.finding.severity {
+                Severity::MustFix => EventKind::Warning,
+                Severity::WorthKnowing | Severity::Fine => EventKind::Note,
+            };
+            if remark.shown {
+                self.event(kind, &remark.text())?;
+            } else {
+                self.keep(kind, None, &remark.text())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.
+    pub(super) fn warn_about_time(&mut self) -> Result<()> {
+        // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
+        let bounds = self
+            .plan
+            .cells
+            .iter()
+            .filter(|cell| !cell.spec.runs_program());
+        let block = bounds
+            .filter_map(|cell| cell.spec.trial.time_foreseen())
+            .fold(Duration::ZERO, Duration::saturating_add);
+        let message = self
+            .plan
+            .experiment()
+            .design
+            .shortfall(self.plan.cells.len(), block);
+        message.map_or(Ok(()), |message| self.event(EventKind::Warning, &message))
+    }
+
+    /// Notes what differs between the machine of the earlier session and this one.
+    pub(super) fn note_changes(&mut self, before: &Environment, now: &Environment) -> Result<()> {
+        for (key, earlier, value) in differences(before, now) {
+            if let (Some(earlier), Some(value)) = (earlier, value) {
+                let message =
+                    format!("{key} was {earlier} and is {value} since the run was resumed");
+                self.event(EventKind::Warning, &message)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl precondition::Report for Session<'_> {
+    fn step(&mut self, name: &str) {
+        self.observer.trial_starts(name);
+    }
+
+    fn done(&mut self, message: &str) -> Result<()> {
+        self.event(EventKind::Note, message)
+    }
+}

@@ -1,0 +1,250 @@
+//! A new file comes into being under its name whole, or not at all: whoever is killed meanwhile leaves nothing.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use iolab_spec::{Error, Result};
+use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
+
+use super::beside;
+use super::fault::file_fault;
+
+/// Ending of run files' names.
+const EXTENSION: &str = "iolab";
+/// More names than anybody's folder has of one kind.
+const NAMES_MAX: u32 = 100_000;
+
+/// Where a new run file goes. Nothing is ever overwritten.
+#[derive(Debug, Clone, Copy)]
+pub enum NewFile<'a> {
+    /// This name; when it is taken, the run is refused.
+    At(&'a Path),
+    /// The first of `NAME.iolab`, `NAME-2.iolab`, ... in a folder that is free when the run begins, whatever other
+    /// runs begin at the same time.
+    In {
+        /// The folder, which is there.
+        folder: &'a Path,
+        /// The name to begin with.
+        name: &'a str,
+    },
+}
+
+impl<'a> From<&'a Path> for NewFile<'a> {
+    fn from(path: &'a Path) -> Self {
+        Self::At(path)
+    }
+}
+
+impl<'a> From<&'a PathBuf> for NewFile<'a> {
+    fn from(path: &'a PathBuf) -> Self {
+        Self::At(path)
+    }
+}
+
+impl NewFile<'_> {
+    /// The folder that the file will lie in.
+    pub(super) fn folder(&self) -> &Path {
+        match self {
+            Self::In { folder, .. } => folder,
+            Self::At(path) => match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder,
+                _ => Path::new("."),
+            },
+        }
+    }
+
+    /// The name with this number, counted from 1.
+    pub(super) fn name(&self, number: u32) -> PathBuf {
+        match (self, number) {
+            (Self::At(path), _) => path.to_path_buf(),
+            (Self::In { folder, name }, 1) => folder.join(format!("{name}.{EXTENSION}")),
+            (Self::In { folder, name }, _) => folder.join(format!("{name}-{number}.{EXTENSION}")),
+        }
+    }
+
+    /// The first name under which `make` does not find a file.
+    fn first_free<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+        let last = match self {
+            Self::At(_) => 1,
+            Self::In { .. } => NAMES_MAX,
+        };
+        let mut number = 1;
+        loop {
+            let path = self.name(number);
+            match without_companions(&path).and_then(|()| make(&path)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < last => {
+                    number += 1;
+                }
+                made => return made.map(|made| (path, made)),
+            }
+        }
+    }
+}
+
+/// Makes the file with this content, locked (`flock`) from its first moment where the file system can do that.
+///
+/// # Errors
+/// Of kind refused when the name is taken; when it cannot be written. Nothing is left behind.
+pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
+    create_named_after(place, content, &place.name(1))
+}
+
+/// [`create`], with the name that stands in messages.
+pub(super) fn create_named_after(
+    place: NewFile<'_>,
+    content: &[u8],
+    name: &Path,
+) -> Result<(PathBuf, File)> {
+    match linked(place, content) {
+        Ok(made) => Ok(made),
+        // Not every file system has nameless files, and what else went wrong is told better by the plain way.
+        Err(_) => place
+            .first_free(|path| named(path, content))
+            .map_err(|error| match (place, error.kind()) {
+                (NewFile::At(path), io::ErrorKind::AlreadyExists) => taken(path),
+                _ => file_fault(name, "create", &error),
+            }),
+    }
+}
+
+/// Checks that no file bears this name, and none that would be taken for a part of it.
+///
+/// # Errors
+/// Of kind refused.
+pub(super) fn check_free(path: &Path) -> Result<()> {
+    let free = path.symlink_metadata().is_err() && without_companions(path).is_ok();
+    free.then_some(()).ok_or_else(|| taken(path))
+}
+
+/// The name that keeps a run file from being made at `path`: its own, or that of a file that SQLite would take for a part
+/// of it.
+fn taken(path: &Path) -> Error {
+    let own = path.symlink_metadata().is_ok();
+    let companion = companions(path).find(|name| name.symlink_metadata().is_ok());
+    match companion {
+        Some(companion) if !own => Error::refused(format!(
+            "{} exists already, and would be taken for a part of {}",
+            companion.display(),
+            path.display()
+        ))
+        .hint(
+            "it is left of another run file of this name: name another file with -o, or remove it",
+        ),
+        _ => file_fault(path, "create", &io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+/// The files that SQLite reads together with a database: the log and the journal of a process that was killed.
+fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let path = path.to_owned();
+    ["-wal", "-journal"]
+        .map(move |suffix| beside(&path, suffix))
+        .into_iter()
+}
+
+fn without_companions(path: &Path) -> io::Result<()> {
+    match companions(path).any(|name| name.symlink_metadata().is_ok()) {
+        true => Err(io::ErrorKind::AlreadyExists.into()),
+        false => Ok(()),
+    }
+}
+
+fn linked(place: NewFile<'_>, content: &[u8]) -> io::Result<(PathBuf, File)> {
+    let file = unnamed(place.folder(), content)?;
+    let (path, ()) = place.first_free(|path| link(&file, path))?;
+    // Nothing may fail from here on: the name is taken.
+    Ok((path, file))
+}
+
+/// A file with this content and without a name, which vanishes unless it gets one.
+fn unnamed(folder: &Path, content: &[u8]) -> io::Result<File> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(OFlags::TMPFILE.bits() as i32)
+        .open(folder)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    // Where locks are missing the run file goes without, as its writer does.
+    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    Ok(file)
+}
+
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+fn named(path: &Path, content: &[u8]) -> io::Result<File> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)?;
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // This process made it a moment ago.
+        let _ = std::fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_in_their_order_and_never_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = NewFile::In {
+            folder: folder.path(),
+            name: "a",
+        };
+        std::fs::write(folder.path().join("a-2.iolab"), "mine").unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("a-3.iolab")).unwrap();
+        for name in ["a.iolab", "a-4.iolab", "a-5.iolab"] {
+            let (path, _file) = create(place, b"content").unwrap();
+            assert_eq!(path, folder.path().join(name));
+            assert_eq!(std::fs::read(path).unwrap(), b"content");
+        }
+        let kept = std::fs::read(folder.path().join("a-2.iolab")).unwrap();
+        assert_eq!(kept, b"mine");
+    }
+
+    #[test]
+    fn both_ways_refuse_a_name_that_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let file = named(&path, b"first").unwrap();
+        for error in [
+            named(&path, b"second").unwrap_err(),
+            link(&file, &path).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+    }
+
+    #[test]
+    fn many_at_once_get_a_name_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = NewFile::In {
+            folder: folder.path(),
+            name: "a",
+        };
+        std::thread::scope(|scope| {
+            for number in 0..8u8 {
+                scope.spawn(move || create(place, &[number]).unwrap());
+            }
+        });
+        let mut contents: Vec<Vec<u8>> = (1..=8)
+            .map(|number| std::fs::read(place.name(number)).unwrap())
+            .collect();
+        contents.sort();
+        assert_eq!(contents.concat(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+}

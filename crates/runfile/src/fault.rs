@@ -1,0 +1,129 @@
+//! From SQLite's errors to messages about run files.
+
+use std::path::Path;
+
+use iolab_spec::{Error, Kind};
+use rusqlite::ErrorCode;
+
+/// Extended result code of a read beyond the end of the file.
+const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
+
+/// What went wrong with the run file at `path`.
+pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
+    let place = path.display();
+    let rusqlite::Error::SqliteFailure(failure, detail) = error else {
+        return damaged(path, error);
+    };
+    let detail = detail.as_deref().unwrap_or("no details");
+    match failure.code {
+        ErrorCode::NotADatabase => not_a_run_file(path),
+        ErrorCode::DatabaseCorrupt => damaged(path, detail),
+        _ if failure.extended_code == SHORT_READ => damaged(path, detail),
+        ErrorCode::DiskFull => Error::failed(format!("no space left to write {place}"))
+            .hint("free some space; everything measured before is kept, go on with iolab resume"),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            Error::refused(format!("another program holds {place}"))
+                .hint("wait until it has finished, or close it")
+        }
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
+            Error::usage(format!("cannot open {place}: {detail}"))
+                .hint("check the permissions of the file and its folder, or work on a copy; when few files may be open, raise `ulimit -n`")
+        }
+        ErrorCode::SystemIoFailure => Error::failed(format!("I/O on {place} failed: {detail}"))
+            .hint("check the file system that the run file lies on (dmesg)"),
+        ErrorCode::TooBig => too_large(path, format!("a value in it is too long ({detail})")),
+        // A missing table or column reports itself as a plain error.
+        ErrorCode::Unknown => damaged(path, detail),
+        _ => Error::failed(format!("{place}: {detail}"))
+            .hint("check the run file with: sqlite3 FILE 'PRAGMA integrity_check'"),
+    }
+}
+
+/// Not SQLite, or SQLite of another program.
+pub(super) fn not_a_run_file(path: &Path) -> Error {
+    Error::usage(format!("{} is not a run file of iolab", path.display()))
+        .hint("give a file that 'iolab run' or 'iolab study' made (NAME.iolab)")
+}
+
+/// A run file that does not hold what it must.
+pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
+    Error::usage(format!(
+        "{} is damaged or cut short: {what}",
+        path.display()
+    ))
+    .hint("take an undamaged copy; sqlite3's .recover command may save the rest")
+}
+
+/// A file that was whole when it was opened and is not while it is written: its storage has failed, and not whoever gave it.
+pub(super) fn while_writing(error: Error) -> Error {
+    match error.kind() {
+        Kind::Usage => Error::failed(format!("the run file failed: {}", error.message()))
+            .hint("check the file system that it lies on (dmesg)"),
+        _ => error,
+    }
+}
+
+/// More than is taken into memory.
+pub(super) fn too_large(path: &Path, what: String) -> Error {
+    Error::refused(format!("{} is too large: {what}", path.display()))
+        .hint("split the work over several runs; if you trust the author of the file, sqlite3 reads it too")
+}
+
+/// Written by a later version.
+pub(super) fn newer(path: &Path, version: i64, known: i64) -> Error {
+    Error::usage(format!(
+        "{} was written by a newer iolab (schema {version}, this one knows {known})",
+        path.display()
+    ))
+    .hint("update iolab")
+}
+
+/// Written by an earlier version: it can be read, but not be gone on with.
+pub(super) fn older(path: &Path) -> Error {
+    Error::refused(format!(
+        "the run in {} was begun by an older iolab, which measured less",
+        path.display()
+    ))
+    .hint("see what it holds with: iolab table, and start a new run")
+}
+
+/// Whether SQLite could not set itself up beside the file, as in a folder that is read-only.
+pub(super) fn is_unopenable(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+    )
+}
+
+/// An operation of the file system on the run file itself failed.
+pub(super) fn file_fault(path: &Path, doing: &str, error: &std::io::Error) -> Error {
+    let message = format!("cannot {doing} {}: {error}", path.display());
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Error::refused(format!("{} exists already", path.display()))
+                .hint("results are never overwritten: name another file with -o")
+        }
+        std::io::ErrorKind::NotFound if doing == "create" => {
+            Error::usage(message).hint("its folder does not exist: create it, or name another")
+        }
+        std::io::ErrorKind::NotFound => {
+            Error::usage(message).hint("check the path; run files end in .iolab")
+        }
+        std::io::ErrorKind::InvalidFilename => {
+            Error::usage(message).hint("name a file with a shorter name or path with -o")
+        }
+        _ => with_kind(error, message).hint("check the permissions and the free space there"),
+    }
+}
+
+fn with_kind(error: &std::io::Error, message: String) -> Error {
+    let kind = match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Kind::Failed,
+        _ => Kind::Usage,
+    };
+    if kind == Kind::Failed {
+        Error::failed(message)
+    } else {
+        Error::usage(message)
+    }
+}

@@ -1,0 +1,298 @@
+//! From rows to plain values. The file may be a stranger's: every value is checked.
+
+use std::path::Path;
+
+use iolab_spec::Result;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+
+use super::before_5;
+use super::fault::{damaged, fault, too_large};
+use super::rows::Reader;
+use super::series;
+use iolab_plan::experiment::check_name;
+use iolab_record::column::Table;
+use iolab_record::tables::{
+    CELL, CELL_GROUP, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, PART, RANK, RUN, SAMPLE,
+    TARGET,
+};
+use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
+
+/// Most rows of a table that are read; a million samples take above 1 GB of memory.
+pub(super) const ROWS_MAX: usize = 1_000_000;
+/// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
+const TEXT_MAX: u64 = 256 << 20;
+/// Most histograms of a sample: those of one part.
+const HISTOGRAMS_MAX: usize = 15;
+
+/// Reads all tables but the latencies, of a file with this schema version.
+pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Result<RunRecord> {
+    // All tables at one moment, while the run may be going on; and one lock for all queries.
+    let _snapshot = connection
+        .unchecked_transaction()
+        .map_err(|error| fault(path, &error))?;
+    let tables = Tables {
+        connection,
+        path,
+        version,
+        text: std::cell::Cell::new(0),
+    };
+    let experiment = tables.only(&EXPERIMENT)?;
+    check_name(&experiment.name)
+        .map_err(|_| damaged(path, "name in table experiment cannot be a file's"))?;
+    let cells = cells(&tables, &experiment)?;
+    let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
+    let samples = samples(&tables, &cells)?;
+    let events = tables.all(&EVENT, "id")?;
+    let stray = events.iter().filter_map(|event| event.cell);
+    if let Some(cell) = stray.into_iter().find(|cell| !in_plan(*cell)) {
+        return Err(damaged(
+            path,
+            format!("an event is of an unknown cell {cell}"),
+        ));
+    }
+    let order = if version < 5 {
+        "position"
+    } else {
+        "host_id, position"
+    };
+    let facts: Vec<Fact> = tables.all(&ENVIRONMENT, order)?;
+    let (own, further_hosts): (Vec<Fact>, Vec<Fact>) =
+        facts.into_iter().partition(|fact| fact.host == 0);
+    let later = version >= 5;
+    Ok(RunRecord {
+        run: tables.only(&RUN)?,
+        environment: own.into_iter().map(|fact| (fact.key, fact.value)).collect(),
+        further_hosts,
+        further_targets: tables.all_if(later, &TARGET, "id")?,
+        ranks: tables.all_if(later, &RANK, "id")?,
+        groups: tables.all_if(later, &CELL_GROUP, "cell_id, group_id")?,
+        parts: tables.all_if(later, &PART, "sample_id, group_id, rank_id, target_id")?,
+        series: series::of_record(connection, path, version, &samples)?,
+        experiment,
+        cells,
+        samples,
+        events,
+    })
+}
+
+/// All cells, each in its place.
+fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>> {
+    let fixed = (tables.version < 5).then(|| before_5::fixed(&experiment.toml));
+    let mut cells: Vec<Cell> = Vec::new();
+    tables.each(&CELL, "id", |reader, row| {
+        let mut read = CellRow {
+            cell: Cell::default(),
+            levels: String::new(),
+        };
+        if let Some(fixed) = &fixed {
+            let text: rusqlite::Result<String> = row.get("levels");
+            let known = text
+                .ok()
+                .and_then(|text| levels(&text, &experiment.factors));
+            let known = known.unwrap_or_default();
+            read.cell.spec = before_5::with_levels(fixed, experiment, &known);
+        }
+        reader.read(row, &mut read)?;
+        let mut cell = read.cell;
+        if fixed.is_some() {
+            before_5::name_linkage(&mut cell);
+        }
+        let wrong = |what: String| damaged(tables.path, what);
+        cell.levels = levels(&read.levels, &experiment.factors)
+            .ok_or_else(|| wrong(format!("levels in table cell is {:?}", read.levels)))?;
+        let trial = &cell.spec.trial;
+        let sizes = [
+            trial.bs,
+            trial.region,
+            trial.threads.into(),
+            trial.depth.into(),
+        ];
+        if sizes.contains(&0) || cell.id != cells.len() as i64 {
+            return Err(wrong(format!(
+                "cell {} is missing, or is of size 0",
+                cells.len()
+            )));
+        }
+        cells.push(cell);
+        Ok(())
+    })?;
+    Ok(cells)
+}
+
+/// The level of each factor, in the order of the factors; none may be missing or too many.
+fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
+    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    if object.len() != factors.len() {
+        return None;
+    }
+    factors
+        .iter()
+        .map(|factor| object.get(factor)?.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// All samples, each of a cell that there is.
+fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
+    let mut samples = Vec::new();
+    tables.each(&SAMPLE, "id", |reader, row| {
+        let mut sample = Sample::default();
+        reader.read(row, &mut sample)?;
+        let (id, path) = (sample.id, tables.path);
+        let place = usize::try_from(sample.cell).ok();
+        let cell = place.and_then(|place| cells.get(place)).ok_or_else(|| {
+            let cell = sample.cell;
+            damaged(path, format!("sample {id} is of an unknown cell {cell}"))
+        })?;
+        if tables.version < 5 {
+            sample.effective = before_5::effective(row, path, cell)?;
+        }
+        let verified = sample.verified.unwrap_or_default();
+        if verified
+            .faults
+            .iter()
+            .any(|faults| faults.blocks > verified.blocks)
+        {
+            let what = format!("sample {id} has more faulty blocks than were read back");
+            return Err(damaged(path, what));
+        }
+        samples.push(sample);
+        Ok(())
+    })?;
+    Ok(samples)
+}
+
+/// Which histogram of a run file: its sample, the part of it, and what it is of.
+pub(super) type LatencyKey = (i64, PartId, LatencyOf);
+
+/// The keys of all latency histograms, in the order of the samples.
+pub(super) fn latency_keys(
+    connection: &Connection,
+    path: &Path,
+    version: i64,
+) -> Result<Vec<LatencyKey>> {
+    let wrong = |error| fault(path, &error);
+    let sql = match version {
+        ..5 => "SELECT sample_id, 0, 0, 0, direction, '' FROM latency",
+        _ => "SELECT sample_id, group_id, rank_id, target_id, operation, quantity FROM latency",
+    };
+    let mut statement = connection.prepare(sql).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(wrong)? {
+        let sample: i64 = row.get(0).map_err(wrong)?;
+        let part = PartId {
+            group: row.get(1).map_err(wrong)?,
+            rank: row.get(2).map_err(wrong)?,
+            target: row.get(3).map_err(wrong)?,
+        };
+        let word = |index| {
+            row.get_ref(index)
+                .map_err(wrong)?
+                .as_str()
+                .map_err(|_| damaged(path, format!("sample {sample} has an unknown direction")))
+        };
+        let (first, second) = (word(4)?, word(5)?);
+        let of = match version {
+            ..5 => before_5::latency_of(first),
+            _ => first
+                .parse()
+                .ok()
+                .zip(second.parse().ok())
+                .map(|(operation, quantity)| LatencyOf {
+                    operation,
+                    quantity,
+                }),
+        };
+        let of =
+            of.ok_or_else(|| damaged(path, format!("sample {sample} has an unknown direction")))?;
+        if keys.len() == ROWS_MAX * HISTOGRAMS_MAX {
+            return Err(too_large(path, "it holds too many histograms".to_owned()));
+        }
+        keys.push((sample, part, of));
+    }
+    keys.sort_by_cached_key(|(sample, part, of)| (*sample, *part, of.to_string()));
+    Ok(keys)
+}
+
+struct Tables<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+    version: i64,
+    /// Bytes of text read so far.
+    text: std::cell::Cell<u64>,
+}
+
+impl Tables<'_> {
+    /// Goes through the rows of a table.
+    fn each<T>(
+        &self,
+        table: &Table<T>,
+        order: &str,
+        mut take: impl FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let wrong = |error| fault(self.path, &error);
+        let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
+        let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
+        let reader = Reader::new(table, &statement, self.path, self.version)?;
+        let mut rows = statement.query([]).map_err(wrong)?;
+        let mut count = 0;
+        while let Some(row) = rows.next().map_err(wrong)? {
+            self.weigh(row)?;
+            if count == ROWS_MAX {
+                let what = format!("table {} has more than {ROWS_MAX} rows", table.name);
+                return Err(too_large(self.path, what));
+            }
+            take(&reader, row)?;
+            count += 1;
+        }
+        Ok(())
+    }
+
+    /// All rows of a table.
+    fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
+        let mut values = Vec::new();
+        self.each(table, order, |reader, row| {
+            let mut value = T::default();
+            reader.read(row, &mut value)?;
+            values.push(value);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// All rows of a table that there is in this version only `if` so.
+    fn all_if<T: Default>(&self, there: bool, table: &Table<T>, order: &str) -> Result<Vec<T>> {
+        match there {
+            true => self.all(table, order),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The only row of a table.
+    fn only<T: Default>(&self, table: &Table<T>) -> Result<T> {
+        let mut values = self.all(table, "id")?;
+        match (values.pop(), values.is_empty()) {
+            (Some(value), true) => Ok(value),
+            _ => Err(damaged(
+                self.path,
+                format!("table {} has not exactly one row", table.name),
+            )),
+        }
+    }
+
+    /// Counts the text of a row, before any of it is kept.
+    fn weigh(&self, row: &Row<'_>) -> Result<()> {
+        let columns = (0..).map_while(|column| row.get_ref(column).ok());
+        let bytes = columns.map(|value| match value {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
+            _ => 0,
+        });
+        self.text.set(self.text.get() + bytes.sum::<u64>());
+        if self.text.get() > TEXT_MAX {
+            let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
+            return Err(too_large(self.path, what));
+        }
+        Ok(())
+    }
+}

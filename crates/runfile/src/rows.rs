@@ -1,0 +1,220 @@
+//! Rows of a table, written and read by its columns. The file may be a stranger's: every value is checked.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use iolab_spec::{Error, Result};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, Row, Statement};
+
+use super::before_5;
+use super::fault::{damaged, fault};
+use iolab_record::column::{Access, Column, Null, Table};
+use iolab_spec::settings::{self, CellSpec, Setting};
+
+/// A number is 2^63 or more.
+struct Beyond;
+
+/// Inserts a row into the run file at `path` and gives its number. Rows are numbered by SQLite unless `with_key`.
+pub(super) fn insert<T>(
+    connection: &Connection,
+    path: &Path,
+    table: &Table<T>,
+    row: &T,
+    with_key: bool,
+) -> Result<i64> {
+    let columns = || table.stored().filter(|column| with_key || !column.key);
+    let names: Vec<&str> = columns().map(|column| column.name).collect();
+    let sql = format!(
+        "INSERT INTO {} ({}) VALUES ({})",
+        table.name,
+        names.join(", "),
+        vec!["?"; names.len()].join(", ")
+    );
+    let wrong = |error| fault(path, &error);
+    let mut statement = connection.prepare_cached(&sql).map_err(wrong)?;
+    for (index, column) in columns().enumerate() {
+        let value = value(column, row).map_err(|Beyond| {
+            Error::failed(format!(
+                "{} is 2^63 or more and does not fit a run file",
+                column.name
+            ))
+            .hint("choose a seed below 2^63; for any other number please report this")
+        })?;
+        statement
+            .raw_bind_parameter(index + 1, value)
+            .map_err(wrong)?;
+    }
+    statement.raw_execute().map_err(wrong)?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// The value of a column in a row, as SQLite takes it.
+fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> std::result::Result<ToSqlOutput<'a>, Beyond> {
+    let int = |number: u64| {
+        let number = i64::try_from(number).map_err(|_| Beyond)?;
+        Ok(Some(Value::Integer(number)))
+    };
+    let value = match &column.access {
+        Access::Number(get, _) => get(row).map_or(Ok(None), int)?,
+        Access::Real(get, _) => get(row).map(Value::Real),
+        Access::Flag(get, _) => get(row).map(|on| Value::Integer(on.into())),
+        Access::Text(get, _) => match get(row) {
+            Some(Cow::Borrowed(text)) => {
+                return Ok(ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())));
+            }
+            text => text.map(|text| Value::Text(text.into_owned())),
+        },
+        Access::Bytes(get, _) => return Ok(ToSqlOutput::Borrowed(ValueRef::Blob(get(row)))),
+        Access::Setting(setting, get, _) => match setting.value(get(row)) {
+            settings::Value::None => None,
+            settings::Value::Flag(on) => Some(Value::Integer(on.into())),
+            settings::Value::Number(number) => int(number)?,
+            settings::Value::Time(time) => int(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))?,
+            settings::Value::Word(name) => Some(Value::Text(name)),
+        },
+    };
+    Ok(ToSqlOutput::Owned(value.unwrap_or(Value::Null)))
+}
+
+/// The columns of a table, and where each is in the rows of a query.
+pub(super) struct Reader<'a, T: 'static> {
+    table: &'a Table<T>,
+    places: Vec<(usize, &'a Column<T>)>,
+    path: &'a Path,
+    version: i64,
+}
+
+impl<'a, T> Reader<'a, T> {
+    /// For the rows of a query from a file of this schema version.
+    ///
+    /// # Errors
+    /// The file lacks a column that its version has.
+    pub(super) fn new(
+        table: &'a Table<T>,
+        statement: &Statement<'_>,
+        path: &'a Path,
+        version: i64,
+    ) -> Result<Self> {
+        let mut places = Vec::new();
+        for column in table.stored().filter(|column| has(column, version)) {
+            match statement.column_index(column.name).ok() {
+                Some(index) => places.push((index, column)),
+                None if column.since > version => {}
+                None => {
+                    return Err(damaged(
+                        path,
+                        format!(
+                            "table {} has no column {} of this schema",
+                            table.name, column.name
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(Self {
+            table,
+            places,
+            path,
+            version,
+        })
+    }
+
+    /// Puts the values of a row into `into`, which holds what a file without them stands for.
+    ///
+    /// # Errors
+    /// A value that cannot be; an account that is there in part.
+    pub(super) fn read(&self, row: &Row<'_>, into: &mut T) -> Result<()> {
+        let mut missing = Vec::new();
+        for (index, column) in &self.places {
+            let value = row
+                .get_ref(*index)
+                .map_err(|error| fault(self.path, &error))?;
+            if value == ValueRef::Null && before_5::leaves_unsaid(self.version, column.name) {
+                continue;
+            }
+            if value == ValueRef::Null && !matches!(column.access, Access::Setting(..)) {
+                if column.null != Null::Free {
+                    missing.push((value, *column));
+                }
+            } else if !put(column, value, into) {
+                return Err(self.wrong(column, value));
+            }
+        }
+        // What is missing must be so in the row as a whole too.
+        for (null, column) in missing {
+            if !matches!(value(column, into), Ok(ToSqlOutput::Owned(Value::Null))) {
+                return Err(self.wrong(column, null));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value in a column cannot be.
+    pub(super) fn wrong(&self, column: &Column<T>, value: ValueRef<'_>) -> Error {
+        let value = match value {
+            ValueRef::Null => "missing".to_owned(),
+            ValueRef::Integer(number) => number.to_string(),
+            ValueRef::Real(number) => number.to_string(),
+            ValueRef::Text(text) => {
+                let text: String = String::from_utf8_lossy(text).chars().take(60).collect();
+                format!("{text:?}")
+            }
+            ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()),
+        };
+        let (name, table) = (column.name, self.table.name);
+        damaged(self.path, format!("{name} in table {table} is {value}"))
+    }
+}
+
+/// Whether a file of this schema version can have a column: what came later is of no concern, except what came within
+/// this version or a later one.
+fn has<T>(column: &Column<T>, version: i64) -> bool {
+    column.since <= version || version >= 5
+}
+
+/// Puts a value that is not missing into its place; false for one that cannot be.
+fn put<T>(column: &Column<T>, value: ValueRef<'_>, into: &mut T) -> bool {
+    let within = |number: f64| (column.range.0..=column.range.1).contains(&number);
+    let between = |number: u64| (column.bounds.0..=column.bounds.1).contains(&number);
+    match (&column.access, value) {
+        (Access::Number(_, put), ValueRef::Integer(number)) => {
+            let number = u64::try_from(number).ok().filter(|number| between(*number));
+            number.map(|number| put(into, number)).is_some()
+        }
+        (Access::Flag(_, put), ValueRef::Integer(number @ 0..=1)) => {
+            put(into, number == 1);
+            true
+        }
+        (Access::Real(_, put), ValueRef::Real(number)) if within(number) => {
+            put(into, number);
+            true
+        }
+        (Access::Real(_, put), ValueRef::Integer(number)) if within(number as f64) => {
+            put(into, number as f64);
+            true
+        }
+        (Access::Text(_, put), ValueRef::Text(bytes)) => {
+            let text = std::str::from_utf8(bytes);
+            text.is_ok_and(|text| put(into, text))
+        }
+        (Access::Bytes(_, put), ValueRef::Blob(bytes)) => {
+            put(into, bytes);
+            true
+        }
+        (Access::Setting(setting, _, spec), value) => put_setting(setting, value, spec(into)),
+        _ => false,
+    }
+}
+
+/// A setting is read as one that a user writes, so that it is checked as that is.
+fn put_setting(setting: &Setting, value: ValueRef<'_>, spec: &mut CellSpec) -> bool {
+    let text = match (value, setting.kind.is_number()) {
+        (ValueRef::Null, _) => "none".to_owned(),
+        (ValueRef::Integer(number), true) if setting.kind.is_time() => format!("{number}ns"),
+        (ValueRef::Integer(number), true) => number.to_string(),
+        (ValueRef::Text(bytes), false) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => return false,
+    };
+    setting.set(spec, &text).is_ok()
+}

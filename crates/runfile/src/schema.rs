@@ -1,0 +1,83 @@
+//! The tables of a run file as SQLite is told of them: made from [`iolab_record::tables`].
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use iolab_record::column::{Access, Column, Null, Table};
+use iolab_record::tables::{
+    CELL, CELL_GROUP, ENVIRONMENT, EVENT, EXPERIMENT, LATENCY, PART, RANK, RUN, SAMPLE, SERIES,
+    TARGET,
+};
+
+/// Marks a SQLite file as a run file: `IOLB`.
+pub(super) const APPLICATION_ID: i64 = 0x494F_4C42;
+
+/// Creates all tables. Checks guard against mistakes of the writer; a reader trusts none of them.
+pub(super) static CREATE: LazyLock<String> = LazyLock::new(|| {
+    let mut sql = String::new();
+    for create in [
+        create(&RUN, ""),
+        create(&TARGET, ""),
+        create(&RANK, ""),
+        create(&ENVIRONMENT, " WITHOUT ROWID"),
+        create(&EXPERIMENT, ""),
+        create(&CELL, ""),
+        create(&CELL_GROUP, " WITHOUT ROWID"),
+        create(&SAMPLE, ""),
+        "CREATE UNIQUE INDEX sample_once ON sample (cell_id, block, visit) WHERE ok = 1;\n"
+            .to_owned(),
+        create(&PART, " WITHOUT ROWID"),
+        create(&LATENCY, " WITHOUT ROWID"),
+        create(&SERIES, " WITHOUT ROWID"),
+        create(&EVENT, ""),
+    ] {
+        sql.push_str(&create);
+    }
+    sql
+});
+
+fn create<T>(table: &Table<T>, options: &str) -> String {
+    let columns = table.stored().map(declaration);
+    let constraints = table.constraints.iter().map(|text| (*text).to_owned());
+    let lines: Vec<String> = columns.chain(constraints).collect();
+    format!(
+        "CREATE TABLE {} (\n    {}\n){options};\n",
+        table.name,
+        lines.join(",\n    ")
+    )
+}
+
+fn declaration<T>(column: &Column<T>) -> String {
+    let name = column.name;
+    if column.key {
+        return format!("{name} INTEGER PRIMARY KEY CHECK ({name} >= 0)");
+    }
+    let mut text = format!("{name} {}", type_name(column));
+    if column.null == Null::Never {
+        text.push_str(" NOT NULL");
+    }
+    let check = match column.access {
+        Access::Flag(..) => format!("{name} IN (0, 1)"),
+        Access::Number(..) => format!("{name} >= {}", column.bounds.0),
+        Access::Text(..) if !column.words.is_empty() => {
+            format!("{name} IN ('{}')", column.words.join("', '"))
+        }
+        _ => return text,
+    };
+    let _ = write!(text, " CHECK ({check})");
+    text
+}
+
+/// What SQLite calls the type of a column.
+pub(super) fn type_name<T>(column: &Column<T>) -> &'static str {
+    match &column.access {
+        Access::Number(..) | Access::Flag(..) => "INTEGER",
+        Access::Real(..) => "REAL",
+        Access::Text(..) => "TEXT",
+        Access::Bytes(..) => "BLOB",
+        Access::Setting(setting, ..) => match setting.kind.is_number() {
+            true => "INTEGER",
+            false => "TEXT",
+        },
+    }
+}

@@ -1,0 +1,115 @@
+//! Trials over time: the rows of table `series`. A stranger's file may hold any number of them.
+
+use std::path::Path;
+
+use iolab_spec::Result;
+use iolab_spec::series::{INTERVALS_MAX, Interval, Series};
+use rusqlite::{Connection, params_from_iter};
+
+use super::fault::{damaged, fault, too_large};
+use super::read::ROWS_MAX;
+use super::rows::Reader;
+use iolab_record::tables::{IntervalRow, SERIES};
+use iolab_record::{Sample, SampleSeries};
+
+/// The schema that brought the table.
+const SINCE: i64 = 4;
+/// Fewest intervals that a trial is folded to, however many trials there are.
+const INTERVALS_MIN: usize = 16;
+
+/// The trials of a record over time, those that were recorded so; neighbouring intervals are folded where all would
+/// take too much memory.
+pub(super) fn of_record(
+    connection: &Connection,
+    path: &Path,
+    version: i64,
+    samples: &[Sample],
+) -> Result<Vec<SampleSeries>> {
+    if version < SINCE {
+        return Ok(Vec::new());
+    }
+    let most = (ROWS_MAX / samples.len().max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
+    let known = |sample: i64| samples.binary_search_by_key(&sample, |s| s.id).is_ok();
+    let mut all: Vec<SampleSeries> = Vec::new();
+    let sql = "SELECT * FROM series ORDER BY sample_id, start_ns";
+    each(connection, path, version, sql, None, |sample, series| {
+        if known(sample) {
+            let series = series.folded(most);
+            all.push(SampleSeries { sample, series });
+        }
+    })?;
+    Ok(all)
+}
+
+/// The numbers of all samples that have a series, in their order.
+pub(super) fn keys(connection: &Connection, path: &Path, version: i64) -> Result<Vec<i64>> {
+    if version < SINCE {
+        return Ok(Vec::new());
+    }
+    let wrong = |error| fault(path, &error);
+    let sql = "SELECT DISTINCT sample_id FROM series ORDER BY sample_id";
+    let mut statement = connection.prepare(sql).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(wrong)? {
+        if keys.len() == ROWS_MAX {
+            let what = "it holds the series of too many samples".to_owned();
+            return Err(too_large(path, what));
+        }
+        keys.push(row.get(0).map_err(wrong)?);
+    }
+    Ok(keys)
+}
+
+/// One trial over time; without intervals where none were recorded.
+pub(super) fn of_sample(
+    connection: &Connection,
+    path: &Path,
+    version: i64,
+    sample: i64,
+) -> Result<Series> {
+    let mut found = Series::default();
+    let sql = "SELECT * FROM series WHERE sample_id = ? ORDER BY start_ns";
+    each(connection, path, version, sql, Some(sample), |_, series| {
+        found = series;
+    })?;
+    Ok(found)
+}
+
+/// Hands the series of one sample after the other over, from rows in their order.
+fn each(
+    connection: &Connection,
+    path: &Path,
+    version: i64,
+    sql: &str,
+    only: Option<i64>,
+    mut take: impl FnMut(i64, Series),
+) -> Result<()> {
+    let wrong = |error| fault(path, &error);
+    let mut statement = connection.prepare_cached(sql).map_err(wrong)?;
+    let reader = Reader::new(&SERIES, &statement, path, version)?;
+    let mut rows = statement.query(params_from_iter(only)).map_err(wrong)?;
+    let mut of = None;
+    let mut intervals: Vec<Interval> = Vec::new();
+    while let Some(row) = rows.next().map_err(wrong)? {
+        let mut read = IntervalRow::default();
+        reader.read(row, &mut read)?;
+        if of != Some(read.sample)
+            && let Some(sample) = of.replace(read.sample)
+        {
+            let intervals = std::mem::take(&mut intervals);
+            take(sample, Series { intervals });
+        }
+        let expected = intervals.last().map_or(0, Interval::end_ns);
+        if read.interval.start_ns != expected || intervals.len() == INTERVALS_MAX {
+            let sample = read.sample;
+            let what = format!("the intervals of sample {sample} do not follow each other");
+            return Err(damaged(path, what));
+        }
+        intervals.push(read.interval);
+    }
+    if let Some(sample) = of {
+        take(sample, Series { intervals });
+    }
+    Ok(())
+}

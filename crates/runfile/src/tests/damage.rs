@@ -1,0 +1,171 @@
+//! What is no run file, or no longer, or not yet this one: told, and never a panic.
+
+use proptest::prelude::*;
+
+use super::*;
+use iolab_record::column::{LATER, Table};
+
+#[test]
+fn what_is_no_run_file_is_told() {
+    let bench = Bench::new();
+    let expect = |path: &Path, part: &str| {
+        for error in [read(path).unwrap_err(), read_latency(path).unwrap_err()] {
+            assert_eq!(error.kind(), Kind::Usage, "{error}");
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+        assert!(RunFile::open_resume(path).is_err());
+    };
+    expect(&bench.path("missing.iolab"), "missing.iolab");
+    expect(bench.folder.path(), "is no file");
+    for (name, content) in [
+        ("empty", &b""[..]),
+        ("text", b"bs,iops\n4096,1000\n"),
+        ("long text", &[b'x'; 9000]),
+    ] {
+        std::fs::write(bench.path(name), content).unwrap();
+        expect(&bench.path(name), "not a run file");
+        assert_eq!(std::fs::read(bench.path(name)).unwrap(), content);
+    }
+    alter(
+        &bench.path("other"),
+        "CREATE TABLE run (id); INSERT INTO run VALUES (1)",
+    );
+    expect(&bench.path("other"), "not a run file");
+    let newer = bench.finished("newer");
+    let next = SCHEMA_VERSION + 1;
+    alter(&newer, &format!("PRAGMA user_version = {next}"));
+    expect(&newer, "newer iolab");
+    let older = bench.finished("older");
+    alter(&older, "PRAGMA user_version = 0");
+    expect(&older, "schema version 0");
+}
+
+#[test]
+fn a_file_cut_short_anywhere_is_told() {
+    let bench = Bench::new();
+    let whole = std::fs::read(bench.finished("whole")).unwrap();
+    let path = bench.path("cut");
+    for cut in (1..whole.len()).step_by(997) {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let error = read(&path).unwrap_err();
+        assert_eq!(error.kind(), Kind::Usage, "{cut}: {error}");
+        let told = error.message();
+        assert!(
+            told.contains("cut short") || told.contains("not a run file"),
+            "{cut}: {error}"
+        );
+    }
+}
+
+#[test]
+fn values_that_cannot_be_are_told() {
+    let bench = Bench::new();
+    for (number, sql) in [
+        "UPDATE run SET status = 'finished'",
+        "UPDATE run SET seed = -1",
+        "UPDATE run SET target_bytes = 'many'",
+        "UPDATE run SET target = x'00ff'",
+        "DELETE FROM run",
+        "DELETE FROM experiment",
+        "UPDATE experiment SET response = 'speed'",
+        "UPDATE experiment SET precision = 7",
+        "UPDATE experiment SET factors = '{'",
+        "UPDATE experiment SET factors = '[\"bs\"]'",
+        "UPDATE experiment SET trials_min = 0",
+        "UPDATE experiment SET name = '../../x'",
+        "UPDATE cell SET levels = '{\"bs\": 1, \"pattern\": 2}'",
+        "UPDATE cell SET levels = '[]'",
+        "UPDATE cell SET backend = 'warp'",
+        "UPDATE cell SET tool = 'bonnie++'",
+        "UPDATE cell SET batch = '0%'",
+        "UPDATE cell SET bs_bytes = 0",
+        "UPDATE cell SET threads = 4294967296",
+        "UPDATE cell SET read_percent = 101",
+        "UPDATE cell SET ended_by = 'luck'",
+        "UPDATE cell SET id = id + 1 WHERE id = 1",
+        "UPDATE sample SET cell_id = 5 WHERE id = 1",
+        "UPDATE sample SET elapsed_ns = -5",
+        "UPDATE sample SET block = 99999999999",
+        "UPDATE sample SET warmup = 2",
+        "UPDATE sample SET ended = 'never'",
+        "UPDATE sample SET served_by = 'magic'",
+        "UPDATE sample SET device_fraction = 1.5",
+        "UPDATE sample SET read_latency_mean_ns = -1.0",
+        "UPDATE sample SET read_latency_p50_ns = NULL",
+        "UPDATE sample SET device_busy_ms = -1",
+        "UPDATE cell SET rate = 0",
+        "UPDATE cell SET arrivals = 'burst'",
+        "UPDATE sample SET rate_wanted = -1.0",
+        "UPDATE sample SET rate_achieved = NULL",
+        "UPDATE sample SET backlog_end = -1",
+        "UPDATE sample SET write_response_p99_ns = NULL",
+        "UPDATE sample SET user_ns = 1.5",
+        "UPDATE sample SET involuntary_switches = 1152921504606846977",
+        "UPDATE sample SET suspended_ns = 9223372036854775807",
+        "INSERT INTO event VALUES (1, '', 'rumour', NULL, '')",
+        "INSERT INTO event VALUES (1, '', 'note', 7, '')",
+        "ALTER TABLE sample DROP COLUMN syncs",
+        "DROP TABLE event",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = bench.finished(&format!("{number}"));
+        alter(&path, sql);
+        let error = read(&path).expect_err(sql);
+        assert_eq!(error.kind(), Kind::Usage, "{sql}: {error}");
+        assert!(error.message().contains("damaged"), "{sql}: {error}");
+    }
+    for (number, sql) in [
+        "UPDATE latency SET histogram = x'1c84930300'",
+        "UPDATE latency SET histogram = 'text'",
+        "UPDATE latency SET operation = 'up' WHERE operation = 'read'",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = bench.finished(&format!("latency {number}"));
+        alter(&path, sql);
+        let all: Result<Vec<_>> = read_latency(&path).and_then(Iterator::collect);
+        assert!(all.unwrap_err().message().contains("damaged"), "{sql}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_damage_panics(places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..30)) {
+        let bench = Bench::new();
+        let path = bench.finished("whole");
+        let mut bytes = std::fs::read(&path).unwrap();
+        for (place, byte) in places {
+            let at = place.index(bytes.len());
+            bytes[at] = byte;
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let _ = read(&path);
+        if let Ok(latencies) = read_latency(&path) {
+            latencies.for_each(drop);
+        }
+    }
+}
+
+#[test]
+fn what_came_within_the_version_may_be_missing() {
+    fn later<T>(table: &Table<T>) -> Vec<(&'static str, &'static str)> {
+        let later = table.stored().filter(|column| column.since == LATER);
+        later.map(|column| (table.name, column.name)).collect()
+    }
+    let bench = Bench::new();
+    let path = bench.finished("a.iolab");
+    let before = read(&path).unwrap();
+    for (table, column) in later(&CELL).into_iter().chain(later(&SAMPLE)) {
+        alter(&path, &format!("ALTER TABLE {table} DROP COLUMN {column}"));
+    }
+    let after = read(&path).unwrap();
+    assert!(before.cells[0].trial().noatime);
+    assert!(!after.cells[0].trial().noatime);
+    assert_eq!(after.cells[0].trial().bs, before.cells[0].trial().bs);
+    assert_eq!(after.samples[0].reads, before.samples[0].reads);
+}

@@ -1,0 +1,266 @@
+//! A row of every table, with a value in every column.
+
+use std::time::Duration;
+
+use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::trial::{Backend, Limit, Pattern, SyncPolicy, TrialSpec};
+
+use iolab_record::{
+    Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
+    Faults, Hardware, HardwareEvents, LatencySummary, Pace, Pressure, ProcessIo, Region, Residency,
+    ResourceUse, RingFlag, ServedBy, TargetKind, Verdict, Verified,
+};
+use iolab_spec::response::Response;
+use iolab_spec::settings::CellSpec;
+
+use super::super::*;
+
+pub(super) const BEGAN: &str = "2025-11-21T10:00:00Z";
+pub(super) const ENDED: &str = "2025-11-21T10:02:00Z";
+
+pub(super) fn run_row() -> Run {
+    Run {
+        status: RunStatus::Running,
+        tool_version: "0.1.0".to_owned(),
+        started_utc: BEGAN.to_owned(),
+        ended_utc: None,
+        target: "/somewhere".to_owned(),
+        target_kind: TargetKind::BlockDevice,
+        target_bytes: 1 << 30,
+        seed: 42,
+        clock_domain: ClockDomain::Virtual,
+        clock_cost_ns: 11.5,
+        clock_source: "tsc: invariant".to_owned(),
+        floor_ns: 30.25,
+    }
+}
+
+pub(super) fn experiment_row() -> ExperimentRecord {
+    ExperimentRecord {
+        name: "mine".to_owned(),
+        question: "Why?".to_owned(),
+        response: Response::Iops,
+        toml: "name = 'mine'\n".to_owned(),
+        factors: vec!["pattern".to_owned(), "bs".to_owned()],
+        precision: 0.05,
+        budget_ns: 60_000_000_000,
+        trials_min: 5,
+        trials_max: 30,
+    }
+}
+
+pub(super) fn cell_row(id: i64) -> Cell {
+    Cell {
+        id,
+        levels: vec!["rand".to_owned(), format!("{}KiB", 4 << id)],
+        spec: CellSpec {
+            trial: TrialSpec {
+                backend: Backend::IoUring,
+                pattern: Pattern::Zipf(1.2),
+                bs: 4096 << id,
+                offset: 4096,
+                region: 1 << 29,
+                threads: 2,
+                depth: 32,
+                read_percent: 70,
+                sync: SyncPolicy::End,
+                verify: id == 1,
+                rate: Some(5000 + id as u64),
+                arrivals: Arrivals::Poisson,
+                limit: Limit {
+                    bytes: Some(1 << 28),
+                    requests: Some(1000 + id as u64),
+                    time: Some(Duration::from_nanos(250_000_001)),
+                },
+                latency: false,
+                hardware_counters: true,
+                registered: false,
+                sqpoll: true,
+                iopoll: true,
+                noatime: true,
+                ..TrialSpec::default()
+            },
+            ..CellSpec::default()
+        },
+        ended_by: None,
+    }
+}
+
+/// A sample in which no two numbers are the same, so that swapped columns show.
+pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
+    let latency = |from: u64| LatencySummary {
+        mean_ns: from as f64 + 0.5,
+        p50_ns: from + 1,
+        p90_ns: from + 2,
+        p99_ns: from + 3,
+        p999_ns: from + 4,
+        max_ns: from + 5,
+    };
+    let residency = |from: u64| Residency {
+        looked_bytes: from,
+        resident_bytes: from + 1,
+        dirty_bytes: Some(from + 2),
+        writeback_bytes: Some(from + 3),
+    };
+    Sample {
+        id: 0,
+        cell,
+        block,
+        visit: 2,
+        position: 7,
+        warmup: block == 0,
+        ok: true,
+        started_utc: BEGAN.to_owned(),
+        reads: Direction {
+            requests: 1001,
+            bytes: 1002,
+            short_transfers: 1003,
+            latency: Some(latency(1010)),
+            response: Some(latency(1020)),
+            lateness: Some(latency(1030)),
+        },
+        writes: Direction {
+            requests: 2001,
+            bytes: 2002,
+            short_transfers: 2003,
+            latency: Some(latency(2010)),
+            response: Some(latency(2020)),
+            lateness: Some(latency(2030)),
+        },
+        syncs: 1,
+        errors: 2,
+        failure: None,
+        ended: Ended::Time,
+        elapsed_ns: 3001,
+        all_active_ns: 3002,
+        end_sync_ns: 3003,
+        wall_ns: 3004,
+        clock_drift_ppm: -1.5,
+        seed: i64::MAX as u64,
+        counters: Counters {
+            usage: ResourceUse {
+                user_ns: 4001,
+                system_ns: 4002,
+                minor_faults: 4003,
+                major_faults: 4004,
+                voluntary_switches: 4005,
+                involuntary_switches: 4006,
+            },
+            process_io: Some(ProcessIo {
+                rchar: 5001,
+                wchar: 5002,
+                syscr: 5003,
+                syscw: 5004,
+                read_bytes: 5005,
+                write_bytes: 5006,
+            }),
+            device: Some(DeviceStat {
+                read_ios: 6001,
+                read_merges: 6002,
+                read_bytes: 6003,
+                write_ios: 6004,
+                write_merges: 6005,
+                write_bytes: 6006,
+                flush_ios: 6007,
+                busy_ms: 6008,
+                queue_ms: Some(6009),
+            }),
+            hardware: Hardware::Counted(HardwareEvents {
+                cycles: Some(7001),
+                instructions: Some(7002),
+                llc_misses: None,
+                dtlb_misses: Some(7004),
+            }),
+            bottom: Some(Bottom {
+                stat: DeviceStat {
+                    read_ios: 8001,
+                    read_merges: 8002,
+                    read_bytes: 8003,
+                    write_ios: 8004,
+                    write_merges: 8005,
+                    write_bytes: 8006,
+                    flush_ios: 8007,
+                    busy_ms: 8008,
+                    queue_ms: Some(8009),
+                },
+                in_file: true,
+            }),
+            pressure: Pressure {
+                cpu_stall_ns: Some(9001),
+                io_stall_ns: Some(9002),
+                memory_stall_ns: None,
+                steal_ns: Some(9004),
+                suspended_ns: Some(9005),
+                throttled_ns: Some(9007),
+                cpu_khz: Some(9006),
+            },
+        },
+        region: Region {
+            before: Some(residency(10_001)),
+            after: Some(residency(10_011)),
+            extents: Some(Extents {
+                looked_bytes: 10_021,
+                hole_bytes: 10_022,
+                unwritten_bytes: Some(10_023),
+            }),
+            owed_sync_ns: Some(10_031),
+            evidence_ns: 10_032,
+        },
+        pace: Some(Pace {
+            rate_wanted: 7001.5,
+            rate_achieved: 7002.5,
+            backlog_max: 7003,
+            backlog_end: 7004,
+        }),
+        verified: Some(Verified {
+            blocks: 11_001,
+            bytes: 11_002,
+            cached_bytes: Some(11_003),
+            faults: std::array::from_fn(|kind| Faults {
+                blocks: 10_900 + kind as u64,
+                first_offset: 11_020 + kind as u64,
+            }),
+        }),
+        effective: Effective {
+            fixed_file: true,
+            fixed_buffers: false,
+            ring: vec![RingFlag::SingleIssuer, RingFlag::Iopoll],
+            polled: true,
+            command: Some("fio-3.39: fio".to_owned()),
+            note: "no ring".to_owned(),
+        },
+        verdict: Verdict {
+            served_by: ServedBy::Mixed,
+            device_fraction: Some(0.75),
+            reason: "read-ahead".to_owned(),
+        },
+    }
+}
+
+/// What a failed trial without any account looks like.
+pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
+    Sample {
+        ok: false,
+        reads: Direction::default(),
+        failure: Some("pwrite of 4096 bytes at offset 0 failed".to_owned()),
+        ended: Ended::Failed,
+        counters: Counters::default(),
+        region: Region::default(),
+        pace: None,
+        verified: None,
+        verdict: Verdict {
+            served_by: ServedBy::Unknown,
+            device_fraction: None,
+            reason: "nothing was transferred".to_owned(),
+        },
+        ..sample_row(cell, block)
+    }
+}
+
+pub(super) fn histogram(values: &[u64]) -> LatencyHistogram {
+    let mut histogram = new_latency_histogram();
+    values
+        .iter()
+        .for_each(|value| histogram.record(*value).unwrap());
+    histogram
+}

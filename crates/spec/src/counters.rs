@@ -1,0 +1,330 @@
+//! What the kernel says happened: the process's own I/O account, its resource use, the block devices' counters, the
+//! processor's, and the pressure on the machine. Differences of two snapshots are the evidence of a trial.
+
+use crate::named::named;
+
+/// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// The process's I/O account.
+    pub process_io: Option<ProcessIo>,
+    /// Resource use; always there.
+    pub usage: ResourceUse,
+    /// The device's counters, when the target lies on one block device.
+    pub device: Option<DeviceStat>,
+    /// The disks at the bottom of a stacked device; `None` where the device itself is the bottom, or it is not known.
+    pub bottom: Option<Bottom>,
+    /// What the processor counted. Every worker counts for itself, so that a snapshot has none.
+    pub hardware: Hardware,
+    /// What the machine as a whole went through.
+    pub pressure: Pressure,
+}
+
+impl Counters {
+    /// What happened since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            process_io: both(self.process_io, earlier.process_io, ProcessIo::since),
+            usage: self.usage.since(earlier.usage),
+            device: both(self.device, earlier.device, DeviceStat::since),
+            bottom: both(self.bottom, earlier.bottom, Bottom::since),
+            hardware: self.hardware,
+            pressure: self.pressure.since(&earlier.pressure),
+        }
+    }
+}
+
+fn both<T>(now: Option<T>, earlier: Option<T>, since: impl Fn(T, T) -> T) -> Option<T> {
+    now.zip(earlier).map(|(now, earlier)| since(now, earlier))
+}
+
+/// `/proc/self/io`: bytes and calls of the whole process, all threads together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessIo {
+    /// Bytes that read calls returned, from wherever they came.
+    pub rchar: u64,
+    /// Bytes handed to write calls.
+    pub wchar: u64,
+    /// Read system calls.
+    pub syscr: u64,
+    /// Write system calls.
+    pub syscw: u64,
+    /// Bytes fetched from storage.
+    pub read_bytes: u64,
+    /// Bytes sent to storage, or dirtied in the page cache to be sent later.
+    pub write_bytes: u64,
+}
+
+/// `getrusage(RUSAGE_SELF)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResourceUse {
+    /// CPU time in user mode, ns.
+    pub user_ns: u64,
+    /// CPU time in the kernel, ns.
+    pub system_ns: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Times a thread gave the CPU up, mostly to wait.
+    pub voluntary_switches: u64,
+    /// Times a thread was preempted.
+    pub involuntary_switches: u64,
+}
+
+impl ProcessIo {
+    /// What happened since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            rchar: self.rchar.saturating_sub(earlier.rchar),
+            wchar: self.wchar.saturating_sub(earlier.wchar),
+            syscr: self.syscr.saturating_sub(earlier.syscr),
+            syscw: self.syscw.saturating_sub(earlier.syscw),
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+        }
+    }
+}
+
+impl ResourceUse {
+    /// What was used since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        let less = |now: u64, then: u64| now.saturating_sub(then);
+        Self {
+            user_ns: less(self.user_ns, earlier.user_ns),
+            system_ns: less(self.system_ns, earlier.system_ns),
+            minor_faults: less(self.minor_faults, earlier.minor_faults),
+            major_faults: less(self.major_faults, earlier.major_faults),
+            voluntary_switches: less(self.voluntary_switches, earlier.voluntary_switches),
+            involuntary_switches: less(self.involuntary_switches, earlier.involuntary_switches),
+        }
+    }
+}
+
+/// `/sys/dev/block/MAJOR:MINOR/stat`; counts every process's traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceStat {
+    /// Read requests completed.
+    pub read_ios: u64,
+    /// Read requests merged into others.
+    pub read_merges: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests completed.
+    pub write_ios: u64,
+    /// Write requests merged into others.
+    pub write_merges: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Flush requests completed.
+    pub flush_ios: u64,
+    /// Time the device had requests in flight, ms.
+    pub busy_ms: u64,
+    /// Sum of the times that requests were in flight, ms; over the time of looking it is the mean number in flight.
+    pub queue_ms: Option<u64>,
+}
+
+/// The disks that a stacked device (a partition, dm, md, loop) lies on in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bottom {
+    /// Their counters together; where there is none, because the bytes end in memory, all are 0.
+    pub stat: DeviceStat,
+    /// A loop device lies between: its bytes are those of a file, which the page cache may hold.
+    pub in_file: bool,
+}
+
+impl DeviceStat {
+    /// What happened since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.with(other, u64::saturating_add)
+    }
+
+    fn with(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            read_ios: join(self.read_ios, other.read_ios),
+            read_merges: join(self.read_merges, other.read_merges),
+            read_bytes: join(self.read_bytes, other.read_bytes),
+            write_ios: join(self.write_ios, other.write_ios),
+            write_merges: join(self.write_merges, other.write_merges),
+            write_bytes: join(self.write_bytes, other.write_bytes),
+            flush_ios: join(self.flush_ios, other.flush_ios),
+            busy_ms: join(self.busy_ms, other.busy_ms),
+            queue_ms: match (self.queue_ms, other.queue_ms) {
+                (Some(a), Some(b)) => Some(join(a, b)),
+                (one, none) => one.or(none),
+            },
+        }
+    }
+}
+
+impl Bottom {
+    /// What happened since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            stat: self.stat.since(earlier.stat),
+            in_file: self.in_file,
+        }
+    }
+}
+
+/// Events that the processor counted in the workers while they ran, user and kernel mode together unless the trial's
+/// effective settings say otherwise. One that the processor does not count is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HardwareEvents {
+    /// Core clock cycles.
+    pub cycles: Option<u64>,
+    /// Instructions retired.
+    pub instructions: Option<u64>,
+    /// Misses of the last-level cache, on reads.
+    pub llc_misses: Option<u64>,
+    /// Misses of the data TLB, on loads.
+    pub dtlb_misses: Option<u64>,
+}
+
+named! {
+    /// Why there are no hardware events.
+    pub enum NoHardware: "reason" {
+        /// The trial did not ask for them.
+        NotAsked = "not-asked",
+        /// The processor, or the hypervisor above it, offers none.
+        NotOffered = "not-offered",
+        /// The kernel does not let this user count (`perf_event_paranoid`).
+        NotPermitted = "not-permitted",
+        /// Another program holds the counters.
+        Busy = "busy",
+        /// The kernel knows no perf events.
+        NoKernelSupport = "no-kernel-support",
+    }
+}
+
+/// What the processor counted, or why it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hardware {
+    /// At least one event was counted.
+    Counted(HardwareEvents),
+    /// None was.
+    Missing(NoHardware),
+}
+
+impl Default for Hardware {
+    fn default() -> Self {
+        Hardware::Missing(NoHardware::NotAsked)
+    }
+}
+
+impl Hardware {
+    /// The events; none where there are none.
+    pub fn events(self) -> HardwareEvents {
+        match self {
+            Hardware::Counted(events) => events,
+            Hardware::Missing(_) => HardwareEvents::default(),
+        }
+    }
+
+    /// What two workers counted together; where one of them did not count, the sum is not known either.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (a, b) = match (self, other) {
+            (Hardware::Counted(a), Hardware::Counted(b)) => (a, b),
+            (missing @ Hardware::Missing(_), _) | (_, missing) => return missing,
+        };
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b));
+        Hardware::Counted(HardwareEvents {
+            cycles: sum(a.cycles, b.cycles),
+            instructions: sum(a.instructions, b.instructions),
+            llc_misses: sum(a.llc_misses, b.llc_misses),
+            dtlb_misses: sum(a.dtlb_misses, b.dtlb_misses),
+        })
+    }
+
+    /// Why there are none.
+    pub fn missing(self) -> Option<NoHardware> {
+        match self {
+            Hardware::Counted(_) => None,
+            Hardware::Missing(reason) => Some(reason),
+        }
+    }
+}
+
+/// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pressure {
+    /// Time in which some task of the machine that could run had to wait for a CPU, ns (PSI, `some`).
+    pub cpu_stall_ns: Option<u64>,
+    /// Time in which some task waited for I/O, ns.
+    pub io_stall_ns: Option<u64>,
+    /// Time in which some task waited for memory, ns.
+    pub memory_stall_ns: Option<u64>,
+    /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
+    /// ticks, mostly of 10 ms.
+    pub steal_ns: Option<u64>,
+    /// Time that the machine slept, ns.
+    pub suspended_ns: Option<u64>,
+    /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns
+    /// (cgroup v2).
+    pub throttled_ns: Option<u64>,
+    /// Greatest frequency among the CPUs looked at, kHz; of the later snapshot.
+    pub cpu_khz: Option<u64>,
+}
+
+impl Pressure {
+    /// What came to pass since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let less = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_sub(of(earlier)?));
+        Self {
+            cpu_stall_ns: less(|p| p.cpu_stall_ns),
+            io_stall_ns: less(|p| p.io_stall_ns),
+            memory_stall_ns: less(|p| p.memory_stall_ns),
+            steal_ns: less(|p| p.steal_ns),
+            suspended_ns: less(|p| p.suspended_ns),
+            throttled_ns: less(|p| p.throttled_ns),
+            cpu_khz: self.cpu_khz,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_known_where_every_part_is() {
+        let counted = |cycles, llc_misses| {
+            Hardware::Counted(HardwareEvents {
+                cycles,
+                llc_misses,
+                ..HardwareEvents::default()
+            })
+        };
+        let sum = counted(Some(3), Some(1)).plus(counted(Some(4), None));
+        assert_eq!(sum, counted(Some(7), None));
+        let busy = Hardware::Missing(NoHardware::Busy);
+        assert_eq!(sum.plus(busy), busy);
+        assert_eq!(busy.plus(sum), busy);
+    }
+
+    #[test]
+    fn a_difference_needs_both_sides() {
+        let later = Pressure {
+            cpu_stall_ns: Some(9),
+            io_stall_ns: Some(2),
+            cpu_khz: Some(5),
+            ..Pressure::default()
+        };
+        let earlier = Pressure {
+            cpu_stall_ns: Some(4),
+            cpu_khz: Some(3),
+            ..Pressure::default()
+        };
+        let spent = later.since(&earlier);
+        assert_eq!((spent.cpu_stall_ns, spent.io_stall_ns), (Some(5), None));
+        assert_eq!(spent.cpu_khz, Some(5));
+    }
+}

@@ -1,0 +1,23 @@
+//! iolab-spec: the words. What a trial is asked and what it yields, the settings of experiments, sizes and durations
+//! as users write them, and the one error type. Plain data: no I/O, no clock.
+
+pub mod command;
+pub mod counters;
+mod error;
+pub mod histogram;
+pub mod linkage;
+mod named;
+pub mod names;
+pub mod outcome;
+pub mod quantity;
+pub mod region;
+pub mod response;
+pub mod series;
+pub mod settings;
+pub mod tool;
+pub mod trial;
+pub mod units;
+pub mod verify;
+pub mod workload;
+
+pub use error::{Error, Kind, Result};

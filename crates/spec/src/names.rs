@@ -1,0 +1,48 @@
+//! Names that are in no table, and what was probably meant.
+
+use crate::Error;
+use strsim::levenshtein;
+
+/// The error for a name that is in no table, with the nearest known names.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
+    let near = nearest(name, known);
+    let hint = match near.as_slice() {
+        [] => format!("it is one of: {}", known.join(", ")),
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    Error::usage(format!("{what} '{name}' is unknown")).hint(hint)
+}
+
+/// Known names that a slip of the keyboard could have turned into `name`, nearest first, at most three.
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+    // A name from a stranger's file may be of any length; only short ones can be near.
+    if name.is_empty() || name.len() > 64 {
+        return Vec::new();
+    }
+    let lower = name.to_lowercase();
+    let mut near: Vec<(usize, &str)> = known
+        .iter()
+        .map(|candidate| (levenshtein(&lower, candidate), *candidate))
+        .filter(|(far, candidate)| {
+            *far <= candidate.len().div_ceil(3) || (name.len() > 2 && candidate.contains(&lower))
+        })
+        .collect();
+    near.sort_by_key(|(far, _)| *far);
+    near.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::SETTINGS;
+
+    #[test]
+    fn near_names_are_offered() {
+        let known: Vec<&str> = SETTINGS.iter().map(|s| s.name).collect();
+        assert_eq!(nearest("patern", &known)[0], "pattern");
+        assert_eq!(nearest("thread", &known)[0], "threads");
+        assert_eq!(nearest("percent", &known)[0], "read_percent");
+        assert!(nearest("zzzzzz", &known).is_empty());
+        assert!(nearest(&"x".repeat(1 << 20), &known).is_empty());
+    }
+}

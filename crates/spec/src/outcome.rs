@@ -1,0 +1,208 @@
+//! What one trial did: counted by the engine as it happened, never copied from what was asked.
+
+use std::time::Duration;
+
+use crate::counters::Counters;
+use crate::histogram::LatencyHistogram;
+use crate::named::named;
+pub use crate::region::Region;
+use crate::series::Series;
+use crate::verify::{FaultyData, Verified};
+
+/// Requests of one direction.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// Requests completed without error.
+    pub requests: u64,
+    /// Bytes transferred by them.
+    pub bytes: u64,
+    /// Times the kernel transferred less than asked and the request was continued.
+    pub short_transfers: u64,
+    /// Service time of every completed request, ns; empty when the trial did not record it. Under the sync policy
+    /// `each` a write's includes its `fsync`.
+    pub latency: LatencyHistogram,
+    /// What a rate shows of these requests; `None` in the closed loop.
+    pub waits: Option<Waits>,
+}
+
+/// What is recorded of requests that had an intended start, besides their service time.
+#[derive(Debug, Clone)]
+pub struct Waits {
+    /// Response time: completion minus intended start, ns.
+    pub response: LatencyHistogram,
+    /// Lateness: submission minus intended start, ns.
+    pub lateness: LatencyHistogram,
+}
+
+/// How a trial kept up with its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Pace {
+    /// Requests per second asked for.
+    pub rate_wanted: f64,
+    /// Requests per second submitted, until the time was up or the last one was submitted.
+    pub rate_achieved: f64,
+    /// Requests that were due and could not be submitted, because every slot was taken: the sum of the greatest
+    /// number of each worker. With Poisson arrivals as expected from the mean gap.
+    pub backlog_max: u64,
+    /// The same when the time was up or the last request was submitted.
+    pub backlog_end: u64,
+}
+
+impl Pace {
+    /// Of two workers together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            rate_wanted: self.rate_wanted + other.rate_wanted,
+            rate_achieved: self.rate_achieved + other.rate_achieved,
+            backlog_max: self.backlog_max + other.backlog_max,
+            backlog_end: self.backlog_end + other.backlog_end,
+        }
+    }
+}
+
+/// Why a trial failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// A request of iolab's own.
+    Request(FailedRequest),
+    /// The program that the trial ran.
+    Program(FailedProgram),
+    /// The target does not hold what was written.
+    Data(FaultyData),
+}
+
+/// A program that did not end as it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedProgram {
+    /// Its name and arguments, as they were started.
+    pub command: String,
+    /// How it ended.
+    pub end: ProgramEnd,
+    /// The last that it wrote to its standard error; of one whose report is of no use, why that is so.
+    pub last_words: String,
+}
+
+/// How a program ended that did not succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramEnd {
+    /// With this exit code, which is not 0.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It was killed when its time was over.
+    Time(Duration),
+    /// It was killed when it had written more than this many bytes to its standard output.
+    Output(usize),
+    /// It ended well, but what it reports is of no use.
+    Report,
+}
+
+/// A request that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// The system call, for example `pwrite`.
+    pub syscall: &'static str,
+    /// Byte offset of the request.
+    pub offset: u64,
+    /// Bytes the request asked for.
+    pub length: u64,
+    /// The error number; 0 stands for an unexpected end of file.
+    pub errno: i32,
+}
+
+/// Why a trial ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The bytes, requests or the pass asked for are done.
+    Done,
+    /// The time bound was reached.
+    Time,
+    /// The stop flag was raised; the outcome is partial.
+    Interrupted,
+    /// A request or the program failed; the outcome is partial.
+    Failed,
+}
+
+named! {
+    /// How a ring of `io_uring` was set up.
+    pub enum RingFlag: "ring flag" {
+        /// A kernel thread polls the submission queue.
+        Sqpoll = "sqpoll",
+        /// One thread submits.
+        SingleIssuer = "single_issuer",
+        /// Completions are processed when they are asked for.
+        DeferTaskrun = "defer_taskrun",
+        /// Completions are processed when the thread enters the kernel.
+        CoopTaskrun = "coop_taskrun",
+        /// Completions are polled for.
+        Iopoll = "iopoll",
+    }
+}
+
+/// What was in effect, where that can differ from what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Effective {
+    /// `io_uring`: the file was registered.
+    pub fixed_file: bool,
+    /// `io_uring`: the buffers were registered.
+    pub fixed_buffers: bool,
+    /// `io_uring`: set-up flags in force.
+    pub ring: Vec<RingFlag>,
+    /// Whether completions or submissions were polled for: CPU time is no sign of work then.
+    pub polled: bool,
+    /// Of a trial that another tool carried out: its version and its command line.
+    pub command: Option<String>,
+    /// Why something asked for is not in force; empty when all is.
+    pub note: String,
+}
+
+/// What one trial did.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Reads.
+    pub reads: Tally,
+    /// Writes.
+    pub writes: Tally,
+    /// `fsync` calls.
+    pub syncs: u64,
+    /// Requests that failed; 1 for a program that did.
+    pub errors: u64,
+    /// The first failure.
+    pub failure: Option<Failure>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// From the first worker's start to the last worker's end (final `fsync` included), ns; of a program from the
+    /// call that starts it until its end is seen.
+    pub elapsed_ns: u64,
+    /// The span in which every worker was active, ns.
+    pub all_active_ns: u64,
+    /// The part of `elapsed_ns` that the final `fsync` of policy `end` took (longest worker), ns.
+    pub end_sync_ns: u64,
+    /// Time-stamp counter against `CLOCK_MONOTONIC_RAW` over this trial, parts per million.
+    pub clock_drift_ppm: f64,
+    /// Kernel counters over the timed span.
+    pub counters: Counters,
+    /// The page cache and the file around the timed span.
+    pub region: Region,
+    /// Settings in force.
+    pub effective: Effective,
+    /// How the rate was kept up with; `None` in the closed loop.
+    pub pace: Option<Pace>,
+    /// Requests and bytes over time.
+    pub series: Series,
+    /// What reading back has shown; `None` where nobody asked for it, or the trial did not come that far.
+    pub verified: Option<Verified>,
+}
+
+impl Outcome {
+    /// Requests completed, both directions.
+    pub fn requests(&self) -> u64 {
+        self.reads.requests + self.writes.requests
+    }
+
+    /// Bytes transferred, both directions.
+    pub fn bytes(&self) -> u64 {
+        self.reads.bytes + self.writes.bytes
+    }
+}

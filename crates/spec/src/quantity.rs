@@ -1,0 +1,157 @@
+//! Measured values as people read them: three significant digits and the unit.
+
+/// Writes a value with three significant digits, and all digits before the point:
+/// `0.123`, `1.23`, `12.3`, `123`, `1234`.
+pub fn significant(value: f64) -> String {
+    digits(value, 3)
+}
+
+/// The same with `count` significant digits, at least one.
+pub fn digits(value: f64, count: usize) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let after = count.saturating_sub(1);
+    // Rounding can carry into a further digit (9.996 is 10.0), so the digits are counted after it.
+    let rounded = format!("{value:.after$e}");
+    if !value.is_finite() || value.abs() >= 1e15 || value.abs() < 1e-6 {
+        return rounded;
+    }
+    let exponent = rounded
+        .split_once('e')
+        .and_then(|(_, e)| e.parse::<i32>().ok())
+        .unwrap_or(0);
+    let decimals = usize::try_from(after as i32 - exponent).unwrap_or(0);
+    format!("{value:.decimals$}")
+}
+
+/// Writes a time given in nanoseconds: `890 ns`, `12.3 us`, `1.25 ms`, `36.0 s`.
+pub fn format_ns(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        // The limits lie where three digits would round up to the next unit.
+        x if x < 999.5 => {
+            let whole = if ns.fract() == 0.0 {
+                format!("{ns}")
+            } else {
+                significant(ns)
+            };
+            return format!("{whole} ns");
+        }
+        x if x < 999.5e3 => (ns / 1e3, "us"),
+        x if x < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// Writes a size that is no level but an estimate: `512 B`, `34.2 KiB`, `1.50 MiB`.
+pub fn format_bytes(bytes: f64) -> String {
+    const KIB: f64 = 1024.0;
+    let (value, unit) = match bytes.abs() {
+        x if x < KIB => (bytes, "B"),
+        x if x < KIB * KIB => (bytes / KIB, "KiB"),
+        x if x < KIB * KIB * KIB => (bytes / KIB / KIB, "MiB"),
+        _ => (bytes / KIB / KIB / KIB, "GiB"),
+    };
+    if value.fract() == 0.0 {
+        format!("{value} {unit}")
+    } else {
+        format!("{} {unit}", significant(value))
+    }
+}
+
+/// Writes a share as a percentage: `3.2 %`, `45 %`.
+pub fn format_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+/// Writes a p value: two significant digits, `<0.0001` for what is smaller.
+pub fn format_p(p: f64) -> String {
+    match p {
+        p if p < 0.000_1 => "<0.0001".to_owned(),
+        p if p < 0.000_995 => format!("{p:.5}"),
+        p if p < 0.009_95 => format!("{p:.4}"),
+        p if p < 0.099_5 => format!("{p:.3}"),
+        p => format!("{p:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_count_after_rounding() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.012_34, "0.0123"),
+            (0.9996, "1.00"),
+            (9.996, "10.0"),
+            (12.34, "12.3"),
+            (99.96, "100"),
+            (512.4, "512"),
+            (123_456.0, "123456"),
+            (-12.34, "-12.3"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn times_change_unit_at_a_thousand() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (890.0, "890 ns"),
+            (999.0, "999 ns"),
+            (999.7, "1.00 us"),
+            (12_345.0, "12.3 us"),
+            (999_600.0, "1.00 ms"),
+            (1_250_000.0, "1.25 ms"),
+            (36e9, "36.0 s"),
+        ] {
+            assert_eq!(format_ns(ns), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        for (bytes, text) in [
+            (8.0, "8 B"),
+            (11.31, "11.3 B"),
+            (1024.0, "1 KiB"),
+            (35_000.0, "34.2 KiB"),
+            (1_572_864.0, "1.50 MiB"),
+            (33_554_432.0, "32 MiB"),
+            (3e9, "2.79 GiB"),
+        ] {
+            assert_eq!(format_bytes(bytes), text);
+        }
+    }
+
+    #[test]
+    fn p_values_keep_two_digits() {
+        for (p, text) in [
+            (0.0, "<0.0001"),
+            (0.000_123, "0.00012"),
+            (0.001_23, "0.0012"),
+            (0.012_3, "0.012"),
+            (0.0999, "0.10"),
+            (0.5, "0.50"),
+            (1.0, "1.00"),
+        ] {
+            assert_eq!(format_p(p), text);
+        }
+    }
+
+    #[test]
+    fn percentages_keep_a_digit_when_small() {
+        assert_eq!(format_percent(0.0321), "3.2 %");
+        assert_eq!(format_percent(0.0996), "10 %");
+        assert_eq!(format_percent(0.45), "45 %");
+    }
+}

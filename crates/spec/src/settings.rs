@@ -1,0 +1,527 @@
+//! The one table of settings that an experiment may set or sweep: it serves TOML, `--set`,
+//! messages and help.
+
+mod cell;
+mod value;
+mod values;
+
+use crate::Result;
+
+pub use self::cell::CellSpec;
+pub use self::value::Value;
+use self::values::{
+    parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag, put_or_none,
+    put_read_percent, put_size, put_workload,
+};
+use crate::units::{parse_duration, parse_size};
+
+/// Version of the run file's schema for columns that later releases brought within the present one: a file may lack them.
+pub const LATER: i64 = i64::MAX;
+
+/// What kind of value a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueKind {
+    /// Bytes: `4096`, `4k`, `4KiB`.
+    Size,
+    /// A whole number.
+    Count,
+    /// A time: `0.5`, `250ms`.
+    Time,
+    /// `true` or `false`.
+    Flag,
+    /// A name out of a list.
+    Word,
+}
+
+impl ValueKind {
+    /// Whether its values are stored as numbers.
+    pub fn is_number(self) -> bool {
+        self != ValueKind::Word
+    }
+
+    /// Whether its values are times.
+    pub fn is_time(self) -> bool {
+        self == ValueKind::Time
+    }
+
+    /// What it takes, for messages.
+    pub fn wants(self) -> &'static str {
+        match self {
+            ValueKind::Size => "a size such as \"4KiB\" or 4096",
+            ValueKind::Count => "a whole number",
+            ValueKind::Time => "a time such as \"250ms\" or 0.5",
+            ValueKind::Flag => "true or false",
+            ValueKind::Word => "a name in quotes",
+        }
+    }
+}
+
+/// One setting of the engine.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name in files, arguments and messages.
+    pub name: &'static str,
+    /// Names that fio users know it by.
+    pub aliases: &'static [&'static str],
+    /// Unit of its values; empty where there is none.
+    pub unit: &'static str,
+    /// What it does, in one line.
+    pub doc: &'static str,
+    /// What kind of value it takes.
+    pub kind: ValueKind,
+    /// The column of a run file and of exports that holds it; the name carries the unit.
+    pub column: &'static str,
+    /// The schema version that brought the column; [`LATER`] for a new one.
+    pub since: i64,
+    /// Whether exports have that column.
+    pub exported: bool,
+    set: fn(&mut CellSpec, &str) -> Result<()>,
+    get: fn(&CellSpec) -> Value,
+}
+
+/// Every setting, in the order in which they are shown.
+pub static SETTINGS: &[Setting] = &[
+    Setting {
+        name: "backend",
+        aliases: &["ioengine"],
+        unit: "",
+        doc: "how requests are issued: sync, psync, pvsync2, mmap, libaio, io_uring or null",
+        kind: ValueKind::Word,
+        column: "backend",
+        since: 1,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.backend, text),
+        get: |cell| Value::word(Some(cell.trial.backend)),
+    },
+    Setting {
+        name: "pattern",
+        aliases: &[],
+        unit: "",
+        doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace or zipf:THETA",
+        kind: ValueKind::Word,
+        column: "pattern",
+        since: 1,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.pattern, text),
+        get: |cell| Value::word(Some(cell.trial.pattern)),
+    },
+    Setting {
+        name: "bs",
+        aliases: &[],
+        unit: "bytes",
+        doc: "I/O size: bytes of one request",
+        kind: ValueKind::Size,
+        column: "bs_bytes",
+        since: 1,
+        exported: true,
+        set: |cell, text| put_size(&mut cell.trial.bs, text),
+        get: |cell| cell.trial.bs.into(),
+    },
+    Setting {
+        name: "skip",
+        aliases: &[],
+        unit: "bytes",
+        doc: "bytes left out after each I/O by pattern strided",
+        kind: ValueKind::Size,
+        column: "skip_bytes",
+        since: 1,
+        exported: true,
+        set: |cell, text| put_size(&mut cell.trial.skip, text),
+        get: |cell| cell.trial.skip.into(),
+    },
+    Setting {
+        name: "offset",
+        aliases: &[],
+        unit: "bytes",
+        doc: "first byte of the region",
+        kind: ValueKind::Size,
+        column: "offset_bytes",
+        since: 1,
+        exported: true,
+        set: |cell, text| put_size(&mut cell.trial.offset, text),
+        get: |cell| cell.trial.offset.into(),
+    },
+    Setting {
+        name: "region",
+        aliases: &["size"],
+        unit: "bytes",
+        doc: "length of the byte range that a trial may touch; cut to the target's size",
+        kind: ValueKind::Size,
+        column: "region_bytes",
+        since: 1,
+        exported: true,
+        set: |cell, text| put_size(&mut cell.trial.region, text),
+        get: |cell| cell.trial.region.into(),
+    },
+    Setting {
+        name: "threads",
+        aliases: &["numjobs"],
+        unit: "",
+        doc: "workers, 1 to 1024",
+        kind: ValueKind::Count,
+        column: "threads",
+        since: 1,
+        exported: true,
+        set: |cell, text| put_count(&mut cell.trial.threads, text),
+        get: |cell| cell.trial.threads.into(),
+    },
+    Setting {
+        name: "depth",
+        aliases: &["iodepth"],
+        unit: "",
+        doc: "outstanding requests per worker, 1 to 4096; above 1 for libaio, io_uring and null only",
+        kind: ValueKind::Count,
+        column: "depth",
+        since: 1,
+        exported: true,
+        set: |cell, text| put_count(&mut cell.trial.depth, text),
+        get: |cell| cell.trial.depth.into(),
+    },
+    Setting {
+        name: "batch",
+        aliases: &[],
+        unit: "",
+        doc: "completions an asynchronous worker waits for: one, a share such as 50%, all, or auto (chosen by short probes)",
+        kind: ValueKind::Word,
+        column: "batch",
+        since: 1,
+        exported: true,
+        set: put_batch,
+        get: |cell| Value::word(Some(cell.batch_name())),
+    },
+    Setting {
+        name: "read_percent",
+        aliases: &["rwmixread"],
+        unit: "percent",
+        doc: "share of reads: 100 reads only, 0 writes only",
+        kind: ValueKind::Count,
+        column: "read_percent",
+        since: 1,
+        exported: true,
+        set: put_read_percent,
+        get: |cell| cell.trial.read_percent.into(),
+    },
+    Setting {
+        name: "workload",
+        aliases: &[],
+        unit: "",
+        doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to say them apart",
+        kind: ValueKind::Word,
+        column: "workload",
+        since: 5,
+        exported: false,
+        set: put_workload,
+        get: |cell| Value::word(cell.workload.as_ref()),
+    },
+    Setting {
+        name: "layout",
+        aliases: &[],
+        unit: "",
+        doc: "who touches what: shared (one file, a share per thread), interleaved (one file, blocks dealt out in turn) or private (a file per thread)",
+        kind: ValueKind::Word,
+        column: "layout",
+        since: 4,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.layout, text),
+        get: |cell| Value::word(Some(cell.trial.layout)),
+    },
+    Setting {
+        name: "descriptors",
+        aliases: &[],
+        unit: "",
+        doc: "who opens the file: private (each thread) or shared (one descriptor for all; backend sync then locks around lseek and read)",
+        kind: ValueKind::Word,
+        column: "descriptors",
+        since: 4,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.descriptors, text),
+        get: |cell| Value::word(Some(cell.trial.descriptors)),
+    },
+    Setting {
+        name: "fresh",
+        aliases: &[],
+        unit: "",
+        doc: "trials that only write start on a new file each, whose space is not allocated yet",
+        kind: ValueKind::Flag,
+        column: "fresh",
+        since: 4,
+        exported: true,
+        set: |cell, text| put_flag(&mut cell.trial.fresh, text),
+        get: |cell| cell.trial.fresh.into(),
+    },
+    Setting {
+        name: "sync",
+        aliases: &[],
+        unit: "",
+        doc: "when writes are made durable: none, end, each, osync or odsync",
+        kind: ValueKind::Word,
+        column: "sync",
+        since: 1,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.sync, text),
+        get: |cell| Value::word(Some(cell.trial.sync)),
+    },
+    Setting {
+        name: "cache",
+        aliases: &[],
+        unit: "",
+        doc: "page cache: direct (bypassed), cold (dropped before the trial) or hot (read before the trial)",
+        kind: ValueKind::Word,
+        column: "cache",
+        since: 1,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.cache, text),
+        get: |cell| Value::word(Some(cell.trial.cache)),
+    },
+    Setting {
+        name: "buffer_init",
+        aliases: &[],
+        unit: "",
+        doc: "buffer preparation: untouched, zeroed, touched, populated, huge (pages: in one piece of memory), nohuge or random",
+        kind: ValueKind::Word,
+        column: "buffer_init",
+        since: 1,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.buffer_init, text),
+        get: |cell| Value::word(Some(cell.trial.buffer_init)),
+    },
+    Setting {
+        name: "content",
+        aliases: &[],
+        unit: "",
+        doc: "what is written: unique (incompressible, different in every 4 KiB), repeated or zero",
+        kind: ValueKind::Word,
+        column: "content",
+        since: 1,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.content, text),
+        get: |cell| Value::word(Some(cell.trial.content)),
+    },
+    Setting {
+        name: "verify",
+        aliases: &[],
+        unit: "",
+        doc: "write blocks that bear offset, generation and checksum, and read them back after each trial, outside its time",
+        kind: ValueKind::Flag,
+        column: "verify",
+        since: 4,
+        exported: true,
+        set: |cell, text| put_flag(&mut cell.trial.verify, text),
+        get: |cell| cell.trial.verify.into(),
+    },
+    Setting {
+        name: "bytes",
+        aliases: &[],
+        unit: "bytes",
+        doc: "ends a trial after so many bytes over all threads; none for no such bound",
+        kind: ValueKind::Size,
+        column: "bytes",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_bound(&mut cell.trial.limit.bytes, text, parse_size),
+        get: |cell| cell.trial.limit.bytes.into(),
+    },
+    Setting {
+        name: "requests",
+        aliases: &[],
+        unit: "",
+        doc: "ends a trial after so many requests over all threads; none for no such bound",
+        kind: ValueKind::Count,
+        column: "requests",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_bound(&mut cell.trial.limit.requests, text, parse_count),
+        get: |cell| cell.trial.limit.requests.into(),
+    },
+    Setting {
+        name: "time",
+        aliases: &["runtime"],
+        unit: "s",
+        doc: "ends a trial after so much time; none for no such bound",
+        kind: ValueKind::Time,
+        column: "time_ns",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_bound(&mut cell.trial.limit.time, text, parse_duration),
+        get: |cell| cell.trial.limit.time.into(),
+    },
+    Setting {
+        name: "rate",
+        aliases: &["rate_iops"],
+        unit: "1/s",
+        doc: "requests per second over all threads, made at intended starts whatever the storage does (open loop); none for the next as soon as one completes",
+        kind: ValueKind::Count,
+        column: "rate",
+        since: 3,
+        exported: true,
+        set: |cell, text| put_bound(&mut cell.trial.rate, text, parse_rate),
+        get: |cell| cell.trial.rate.into(),
+    },
+    Setting {
+        name: "arrivals",
+        aliases: &[],
+        unit: "",
+        doc: "spacing of the intended starts of a rate: constant or poisson",
+        kind: ValueKind::Word,
+        column: "arrivals",
+        since: 3,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.arrivals, text),
+        get: |cell| Value::word(Some(cell.trial.arrivals)),
+    },
+    Setting {
+        name: "latency",
+        aliases: &[],
+        unit: "",
+        doc: "record the service time of every request; false where that would cost more than the request",
+        kind: ValueKind::Flag,
+        column: "latency",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.latency, text),
+        get: |cell| cell.trial.latency.into(),
+    },
+    Setting {
+        name: "hardware_counters",
+        aliases: &[],
+        unit: "",
+        doc: "count cycles, instructions, cache and TLB misses of the workers, where the machine offers it",
+        kind: ValueKind::Flag,
+        column: "hardware_counters",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.hardware_counters, text),
+        get: |cell| cell.trial.hardware_counters.into(),
+    },
+    Setting {
+        name: "registered",
+        aliases: &[],
+        unit: "",
+        doc: "io_uring: register the file and the buffers",
+        kind: ValueKind::Flag,
+        column: "registered",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.registered, text),
+        get: |cell| cell.trial.registered.into(),
+    },
+    Setting {
+        name: "sqpoll",
+        aliases: &[],
+        unit: "",
+        doc: "io_uring: a kernel thread polls the submission queue",
+        kind: ValueKind::Flag,
+        column: "sqpoll",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.sqpoll, text),
+        get: |cell| cell.trial.sqpoll.into(),
+    },
+    Setting {
+        name: "iopoll",
+        aliases: &[],
+        unit: "",
+        doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
+        kind: ValueKind::Flag,
+        column: "iopoll",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.iopoll, text),
+        get: |cell| cell.trial.iopoll.into(),
+    },
+    Setting {
+        name: "noatime",
+        aliases: &[],
+        unit: "",
+        doc: "open the file with O_NOATIME: reads do not change its time of access",
+        kind: ValueKind::Flag,
+        column: "noatime",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_flag(&mut cell.trial.noatime, text),
+        get: |cell| cell.trial.noatime.into(),
+    },
+    Setting {
+        name: "linkage",
+        aliases: &[],
+        unit: "",
+        doc: "times iolab's small reader as a whole program, built so: static or dynamic; none for no program",
+        kind: ValueKind::Word,
+        column: "linkage",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_or_none(&mut cell.linkage, text),
+        get: |cell| Value::word(cell.linkage.as_ref()),
+    },
+    Setting {
+        name: "command",
+        aliases: &[],
+        unit: "",
+        doc: "times a program of yours; {file}, {size} and {bs} are filled in; none for no program",
+        kind: ValueKind::Word,
+        column: "command",
+        since: 2,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.command, text),
+        get: |cell| Value::word(cell.command.as_ref()),
+    },
+    Setting {
+        name: "tool",
+        aliases: &["peer"],
+        unit: "",
+        doc: "what carries the cell out: iolab, or a peer of yours such as fio with options that mean the same",
+        kind: ValueKind::Word,
+        column: "tool",
+        since: 4,
+        exported: true,
+        set: |cell, text| put(&mut cell.tool, text),
+        get: |cell| Value::word(Some(cell.tool)),
+    },
+];
+
+impl PartialEq for Setting {
+    /// Names are unique in the table.
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Setting {
+    /// The setting of this name or fio alias.
+    pub fn find(name: &str) -> Option<&'static Setting> {
+        SETTINGS
+            .iter()
+            .find(|setting| setting.name == name || setting.aliases.contains(&name))
+    }
+
+    /// Sets it in a cell.
+    ///
+    /// # Errors
+    /// Of kind usage, naming the setting and what it takes.
+    pub fn set(&self, cell: &mut CellSpec, text: &str) -> Result<()> {
+        (self.set)(cell, text.trim()).map_err(|error| error.within(self.name))
+    }
+
+    /// Its value in a cell, in the one form in which levels are written: `4KiB`, `rand`, `250ms`.
+    pub fn get(&self, cell: &CellSpec) -> String {
+        self.value(cell).text(self.kind)
+    }
+
+    /// Its value in a cell.
+    pub fn value(&self, cell: &CellSpec) -> Value {
+        (self.get)(cell)
+    }
+
+    /// Brings a value into the one form in which levels are written.
+    ///
+    /// # Errors
+    /// Of kind usage, naming the setting and what it takes.
+    pub fn canonical(&self, text: &str) -> Result<String> {
+        let mut cell = CellSpec::default();
+        self.set(&mut cell, text)?;
+        Ok(self.get(&cell))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! One cell, typed: the same value from the definition to the report.
+
+use crate::trial::TrialSpec;
+
+use crate::command::Template;
+use crate::linkage::Linkage;
+use crate::tool::Tool;
+use crate::workload::Workload;
+
+/// What a cell asks of the engine, before the choices that only a measurement can make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellSpec {
+    /// The trial; its seed is set per trial.
+    pub trial: TrialSpec,
+    /// What gives its pattern and its share of reads, where a code does.
+    pub workload: Option<Workload>,
+    /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
+    pub batch_auto: bool,
+    /// Which build of the built-in reader each trial runs, if any.
+    pub linkage: Option<Linkage>,
+    /// The program of the user's that each trial runs, if any.
+    pub command: Option<Template>,
+    /// What carries the cell out.
+    pub tool: Tool,
+}
+
+impl CellSpec {
+    /// Whether a trial runs a program instead of issuing requests.
+    pub fn runs_program(&self) -> bool {
+        self.linkage.is_some() || self.command.is_some()
+    }
+
+    /// The completion strategy, or `auto` until it is chosen.
+    pub fn batch_name(&self) -> String {
+        match self.batch_auto {
+            true => "auto".to_owned(),
+            false => self.trial.batch.to_string(),
+        }
+    }
+
+    /// The program with its arguments, not filled in yet.
+    pub fn program(&self) -> Option<Template> {
+        let reader = self.linkage.map(Linkage::template);
+        self.command.clone().or(reader)
+    }
+}
+
+impl Default for CellSpec {
+    fn default() -> Self {
+        Self {
+            trial: TrialSpec::default(),
+            workload: None,
+            batch_auto: true,
+            linkage: None,
+            command: None,
+            tool: Tool::IOLAB,
+        }
+    }
+}

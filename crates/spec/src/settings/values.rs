@@ -1,0 +1,121 @@
+//! The text of a value, read into a cell and written back.
+
+use std::str::FromStr;
+
+use crate::trial::Batch;
+use crate::trial::RATE_MAX;
+use crate::{Error, Result};
+
+use super::CellSpec;
+use crate::units::parse_size;
+
+pub(super) fn put<T: FromStr<Err = Error>>(place: &mut T, text: &str) -> Result<()> {
+    *place = text.parse()?;
+    Ok(())
+}
+
+pub(super) fn put_size(place: &mut u64, text: &str) -> Result<()> {
+    *place = parse_size(text)?;
+    Ok(())
+}
+
+pub(super) fn parse_count(text: &str) -> Result<u64> {
+    text.parse::<u64>()
+        .ok()
+        .filter(|count| *count <= i64::MAX as u64)
+        .ok_or_else(|| {
+            Error::usage(format!("'{text}' is not a whole number"))
+                .hint("write a number such as 16")
+        })
+}
+
+pub(super) fn parse_rate(text: &str) -> Result<u64> {
+    parse_count(text)
+        .ok()
+        .filter(|rate| (1..=RATE_MAX).contains(rate))
+        .ok_or_else(|| {
+            Error::usage(format!("'{text}' is no rate")).hint(format!(
+                "write requests per second, a whole number from 1 to {RATE_MAX}; or none"
+            ))
+        })
+}
+
+pub(super) fn put_count(place: &mut u32, text: &str) -> Result<()> {
+    *place = u32::try_from(parse_count(text)?).map_err(|_| {
+        Error::usage(format!("{text} is far too many")).hint("choose a smaller number")
+    })?;
+    Ok(())
+}
+
+pub(super) fn put_read_percent(cell: &mut CellSpec, text: &str) -> Result<()> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    cell.trial.read_percent = u8::try_from(parse_count(number)?)
+        .ok()
+        .filter(|percent| *percent <= 100)
+        .ok_or_else(|| Error::usage(format!("{text} is no percentage")).hint("choose 0 to 100"))?;
+    Ok(())
+}
+
+pub(super) fn put_workload(cell: &mut CellSpec, text: &str) -> Result<()> {
+    put_or_none(&mut cell.workload, text)?;
+    if let Some(workload) = cell.workload {
+        (cell.trial.pattern, cell.trial.read_percent) = workload.parts();
+    }
+    Ok(())
+}
+
+pub(super) fn put_batch(cell: &mut CellSpec, text: &str) -> Result<()> {
+    cell.batch_auto = text == "auto";
+    if !cell.batch_auto {
+        cell.trial.batch = text.parse::<Batch>().map_err(|_| {
+            Error::usage(format!("'{text}' is unknown")).hint(
+                "it is one of: one, all, a share of the depth such as 50% (1% to 99%), or auto",
+            )
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn put_flag(place: &mut bool, text: &str) -> Result<()> {
+    *place = match text {
+        "true" | "yes" | "on" | "1" => true,
+        "false" | "no" | "off" | "0" => false,
+        _ => {
+            return Err(Error::usage(format!("'{text}' is neither true nor false"))
+                .hint("write true or false"));
+        }
+    };
+    Ok(())
+}
+
+/// Sets or lifts a bound of a trial.
+pub(super) fn put_bound<T>(
+    place: &mut Option<T>,
+    text: &str,
+    parse: fn(&str) -> Result<T>,
+) -> Result<()>
+where
+    T: PartialEq + Default,
+{
+    *place = match text {
+        "none" => None,
+        _ => Some(parse(text)?),
+    };
+    if *place == Some(T::default()) {
+        return Err(Error::usage(format!("'{text}' bounds a trial to nothing"))
+            .hint("give a value above zero, or none for no such bound"));
+    }
+    Ok(())
+}
+
+/// Sets something that can be absent.
+pub(super) fn put_or_none<T: FromStr<Err = Error>>(
+    place: &mut Option<T>,
+    text: &str,
+) -> Result<()> {
+    *place = match text {
+        "none" => None,
+        _ => Some(text.parse()?),
+    };
+    Ok(())
+}

@@ -1,0 +1,396 @@
+//! What one trial shall do: every setting of the engine, typed, with the names users write.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::named::named;
+
+mod check;
+mod sharing;
+
+pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
+pub use sharing::{Descriptors, Layout, share};
+
+named! {
+    /// How requests are issued; the names are fio's.
+    pub enum Backend: "backend" {
+        /// `lseek` where the position is not already right, then `read` or `write`.
+        Sync = "sync",
+        /// `pread` and `pwrite`.
+        Psync = "psync",
+        /// `preadv2` and `pwritev2`.
+        Pvsync2 = "pvsync2",
+        /// Copies to and from a shared mapping.
+        Mmap = "mmap",
+        /// Linux native asynchronous I/O (`io_submit`).
+        Libaio = "libaio",
+        /// `io_uring`.
+        IoUring = "io_uring",
+        /// Completes at once without I/O: what iolab itself costs.
+        Null = "null",
+    }
+}
+
+/// The order in which blocks of the region are visited.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pattern {
+    /// Ascending, one block after the other.
+    Seq,
+    /// Ascending with `skip` bytes left out after each block; wraps to the next unvisited phase.
+    Strided,
+    /// Descending.
+    Reverse,
+    /// A random permutation: each block once per pass.
+    Rand,
+    /// Uniform, independent draws.
+    RandReplace,
+    /// Zipf-distributed popularity with the given exponent over scattered blocks.
+    Zipf(f64),
+}
+
+named! {
+    /// When written data is made durable.
+    pub enum SyncPolicy: "sync policy" {
+        /// Never.
+        None = "none",
+        /// `fsync` once at the end, inside the timed span.
+        End = "end",
+        /// `fsync` after every write, part of that write's latency.
+        Each = "each",
+        /// The file is opened with `O_SYNC`.
+        Osync = "osync",
+        /// The file is opened with `O_DSYNC`.
+        Odsync = "odsync",
+    }
+}
+
+named! {
+    /// State of the page cache before the trial and how it is passed.
+    pub enum CacheState: "cache state" {
+        /// `O_DIRECT`: the page cache is bypassed.
+        Direct = "direct",
+        /// Buffered; the region is dropped from the page cache before the trial.
+        Cold = "cold",
+        /// Buffered; the region is read once before the trial.
+        Hot = "hot",
+    }
+}
+
+named! {
+    /// How I/O buffers are prepared before the timed span.
+    pub enum BufferInit: "buffer_init" {
+        /// Fresh mappings that nobody has touched. Reads only: written data has to come from somewhere.
+        Untouched = "untouched",
+        /// Every byte set to zero.
+        Zeroed = "zeroed",
+        /// One byte of each page touched.
+        Touched = "touched",
+        /// `MADV_POPULATE_WRITE`.
+        Populated = "populated",
+        /// `MADV_HUGEPAGE` and then touched: the buffers of a worker lie in huge pages, so that each is one piece of physical
+        /// memory, or few, as far as the kernel has any.
+        Huge = "huge",
+        /// `MADV_NOHUGEPAGE` and then touched.
+        NoHuge = "nohuge",
+        /// Filled with incompressible data.
+        Random = "random",
+    }
+}
+
+named! {
+    /// What writes put on the target.
+    pub enum Content: "content" {
+        /// Incompressible, and different in every 4 KiB.
+        Unique = "unique",
+        /// Incompressible, the same buffer again and again: can be deduplicated.
+        Repeated = "repeated",
+        /// Zeros: can be compressed and deduplicated.
+        Zero = "zero",
+    }
+}
+
+/// How many completions an asynchronous worker waits for before it submits again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Batch {
+    /// At least one.
+    One,
+    /// This percentage of the depth, 1 to 99.
+    Percent(u8),
+    /// All that are outstanding.
+    All,
+}
+
+impl Batch {
+    /// Completions to wait for at this depth, at least 1 and at most the depth.
+    pub fn wait_for(self, depth: u32) -> u32 {
+        match self {
+            Batch::One => 1,
+            Batch::Percent(p) => (u64::from(depth) * u64::from(p)).div_ceil(100) as u32,
+            Batch::All => depth,
+        }
+        .clamp(1, depth.max(1))
+    }
+}
+
+named! {
+    /// How the intended starts of the open loop are spaced.
+    pub enum Arrivals: "arrivals" {
+        /// Evenly.
+        Constant = "constant",
+        /// Independently of each other: gaps are exponentially distributed.
+        Poisson = "poisson",
+    }
+}
+
+/// Greatest rate, requests per second: one each nanosecond, which no storage holds.
+pub const RATE_MAX: u64 = 1_000_000_000;
+
+/// What ends a trial; the first bound that is reached counts. With none set, one pass over the region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limit {
+    /// Bytes over all threads; rounded up to whole requests.
+    pub bytes: Option<u64>,
+    /// Requests over all threads.
+    pub requests: Option<u64>,
+    /// Time from the start of each worker.
+    pub time: Option<Duration>,
+}
+
+/// Everything that one trial is asked to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialSpec {
+    /// How requests are issued.
+    pub backend: Backend,
+    /// In which order blocks are visited.
+    pub pattern: Pattern,
+    /// I/O size in bytes.
+    pub bs: u64,
+    /// Bytes left out after each block by [`Pattern::Strided`].
+    pub skip: u64,
+    /// First byte of the region.
+    pub offset: u64,
+    /// Length of the region in bytes.
+    pub region: u64,
+    /// Workers, 1 to 1024.
+    pub threads: u32,
+    /// Outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only.
+    pub depth: u32,
+    /// Completion strategy of the asynchronous backends.
+    pub batch: Batch,
+    /// Share of reads in percent; 100 reads only, 0 writes only.
+    pub read_percent: u8,
+    /// Which bytes belong to which worker.
+    pub layout: Layout,
+    /// Whose the open file descriptions are.
+    pub descriptors: Descriptors,
+    /// Trials that only write start on a file that is created for each; see [`TrialSpec::starts_fresh`].
+    pub fresh: bool,
+    /// When written data is made durable.
+    pub sync: SyncPolicy,
+    /// Page cache state.
+    pub cache: CacheState,
+    /// Buffer preparation.
+    pub buffer_init: BufferInit,
+    /// What is written.
+    pub content: Content,
+    /// Whether written blocks bear their offset, generation and checksum, and are read back after the timed span.
+    pub verify: bool,
+    /// What ends the trial.
+    pub limit: Limit,
+    /// Requests per second over all threads, 1 to [`RATE_MAX`], made at intended starts
+    /// whatever the storage does (open loop); `None`: as soon as one completes (closed loop).
+    pub rate: Option<u64>,
+    /// How the intended starts of a rate are spaced.
+    pub arrivals: Arrivals,
+    /// Whether the service time of every request is recorded. Where the requests are as fast as the clock, taking
+    /// the time would be most of what is measured.
+    pub latency: bool,
+    /// Whether the processor's own events are counted.
+    pub hardware_counters: bool,
+    /// Seed of offsets, of the read-write mix and of the data written.
+    pub seed: u64,
+    /// `io_uring`: register the file and the buffers.
+    pub registered: bool,
+    /// `io_uring`: a kernel thread polls the submission queue.
+    pub sqpoll: bool,
+    /// `io_uring`, `pvsync2`: poll for completions instead of taking interrupts.
+    pub iopoll: bool,
+    /// The file is opened with `O_NOATIME`: reads do not change its time of access.
+    pub noatime: bool,
+}
+
+impl Default for TrialSpec {
+    fn default() -> Self {
+        Self {
+            backend: Backend::Psync,
+            pattern: Pattern::Seq,
+            bs: 4096,
+            skip: 0,
+            offset: 0,
+            region: 1 << 30,
+            threads: 1,
+            depth: 1,
+            batch: Batch::One,
+            read_percent: 100,
+            layout: Layout::Shared,
+            descriptors: Descriptors::Private,
+            fresh: false,
+            sync: SyncPolicy::None,
+            cache: CacheState::Direct,
+            buffer_init: BufferInit::Random,
+            content: Content::Unique,
+            verify: false,
+            limit: Limit::default(),
+            rate: None,
+            arrivals: Arrivals::Constant,
+            latency: true,
+            hardware_counters: false,
+            seed: 1,
+            registered: true,
+            sqpoll: false,
+            iopoll: false,
+            noatime: false,
+        }
+    }
+}
+
+/// Most workers of a trial.
+pub const THREADS_MAX: u32 = 1024;
+/// Greatest queue depth.
+pub const DEPTH_MAX: u32 = 4096;
+/// Most blocks a region may have: the random permutation is tested up to here.
+pub const BLOCKS_MAX: u64 = 1 << 48;
+/// Largest single request: what one `read` or `write` transfers at most, `MAX_RW_COUNT` of Linux.
+pub const BS_MAX: u64 = 0x7fff_f000;
+
+/// Size of a huge page, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
+pub const HUGE_PAGE_BYTES: u64 = 2 << 20;
+
+impl TrialSpec {
+    /// Whether the preparation of the buffers has a meaning at this I/O size: `nohuge` has none below
+    /// [`HUGE_PAGE_BYTES`], where the kernel uses small pages anyway.
+    pub fn buffer_init_applies(&self) -> bool {
+        self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_BYTES
+    }
+
+    /// Whether any request of this trial writes.
+    pub fn writes(&self) -> bool {
+        self.read_percent < 100
+    }
+
+    /// Whether any request of this trial reads.
+    pub fn reads(&self) -> bool {
+        self.read_percent > 0
+    }
+
+    /// Requests over all threads that end a trial; `None` where only time does.
+    pub fn requests_bound(&self) -> Option<u64> {
+        let bytes = self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs));
+        let counted = [bytes, self.limit.requests];
+        match counted.into_iter().flatten().min() {
+            None if self.limit.time.is_none() => Some(self.region / self.bs),
+            bound => bound,
+        }
+    }
+}
+
+impl Backend {
+    /// Whether more than one request can be outstanding per worker.
+    pub fn is_asynchronous(self) -> bool {
+        matches!(self, Backend::Libaio | Backend::IoUring | Backend::Null)
+    }
+}
+
+impl SyncPolicy {
+    /// Whether each write is durable when it is completed.
+    pub fn is_per_write(self) -> bool {
+        matches!(
+            self,
+            SyncPolicy::Each | SyncPolicy::Osync | SyncPolicy::Odsync
+        )
+    }
+}
+
+impl Pattern {
+    /// Whether every thread draws from the whole region (else each visits a share of its own).
+    pub fn shares_region(self) -> bool {
+        matches!(self, Pattern::RandReplace | Pattern::Zipf(_))
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pattern::Seq => f.pad("seq"),
+            Pattern::Strided => f.pad("strided"),
+            Pattern::Reverse => f.pad("reverse"),
+            Pattern::Rand => f.pad("rand"),
+            Pattern::RandReplace => f.pad("rand-replace"),
+            Pattern::Zipf(theta) => f.pad(&format!("zipf:{theta}")),
+        }
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Ok(match text {
+            "seq" => Pattern::Seq,
+            "strided" => Pattern::Strided,
+            "reverse" => Pattern::Reverse,
+            "rand" => Pattern::Rand,
+            "rand-replace" => Pattern::RandReplace,
+            _ => match text.strip_prefix("zipf:").map(str::parse::<f64>) {
+                Some(Ok(theta)) if theta > 0.0 && theta <= 100.0 => Pattern::Zipf(theta),
+                Some(_) => {
+                    return Err(Error::usage(format!("pattern '{text}' has no usable exponent"))
+                        .hint("write zipf:THETA with a number above 0 and at most 100, for example zipf:1.1"));
+                }
+                None => {
+                    return Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
+                        "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA",
+                    ));
+                }
+            },
+        })
+    }
+}
+
+impl fmt::Display for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Batch::One => f.pad("one"),
+            Batch::Percent(p) => f.pad(&format!("{p}%")),
+            Batch::All => f.pad("all"),
+        }
+    }
+}
+
+impl FromStr for Batch {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "one" => Ok(Batch::One),
+            "all" => Ok(Batch::All),
+            _ => match text.strip_suffix('%').map(str::parse::<u8>) {
+                Some(Ok(p)) if (1..=99).contains(&p) => Ok(Batch::Percent(p)),
+                _ => Err(Error::usage(format!("batch '{text}' is unknown")).hint(
+                    "it is one of: one, all, or a share of the depth such as 50% (1% to 99%)",
+                )),
+            },
+        }
+    }
+}
+
+impl TrialSpec {
+    /// How long a trial takes at most, as far as its bounds tell: its time, or its requests at its rate.
+    pub fn time_foreseen(&self) -> Option<Duration> {
+        let paced = || Some(self.requests_bound()?.div_ceil(self.rate?.max(1)));
+        let bounds = [self.limit.time, paced().map(Duration::from_secs)];
+        bounds.into_iter().flatten().min()
+    }
+}

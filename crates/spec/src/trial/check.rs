@@ -1,0 +1,235 @@
+//! What a trial cannot be asked, as far as it can be known without a target.
+
+use std::time::Duration;
+
+use super::{
+    BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, Content, DEPTH_MAX, Layout,
+    Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
+};
+use crate::error::{Error, Result};
+
+/// What carries one checksum in a verified block, bytes.
+const SECTOR: u64 = 512;
+/// Most blocks that can be verified: the table of them takes 8 bytes each, 1 GiB.
+pub const VERIFIED_BLOCKS_MAX: u64 = 1 << 27;
+
+impl TrialSpec {
+    /// Checks everything that can be checked without a target.
+    ///
+    /// # Errors
+    /// Of kind usage, naming the setting and what it may be.
+    pub fn check(&self) -> Result<()> {
+        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        if self.bs == 0 || self.bs > BS_MAX {
+            return fail(
+                format!("bs is {} bytes", self.bs),
+                "choose an I/O size from 1 byte to 2 GiB minus 4 KiB, the most one system call transfers",
+            );
+        }
+        if self.region < self.bs {
+            return fail(
+                format!(
+                    "the region of {} bytes is smaller than one request of {} bytes",
+                    self.region, self.bs
+                ),
+                "enlarge it with --size or choose a smaller bs",
+            );
+        }
+        if self.region / self.bs > BLOCKS_MAX {
+            return fail(
+                format!("{} blocks are more than 2^48", self.region / self.bs),
+                "choose a larger bs or a smaller region",
+            );
+        }
+        if self
+            .offset
+            .checked_add(self.region)
+            .is_none_or(|end| end > i64::MAX as u64)
+        {
+            return fail(
+                "offset plus region is beyond what a file can have".to_owned(),
+                "choose a smaller offset or region",
+            );
+        }
+        if self.threads == 0 || self.threads > THREADS_MAX {
+            return fail(
+                format!("threads is {}", self.threads),
+                "choose 1 to 1024 threads",
+            );
+        }
+        if self.depth == 0 || self.depth > DEPTH_MAX {
+            return fail(
+                format!("depth is {}", self.depth),
+                "choose a depth from 1 to 4096",
+            );
+        }
+        if self.depth > 1 && !self.backend.is_asynchronous() {
+            return fail(
+                format!("depth {} with backend {}", self.depth, self.backend),
+                "only io_uring, libaio and null keep more than one request outstanding; raise threads instead, or set backend=io_uring",
+            );
+        }
+        let shares = !self.pattern.shares_region() || self.layout == Layout::Private;
+        if self.region / self.bs < u64::from(self.threads) && shares {
+            return fail(
+                format!(
+                    "{} threads share {} blocks of {} bytes",
+                    self.threads,
+                    self.region / self.bs,
+                    self.bs
+                ),
+                "each thread needs at least one block: enlarge the region, or use fewer threads or a smaller bs",
+            );
+        }
+        if self.read_percent > 100 {
+            return fail(
+                format!("read_percent is {}", self.read_percent),
+                "choose 0 to 100",
+            );
+        }
+        if self.writes() && self.buffer_init == BufferInit::Untouched {
+            return fail(
+                "buffer_init=untouched with writes".to_owned(),
+                "an untouched buffer has nothing to write; set another buffer_init",
+            );
+        }
+        if self.backend == Backend::Mmap && self.cache == CacheState::Direct {
+            return fail(
+                "backend mmap with cache=direct".to_owned(),
+                "a mapping lives in the page cache; set cache=cold or cache=hot",
+            );
+        }
+        if self.iopoll && self.cache != CacheState::Direct && self.backend != Backend::Null {
+            return fail(
+                "iopoll with buffered I/O".to_owned(),
+                "polled completions need cache=direct",
+            );
+        }
+        if self.backend == Backend::Mmap
+            && matches!(self.sync, SyncPolicy::Osync | SyncPolicy::Odsync)
+        {
+            return fail(
+                format!("backend mmap with sync={}", self.sync),
+                "the flag has no effect on a mapping; set sync=each or sync=end",
+            );
+        }
+        if self.iopoll && self.sync == SyncPolicy::Each {
+            return fail(
+                "iopoll with sync=each".to_owned(),
+                "a polled ring cannot fsync; set sync=odsync",
+            );
+        }
+        if self.limit.bytes == Some(0)
+            || self.limit.requests == Some(0)
+            || self.limit.time == Some(Duration::ZERO)
+        {
+            return fail(
+                "a trial bounded to nothing".to_owned(),
+                "give bytes, requests or time a value above zero",
+            );
+        }
+        check_verify(self)?;
+        check_sharing(self)?;
+        check_rate(self)
+    }
+}
+
+/// Memory that reading back takes for the table of the blocks, bytes; 0 where nothing is verified.
+pub fn verify_table_bytes(spec: &TrialSpec) -> u64 {
+    match spec.verify {
+        true => spec.region.div_ceil(spec.bs.max(1)).saturating_mul(8),
+        false => 0,
+    }
+}
+
+/// Refuses to verify where there is nothing to verify, or no way to.
+fn check_verify(spec: &TrialSpec) -> Result<()> {
+    if !spec.verify {
+        return Ok(());
+    }
+    let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+    if !spec.writes() {
+        return fail(
+            "verify in a trial that only reads".to_owned(),
+            "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out",
+        );
+    }
+    if spec.backend == Backend::Null {
+        return fail(
+            "verify with backend null".to_owned(),
+            "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out",
+        );
+    }
+    if spec.layout == Layout::Private {
+        return fail(
+            "verify with layout=private".to_owned(),
+            "what is written is read back from one file: set another layout, or leave verify out",
+        );
+    }
+    if spec.content != Content::Unique {
+        return fail(
+            format!("verify with content={}", spec.content),
+            "blocks that are all alike cannot tell which is which: set content=unique, or leave verify out",
+        );
+    }
+    if !spec.bs.is_multiple_of(SECTOR) {
+        return fail(
+            format!("verify with bs of {} bytes", spec.bs),
+            "every 512 bytes bear a checksum: choose a multiple of 512, or leave verify out",
+        );
+    }
+    let blocks = verify_table_bytes(spec) / 8;
+    if blocks > BLOCKS_MAX {
+        return fail(
+            format!("verify of {blocks} blocks, more than {BLOCKS_MAX}"),
+            "8 bytes of memory are needed for each block: choose a larger bs or a smaller region, or leave verify out",
+        );
+    }
+    Ok(())
+}
+
+/// Checks how the workers share, as far as that can be without a target.
+fn check_sharing(spec: &TrialSpec) -> Result<()> {
+    let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+    if !spec.sharing_applies() {
+        return fail(
+            "descriptors=shared with layout=private".to_owned(),
+            "a file per thread has a descriptor per thread; set descriptors=private or another layout",
+        );
+    }
+    if spec.layout == Layout::Interleaved && spec.pattern == Pattern::Strided {
+        return fail(
+            "layout interleaved with pattern strided".to_owned(),
+            "both say what is left out after a block; set layout=shared, or pattern=seq",
+        );
+    }
+    if spec.layout == Layout::Private && spec.offset > 0 {
+        return fail(
+            format!("offset {} with layout=private", spec.offset),
+            "files of their own begin at 0; leave the offset out",
+        );
+    }
+    Ok(())
+}
+
+/// What a rate cannot be, or cannot be combined with.
+fn check_rate(spec: &TrialSpec) -> Result<()> {
+    let Some(rate) = spec.rate else {
+        return Ok(());
+    };
+    if rate == 0 || rate > RATE_MAX {
+        return Err(Error::usage(format!("rate is {rate} requests per second"))
+            .hint(format!("choose a rate from 1 to {RATE_MAX}, or leave it out to issue the next request as soon as one completes")));
+    }
+    if !spec.latency {
+        return Err(Error::usage("a rate with latency=false").hint(
+            "what a rate shows is the response time of its requests: set latency=true, or leave the rate out",
+        ));
+    }
+    if spec.batch != Batch::One {
+        return Err(Error::usage(format!("a rate with batch={}", spec.batch)).hint(
+            "at a given rate each completion is taken as it comes: set batch=one, or leave batch or the rate out",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! How the workers of a trial share what they read and write.
+
+use crate::named::named;
+
+use super::{Backend, TrialSpec};
+
+named! {
+    /// Which bytes belong to which worker.
+    pub enum Layout: "layout" {
+        /// One file, a contiguous share per worker; patterns that draw from the whole region do so.
+        Shared = "shared",
+        /// One file, blocks dealt out in turn.
+        Interleaved = "interleaved",
+        /// A file per worker; together they have the size of the region.
+        Private = "private",
+    }
+}
+
+named! {
+    /// Whose the open file descriptions are, with their position.
+    pub enum Descriptors: "descriptors" {
+        /// Each worker opens the file for itself.
+        Private = "private",
+        /// The file is opened once, and all workers use that.
+        Shared = "shared",
+    }
+}
+
+impl TrialSpec {
+    /// Whether a trial starts on a file that was created for it: one that only writes, and was asked to.
+    pub fn starts_fresh(&self) -> bool {
+        self.fresh && !self.reads() && self.backend != Backend::Null
+    }
+
+    /// Whether descriptors and layout go together: a file per worker has a descriptor per worker.
+    pub fn sharing_applies(&self) -> bool {
+        self.layout != Layout::Private || self.descriptors != Descriptors::Shared
+    }
+
+    /// Bytes of the file that worker number `worker` has for itself.
+    pub fn private_bytes(&self, worker: u32) -> u64 {
+        share(self.region / self.bs, worker, self.threads).1 * self.bs
+    }
+}
+
+/// The part of `total` that falls to `worker` when `workers` share it as evenly as possible: (first, count).
+pub fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
+    let (worker, workers) = (u64::from(worker), u64::from(workers));
+    let (base, rest) = (total / workers, total % workers);
+    (
+        base * worker + worker.min(rest),
+        base + u64::from(worker < rest),
+    )
+}

@@ -1,0 +1,300 @@
+//! Sizes and durations as users write and read them. Sizes are binary, rates decimal.
+
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+const BINARY: [(&str, u32); 6] = [
+    ("", 0),
+    ("k", 10),
+    ("m", 20),
+    ("g", 30),
+    ("t", 40),
+    ("p", 50),
+];
+
+/// Reads `4096`, `4k`, `4K`, `4Ki`, `4KiB` (all 4096 bytes), `1.5MiB`.
+///
+/// # Errors
+/// Of kind usage. `kB` and its like are refused: they are 1000 to some and 1024 to others.
+pub fn parse_size(text: &str) -> Result<u64> {
+    let trimmed = text.trim();
+    let split = trimmed
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(trimmed.len());
+    let (number, suffix) = (&trimmed[..split], trimmed[split..].trim());
+    let wrong = || {
+        Error::usage(format!("'{text}' is not a size"))
+            .hint("write bytes (4096) or a binary size: 4k, 4KiB, 1.5MiB, 10G")
+    };
+    let lower = suffix.to_ascii_lowercase();
+    let unit = lower
+        .strip_suffix("ib")
+        .or_else(|| lower.strip_suffix('i'))
+        .unwrap_or(&lower);
+    if unit.len() == 2 && unit.ends_with('b') {
+        return Err(Error::usage(format!(
+            "'{text}' is ambiguous: {suffix} is 1000-based to some and 1024-based to others"
+        ))
+        .hint(format!(
+            "write {number}{}iB for a binary size, or the bytes as a bare number",
+            &suffix[..1].to_ascii_uppercase()
+        )));
+    }
+    let unit = if unit == "b" { "" } else { unit };
+    let shift = BINARY
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .map(|(_, shift)| *shift)
+        .ok_or_else(wrong)?;
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole
+            .checked_mul(1 << shift)
+            .filter(|bytes| *bytes <= i64::MAX as u64)
+            .ok_or_else(|| {
+                Error::usage(format!("'{text}' is more than 8 EiB")).hint("choose a smaller size")
+            });
+    }
+    let value = number.parse::<f64>().map_err(|_| wrong())? * (1u64 << shift) as f64;
+    if value.fract() != 0.0 || value >= i64::MAX as f64 {
+        return Err(
+            Error::usage(format!("'{text}' is not a whole number of bytes"))
+                .hint("choose a size that is"),
+        );
+    }
+    Ok(value as u64)
+}
+
+/// Writes a size exactly: `4KiB`, `1MiB`, `1536`, never rounded, and readable by [`parse_size`].
+pub fn format_size(bytes: u64) -> String {
+    for (unit, shift) in [
+        ("PiB", 50),
+        ("TiB", 40),
+        ("GiB", 30),
+        ("MiB", 20),
+        ("KiB", 10),
+    ] {
+        if bytes != 0 && bytes.is_multiple_of(1 << shift) {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
+/// Reads `30s`, `1.5s`, `100us`, `2min`, `1h`, `1h 30m`; a bare number is seconds.
+///
+/// # Errors
+/// Of kind usage.
+pub fn parse_duration(text: &str) -> Result<Duration> {
+    let wrong = || {
+        Error::usage(format!("'{text}' is not a duration"))
+            .hint("write seconds (30) or a number with a unit: 100us, 250ms, 1.5s, 2min, 1h")
+    };
+    let trimmed = text.trim();
+    let duration = if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        parse_seconds(trimmed).ok_or_else(wrong)?
+    } else {
+        let signed: jiff::SignedDuration = trimmed.parse().map_err(|_| wrong())?;
+        Duration::try_from(signed).map_err(|_| wrong())?
+    };
+    if duration < Duration::from_secs(366 * 86_400) {
+        Ok(duration)
+    } else {
+        Err(Error::usage(format!("'{text}' is longer than a year")).hint("choose a shorter time"))
+    }
+}
+
+/// Digits with at most one point, exactly, to the nanosecond below: a float would lose nanoseconds of longer times. What
+/// is more than a duration holds is the longest one.
+fn parse_seconds(text: &str) -> Option<Duration> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.len() + fraction.len() == 0 || fraction.contains('.') {
+        return None;
+    }
+    let digits = fraction.bytes().map(|digit| u32::from(digit - b'0'));
+    let scales = std::iter::successors(Some(100_000_000_u32), |scale| Some(scale / 10));
+    let ns = digits.zip(scales).map(|(digit, scale)| digit * scale).sum();
+    let seconds = match whole {
+        "" => Ok(0),
+        digits => digits.parse(),
+    };
+    Some(seconds.map_or(Duration::MAX, |seconds| Duration::new(seconds, ns)))
+}
+
+/// A duration for people who wait: two digits and a unit, rounded up: `40 s`, `3 min`, `2.9 h`.
+pub fn rough_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64().ceil();
+    match seconds {
+        ..120.0 => format!("{seconds} s"),
+        ..7200.0 => format!("{} min", (seconds / 60.0).ceil()),
+        _ => format!("{:.1} h", (seconds / 360.0).ceil() / 10.0),
+    }
+}
+
+/// Writes a duration with one unit and at most three digits after the point: `250ms`, `1.5s`, `2min`.
+/// Readable by [`parse_duration`] and exact to the nanosecond for such values.
+pub fn format_duration(duration: Duration) -> String {
+    let ns = duration.as_nanos();
+    for (unit, size) in [
+        ("h", 3_600_000_000_000_u128),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+    ] {
+        let part = size / 1000;
+        if ns >= size
+            && part > 0
+            && ns.is_multiple_of(part)
+            && (ns.is_multiple_of(size) || !matches!(unit, "h" | "min"))
+        {
+            let (whole, thousandths) = (ns / size, ns % size / part);
+            let number = format!("{whole}.{thousandths:03}");
+            return format!(
+                "{}{unit}",
+                number.trim_end_matches('0').trim_end_matches('.')
+            );
+        }
+    }
+    format!("{ns}ns")
+}
+
+/// Reads a share above 0 and below 1: `5%` or `0.05`.
+///
+/// # Errors
+/// Of kind usage when it is none.
+pub fn parse_share(text: &str) -> Result<f64> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.parse::<f64>().map(|value| value / scale).ok();
+    share
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| {
+            Error::usage(format!("'{text}' is no share above 0 and below 1"))
+                .hint("write it as 5% or 0.05")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sizes_people_write() {
+        for text in [
+            "4096",
+            "4k",
+            "4K",
+            "4Ki",
+            "4KiB",
+            "4kib",
+            " 4 KiB ",
+            "0.00390625M",
+            "4096B",
+        ] {
+            assert_eq!(parse_size(text).unwrap(), 4096, "{text}");
+        }
+        assert_eq!(parse_size("1.5MiB").unwrap(), 1_572_864);
+    }
+
+    #[test]
+    fn people_who_wait_get_two_digits() {
+        for (seconds, text) in [
+            (0.2, "1 s"),
+            (119.0, "119 s"),
+            (119.5, "2 min"),
+            (7000.0, "117 min"),
+            (10_209.0, "2.9 h"),
+        ] {
+            assert_eq!(rough_duration(Duration::from_secs_f64(seconds)), text);
+        }
+    }
+
+    #[test]
+    fn kb_is_refused_with_the_reason() {
+        for text in ["4kB", "4KB", "4MB", "4GB"] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.message().contains("ambiguous"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "", "k", "-1", "4X", "1.3", "1e9", "9999999P", "1..5k", "4 4k", "٤k",
+        ] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+        for text in [
+            "",
+            "-1s",
+            "abc",
+            "1x",
+            "1e30",
+            "99999999999h",
+            ".",
+            "1.2.3",
+            "99999999999999999999999.5",
+        ] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_people_write() {
+        assert_eq!(parse_duration("30").unwrap(), Duration::from_secs(30));
+        assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(parse_duration("100us").unwrap(), Duration::from_micros(100));
+        assert_eq!(parse_duration(".5").unwrap(), Duration::from_millis(500));
+        assert_eq!(parse_duration("5.").unwrap(), Duration::from_secs(5));
+        assert_eq!(
+            parse_duration("0.0000000019").unwrap(),
+            Duration::from_nanos(1)
+        );
+        assert_eq!(parse_duration("2min").unwrap(), Duration::from_secs(120));
+        assert_eq!(parse_duration("1h 30m").unwrap(), Duration::from_secs(5400));
+    }
+
+    #[test]
+    fn one_time_is_written_one_way() {
+        for text in ["18446744.2", "18446744.2s", "18446744200000us"] {
+            assert_eq!(
+                format_duration(parse_duration(text).unwrap()),
+                "18446744.2s",
+                "{text}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sizes_round_trip(bytes in 0..=i64::MAX as u64) {
+            prop_assert_eq!(parse_size(&format_size(bytes)).unwrap(), bytes);
+        }
+
+        #[test]
+        fn durations_round_trip(ns in 0..366 * 86_400 * 1_000_000_000_u64) {
+            let duration = Duration::from_nanos(ns);
+            prop_assert_eq!(parse_duration(&format_duration(duration)).unwrap(), duration);
+        }
+
+        #[test]
+        fn no_input_panics(text in ".*") {
+            let _ = parse_size(&text);
+            let _ = parse_duration(&text);
+        }
+    }
+
+    #[test]
+    fn shares_are_percent_or_fractions() {
+        assert_eq!(parse_share("5%").unwrap(), 0.05);
+        assert_eq!(parse_share("0.5 %").unwrap(), 0.005);
+        assert_eq!(parse_share("0.05").unwrap(), 0.05);
+        for wrong in ["", "%", "0", "1", "5", "100%", "-5%", "nan", "inf", "a"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
+        }
+    }
+}
