@@ -70,6 +70,8 @@ pub struct CellAnalysis {
     pub course: Course,
     /// Quantiles of the same, of the direction with more requests.
     pub latency: Option<Latency>,
+    /// Quantiles of the syncs that followed writes; `None` where none did.
+    pub sync: Option<Latency>,
     /// The 99th percentile over the median, of the trials with enough requests to tell it.
     pub tail: Option<Summary>,
     /// How the rate was kept up with; `None` in the closed loop.
@@ -266,6 +268,7 @@ impl Context {
             course: course(&measured),
             values: measured,
             latency: quantiles(&ok, |s| s.main_direction().waited()),
+            sync: quantiles(&ok, |s| s.sync_latency),
             tail: summarise(&ok, tail),
             pace: CellPace::of(&ok, cell.trial().threads),
             concurrency: Concurrency::of(cell, &ok),

@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use crate::buffer::Slot;
 use iolab_spec::outcome::Effective;
+use iolab_spec::trial::SyncCall;
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Read,
     Write,
-    Fsync,
+    Sync(SyncCall),
 }
 
 /// One request, without its memory.

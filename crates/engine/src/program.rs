@@ -25,6 +25,7 @@ use crate::target::Target;
 use crate::trial::{empty_tally, prepare_cache};
 use crate::witness::Witness;
 use iolab_spec::counters::{Counters, ResourceUse};
+use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
 use iolab_spec::region::Region;
 use iolab_spec::series::Series;
@@ -251,6 +252,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         },
         writes: empty_tally(),
         syncs: 0,
+        sync_latency: new_latency_histogram(),
         errors: u64::from(failure.is_some()),
         failure,
         ended: Ended::Done,

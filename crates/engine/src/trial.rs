@@ -11,7 +11,6 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::fs::{Advice, FileType, fadvise};
-use rustix::io::ReadWriteFlags;
 use rustix::thread::UnshareFlags;
 
 use crate::backend::io_uring::Uring;
@@ -201,10 +200,10 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     let beside = spec.layout == Layout::Private || spec.starts_fresh();
     if beside && spec.backend != Backend::Null && target.kind() != TargetKind::Scratch {
         return Err(Error::usage(format!(
-            "{} is one file or device, and has none beside it: layout=private and fresh=true need some",
+            "{} is one file or device, and has none beside it: layout=private, fresh=true, allocate=append and allocate=preallocated need some",
             target.path().display()
         ))
-        .hint("give a directory, where scratch files are made; or set layout=shared and fresh=false"));
+        .hint("give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled"));
     }
     if spec.cache == CacheState::Direct && spec.backend != Backend::Null {
         let alignment = target.direct_alignment()?.offset.max(1);
@@ -400,20 +399,16 @@ fn work(
         }
         Backend::Sync => run.run(Ok(Synchronous::new(file, SeekCalls::new())), buffers),
         Backend::Psync => run.run(Ok(Synchronous::new(file, PositionedCalls)), buffers),
-        Backend::Pvsync2 => {
-            let mut flags = ReadWriteFlags::empty();
-            flags.set(ReadWriteFlags::HIPRI, spec.iopoll);
-            run.run(Ok(Synchronous::new(file, VectoredCalls { flags })), buffers)
-        }
+        Backend::Pvsync2 => run.run(
+            Ok(Synchronous::new(file, VectoredCalls::new(spec))),
+            buffers,
+        ),
         Backend::Mmap => {
             let part = files.part(number);
             let map = Mmap::new(file, part.offset, part.length, spec.writes());
             run.run(map, buffers)
         }
-        Backend::Libaio => run.run(
-            Libaio::new(file, spec.depth, spec.cache == CacheState::Direct),
-            buffers,
-        ),
+        Backend::Libaio => run.run(Libaio::new(file, spec), buffers),
         Backend::IoUring => run.run(Uring::new(file, spec, &buffers), buffers),
         Backend::Null => run.run(Ok(Null::new(spec.depth)), buffers),
     }

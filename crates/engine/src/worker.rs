@@ -17,11 +17,11 @@ use crate::pattern::{Mix, Offsets, derive};
 use crate::series::Recorder;
 use crate::verify::{Signed, Signer};
 use iolab_spec::counters::Hardware;
-use iolab_spec::histogram::{new_latency_histogram, unused_latency_histogram};
+use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
 use iolab_spec::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
 use iolab_spec::series::Done;
 use iolab_spec::trial::share;
-use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{Content, SyncCall, SyncPolicy, TrialSpec};
 
 pub(crate) use timing::{Closed, Timing};
 
@@ -31,6 +31,7 @@ pub(crate) struct WorkerOutcome {
     pub(crate) reads: Tally,
     pub(crate) writes: Tally,
     pub(crate) syncs: u64,
+    pub(crate) sync_latency: LatencyHistogram,
     pub(crate) errors: u64,
     pub(crate) failure: Option<FailedRequest>,
     pub(crate) ended: Ended,
@@ -92,10 +93,48 @@ pub(crate) struct Worker<'a, B, T> {
     generation: u64,
     /// Makes stamps that can be verified, in the place of those that only differ.
     signer: Option<Box<Signer>>,
-    sync: SyncPolicy,
+    /// Whether syncs follow writes.
+    syncs: bool,
+    /// The syncs that follow writes; read only where there are some.
+    following: Following,
+    /// Whether one sync follows all writes.
+    syncs_at_end: bool,
     /// Set when no further request shall be issued.
     stopping: bool,
     outcome: WorkerOutcome,
+}
+
+/// The syncs that follow writes.
+struct Following {
+    call: SyncCall,
+    /// A sync follows every so many writes.
+    every: u32,
+    /// Writes since the last one.
+    since: u32,
+    /// When that of each slot was issued, a stamp.
+    started: Vec<u64>,
+}
+
+impl Following {
+    fn new(spec: &TrialSpec) -> Self {
+        let call = spec.sync.call();
+        Self {
+            call: call.unwrap_or(SyncCall::Fsync),
+            every: spec.sync_every,
+            since: 0,
+            started: vec![0; call.map_or(0, |_| spec.depth as usize)],
+        }
+    }
+
+    /// Counts a write; whether a sync follows it.
+    fn is_due(&mut self) -> bool {
+        self.since += 1;
+        if self.since < self.every {
+            return false;
+        }
+        self.since = 0;
+        true
+    }
 }
 
 /// Requests that fall to one worker under the trial's bounds; time may end it earlier.
@@ -195,7 +234,9 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             stamps: spec.writes() && spec.content == Content::Unique,
             generation: derive(spec.seed, u64::from(worker)),
             signer: None,
-            sync: spec.sync,
+            syncs: spec.sync.follows_writes(),
+            following: Following::new(spec),
+            syncs_at_end: spec.sync == SyncPolicy::End,
             stopping: false,
             offsets: Offsets::new(spec, worker),
             mix: Mix::new(spec, worker),
@@ -203,6 +244,11 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 reads: tally(spec.reads()),
                 writes: tally(spec.writes()),
                 syncs: 0,
+                sync_latency: if T::TIMED && spec.sync.follows_writes() {
+                    new_latency_histogram()
+                } else {
+                    unused_latency_histogram()
+                },
                 errors: 0,
                 failure: None,
                 ended: Ended::Done,
@@ -314,7 +360,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// turns take it up.
     #[inline(always)]
     fn plain_turns(&mut self, mut wake: u64, deadline: u64, looks: &mut Looks) -> u64 {
-        if self.issued.len() > 1 || self.sync == SyncPolicy::Each {
+        if self.issued.len() > 1 || self.syncs {
             return wake;
         }
         let Some(mut slot) = self.buffers.take() else {
@@ -364,9 +410,9 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     fn finish(&mut self, completion: Completion, now: u64) {
         let Completion { mut slot, result } = completion;
         let Issued { request, started } = self.issued[slot.index() as usize];
-        let syncs_each = self.sync == SyncPolicy::Each && request.action != Action::Read;
-        if result != i64::from(request.len) || syncs_each {
-            match self.unusual(slot, result) {
+        let syncs = self.syncs && request.action != Action::Read;
+        if result != i64::from(request.len) || syncs {
+            match self.unusual(slot, result, now) {
                 Some(whole) => slot = whole,
                 None => return,
             }
@@ -390,18 +436,23 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     fn tally(&mut self, action: Action) -> &mut Tally {
         match action {
             Action::Read => &mut self.outcome.reads,
-            Action::Write | Action::Fsync => &mut self.outcome.writes,
+            Action::Write | Action::Sync(_) => &mut self.outcome.writes,
         }
     }
 
-    /// What is not a whole transfer: short ones go on, a write of policy `each` is followed by its fsync,
-    /// errors end the trial. Gives the slot of a request that is complete.
+    /// What is not a whole transfer: short ones go on, a write is followed by its sync where the policy says so, errors
+    /// end the trial. Gives the slot of a request that is complete.
     #[inline(never)]
-    fn unusual(&mut self, slot: Slot, result: i64) -> Option<Slot> {
+    fn unusual(&mut self, slot: Slot, result: i64, now: u64) -> Option<Slot> {
         let mut request = self.issued[slot.index() as usize].request;
         let again = [libc::EAGAIN, libc::EINTR].map(|errno| -i64::from(errno));
-        if request.action == Action::Fsync && result == 0 {
+        if matches!(request.action, Action::Sync(_)) && result == 0 {
             self.outcome.syncs += 1;
+            if T::TIMED {
+                let started = self.following.started[slot.index() as usize];
+                let latency_ns = self.clock.ns_between(started, now);
+                self.outcome.sync_latency.saturating_record(latency_ns);
+            }
             return Some(slot);
         }
         if again.contains(&result) {
@@ -426,9 +477,11 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             request.offset += u64::from(moved);
             request.at += moved;
             request.len -= moved;
-        } else if request.action == Action::Write && self.sync == SyncPolicy::Each {
+        } else if request.action == Action::Write && self.syncs && self.following.is_due() {
             self.tally(request.action).bytes += u64::from(moved);
-            request.action = Action::Fsync;
+            request.action = Action::Sync(self.following.call);
+            // The stamp of the write's completion: what lies between that and the call counts as part of the sync.
+            self.following.started[slot.index() as usize] = now;
         } else {
             return Some(slot);
         }
@@ -493,7 +546,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         self.outcome.series.finish(self.outcome.end, tallied);
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
-        if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 && whole {
+        if self.syncs_at_end && self.outcome.writes.requests > 0 && whole {
             self.final_sync(done);
         }
     }
@@ -501,7 +554,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// The final fsync of policy `end`; nothing is outstanding any more.
     fn final_sync(&mut self, done: &mut Vec<Completion>) {
         let request = Request {
-            action: Action::Fsync,
+            action: Action::Sync(SyncCall::Fsync),
             offset: 0,
             at: 0,
             len: 0,
@@ -523,7 +576,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         match result {
             0 => self.outcome.syncs += 1,
             errno => self.fail(FailedRequest {
-                syscall: self.backend.syscall(Action::Fsync),
+                syscall: self.backend.syscall(request.action),
                 offset: 0,
                 length: 0,
                 errno: -errno as i32,

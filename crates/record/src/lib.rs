@@ -193,8 +193,10 @@ pub struct Sample {
     pub reads: Direction,
     /// Writes.
     pub writes: Direction,
-    /// `fsync` calls.
+    /// `fsync` and `fdatasync` calls.
     pub syncs: u64,
+    /// Service times of the syncs that followed writes. `None` without any.
+    pub sync_latency: Option<LatencySummary>,
     /// Requests that failed.
     pub errors: u64,
     /// First failure in words.
@@ -242,6 +244,7 @@ impl Default for Sample {
             reads: Direction::default(),
             writes: Direction::default(),
             syncs: 0,
+            sync_latency: None,
             errors: 0,
             failure: None,
             ended: Ended::default(),

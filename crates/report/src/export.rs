@@ -189,6 +189,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     ]);
     row.extend(quantile_fields("service", pace.and_then(|p| p.service)));
     row.extend(quantile_fields("lateness", pace.and_then(|p| p.lateness)));
+    row.extend(quantile_fields("sync", cell.sync));
     row.extend([
         field("cpu_ns_per_request_median", cell.cpu_ns_per_request),
         field("served_by", served.map(ToString::to_string)),

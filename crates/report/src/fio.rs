@@ -68,7 +68,7 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
         "read": direction(&samples, elapsed_ns, |s| &s.reads, latency(Operation::Read)),
         "write": direction(&samples, elapsed_ns, |s| &s.writes, latency(Operation::Write)),
         "trim": direction(&[], 0, |s| &s.reads, None),
-        "sync": {"total_ios": sum(|s| s.syncs), "lat_ns": latency_of(None)},
+        "sync": {"total_ios": sum(|s| s.syncs), "lat_ns": latency_of(latency(Operation::Sync))},
         "job_runtime": worked_ns / 1_000_000,
         "usr_cpu": percent(sum(|s| s.counters.usage.user_ns)),
         "sys_cpu": percent(sum(|s| s.counters.usage.system_ns)),
@@ -134,11 +134,13 @@ fn options(cell: &Cell) -> Map<String, Value> {
         put("invalidate", "0".to_owned());
     }
     match trial.sync {
-        SyncPolicy::Each => put("fsync", "1".to_owned()),
+        SyncPolicy::Each => put("fsync", trial.sync_every.to_string()),
+        SyncPolicy::Fdatasync => put("fdatasync", trial.sync_every.to_string()),
         SyncPolicy::End => put("end_fsync", "1".to_owned()),
         SyncPolicy::Osync => put("sync", "sync".to_owned()),
         SyncPolicy::Odsync => put("sync", "dsync".to_owned()),
-        SyncPolicy::None => {}
+        // fio has no flag of its own for single writes.
+        SyncPolicy::None | SyncPolicy::RwfDsync => {}
     }
     match trial.content {
         Content::Zero => put("zero_buffers", "1".to_owned()),

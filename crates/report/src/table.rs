@@ -130,6 +130,13 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         columns.push(column("p50", dispensable, &latency(|l| l.p50_ns)));
         columns.push(column("p99", 4, &latency(|l| l.p99_ns)));
     }
+    if analysis.cells.iter().any(|c| c.sync.is_some()) {
+        let sync = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
+            move |c: &CellAnalysis| c.sync.map_or_else(none, |l| format_ns(of(&l)))
+        };
+        columns.push(column("sync p50", 4, &sync(|l| l.p50_ns)));
+        columns.push(column("sync p99", 4, &sync(|l| l.p99_ns)));
+    }
     if analysis.cells.iter().any(|c| c.pace.is_some()) {
         let service = |c: &CellAnalysis| {
             // Without a rate the latency is the service time.

@@ -252,6 +252,7 @@ fn sample_of(entry: &Entry, cell: i64, block: u32, started_utc: &str) -> Sample 
         reads: entry.reads.clone(),
         writes: entry.writes.clone(),
         syncs: entry.syncs,
+        sync_latency: entry.sync_latency,
         errors: u64::from(!ok),
         failure: entry.failure.clone(),
         ended: if ok { Ended::Done } else { Ended::Failed },

@@ -18,8 +18,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Times the kernel transferred less than asked and the request was continued.
     pub short_transfers: u64,
-    /// Service time of every completed request, ns; empty when the trial did not record it. Under the sync policy
-    /// `each` a write's includes its `fsync`.
+    /// Service time of every completed request, ns; empty when the trial did not record it. Where a sync follows a
+    /// write (policies `each` and `fdatasync`), the write's includes it.
     pub latency: LatencyHistogram,
     /// What a rate shows of these requests; `None` in the closed loop.
     pub waits: Option<Waits>,
@@ -164,8 +164,10 @@ pub struct Outcome {
     pub reads: Tally,
     /// Writes.
     pub writes: Tally,
-    /// `fsync` calls.
+    /// `fsync` and `fdatasync` calls.
     pub syncs: u64,
+    /// Service time of every sync that followed a write, ns; empty when the trial did not record it.
+    pub sync_latency: LatencyHistogram,
     /// Requests that failed; 1 for a program that did.
     pub errors: u64,
     /// The first failure.

@@ -8,9 +8,11 @@ use crate::error::{Error, Result};
 use crate::named::named;
 
 mod check;
+mod durability;
 mod sharing;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
+pub use durability::{Allocate, SyncCall, SyncPolicy};
 pub use sharing::{Descriptors, Layout, share};
 
 named! {
@@ -48,22 +50,6 @@ pub enum Pattern {
     RandReplace,
     /// Zipf-distributed popularity with the given exponent over scattered blocks.
     Zipf(f64),
-}
-
-named! {
-    /// When written data is made durable.
-    pub enum SyncPolicy: "sync policy" {
-        /// Never.
-        None = "none",
-        /// `fsync` once at the end, inside the timed span.
-        End = "end",
-        /// `fsync` after every write, part of that write's latency.
-        Each = "each",
-        /// The file is opened with `O_SYNC`.
-        Osync = "osync",
-        /// The file is opened with `O_DSYNC`.
-        Odsync = "odsync",
-    }
 }
 
 named! {
@@ -189,6 +175,10 @@ pub struct TrialSpec {
     pub fresh: bool,
     /// When written data is made durable.
     pub sync: SyncPolicy,
+    /// Writes of a worker between two syncs of the policies `each` and `fdatasync`; 1: a sync follows each write.
+    pub sync_every: u32,
+    /// The space that writes go to; `None`: the file or device as it is, or with `fresh` a new file without space.
+    pub allocate: Option<Allocate>,
     /// Page cache state.
     pub cache: CacheState,
     /// Buffer preparation.
@@ -238,6 +228,8 @@ impl Default for TrialSpec {
             descriptors: Descriptors::Private,
             fresh: false,
             sync: SyncPolicy::None,
+            sync_every: 1,
+            allocate: None,
             cache: CacheState::Direct,
             buffer_init: BufferInit::Random,
             content: Content::Unique,
@@ -288,9 +280,14 @@ impl TrialSpec {
     /// Requests over all threads that end a trial; `None` where only time does.
     pub fn requests_bound(&self) -> Option<u64> {
         let bytes = self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs));
-        let counted = [bytes, self.limit.requests];
+        let pass = self.region / self.bs;
+        let counted = [
+            bytes,
+            self.limit.requests,
+            self.fills_new_file().then_some(pass),
+        ];
         match counted.into_iter().flatten().min() {
-            None if self.limit.time.is_none() => Some(self.region / self.bs),
+            None if self.limit.time.is_none() => Some(pass),
             bound => bound,
         }
     }
@@ -300,16 +297,6 @@ impl Backend {
     /// Whether more than one request can be outstanding per worker.
     pub fn is_asynchronous(self) -> bool {
         matches!(self, Backend::Libaio | Backend::IoUring | Backend::Null)
-    }
-}
-
-impl SyncPolicy {
-    /// Whether each write is durable when it is completed.
-    pub fn is_per_write(self) -> bool {
-        matches!(
-            self,
-            SyncPolicy::Each | SyncPolicy::Osync | SyncPolicy::Odsync
-        )
     }
 }
 

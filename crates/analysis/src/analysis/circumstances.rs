@@ -1,7 +1,7 @@
 //! What went on around the trials of a cell: others' traffic, read-ahead, split requests, pressure on the CPUs, sleep,
 //! and write-back that was left to be done. Pure functions of what was counted; METHODS.md has the rules.
 
-use iolab_spec::trial::{CacheState, SyncPolicy};
+use iolab_spec::trial::CacheState;
 use iolab_stats::median;
 
 use super::{Context, Response, median_of};
@@ -223,7 +223,7 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
             .saturating_sub(after)
     };
     let made_durable = match cell.trial().sync {
-        SyncPolicy::Osync | SyncPolicy::Odsync => sample.writes.requests,
+        sync if sync.is_in_write() => sample.writes.requests,
         _ => sample.syncs,
     };
     let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);

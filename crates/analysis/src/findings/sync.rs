@@ -9,10 +9,12 @@ use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::curve::held_levels;
 
 /// The policies, from the one that promises least.
-const POLICIES: [SyncPolicy; 5] = [
+const POLICIES: [SyncPolicy; 7] = [
     SyncPolicy::None,
     SyncPolicy::End,
+    SyncPolicy::Fdatasync,
     SyncPolicy::Each,
+    SyncPolicy::RwfDsync,
     SyncPolicy::Odsync,
     SyncPolicy::Osync,
 ];

@@ -137,6 +137,7 @@ pub(crate) fn add_trial(
         reads,
         writes,
         syncs: 0,
+        sync_latency: None,
         errors: 0,
         failure: None,
         ended: Ended::Done,

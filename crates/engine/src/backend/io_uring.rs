@@ -4,13 +4,13 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot};
 use iolab_spec::outcome::{Effective, RingFlag};
-use iolab_spec::trial::TrialSpec;
+use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
 use iolab_spec::{Error, Result};
 
 /// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
@@ -35,6 +35,8 @@ pub(crate) struct Uring {
     sqpoll: bool,
     /// Whether this thread has to poll the device for completions: then no wait has a timeout.
     polls: bool,
+    /// Flags of writes (`RWF_`).
+    write_flags: i32,
 }
 
 /// Whether looking before sleeping has paid lately.
@@ -89,6 +91,10 @@ impl Uring {
             },
             sqpoll: spec.sqpoll,
             polls: spec.iopoll && !spec.sqpoll,
+            write_flags: match spec.sync {
+                SyncPolicy::RwfDsync => libc::RWF_DSYNC,
+                _ => 0,
+            },
         };
         if spec.registered {
             uring.register(buffers);
@@ -187,14 +193,22 @@ impl Uring {
             (Action::Write, true) => {
                 with_file!(|fd| opcode::WriteFixed::new(fd, memory, len, index)
                     .offset(request.offset)
+                    .rw_flags(self.write_flags)
                     .build())
             }
             (Action::Write, false) => {
                 with_file!(|fd| opcode::Write::new(fd, memory, len)
                     .offset(request.offset)
+                    .rw_flags(self.write_flags)
                     .build())
             }
-            (Action::Fsync, _) => with_file!(|fd| opcode::Fsync::new(fd).build()),
+            (Action::Sync(call), _) => {
+                let flags = match call {
+                    SyncCall::Fsync => FsyncFlags::empty(),
+                    SyncCall::Fdatasync => FsyncFlags::DATASYNC,
+                };
+                with_file!(|fd| opcode::Fsync::new(fd).flags(flags).build())
+            }
         };
         entry.user_data(u64::from(slot.index()))
     }
@@ -278,7 +292,8 @@ impl Backend for Uring {
         match action {
             Action::Read => "io_uring read",
             Action::Write => "io_uring write",
-            Action::Fsync => "io_uring fsync",
+            Action::Sync(SyncCall::Fsync) => "io_uring fsync",
+            Action::Sync(SyncCall::Fdatasync) => "io_uring fdatasync",
         }
     }
 

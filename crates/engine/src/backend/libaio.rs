@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use crate::buffer::Slot;
 use iolab_spec::outcome::Effective;
+use iolab_spec::trial::{CacheState, SyncCall, SyncPolicy, TrialSpec};
 use iolab_spec::{Error, Result};
 
 /// `struct iocb` of linux/aio_abi.h (little-endian layout).
@@ -42,6 +43,7 @@ struct IoEvent {
 const OP_PREAD: u16 = 0;
 const OP_PWRITE: u16 = 1;
 const OP_FSYNC: u16 = 2;
+const OP_FDSYNC: u16 = 3;
 
 pub(crate) struct Libaio {
     file: File,
@@ -54,10 +56,13 @@ pub(crate) struct Libaio {
     /// Requests that the kernel has.
     in_flight: usize,
     buffered: bool,
+    /// Flags of writes (`RWF_`).
+    write_flags: i32,
 }
 
 impl Libaio {
-    pub(crate) fn new(file: File, depth: u32, direct: bool) -> Result<Self> {
+    pub(crate) fn new(file: File, spec: &TrialSpec) -> Result<Self> {
+        let depth = spec.depth;
         let mut context: libc::c_ulong = 0;
         // SAFETY: the pointer is to a writable word set to zero, as io_setup(2) demands.
         let status = unsafe { libc::syscall(libc::SYS_io_setup, depth, &mut context) };
@@ -80,7 +85,11 @@ impl Libaio {
             events: vec![IoEvent::default(); depth as usize],
             slots: InFlight::new(depth),
             in_flight: 0,
-            buffered: !direct,
+            buffered: spec.cache != CacheState::Direct,
+            write_flags: match spec.sync {
+                SyncPolicy::RwfDsync => libc::RWF_DSYNC,
+                _ => 0,
+            },
         })
     }
 
@@ -180,12 +189,16 @@ impl Backend for Libaio {
             opcode: match request.action {
                 Action::Read => OP_PREAD,
                 Action::Write => OP_PWRITE,
-                Action::Fsync => OP_FSYNC,
+                Action::Sync(SyncCall::Fsync) => OP_FSYNC,
+                Action::Sync(SyncCall::Fdatasync) => OP_FDSYNC,
             },
             fd: self.file.as_raw_fd() as u32,
             ..Iocb::default()
         };
-        if request.action != Action::Fsync {
+        if request.action == Action::Write {
+            filled.rw_flags = self.write_flags;
+        }
+        if !matches!(request.action, Action::Sync(_)) {
             filled.buffer = slot.address(request.at, request.len).as_ptr() as u64;
             filled.bytes = u64::from(request.len);
             filled.offset = request.offset as i64;
@@ -244,7 +257,8 @@ impl Backend for Libaio {
         match action {
             Action::Read => "io_submit (read)",
             Action::Write => "io_submit (write)",
-            Action::Fsync => "io_submit (fsync)",
+            Action::Sync(SyncCall::Fsync) => "io_submit (fsync)",
+            Action::Sync(SyncCall::Fdatasync) => "io_submit (fdatasync)",
         }
     }
 
@@ -277,7 +291,6 @@ mod tests {
 
     use super::*;
     use crate::buffer::Buffers;
-    use iolab_spec::trial::TrialSpec;
 
     const LENGTH: u32 = 512;
 
@@ -286,12 +299,13 @@ mod tests {
         let spec = TrialSpec {
             bs: u64::from(LENGTH),
             depth: 2,
+            cache: CacheState::Cold,
             ..TrialSpec::default()
         };
         let mut buffers = Buffers::new(&spec, 0).expect("two pages");
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[7; LENGTH as usize]).expect("written");
-        let mut libaio = match Libaio::new(file, spec.depth, false) {
+        let mut libaio = match Libaio::new(file, &spec) {
             Ok(libaio) => libaio,
             Err(error) => return eprintln!("skipped: {error}"),
         };

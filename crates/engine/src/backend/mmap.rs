@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
+use super::synchronous::sync;
 use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
 use iolab_spec::{Error, Result};
@@ -65,9 +66,8 @@ impl Mmap {
 
     #[inline(always)]
     fn issue(&self, slot: &mut Slot, request: Request) -> i64 {
-        if request.action == Action::Fsync {
-            return rustix::fs::fsync(&self.file)
-                .map_or_else(|e| -i64::from(e.raw_os_error()), |()| 0);
+        if let Action::Sync(call) = request.action {
+            return sync(&self.file, call).map_or_else(|e| -i64::from(e.raw_os_error()), |()| 0);
         }
         let buffer = slot.part(request.at, request.len);
         let at = request.offset.wrapping_sub(self.offset) as usize;
@@ -128,7 +128,7 @@ impl Backend for Mmap {
         match action {
             Action::Read => "read from the mapping",
             Action::Write => "write to the mapping",
-            Action::Fsync => "fsync",
+            Action::Sync(call) => call.name(),
         }
     }
 }

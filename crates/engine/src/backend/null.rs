@@ -22,7 +22,7 @@ impl Backend for Null {
     fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
             Action::Read | Action::Write => request.len,
-            Action::Fsync => 0,
+            Action::Sync(_) => 0,
         };
         self.queued.push((slot, result));
     }

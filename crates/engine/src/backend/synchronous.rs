@@ -11,6 +11,15 @@ use rustix::io::{Errno, ReadWriteFlags};
 use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
 use iolab_spec::outcome::Effective;
+use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
+
+/// Makes durable what was written to a file.
+pub(super) fn sync(file: &File, call: SyncCall) -> Result<(), Errno> {
+    match call {
+        SyncCall::Fsync => rustix::fs::fsync(file),
+        SyncCall::Fdatasync => rustix::fs::fdatasync(file),
+    }
+}
 
 /// How one data request becomes system calls.
 pub(crate) trait Calls {
@@ -131,7 +140,19 @@ impl Calls for PositionedCalls {
 
 /// `preadv2` and `pwritev2` with one vector.
 pub(crate) struct VectoredCalls {
-    pub(crate) flags: ReadWriteFlags,
+    read: ReadWriteFlags,
+    write: ReadWriteFlags,
+}
+
+impl VectoredCalls {
+    /// With the flags that a trial asks for.
+    pub(crate) fn new(spec: &TrialSpec) -> Self {
+        let mut read = ReadWriteFlags::empty();
+        read.set(ReadWriteFlags::HIPRI, spec.iopoll);
+        let mut write = read;
+        write.set(ReadWriteFlags::DSYNC, spec.sync == SyncPolicy::RwfDsync);
+        Self { read, write }
+    }
 }
 
 impl Calls for VectoredCalls {
@@ -139,16 +160,16 @@ impl Calls for VectoredCalls {
 
     #[inline(always)]
     fn read(&mut self, file: &File, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], offset, self.flags)
+        rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], offset, self.read)
     }
 
     #[inline(always)]
     fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
-        rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, self.flags)
+        rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, self.write)
     }
 
     fn polls(&self) -> bool {
-        self.flags.contains(ReadWriteFlags::HIPRI)
+        self.read.contains(ReadWriteFlags::HIPRI)
     }
 }
 
@@ -186,7 +207,7 @@ impl<C: Calls> Synchronous<C> {
         match request.action {
             Action::Read => self.calls.read(file, buffer, request.offset),
             Action::Write => self.calls.write(file, buffer, request.offset),
-            Action::Fsync => rustix::fs::fsync(file).map(|()| 0),
+            Action::Sync(call) => sync(file, call).map(|()| 0),
         }
     }
 }
@@ -216,7 +237,7 @@ impl<C: Calls> Backend for Synchronous<C> {
         match action {
             Action::Read => C::NAMES.0,
             Action::Write => C::NAMES.1,
-            Action::Fsync => "fsync",
+            Action::Sync(call) => call.name(),
         }
     }
 

@@ -100,7 +100,7 @@ impl Beside {
             return Ok(());
         }
         let what = if self.private.is_empty() {
-            "fresh=true wants a new file for each trial"
+            "fresh=true, allocate=append and allocate=preallocated want a new file for each trial"
         } else {
             "layout=private wants a file per thread"
         };
@@ -109,7 +109,7 @@ impl Beside {
             path.display()
         ))
         .hint(
-            "give a directory, where scratch files are made; or set layout=shared and fresh=false",
+            "give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled",
         ))
     }
 }

@@ -4,8 +4,11 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::Mutex;
 
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
 use crate::target::{OpenMode, Target};
-use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
+use iolab_spec::trial::{Allocate, Descriptors, Layout, TrialSpec};
 use iolab_spec::{Error, Result};
 
 /// What a trial reads and writes.
@@ -60,7 +63,7 @@ impl<'a> Files<'a> {
         let parts = match spec.starts_fresh() {
             true => ranges(spec)
                 .into_iter()
-                .map(|range| Ok(part(fresh(target, range.end)?, range)))
+                .map(|range| Ok(part(fresh(spec, target, range.end)?, range)))
                 .collect::<Result<_>>()?,
             false => lent(spec, target)?
                 .into_iter()
@@ -132,15 +135,26 @@ pub fn lent<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Target,
     (0..).zip(ranges(spec)).map(file).collect()
 }
 
-/// A new file of this size. Its space is not allocated: that is part of writing it.
-fn fresh<'a>(target: &Target, bytes: u64) -> Result<Held<'a>> {
+/// A new file for so many bytes. Unless the trial asks for space that is allocated before, that is part of writing it.
+fn fresh<'a>(spec: &TrialSpec, target: &Target, bytes: u64) -> Result<Held<'a>> {
     let file = target.beside(bytes)?;
-    file.file().set_len(bytes).map_err(|error| {
-        Error::failed(format!(
-            "{} cannot be given its size of {bytes} bytes: {error}",
-            file.path().display()
-        ))
-        .hint("choose a smaller region with --size, or another directory")
+    let made = match spec.allocate {
+        Some(Allocate::Append) => Ok(()),
+        Some(Allocate::Preallocated) => {
+            rustix::fs::fallocate(file.file(), FallocateFlags::empty(), 0, bytes)
+        }
+        Some(Allocate::Recycled) | None => rustix::fs::ftruncate(file.file(), bytes),
+    };
+    made.map_err(|errno| {
+        let path = file.path().display();
+        match errno {
+            Errno::OPNOTSUPP => Error::usage(format!(
+                "the file system of {path} does not allocate space before it is written (fallocate)"
+            ))
+            .hint("set allocate=append or allocate=recycled"),
+            _ => Error::failed(format!("{path} cannot be given its {bytes} bytes: {errno}"))
+                .hint("choose a smaller region with --size, or another directory"),
+        }
     })?;
     Ok(Held::Fresh(Box::new(file)))
 }

@@ -18,6 +18,7 @@ pub(super) fn merge(
         reads: empty_tally(),
         writes: empty_tally(),
         syncs: 0,
+        sync_latency: new_latency_histogram(),
         errors: 0,
         failure: None,
         ended: Ended::Done,
@@ -41,6 +42,7 @@ pub(super) fn merge(
         add(&mut merged.reads, worker.reads);
         add(&mut merged.writes, worker.writes);
         merged.syncs += worker.syncs;
+        add_histogram(&mut merged.sync_latency, &worker.sync_latency);
         merged.errors += worker.errors;
         merged.failure = merged.failure.or(worker.failure.map(Failure::Request));
         merged.ended = graver(merged.ended, worker.ended);

@@ -141,7 +141,7 @@ impl Timing for Open<'_> {
         let intended = self.intended[slot as usize];
         let waits = match action {
             Action::Read => &mut self.reads,
-            Action::Write | Action::Fsync => &mut self.writes,
+            Action::Write | Action::Sync(_) => &mut self.writes,
         };
         if let Some(waits) = waits {
             let response_ns = self.clock.ns_between(intended, now);

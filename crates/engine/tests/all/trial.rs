@@ -242,18 +242,28 @@ fn sync_policies_count_their_syncs() {
             };
             run(&spec, &target)
         };
-        let each = with(SyncPolicy::Each).expect("runs");
-        assert_eq!((each.syncs, each.writes.requests), (40, 40));
-        assert_eq!(each.writes.bytes, 40 * BLOCK);
-        assert_eq!(each.writes.latency.len(), 40);
+        for sync in [SyncPolicy::Each, SyncPolicy::Fdatasync] {
+            let each = with(sync).expect("runs");
+            assert_eq!((each.syncs, each.writes.requests), (40, 40));
+            assert_eq!(each.writes.bytes, 40 * BLOCK);
+            assert_eq!(each.writes.latency.len(), 40);
+            assert_eq!(each.sync_latency.len(), 40);
+            // A write's time holds that of its sync.
+            assert!(each.sync_latency.max() <= each.writes.latency.max());
+        }
         let end = with(SyncPolicy::End).expect("runs");
         assert_eq!(end.syncs, 2, "{}", spec.backend);
         assert!(end.end_sync_ns > 0 && end.end_sync_ns <= end.elapsed_ns);
-        assert_eq!(with(SyncPolicy::None).expect("runs").syncs, 0);
-        for sync in [SyncPolicy::Osync, SyncPolicy::Odsync] {
+        let none = with(SyncPolicy::None).expect("runs");
+        assert_eq!((none.syncs, none.sync_latency.len()), (0, 0));
+        for sync in [SyncPolicy::Osync, SyncPolicy::Odsync, SyncPolicy::RwfDsync] {
+            let takes_flags = ![Backend::Sync, Backend::Psync].contains(&spec.backend);
             match with(sync) {
-                Ok(outcome) => assert_eq!(outcome.writes.requests, 40),
-                Err(error) => assert_eq!(spec.backend, Backend::Mmap, "{error}"),
+                Ok(outcome) => assert_eq!((outcome.writes.requests, outcome.syncs), (40, 0)),
+                Err(error) => assert!(
+                    spec.backend == Backend::Mmap || sync == SyncPolicy::RwfDsync && !takes_flags,
+                    "{error}"
+                ),
             }
         }
     }

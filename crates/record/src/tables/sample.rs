@@ -22,6 +22,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         course(),
         reads(),
         writes(),
+        syncs(),
         pace(),
         process(),
         device(),
@@ -77,30 +78,31 @@ macro_rules! of {
 
 /// The six numbers of a latency.
 macro_rules! latency {
-    ($prefix:literal, $direction:ident.$quantity:ident, $doc:expr) => {
+    ($prefix:literal, $($place:ident).+, $doc:expr) => {
         [
             Column::real(
                 concat!($prefix, "_mean_ns"),
-                |s: &Sample| s.$direction.$quantity.map(|l: LatencySummary| l.mean_ns),
-                |s, n| s.$direction.$quantity.get_or_insert_default().mean_ns = n,
+                |s: &Sample| s.$($place).+.map(|l: LatencySummary| l.mean_ns),
+                |s, n| s.$($place).+.get_or_insert_default().mean_ns = n,
             )
             .within(0.0, f64::MAX)
             .null(Null::Account)
             .doc($doc),
-            of!(concat!($prefix, "_p50_ns"), $direction.$quantity => p50_ns, $doc),
-            of!(concat!($prefix, "_p90_ns"), $direction.$quantity => p90_ns, $doc),
-            of!(concat!($prefix, "_p99_ns"), $direction.$quantity => p99_ns, $doc),
-            of!(concat!($prefix, "_p999_ns"), $direction.$quantity => p999_ns, $doc),
-            of!(concat!($prefix, "_max_ns"), $direction.$quantity => max_ns, $doc),
+            of!(concat!($prefix, "_p50_ns"), $($place).+ => p50_ns, $doc),
+            of!(concat!($prefix, "_p90_ns"), $($place).+ => p90_ns, $doc),
+            of!(concat!($prefix, "_p99_ns"), $($place).+ => p99_ns, $doc),
+            of!(concat!($prefix, "_p999_ns"), $($place).+ => p999_ns, $doc),
+            of!(concat!($prefix, "_max_ns"), $($place).+ => max_ns, $doc),
         ]
     };
 }
 
-const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` a write's includes its `fsync`; NULL without requests, and with `latency=false`";
+const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
 const RESPONSE: &str =
     "response time (completion minus intended start), in the same parts; NULL in the closed loop";
 const LATENESS: &str =
     "lateness (submission minus intended start), in the same parts; NULL in the closed loop";
+const SYNC: &str = "service time of the syncs that follow writes (sync `each` and `fdatasync`), in the same parts; NULL without any";
 const REQUESTS: &str = "requests completed";
 const BYTES: &str = "bytes transferred by them";
 const SHORT: &str = "transfers that the kernel cut short and iolab continued";
@@ -188,7 +190,7 @@ fn course() -> Columns {
         .null(Null::Account)
         .doc("time-stamp counter against CLOCK_MONOTONIC_RAW over the trial"),
         plain!("seed", seed, "seed of the trial").any(),
-        plain!("syncs", syncs, "`fsync` calls"),
+        plain!("syncs", syncs, "`fsync` and `fdatasync` calls"),
         plain!("errors", errors, "requests that failed"),
         text!("failure", Sample, failure?).doc("the first of them in words"),
     ]
@@ -216,6 +218,12 @@ fn writes() -> Columns {
     columns.extend(latency!("write_response", writes.response, RESPONSE).map(|c| c.since(3)));
     columns.extend(latency!("write_lateness", writes.lateness, LATENESS).map(|c| c.since(3)));
     columns
+}
+
+fn syncs() -> Columns {
+    latency!("sync_latency", sync_latency, SYNC)
+        .map(|c| c.since(LATER))
+        .into()
 }
 
 fn pace() -> Columns {

@@ -93,6 +93,7 @@ fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
         tally.latency = Direction::times(direction).histogram();
     }
     outcome.syncs = job.sync.total_ios;
+    outcome.sync_latency = job.sync.lat_ns.histogram();
     outcome.elapsed_ns = job.elapsed_ns();
     // The workers' own, as iolab's: without the start of the program.
     outcome.counters.usage.user_ns = job.cpu_ns(job.usr_cpu);

@@ -2,7 +2,7 @@
 
 use iolab_spec::histogram::LatencyHistogram;
 
-use iolab_record::{Direction, LatencyOf};
+use iolab_record::{Direction, LatencyOf, LatencySummary};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::tool::Tool;
 
@@ -40,6 +40,8 @@ pub struct Entry {
     pub system_ns: u64,
     /// `fsync` and `fdatasync` calls.
     pub syncs: u64,
+    /// Times of the syncs, where they are told.
+    pub sync_latency: Option<LatencySummary>,
     /// Why it is of no use.
     pub failure: Option<String>,
     /// What it was called with.

@@ -56,6 +56,7 @@ pub(super) fn sample(
         reads: direction(&outcome.reads),
         writes: direction(&outcome.writes),
         syncs: outcome.syncs,
+        sync_latency: summary(&outcome.sync_latency),
         errors: outcome.errors,
         failure: outcome.failure.as_ref().map(describe),
         ended: match outcome.ended {
@@ -118,6 +119,7 @@ pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram
             all.push((of(RequestTime::Lateness), &waits.lateness));
         }
     }
+    all.push((LatencyOf::service(Operation::Sync), &outcome.sync_latency));
     all
 }
 

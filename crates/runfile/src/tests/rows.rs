@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::trial::{Backend, Limit, Pattern, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, SyncPolicy, TrialSpec};
 
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
@@ -63,7 +63,9 @@ pub(super) fn cell_row(id: i64) -> Cell {
                 threads: 2,
                 depth: 32,
                 read_percent: 70,
-                sync: SyncPolicy::End,
+                sync: SyncPolicy::Fdatasync,
+                sync_every: 3,
+                allocate: Some(Allocate::Preallocated),
                 verify: id == 1,
                 rate: Some(5000 + id as u64),
                 arrivals: Arrivals::Poisson,
@@ -128,6 +130,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             lateness: Some(latency(2030)),
         },
         syncs: 1,
+        sync_latency: Some(latency(2040)),
         errors: 2,
         failure: None,
         ended: Ended::Time,

@@ -134,6 +134,7 @@ fn sample(block: u32) -> Sample {
         },
         writes: Direction::default(),
         syncs: 0,
+        sync_latency: None,
         errors: 0,
         failure: None,
         ended: Ended::Done,

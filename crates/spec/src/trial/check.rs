@@ -113,12 +113,6 @@ impl TrialSpec {
                 "the flag has no effect on a mapping; set sync=each or sync=end",
             );
         }
-        if self.iopoll && self.sync == SyncPolicy::Each {
-            return fail(
-                "iopoll with sync=each".to_owned(),
-                "a polled ring cannot fsync; set sync=odsync",
-            );
-        }
         if self.limit.bytes == Some(0)
             || self.limit.requests == Some(0)
             || self.limit.time == Some(Duration::ZERO)
@@ -130,6 +124,7 @@ impl TrialSpec {
         }
         check_verify(self)?;
         check_sharing(self)?;
+        self.check_durability()?;
         check_rate(self)
     }
 }

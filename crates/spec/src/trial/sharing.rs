@@ -29,7 +29,7 @@ named! {
 impl TrialSpec {
     /// Whether a trial starts on a file that was created for it: one that only writes, and was asked to.
     pub fn starts_fresh(&self) -> bool {
-        self.fresh && !self.reads() && self.backend != Backend::Null
+        (self.fresh || self.fills_new_file()) && !self.reads() && self.backend != Backend::Null
     }
 
     /// Whether descriptors and layout go together: a file per worker has a descriptor per worker.

@@ -34,7 +34,7 @@ impl Stalling {
 impl Backend for Stalling {
     fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
-            Action::Fsync => 0,
+            Action::Sync(_) => 0,
             _ => i64::from(request.len),
         };
         self.queued = Some(Completion { slot, result });

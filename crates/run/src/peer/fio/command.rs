@@ -75,7 +75,11 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
             "the preparation of its buffers cannot be chosen",
         ),
         (
-            spec.backend == Backend::Mmap && spec.sync == SyncPolicy::Each,
+            spec.sync == SyncPolicy::RwfDsync,
+            "it has no option for RWF_DSYNC",
+        ),
+        (
+            spec.backend == Backend::Mmap && spec.sync.follows_writes(),
             "its mmap engine makes single pages durable, not the file",
         ),
     ];
@@ -136,6 +140,12 @@ fn common(spec: &TrialSpec) -> Vec<String> {
         format!("--randseed={}", spec.seed),
     ];
     words.extend(choices(spec).into_iter().map(str::to_owned));
+    let every = spec.sync_every;
+    match spec.sync {
+        SyncPolicy::Each => words.push(format!("--fsync={every}")),
+        SyncPolicy::Fdatasync => words.push(format!("--fdatasync={every}")),
+        _ => {}
+    }
     let wait = spec.batch.wait_for(spec.depth);
     if wait > 1 {
         words.push(format!("--iodepth_batch={wait}"));
@@ -161,7 +171,6 @@ fn choices(spec: &TrialSpec) -> Vec<&'static str> {
     let ring = spec.backend == Backend::IoUring;
     let choices = [
         (spec.pattern.shares_region(), "--norandommap"),
-        (spec.sync == SyncPolicy::Each, "--fsync=1"),
         (
             spec.sync == SyncPolicy::End && spec.writes(),
             "--end_fsync=1",

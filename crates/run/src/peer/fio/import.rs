@@ -94,6 +94,10 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
             histograms.push((LatencyOf::service(operation), histogram.clone()));
         }
     }
+    let syncs = report::Latency::together(jobs.iter().map(|job| &job.sync.lat_ns));
+    if !syncs.histogram().is_empty() {
+        histograms.push((LatencyOf::service(Operation::Sync), syncs.histogram()));
+    }
     let sum = |of: fn(&Job) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
     let command: Vec<String> = options
         .iter()
@@ -109,6 +113,7 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
         user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
         syncs: sum(|job| job.sync.total_ios),
+        sync_latency: syncs.summary(),
         failure: error.map(|error| format!("fio tells of error {error} in job '{name}'")),
         command: format!("job '{name}': {}", command.join(" ")),
         histograms,

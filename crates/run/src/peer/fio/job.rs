@@ -12,7 +12,7 @@ use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
 
 /// Options that are understood.
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 23] = [
     "rw",
     "readwrite",
     "bs",
@@ -23,6 +23,7 @@ const KNOWN: [&str; 22] = [
     "direct",
     "sync",
     "fsync",
+    "fdatasync",
     "ioengine",
     "runtime",
     "time_based",

@@ -63,7 +63,7 @@ pub(crate) fn cell_or_faults(
     order(options, &mut trial, &mut faults);
     requests(options, &mut trial, &mut faults);
     let sync = durability(options);
-    trial.sync = faults.or(sync, trial.sync);
+    (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     bounds(options, &mut trial, size_else, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
@@ -198,15 +198,29 @@ fn count(options: &Options, name: &'static str, most: u32) -> Read<u32> {
     })
 }
 
-fn durability(options: &Options) -> Read<SyncPolicy> {
+/// The sync policy, and the writes from one sync to the next.
+fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
     let flag = text(options, "sync").unwrap_or("0");
-    Ok(match (flag, text(options, "fsync").unwrap_or("0")) {
-        ("0" | "none", "0") if is_set(options, "end_fsync") => SyncPolicy::End,
-        ("0" | "none", "0") => SyncPolicy::None,
-        ("0" | "none", "1") => SyncPolicy::Each,
-        ("1" | "sync", "0") => SyncPolicy::Osync,
-        ("dsync", "0") => SyncPolicy::Odsync,
-        ("0" | "none" | "1" | "sync" | "dsync", fsync) => return Err(unknown("fsync", fsync)),
+    let every = |name: &'static str| match text(options, name) {
+        None | Some("0") => Ok(None),
+        Some(count) => match count.parse() {
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(unknown(name, count)),
+        },
+    };
+    Ok(match (flag, every("fsync")?, every("fdatasync")?) {
+        ("0" | "none", None, None) if is_set(options, "end_fsync") => (SyncPolicy::End, 1),
+        ("0" | "none", None, None) => (SyncPolicy::None, 1),
+        ("0" | "none", Some(every), None) => (SyncPolicy::Each, every),
+        ("0" | "none", None, Some(every)) => (SyncPolicy::Fdatasync, every),
+        ("1" | "sync", None, None) => (SyncPolicy::Osync, 1),
+        ("dsync", None, None) => (SyncPolicy::Odsync, 1),
+        ("0" | "none" | "1" | "sync" | "dsync", Some(every), _) => {
+            return Err(unknown("fsync", &every.to_string()));
+        }
+        ("1" | "sync" | "dsync", None, Some(every)) => {
+            return Err(unknown("fdatasync", &every.to_string()));
+        }
         _ => return Err(unknown("sync", flag)),
     })
 }
@@ -311,6 +325,11 @@ mod tests {
             (trial.limit.time, trial.limit.bytes),
             (Some(Duration::from_secs(5)), None)
         );
+        let trial = cell("rw=write ioengine=sync fdatasync=8 size=22m bs=2300").expect("a cell");
+        assert_eq!(
+            (trial.sync, trial.sync_every, trial.bs),
+            (SyncPolicy::Fdatasync, 8, 2300)
+        );
         let trial =
             cell("rw=write:4k bs=4k size=1m numjobs=4 iodepth=8 runtime=250ms").expect("a cell");
         assert_eq!(
@@ -323,7 +342,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_found() {
-        let text = "rw=trim bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=9 size=50% io_size=q offset=-1 runtime=1y";
+        let text = "rw=trim bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=q size=50% io_size=q offset=-1 runtime=1y";
         let options = text.split_whitespace().map(|word| {
             let (name, value) = word.split_once('=').expect("name=value");
             (name.to_owned(), value.to_owned())
@@ -343,7 +362,9 @@ mod tests {
             ("size=99999999999t", "size="),
             ("ioengine=rbd", "ioengine="),
             ("numjobs=0", "numjobs="),
-            ("fsync=32", "fsync="),
+            ("fsync=-1", "fsync="),
+            ("fsync=1 fdatasync=1", "fsync="),
+            ("sync=dsync fdatasync=1", "fdatasync="),
             ("sync=maybe", "sync="),
             ("runtime=1y", "runtime="),
             ("rw=randrw rwmixread=101", "rwmixread="),

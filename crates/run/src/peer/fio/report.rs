@@ -100,12 +100,14 @@ pub struct Latency {
     pub bins: BTreeMap<u64, u64>,
 }
 
-/// `fsync` calls of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+/// `fsync` and `fdatasync` calls of a job.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub struct Syncs {
     /// How many.
     pub total_ios: u64,
+    /// Their times.
+    pub lat_ns: Latency,
 }
 
 impl Report {
@@ -164,6 +166,7 @@ impl Job {
             && time <= COUNT_MAX / 1_000_000
             && self.read.is_credible()
             && self.write.is_credible()
+            && self.sync.lat_ns.is_credible()
     }
 
     /// Whether it is no job but the sum of all that a client had run.

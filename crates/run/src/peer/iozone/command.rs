@@ -104,7 +104,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
             "it writes the same data into every record: set content=repeated",
         ),
         (
-            spec.sync == SyncPolicy::Each,
+            spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync,
             "it makes durable at the end only, or by O_SYNC or O_DSYNC",
         ),
         (spec.rate.is_some(), "it knows no rate"),

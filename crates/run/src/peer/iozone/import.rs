@@ -67,6 +67,7 @@ fn entry(report: &Report, row: &Row) -> Entry {
         user_ns: 0,
         system_ns: 0,
         syncs: 0,
+        sync_latency: None,
         failure: None,
         command: report.command.clone(),
         histograms: Vec::new(),

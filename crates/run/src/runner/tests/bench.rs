@@ -88,6 +88,7 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         reads: tally(100),
         writes: tally(0),
         syncs: 0,
+        sync_latency: new_latency_histogram(),
         errors: 0,
         failure: None,
         ended: TrialEnded::Done,

@@ -193,6 +193,8 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
     let counters = counters(cell, &reads, &writes, elapsed_ns, &mut draws);
     let fails = cell.tool.name() == "fio" && spec.bs == 1 << 20 && spec.seed.is_multiple_of(3);
     Outcome {
+        // The files that are stored have none.
+        sync_latency: new_latency_histogram(),
         syncs: if spec.sync == SyncPolicy::Each {
             writes.requests
         } else {

@@ -1,0 +1,226 @@
+//! How often writes are made durable, and on what space they go.
+
+use std::sync::atomic::AtomicBool;
+
+use iolab_engine::clock::Clock;
+use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
+use iolab_engine::trial;
+use iolab_spec::Result;
+use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::trial::{
+    Allocate, Backend, CacheState, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
+};
+
+/// The mean size of an entry in the log of etcd, and no multiple of anything.
+const ENTRY: u64 = 2300;
+const REGION: u64 = 64 * ENTRY;
+
+fn log(sync: SyncPolicy) -> TrialSpec {
+    TrialSpec {
+        bs: ENTRY,
+        region: REGION,
+        read_percent: 0,
+        cache: CacheState::Cold,
+        sync,
+        ..TrialSpec::default()
+    }
+}
+
+fn run(spec: &TrialSpec) -> Result<Outcome> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let private = match spec.layout {
+        Layout::Private => vec![PrivateFiles {
+            threads: spec.threads,
+            bs: spec.bs,
+        }],
+        _ => Vec::new(),
+    };
+    let need = Need {
+        size: Size::Exactly(REGION),
+        write: true,
+        consent: Consent::No,
+        beside: Beside {
+            private,
+            fresh: spec.starts_fresh(),
+        },
+    };
+    let target = Target::open(directory.path(), &need)?;
+    let stop = AtomicBool::new(false);
+    let outcome = trial::run(spec, &target, &Clock::calibrate(), &stop);
+    // What a trial made for itself is gone with it.
+    let left = std::fs::read_dir(directory.path()).expect("readable");
+    let private = usize::try_from(spec.threads).expect("few");
+    let own = match spec.layout {
+        Layout::Private => 1 + private,
+        _ => 1,
+    };
+    assert_eq!(left.count(), own);
+    outcome
+}
+
+#[test]
+fn any_size_can_be_written_through_the_page_cache() {
+    for sync in [
+        SyncPolicy::None,
+        SyncPolicy::Each,
+        SyncPolicy::Fdatasync,
+        SyncPolicy::Odsync,
+    ] {
+        let outcome = run(&log(sync)).expect("runs");
+        assert_eq!(
+            (outcome.writes.requests, outcome.writes.bytes),
+            (64, REGION)
+        );
+        assert_eq!(outcome.ended, Ended::Done);
+    }
+}
+
+#[test]
+fn a_sync_follows_every_so_many_writes() {
+    for (every, syncs) in [(1, 64), (2, 32), (10, 6), (64, 1), (65, 0)] {
+        for sync in [SyncPolicy::Each, SyncPolicy::Fdatasync] {
+            for latency in [true, false] {
+                let spec = TrialSpec {
+                    sync_every: every,
+                    latency,
+                    ..log(sync)
+                };
+                let outcome = run(&spec).expect("runs");
+                assert_eq!((outcome.syncs, outcome.writes.requests), (syncs, 64));
+                assert_eq!(outcome.writes.bytes, REGION);
+                let timed = if latency { syncs } else { 0 };
+                assert_eq!(outcome.sync_latency.len(), timed);
+            }
+        }
+    }
+}
+
+#[test]
+fn syncs_are_counted_per_thread() {
+    let spec = TrialSpec {
+        threads: 4,
+        sync_every: 5,
+        ..log(SyncPolicy::Fdatasync)
+    };
+    // Each of four threads has 16 writes.
+    assert_eq!(run(&spec).expect("runs").syncs, 12);
+}
+
+#[test]
+fn the_time_of_a_write_holds_that_of_its_sync() {
+    let outcome = run(&log(SyncPolicy::Fdatasync)).expect("runs");
+    let (writes, syncs) = (&outcome.writes.latency, &outcome.sync_latency);
+    assert_eq!((writes.len(), syncs.len()), (64, 64));
+    assert!(writes.mean() > syncs.mean() && writes.min() >= syncs.min());
+}
+
+#[test]
+fn a_new_file_is_filled_once() {
+    for allocate in [Allocate::Append, Allocate::Preallocated] {
+        for (layout, threads) in [(Layout::Shared, 1), (Layout::Private, 4)] {
+            for backend in [Backend::Sync, Backend::Psync, Backend::Pvsync2] {
+                let spec = TrialSpec {
+                    allocate: Some(allocate),
+                    layout,
+                    threads,
+                    backend,
+                    // Time for many passes: there is one.
+                    limit: Limit {
+                        time: Some(std::time::Duration::from_secs(60)),
+                        ..Limit::default()
+                    },
+                    ..log(SyncPolicy::Fdatasync)
+                };
+                let outcome = match run(&spec) {
+                    Ok(outcome) => outcome,
+                    Err(error) if error.message().contains("fallocate") => {
+                        eprintln!("skipped: {error}");
+                        continue;
+                    }
+                    Err(error) => panic!("{error}"),
+                };
+                assert_eq!(outcome.ended, Ended::Done);
+                assert_eq!((outcome.writes.bytes, outcome.syncs), (REGION, 64));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_meaning_is_refused_by_name() {
+    let append = TrialSpec {
+        allocate: Some(Allocate::Append),
+        ..log(SyncPolicy::Each)
+    };
+    let refused = [
+        (
+            TrialSpec {
+                read_percent: 50,
+                ..append.clone()
+            },
+            "allocate=append with reads",
+        ),
+        (
+            TrialSpec {
+                pattern: Pattern::Rand,
+                ..append.clone()
+            },
+            "allocate=append with pattern rand",
+        ),
+        (
+            TrialSpec {
+                threads: 2,
+                ..append.clone()
+            },
+            "allocate=append with 2 threads",
+        ),
+        (
+            TrialSpec {
+                backend: Backend::IoUring,
+                depth: 2,
+                ..append.clone()
+            },
+            "allocate=append with depth 2",
+        ),
+        (
+            TrialSpec {
+                allocate: Some(Allocate::Recycled),
+                fresh: true,
+                ..append.clone()
+            },
+            "allocate=recycled with fresh=true",
+        ),
+        (
+            TrialSpec {
+                sync_every: 0,
+                ..append.clone()
+            },
+            "sync_every is 0",
+        ),
+        (
+            TrialSpec {
+                sync_every: 2,
+                ..log(SyncPolicy::Odsync)
+            },
+            "sync_every=2 with sync=odsync",
+        ),
+        (
+            log(SyncPolicy::RwfDsync),
+            "sync=rwf_dsync with backend psync",
+        ),
+    ];
+    for (spec, part) in refused {
+        let error = spec.check().expect_err(part);
+        assert!(error.message().contains(part), "{error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+    let error = "sync_file_range".parse::<SyncPolicy>().expect_err("no");
+    assert!(error.message().contains("nothing durable"), "{error}");
+    assert_eq!("fsync".parse(), Ok(SyncPolicy::Each));
+    for name in SyncPolicy::NAMES {
+        assert_eq!(
+            name.parse::<SyncPolicy>().expect("known").to_string(),
+            *name
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! When written data is made durable, and on what space it is written.
+
+use super::{Backend, Layout, Pattern, TrialSpec};
+use crate::error::{Error, Result};
+use crate::named::named;
+
+named! {
+    /// When written data is made durable.
+    pub enum SyncPolicy: "sync policy" {
+        /// Never.
+        None = "none",
+        /// `fsync` once at the end, inside the timed span.
+        End = "end",
+        /// `fsync` after writes ([`TrialSpec::sync_every`]), part of the latency of the write before it.
+        Each = "each",
+        /// `fdatasync` after writes, in the same way.
+        Fdatasync = "fdatasync",
+        /// The file is opened with `O_SYNC`.
+        Osync = "osync",
+        /// The file is opened with `O_DSYNC`.
+        Odsync = "odsync",
+        /// Each write carries `RWF_DSYNC`.
+        RwfDsync = "rwf_dsync",
+    }
+}
+
+/// The call that makes durable what was written before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncCall {
+    /// `fsync`.
+    Fsync,
+    /// `fdatasync`.
+    Fdatasync,
+}
+
+named! {
+    /// The space that writes go to.
+    pub enum Allocate: "allocation" {
+        /// A new, empty file for each trial, which grows with each write: allocation is part of the cost.
+        Append = "append",
+        /// A new file for each trial, whose space is allocated (`fallocate`) and not written yet.
+        Preallocated = "preallocated",
+        /// A file that was written before: writes replace its data.
+        Recycled = "recycled",
+    }
+}
+
+impl SyncPolicy {
+    /// Whether it makes data durable as it is written, and not only at the end.
+    pub fn is_per_write(self) -> bool {
+        self.follows_writes() || self.is_in_write()
+    }
+
+    /// Whether a call of its own follows a write.
+    pub fn follows_writes(self) -> bool {
+        self.call().is_some()
+    }
+
+    /// Whether the write itself makes its data durable.
+    pub fn is_in_write(self) -> bool {
+        matches!(
+            self,
+            SyncPolicy::Osync | SyncPolicy::Odsync | SyncPolicy::RwfDsync
+        )
+    }
+
+    /// The call that follows a write.
+    pub fn call(self) -> Option<SyncCall> {
+        match self {
+            SyncPolicy::Each => Some(SyncCall::Fsync),
+            SyncPolicy::Fdatasync => Some(SyncCall::Fdatasync),
+            _ => None,
+        }
+    }
+}
+
+impl SyncCall {
+    /// The name of the system call.
+    pub fn name(self) -> &'static str {
+        match self {
+            SyncCall::Fsync => "fsync",
+            SyncCall::Fdatasync => "fdatasync",
+        }
+    }
+}
+
+impl TrialSpec {
+    /// Whether a trial writes a file of its own once, from its start to its end: then the pass is its bound.
+    pub(super) fn fills_new_file(&self) -> bool {
+        matches!(
+            self.allocate,
+            Some(Allocate::Append | Allocate::Preallocated)
+        )
+    }
+
+    /// Checks what makes writes durable, and where they go.
+    pub(super) fn check_durability(&self) -> Result<()> {
+        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        if self.sync_every == 0 {
+            return fail(
+                "sync_every is 0".to_owned(),
+                "choose 1 for a sync after each write, or sync=none for none",
+            );
+        }
+        if self.sync_every > 1 && !self.sync.follows_writes() {
+            return fail(
+                format!("sync_every={} with sync={}", self.sync_every, self.sync),
+                "only a call of its own can follow several writes: set sync=each or sync=fdatasync",
+            );
+        }
+        if self.sync == SyncPolicy::RwfDsync
+            && matches!(self.backend, Backend::Sync | Backend::Psync | Backend::Mmap)
+        {
+            return fail(
+                format!("sync=rwf_dsync with backend {}", self.backend),
+                "its calls take no flags: set backend=pvsync2, io_uring or libaio, or sync=odsync",
+            );
+        }
+        if self.iopoll && self.sync.follows_writes() {
+            return fail(
+                format!("iopoll with sync={}", self.sync),
+                "a polled ring cannot sync; set sync=odsync",
+            );
+        }
+        self.check_allocation()
+    }
+
+    fn check_allocation(&self) -> Result<()> {
+        let Some(allocate) = self.allocate else {
+            return Ok(());
+        };
+        let fail = |what: &str, hint: &str| {
+            Err(Error::usage(format!("allocate={allocate} with {what}")).hint(hint))
+        };
+        if allocate == Allocate::Recycled {
+            return match self.fresh {
+                true => fail(
+                    "fresh=true",
+                    "a new file has nothing to replace; set fresh=false",
+                ),
+                false => Ok(()),
+            };
+        }
+        if self.reads() {
+            return fail(
+                "reads",
+                "a new file has nothing to read; set read_percent=0",
+            );
+        }
+        if allocate == Allocate::Preallocated {
+            return Ok(());
+        }
+        if self.pattern != Pattern::Seq {
+            return fail(
+                &format!("pattern {}", self.pattern),
+                "a file grows at its end; set pattern=seq",
+            );
+        }
+        if self.threads > 1 && self.layout != Layout::Private {
+            return fail(
+                &format!("{} threads and layout={}", self.threads, self.layout),
+                "each thread needs a file to append to; set layout=private",
+            );
+        }
+        if self.depth > 1 {
+            return fail(
+                &format!("depth {}", self.depth),
+                "writes that are in flight together do not append in order; set depth=1",
+            );
+        }
+        if self.backend == Backend::Mmap {
+            return fail(
+                "backend mmap",
+                "a mapping does not grow its file; set backend=psync",
+            );
+        }
+        Ok(())
+    }
+}
