@@ -1,11 +1,11 @@
-//! Finds the built-in experiments and suites, so that adding one is adding its file.
+//! Finds the built-in experiments, suites and requirements, so that adding one is adding its file.
 
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
     let out = env::var("OUT_DIR").expect("cargo sets it");
-    for folder in ["experiments", "suites"] {
+    for folder in ["experiments", "suites", "requirements"] {
         println!("cargo::rerun-if-changed={folder}");
         let files = fs::read_dir(folder).expect("a folder of this package");
         let mut names: Vec<String> = files

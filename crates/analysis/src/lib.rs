@@ -8,6 +8,7 @@ pub mod course;
 pub mod crossing;
 pub mod curve;
 pub mod findings;
+pub mod fitness;
 pub mod interpretation;
 pub mod knots;
 pub mod latencies;

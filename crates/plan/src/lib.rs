@@ -5,4 +5,5 @@ pub mod cells;
 pub mod document;
 pub mod experiment;
 pub mod precondition;
+pub mod requirement;
 pub mod suite;

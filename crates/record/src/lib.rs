@@ -136,6 +136,11 @@ pub struct Verdict {
     pub reason: String,
 }
 
+impl Verdict {
+    /// The reason where a process or another machine answers for the bytes.
+    pub const ELSEWHERE: &str = "a process or another machine answers for this file system, and what it does with the bytes is not known here";
+}
+
 /// Requests of one direction in a sample.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Direction {

@@ -108,11 +108,7 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
 
 /// The verdict where a process or another machine answers for the bytes.
 fn elsewhere(facts: &Facts<'_>) -> Verdict {
-    held(facts).unwrap_or_else(|| verdict(
-        ServedBy::Unknown,
-        None,
-        "a process or another machine answers for this file system, and what it does with the bytes is not known here",
-    ))
+    held(facts).unwrap_or_else(|| verdict(ServedBy::Unknown, None, Verdict::ELSEWHERE))
 }
 
 /// The verdict on buffered reads of what the page cache held, whatever the accounts say.

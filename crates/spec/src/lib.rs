@@ -5,6 +5,7 @@ pub mod command;
 pub mod counters;
 mod error;
 pub mod histogram;
+pub mod level;
 pub mod linkage;
 mod named;
 pub mod names;

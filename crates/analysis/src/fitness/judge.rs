@@ -1,0 +1,486 @@
+//! Whether a level holds, from the times of a cell's trials.
+
+use std::collections::BTreeMap;
+
+use iolab_record::{LatencyOf, Operation, RequestTime, RunRecord, Sample, SampleLatency};
+use iolab_spec::Result;
+use iolab_spec::histogram::LatencyHistogram;
+use iolab_spec::level::{Bound, Level, Quantity, Requests};
+use iolab_stats::{
+    CONFIDENCE, Lasting, Pooled, lasting_shifts, mean_interval, median, pooled_mean,
+    pooled_quantile,
+};
+
+use super::Answer;
+
+/// How near to its bound a level is left open: what lies this near may lie on the other side another day. As for the
+/// smallest change that matters in a comparison.
+const MARGIN: f64 = 0.05;
+/// Resamples of the bootstrap.
+const RESAMPLES: usize = 1000;
+/// Fewest requests of which none took longer that make a greatest time worth telling: with 95 % confidence fewer than 1 %
+/// of all do (the rule of three).
+const REQUESTS_OF_MAX: u64 = 300;
+/// What a change of the times over the trials must be to count, as for changes of throughput over a run.
+const CHANGE: Lasting = Lasting {
+    length: 4,
+    shift: 0.223,
+    alpha: 0.01,
+};
+
+/// The measured trials of a cell, in the order of time, each with its times.
+#[derive(Debug, Clone)]
+pub struct Evidence<'a> {
+    trials: Vec<Trial<'a>>,
+    seed: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Trial<'a> {
+    sample: &'a Sample,
+    times: Vec<(LatencyOf, LatencyHistogram)>,
+}
+
+/// A lasting change of what a level bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// Load before it, ns.
+    pub after_ns: u64,
+    /// Bytes moved before it.
+    pub after_bytes: u64,
+    /// The median over the trials before.
+    pub from: f64,
+    /// The median over the trials since.
+    pub to: f64,
+}
+
+/// A level with what was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The level.
+    pub level: Level,
+    /// What it bounds, in ns, requests/s or MB/s; `None` without requests.
+    pub estimate: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end; `None` also where too few requests were measured for one.
+    pub high: Option<f64>,
+    /// Requests that it rests on.
+    pub requests: u64,
+    /// Trials that it rests on.
+    pub trials: usize,
+    /// Whether the level holds.
+    pub answer: Answer,
+    /// Why that cannot be told; empty where it can.
+    pub why: String,
+    /// The last lasting change over the trials.
+    pub change: Option<Change>,
+}
+
+impl<'a> Evidence<'a> {
+    /// The measured trials of every cell, with their times.
+    ///
+    /// # Errors
+    /// The first of `latencies`.
+    pub fn of_cells(
+        record: &'a RunRecord,
+        latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+    ) -> Result<BTreeMap<i64, Self>> {
+        let mut times: BTreeMap<i64, Vec<(LatencyOf, LatencyHistogram)>> = BTreeMap::new();
+        for latency in latencies {
+            let latency = latency?;
+            let of_sample = times.entry(latency.sample).or_default();
+            of_sample.push((latency.of, latency.histogram));
+        }
+        let cells = record.measured().map(|(cell, samples)| {
+            let trials = samples.into_iter().map(|sample| Trial {
+                sample,
+                times: times.remove(&sample.id).unwrap_or_default(),
+            });
+            let evidence = Self {
+                trials: trials.collect(),
+                seed: record.run.seed,
+            };
+            (cell.id, evidence)
+        });
+        Ok(cells.collect())
+    }
+
+    /// The trials.
+    pub fn samples(&self) -> impl Iterator<Item = &'a Sample> {
+        self.trials.iter().map(|trial| trial.sample)
+    }
+
+    /// Time under load of all trials together, ns.
+    pub fn load_ns(&self) -> u64 {
+        self.samples().map(|sample| sample.elapsed_ns).sum()
+    }
+}
+
+impl Trial<'_> {
+    /// The times that a level bounds, ascending: response times where requests had intended starts, else service times. Syncs
+    /// have no starts of their own.
+    fn counts(&self, of: Requests) -> Vec<(f64, u64)> {
+        let quantity = match (of, self.sample.pace) {
+            (Requests::Syncs, _) | (_, None) => RequestTime::Service,
+            _ => RequestTime::Response,
+        };
+        let wanted = |latency: &LatencyOf| {
+            let is_of = match of {
+                Requests::All => latency.operation != Operation::Sync,
+                Requests::Reads => latency.operation == Operation::Read,
+                Requests::Writes => latency.operation == Operation::Write,
+                Requests::Syncs => latency.operation == Operation::Sync,
+            };
+            latency.quantity == quantity && is_of
+        };
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        for (_, histogram) in self.times.iter().filter(|(of, _)| wanted(of)) {
+            for bin in histogram.iter_recorded() {
+                // As quantiles of a histogram are told: the greatest time of a bin.
+                let ns = histogram.highest_equivalent(bin.value_iterated_to());
+                *counts.entry(ns).or_default() += bin.count_at_value();
+            }
+        }
+        // What was due and never issued has waited for longer than anything else.
+        let left_out = self.sample.pace.map_or(0, |pace| pace.backlog_end);
+        if left_out > 0 && quantity == RequestTime::Response {
+            let longest = self.sample.elapsed_ns.max(1);
+            *counts.entry(longest).or_default() += left_out;
+        }
+        counts
+            .into_iter()
+            .map(|(ns, count)| (ns as f64, count))
+            .collect()
+    }
+
+    /// Requests of an operation.
+    fn requests(&self, of: Requests) -> u64 {
+        match of {
+            Requests::All => self.sample.requests(),
+            Requests::Reads => self.sample.reads.requests,
+            Requests::Writes => self.sample.writes.requests,
+            Requests::Syncs => self.sample.syncs,
+        }
+    }
+
+    /// A rate of an operation, per second or in MB/s.
+    fn rate(&self, level: &Level) -> f64 {
+        let amount = match (level.quantity, level.of) {
+            (Quantity::Throughput, Requests::All) => self.sample.bytes() as f64 / 1e6,
+            (Quantity::Throughput, Requests::Reads) => self.sample.reads.bytes as f64 / 1e6,
+            (Quantity::Throughput, Requests::Writes) => self.sample.writes.bytes as f64 / 1e6,
+            (Quantity::Throughput, Requests::Syncs) => 0.0,
+            (_, of) => self.requests(of) as f64,
+        };
+        amount * 1e9 / self.sample.elapsed_ns.max(1) as f64
+    }
+}
+
+/// Judges a level by the trials of a cell. Where what it bounds changes for good in their course, it has to hold before and
+/// after.
+pub fn judge(level: &Level, evidence: &Evidence<'_>) -> Judged {
+    let counts: Vec<Vec<(f64, u64)>> = evidence
+        .trials
+        .iter()
+        .map(|trial| trial.counts(level.of))
+        .collect();
+    let values: Vec<f64> = evidence
+        .trials
+        .iter()
+        .zip(&counts)
+        .map(|(trial, counts)| of_trial(level, trial, counts))
+        .collect();
+    let changes = changes(&values);
+    let mut bounds = vec![0];
+    bounds.extend(&changes);
+    bounds.push(values.len());
+    let parts = bounds.windows(2).map(|ends| {
+        let part = ends[0]..ends[1];
+        of_part(
+            level,
+            &evidence.trials[part.clone()],
+            &counts[part],
+            evidence.seed,
+        )
+    });
+    let parts: Vec<Judged> = parts.collect();
+    let all = of_part(level, &evidence.trials, &counts, evidence.seed);
+    let mut judged = match parts.len() {
+        1 => all,
+        _ => {
+            let worst = parts.into_iter().max_by_key(|part| severity(part.answer));
+            match worst {
+                // What holds in every part is told of all together.
+                Some(part) if part.answer == Answer::No => part,
+                Some(part) => Judged {
+                    answer: part.answer,
+                    why: part.why,
+                    ..all
+                },
+                None => all,
+            }
+        }
+    };
+    judged.change = changes.last().and_then(|at| {
+        let before = &evidence.trials[..*at];
+        Some(Change {
+            after_ns: before.iter().map(|t| t.sample.elapsed_ns).sum(),
+            after_bytes: before.iter().map(|t| t.sample.bytes()).sum(),
+            from: median(&values[..*at])?,
+            to: median(&values[*at..])?,
+        })
+    });
+    judged
+}
+
+/// What several answers come to: no where one is no, else cannot tell where one is that.
+pub fn together(answers: impl IntoIterator<Item = Answer>) -> Answer {
+    answers
+        .into_iter()
+        .max_by_key(|answer| severity(*answer))
+        .unwrap_or(Answer::CannotTell)
+}
+
+fn severity(answer: Answer) -> u8 {
+    match answer {
+        Answer::Yes => 0,
+        Answer::CannotTell => 1,
+        Answer::No => 2,
+    }
+}
+
+/// What a level bounds, in one trial; NaN without requests.
+fn of_trial(level: &Level, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f64 {
+    let total: u64 = counts.iter().map(|(_, n)| n).sum();
+    let at = |q: f64| {
+        let rank = ((total as f64 * q).ceil() as u64).max(1);
+        let mut seen = 0;
+        let found = counts.iter().find(|(_, n)| {
+            seen += n;
+            seen >= rank
+        });
+        found.map_or(f64::NAN, |(ns, _)| *ns)
+    };
+    match level.quantity {
+        Quantity::Quantile(q) => at(q),
+        Quantity::Max => at(1.0),
+        Quantity::Mean => {
+            counts.iter().map(|(ns, n)| ns * *n as f64).sum::<f64>() / total.max(1) as f64
+        }
+        Quantity::Iops | Quantity::Throughput => trial.rate(level),
+    }
+}
+
+/// Where the values change for good.
+fn changes(values: &[f64]) -> Vec<usize> {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    if logs.iter().any(|log| !log.is_finite()) {
+        return Vec::new();
+    }
+    let length = CHANGE.length.max(values.len() / 20);
+    lasting_shifts(&logs, &Lasting { length, ..CHANGE }).unwrap_or_default()
+}
+
+/// Judges a level by trials among which nothing changes.
+fn of_part(level: &Level, trials: &[Trial<'_>], counts: &[Vec<(f64, u64)>], seed: u64) -> Judged {
+    let clusters: Vec<&[(f64, u64)]> = counts.iter().map(Vec::as_slice).collect();
+    let requests = trials.iter().map(|trial| trial.requests(level.of)).sum();
+    let rates = || trials.iter().map(|t| t.rate(level)).collect::<Vec<f64>>();
+    let found = match level.quantity {
+        Quantity::Quantile(q) => pooled_quantile(&clusters, q, CONFIDENCE, RESAMPLES, seed),
+        Quantity::Mean => pooled_mean(&clusters, CONFIDENCE, RESAMPLES, seed),
+        Quantity::Max => greatest(&clusters),
+        Quantity::Iops | Quantity::Throughput => rate(&rates()),
+    };
+    let mut judged = Judged {
+        level: *level,
+        estimate: found.map(|found| found.estimate),
+        low: found.map(|found| found.low),
+        high: found.and_then(|found| found.high),
+        requests,
+        trials: trials.len(),
+        answer: Answer::CannotTell,
+        why: String::new(),
+        change: None,
+    };
+    (judged.answer, judged.why) = verdict(&judged);
+    judged
+}
+
+/// The greatest time: a fact where it was seen, and no bound of what was not.
+fn greatest(clusters: &[&[(f64, u64)]]) -> Option<Pooled> {
+    let lasts = clusters.iter().filter_map(|cluster| cluster.last());
+    let estimate = lasts.map(|(ns, _)| *ns).reduce(f64::max)?;
+    Some(Pooled {
+        estimate,
+        low: estimate,
+        high: None,
+    })
+}
+
+fn rate(rates: &[f64]) -> Option<Pooled> {
+    let interval = mean_interval(rates, CONFIDENCE)?;
+    Some(Pooled {
+        estimate: iolab_stats::mean(rates)?,
+        low: interval.low.max(0.0),
+        high: Some(interval.high),
+    })
+}
+
+/// The answer, and why it is not known.
+fn verdict(judged: &Judged) -> (Answer, String) {
+    let level = &judged.level;
+    let limit = level.limit();
+    let unknown = |why: String| (Answer::CannotTell, why);
+    let (Some(estimate), Some(low)) = (judged.estimate, judged.low) else {
+        return match judged.requests {
+            0 => unknown("no such request was measured".to_owned()),
+            n => unknown(format!(
+                "{n} requests in {} trials are too few for an interval",
+                judged.trials
+            )),
+        };
+    };
+    if level.quantity == Quantity::Max {
+        return match judged.requests {
+            _ if estimate >= limit => (Answer::No, String::new()),
+            REQUESTS_OF_MAX.. => (Answer::Yes, String::new()),
+            n => unknown(format!("{n} requests are too few to tell a maximum")),
+        };
+    }
+    let (near, far) = (limit * (1.0 - MARGIN), limit * (1.0 + MARGIN));
+    let high = judged.high;
+    let answer = match level.bound {
+        Bound::Below(_) if low > far => Answer::No,
+        Bound::Below(_) if high.is_some_and(|high| high < near) => Answer::Yes,
+        Bound::Above(_) if high.is_some_and(|high| high < near) => Answer::No,
+        Bound::Above(_) if low > far => Answer::Yes,
+        _ => Answer::CannotTell,
+    };
+    let why = match (answer, high) {
+        (Answer::CannotTell, None) => format!(
+            "{} requests are too few for an upper end of the interval",
+            judged.requests
+        ),
+        (Answer::CannotTell, Some(high)) if low > near && high < far => {
+            "the interval lies within 5 % of the level".to_owned()
+        }
+        (Answer::CannotTell, Some(_)) => {
+            "the interval, or 5 % around the level, holds both".to_owned()
+        }
+        _ => String::new(),
+    };
+    (answer, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolab_spec::histogram::new_latency_histogram;
+
+    /// A trial of syncs that take these times, ms, each so often.
+    fn trial(sample: &Sample, times: &[(f64, u64)]) -> Trial<'static> {
+        let mut histogram = new_latency_histogram();
+        for (ms, count) in times {
+            histogram.saturating_record_n((ms * 1e6) as u64, *count);
+        }
+        let requests = times.iter().map(|(_, count)| count).sum();
+        let sample = Sample {
+            syncs: requests,
+            elapsed_ns: 1_000_000_000,
+            ..sample.clone()
+        };
+        Trial {
+            sample: Box::leak(Box::new(sample)),
+            times: vec![(LatencyOf::service(Operation::Sync), histogram)],
+        }
+    }
+
+    fn judged(level: &str, trials: &[Vec<(f64, u64)>]) -> Judged {
+        let sample = Sample::default();
+        let evidence = Evidence {
+            trials: trials.iter().map(|times| trial(&sample, times)).collect(),
+            seed: 1,
+        };
+        judge(&level.parse().expect("a level"), &evidence)
+    }
+
+    #[test]
+    fn what_lies_clearly_on_one_side_is_told() {
+        let constant = |ms: f64| vec![vec![(ms, 100)]; 12];
+        for (ms, answer) in [
+            (8.0, Answer::Yes),
+            (9.4, Answer::Yes),
+            (10.0, Answer::CannotTell),
+            (10.4, Answer::CannotTell),
+            (12.0, Answer::No),
+        ] {
+            let found = judged("syncs.p99<10ms", &constant(ms));
+            assert_eq!(found.answer, answer, "{found:?}");
+            assert_eq!(found.why.is_empty(), answer != Answer::CannotTell);
+            assert_eq!((found.requests, found.trials), (1200, 12));
+        }
+        // 83 syncs/s of 12 ms: far from 500, and from 50.
+        assert_eq!(judged("syncs.iops>500", &constant(12.0)).answer, Answer::No);
+        assert_eq!(judged("syncs.iops>50", &constant(12.0)).answer, Answer::Yes);
+        assert_eq!(
+            judged("syncs.max<13ms", &constant(12.0)).answer,
+            Answer::Yes
+        );
+        assert_eq!(judged("syncs.max<11ms", &constant(12.0)).answer, Answer::No);
+        assert_eq!(
+            judged("syncs.mean<13ms", &constant(12.0)).answer,
+            Answer::Yes
+        );
+    }
+
+    #[test]
+    fn a_tail_of_one_percent_leaves_its_own_quantile_open() {
+        let trials = vec![vec![(2.0, 495), (50.0, 5)]; 20];
+        assert_eq!(judged("syncs.p99<10ms", &trials).answer, Answer::CannotTell);
+        assert_eq!(judged("syncs.p50<10ms", &trials).answer, Answer::Yes);
+        assert_eq!(judged("syncs.p99.9<10ms", &trials).answer, Answer::No);
+    }
+
+    #[test]
+    fn a_level_has_to_hold_before_and_after_a_change() {
+        let mut trials = vec![vec![(2.0, 400)]; 30];
+        trials.extend(vec![vec![(15.0, 60)]; 10]);
+        let found = judged("syncs.p99<10ms", &trials);
+        assert_eq!(found.answer, Answer::No, "{found:?}");
+        let change = found.change.expect("a change");
+        assert_eq!(change.after_ns, 30_000_000_000);
+        assert!(change.from < 2.1e6 && change.to > 14.9e6, "{change:?}");
+        // The pooled median would have hidden it.
+        let found = judged("syncs.p50<10ms", &trials);
+        assert_eq!(found.answer, Answer::No, "{found:?}");
+        // A change within the level is told, and does no harm.
+        let found = judged("syncs.p99<20ms", &trials);
+        assert_eq!((found.answer, found.change.is_some()), (Answer::Yes, true));
+    }
+
+    #[test]
+    fn too_little_is_told_as_such() {
+        let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 10)]; 12]);
+        assert_eq!((found.answer, found.high), (Answer::CannotTell, None));
+        assert!(found.why.contains("120 requests"), "{}", found.why);
+        let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 1000)]; 3]);
+        assert_eq!(found.answer, Answer::CannotTell);
+        let found = judged("reads.p99<10ms", &vec![vec![(2.0, 1000)]; 12]);
+        assert_eq!(found.answer, Answer::CannotTell);
+        assert!(found.why.contains("no such request"), "{}", found.why);
+        // One that is above even so is told.
+        let found = judged("syncs.p99<10ms", &vec![vec![(20.0, 20)]; 12]);
+        assert_eq!(found.answer, Answer::No, "{found:?}");
+    }
+
+    #[test]
+    fn one_no_makes_all_a_no() {
+        use Answer::{CannotTell, No, Yes};
+        assert_eq!(together([Yes, Yes]), Yes);
+        assert_eq!(together([Yes, CannotTell]), CannotTell);
+        assert_eq!(together([CannotTell, No, Yes]), No);
+        assert_eq!(together([]), CannotTell);
+    }
+}

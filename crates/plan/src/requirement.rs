@@ -1,0 +1,335 @@
+//! What a purpose asks of storage: workloads, and levels with their sources.
+
+use std::path::Path;
+use std::time::Duration;
+
+use iolab_spec::level::Level;
+use iolab_spec::names::unknown;
+use iolab_spec::response::Response;
+use iolab_spec::settings::{CellSpec, Setting};
+use iolab_spec::trial::Layout;
+use iolab_spec::{Error, Result};
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use crate::document::{Definition, DesignEntries, Entries, Source, budget};
+use crate::experiment::{Design, Experiment, check_name, check_question, read_text};
+
+/// Name and TOML text of every built-in requirement, in alphabetical order; the build finds them in `requirements/`.
+pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
+    include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
+
+/// Length of a trial where the workload does not give one: many trials tell how much the storage varies.
+const TRIAL: Duration = Duration::from_secs(1);
+/// Most workloads of a requirement.
+const WORKLOADS_MAX: usize = 20;
+/// Most levels of a workload.
+const LEVELS_MAX: usize = 20;
+
+/// What a purpose asks of storage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requirement {
+    /// Its name.
+    pub name: String,
+    /// The question, one line.
+    pub question: String,
+    /// What the answer does not cover.
+    pub not: String,
+    /// How long each workload loads the storage.
+    pub hold: Duration,
+    /// What is measured.
+    pub workloads: Vec<Workload>,
+}
+
+/// One workload of a requirement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// What is run.
+    pub experiment: Experiment,
+    /// Its levels.
+    pub levels: Vec<Need>,
+}
+
+/// A level, and who says so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Need {
+    /// The level.
+    pub level: Level,
+    /// Where it is documented; where nobody does, that.
+    pub source: String,
+    /// The wording there; empty where the source was not opened or gives none.
+    pub wording: String,
+    /// What would make a no a yes.
+    pub remedy: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    name: Spanned<String>,
+    question: Spanned<String>,
+    #[serde(rename = "not")]
+    not_covered: String,
+    hold: Spanned<Value>,
+    workload: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Spanned<String>,
+    settings: Entries,
+    level: Vec<LevelEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LevelEntry {
+    level: Spanned<String>,
+    source: String,
+    #[serde(default)]
+    wording: String,
+    remedy: String,
+}
+
+impl Requirement {
+    /// Reads a requirement; `source` names it in messages.
+    ///
+    /// # Errors
+    /// Of kind usage: what is wrong, on which line, and what would be right.
+    pub fn from_toml(text: &str, source: &str) -> Result<Self> {
+        let source = Source { name: source, text };
+        let document: Document = source.parse()?;
+        let name = check_name(document.name.get_ref())
+            .map_err(|error| source.at(document.name.span(), error))?;
+        let question = check_question(document.question.get_ref())
+            .map_err(|error| source.at(document.question.span(), error))?;
+        let hold = budget(&source, &document.hold)?;
+        let count = document.workload.len();
+        if count == 0 || count > WORKLOADS_MAX {
+            return Err(Error::usage(format!(
+                "{}: the requirement has {count} workloads",
+                source.name
+            ))
+            .hint(format!(
+                "give it 1 to {WORKLOADS_MAX}, each as [[workload]] with name, settings and levels"
+            )));
+        }
+        let workloads = document
+            .workload
+            .into_iter()
+            .map(|entry| {
+                let span = entry.span();
+                let workload = entry.into_inner().resolve(&source, &name, &question)?;
+                workload
+                    .experiment
+                    .check()
+                    .map_err(|error| source.at(span, error))?;
+                Ok(workload)
+            })
+            .collect::<Result<_>>()?;
+        let mut requirement = Self {
+            name,
+            question,
+            not: document.not_covered,
+            hold,
+            workloads,
+        };
+        requirement.hold_for(hold)?;
+        Ok(requirement)
+    }
+
+    /// The built-in requirement of this name, or the one in the TOML file at this path.
+    ///
+    /// # Errors
+    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file.
+    pub fn find(name: &str) -> Result<Self> {
+        let builtin = BUILTIN_REQUIREMENTS.iter();
+        if let Some((_, text)) = builtin.clone().find(|(builtin, _)| *builtin == name) {
+            return Self::from_toml(text, name);
+        }
+        let path = Path::new(name);
+        if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
+            return Self::from_toml(&read_text(path)?, name);
+        }
+        let known: Vec<&str> = builtin.map(|(name, _)| *name).collect();
+        Err(unknown("requirement", name, &known))
+    }
+
+    /// Sets how long each workload loads the storage.
+    ///
+    /// # Errors
+    /// Of kind usage: too short for an interval, or too long.
+    pub fn hold_for(&mut self, hold: Duration) -> Result<()> {
+        self.hold = hold;
+        for workload in &mut self.workloads {
+            let experiment = &mut workload.experiment;
+            let trial = experiment.base()?.trial.limit.time.unwrap_or(TRIAL);
+            let trials = (hold.as_secs_f64() / trial.as_secs_f64()).round() as u32;
+            if trials < 8 {
+                return Err(Error::usage(format!(
+                    "{}: {} s of load are {trials} trials",
+                    self.name,
+                    hold.as_secs_f64()
+                ))
+                .hint(format!(
+                    "an interval takes 8: load the storage for at least {} s",
+                    8.0 * trial.as_secs_f64()
+                )));
+            }
+            experiment.design = Design {
+                trials_min: trials,
+                trials_max: trials,
+                // What a trial takes besides its load, and one trial to warm up.
+                budget: hold + hold / 10 + trial,
+                ..Design::default()
+            };
+            experiment.check()?;
+        }
+        Ok(())
+    }
+
+    /// Has workloads that make files of their own write over what there is, as a device or a file takes it. Whether any did.
+    ///
+    /// # Errors
+    /// Never for requirements that were read.
+    pub fn write_in_place(&mut self) -> Result<bool> {
+        let mut changed = false;
+        for workload in &mut self.workloads {
+            let cell = workload.experiment.base()?;
+            for (name, is_own, value) in [
+                ("allocate", makes_files(&cell), "recycled"),
+                ("layout", cell.trial.layout == Layout::Private, "shared"),
+            ] {
+                if is_own && let Some(setting) = Setting::find(name) {
+                    workload.experiment.fix(setting, value)?;
+                    changed = true;
+                }
+            }
+        }
+        Ok(changed)
+    }
+}
+
+fn makes_files(cell: &CellSpec) -> bool {
+    cell.trial.starts_fresh()
+}
+
+impl Entry {
+    fn resolve(self, source: &Source<'_>, of: &str, question: &str) -> Result<Workload> {
+        let name =
+            check_name(self.name.get_ref()).map_err(|error| source.at(self.name.span(), error))?;
+        let mut experiment = Experiment {
+            name: format!("{of}-{name}"),
+            question: question.to_owned(),
+            response: Response::Latency,
+            factors: Vec::new(),
+            settings: Vec::new(),
+            design: Design::default(),
+            refined: None,
+        };
+        Definition {
+            factors: Entries::default(),
+            settings: self.settings,
+            design: DesignEntries::default(),
+        }
+        .apply(source, &mut experiment)?;
+        if experiment.base()?.trial.limit.time.is_none()
+            && let Some(time) = Setting::find("time")
+        {
+            experiment.fix(time, "1s")?;
+        }
+        let count = self.level.len();
+        if count == 0 || count > LEVELS_MAX {
+            let error = Error::usage(format!("workload {name} has {count} levels")).hint(format!(
+                "give it 1 to {LEVELS_MAX}, each as [[workload.level]]"
+            ));
+            return Err(source.at(self.name.span(), error));
+        }
+        let levels = self.level.into_iter().map(|entry| {
+            let level = entry.level.get_ref().parse();
+            Ok(Need {
+                level: level.map_err(|error| source.at(entry.level.span(), error))?,
+                source: entry.source,
+                wording: entry.wording,
+                remedy: entry.remedy,
+            })
+        });
+        Ok(Workload {
+            name,
+            levels: levels.collect::<Result<_>>()?,
+            experiment,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_requirement_is_whole() {
+        for (name, _) in BUILTIN_REQUIREMENTS {
+            let mut requirement = Requirement::find(name).expect(name);
+            assert_eq!(requirement.name, *name);
+            let mut time = Duration::ZERO;
+            for workload in &requirement.workloads {
+                let plan = crate::cells::cells(&workload.experiment).expect("cells");
+                assert_eq!(plan.len(), 1, "{name}");
+                plan[0].spec.trial.check().expect("a trial");
+                time += workload.experiment.design.budget;
+                for need in &workload.levels {
+                    assert!(!need.source.is_empty() && !need.remedy.is_empty());
+                    // One that nobody documents, or that could not be opened, says so.
+                    let unread = need.source.contains("not opened")
+                        || need.source.contains("documented nowhere");
+                    assert_eq!(need.wording.is_empty(), unread, "{name}: {}", need.source);
+                }
+            }
+            assert!(time <= Duration::from_secs(60), "{name}: {time:?}");
+            assert!(!requirement.not.is_empty());
+            requirement.write_in_place().expect("can be");
+            for workload in &requirement.workloads {
+                assert!(!makes_files(&workload.experiment.base().expect("a cell")));
+            }
+            requirement
+                .hold_for(Duration::from_secs(600))
+                .expect("ten minutes");
+            assert_eq!(requirement.workloads[0].experiment.design.trials_max, 600);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        const GOOD: &str = r#"name = "mine"
+question = "Good?"
+not = "all else"
+hold = "10s"
+[[workload]]
+name = "log"
+settings = { sync = "fdatasync", read_percent = 0, cache = "cold" }
+[[workload.level]]
+level = "syncs.p99<10ms"
+source = "documented nowhere"
+remedy = "a faster disk"
+"#;
+        let good = Requirement::from_toml(GOOD, "mine.toml").expect("good");
+        assert_eq!(good.workloads[0].experiment.name, "mine-log");
+        assert_eq!(good.workloads[0].experiment.design.trials_max, 10);
+        for (from, to, part) in [
+            ("syncs.p99<10ms", "p99", "line 9"),
+            ("fdatasync", "maybe", "line 7"),
+            ("hold = \"10s\"", "hold = \"3s\"", "3 trials"),
+            ("remedy = \"a faster disk\"\n", "", "remedy"),
+            ("[[workload.level]]", "[[workload.levels]]", "level"),
+        ] {
+            let error = Requirement::from_toml(&GOOD.replacen(from, to, 1), "mine.toml");
+            let error = error.expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+        }
+        let error = Requirement::find("etc").expect_err("unknown");
+        assert!(error.to_string().contains("etcd"), "{error}");
+    }
+}
