@@ -23,6 +23,7 @@ Examples:
   iolab run read-random --peer fio  the same cells by your fio, in the same blocks, and the ratio
   iolab table iolab-results/*.iolab what was found, again
   iolab plot FILE -o figure.pdf     the figure of a run, ready for a paper
+  iolab fit etcd /mnt/disk          is this disk good enough for etcd: yes, no, or cannot tell
   iolab compare before.iolab after.iolab
                                     per cell: faster, slower, equivalent, or cannot tell
   iolab report iolab-results/*.iolab -o report.html
@@ -36,8 +37,21 @@ device; the current directory when it is left out. Files and devices are only re
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 bytes per
 second. A bare time is in seconds.
 
-Exit codes: 0 done; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 4 compare found a
-cell slower; 5 compare cannot tell; 130 interrupted.";
+Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 4 compare
+found a cell slower, fit says no; 5 compare or fit cannot tell; 130 interrupted.";
+
+const FIT_HELP: &str = "\
+WHAT is a set of workloads, each with levels that have to hold: 'iolab show etcd' prints one with the
+source and the wording of each level. Copy it, change it, and name your file as WHAT.
+
+A level holds when the 95 % interval of what it bounds lies on its good side, 5 % away from it. The
+interval rests on the requests and on the differences between trials of 1 s. Where the quantity
+changes for good in the course of the load, the level has to hold before and after the change.
+
+The answer is 'cannot tell', with the reason, where the requests did not reach storage (tmpfs, the
+page cache), or where nothing shows that writes are durable.
+
+Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
 
 const COMPLETIONS_HELP: &str = "\
 Bash:  iolab completions bash > ~/.local/share/bash-completion/completions/iolab
@@ -116,9 +130,12 @@ pub(crate) enum Command {
     Study(Study),
     /// Run one experiment
     Run(Run),
-    /// List experiments, suites and settings
+    /// Say whether storage is good enough for a purpose: yes, no, or cannot tell
+    #[command(after_help = FIT_HELP)]
+    Fit(Fit),
+    /// List experiments, suites, requirements and settings
     List(List),
-    /// Print the TOML of an experiment or suite, ready to copy and change
+    /// Print the TOML of an experiment, suite or requirement, ready to copy and change
     Show(Show),
     /// Show what run files hold: per cell the median, its interval, where the bytes came from
     Table(Table),
@@ -348,6 +365,31 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Fit {
+    /// Name of a built-in requirement ('iolab list'), or a TOML file
+    #[arg(value_name = "WHAT")]
+    pub(crate) requirement: String,
+    /// Directory, file or block device
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// Load the storage for so long with each workload; long enough, and burst credits and write
+    /// caches are used up
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) hold: Option<String>,
+    /// Folder of the run files
+    #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
+    pub(crate) output: PathBuf,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
+    pub(crate) format: ModelFormat,
+    /// Seed of offsets and of data; a new one each time by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Import {
     /// What fio wrote with --output-format=json or json+, or what iozone wrote to its standard
     /// output
@@ -366,7 +408,7 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Name of an experiment or suite, or a TOML file
+    /// Name of an experiment, suite or requirement, or a TOML file
     pub(crate) name: String,
 }
 

@@ -133,7 +133,7 @@ fn leave_out_sizes_above(room: u64, experiment: &mut Experiment) -> Result<Optio
 }
 
 /// A seed from the time of day and the process: different each time, and short enough to type.
-fn new_seed() -> u64 {
+pub(crate) fn new_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let ns = now.map_or(0, |d| d.as_nanos() as u64);
     (ns ^ (u64::from(std::process::id()) << 20)) % (1 << 32)

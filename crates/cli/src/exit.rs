@@ -12,9 +12,9 @@ use crate::output::harmless;
 pub(crate) enum Failure {
     /// Something that the user must be told.
     Told(Error),
-    /// A comparison found a cell slower; all is said.
-    Regression,
-    /// A comparison cannot tell; all is said.
+    /// A comparison found a cell slower, or the answer is no; all is said.
+    No,
+    /// It cannot be told; all is said.
     CannotTell,
     /// Whoever read our output wants no more of it; that is no failure of ours.
     BrokenPipe,
@@ -56,7 +56,7 @@ impl Failure {
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
-        Err(Failure::Regression) => ExitCode::from(4),
+        Err(Failure::No) => ExitCode::from(4),
         Err(Failure::CannotTell) => ExitCode::from(5),
         Err(Failure::Told(error)) => {
             tell(&error);

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod export;
 pub mod figure;
 pub mod fio;
+pub mod fitness;
 pub mod gbench;
 mod latex;
 pub mod layout;

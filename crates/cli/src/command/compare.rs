@@ -24,7 +24,7 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
     }
     match comparison.conclusion() {
         Conclusion::Settled => Ok(()),
-        Conclusion::Regression => Err(Failure::Regression),
+        Conclusion::Regression => Err(Failure::No),
         Conclusion::CannotTell => Err(Failure::CannotTell),
     }
 }

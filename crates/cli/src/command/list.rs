@@ -1,8 +1,9 @@
-//! `iolab list`: the built-in experiments and suites, and every setting.
+//! `iolab list`: the built-in experiments, suites and requirements, and every setting.
 
 use std::io::Write;
 
 use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
+use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_spec::settings::{CellSpec, SETTINGS};
 use iolab_spec::units::format_duration;
@@ -37,6 +38,11 @@ fn experiments(to: &mut dyn Write) -> Outcome {
     writeln!(to, "\nSuites (iolab study --suite NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN_SUITES {
         writeln!(to, "  {name:<14} {}", Suite::find(name)?.about)?;
+    }
+    writeln!(to, "\nRequirements (iolab fit NAME, iolab show NAME):")?;
+    for (name, _) in BUILTIN_REQUIREMENTS {
+        let question = Requirement::find(name)?.question;
+        writeln!(to, "  {name:<14} {question}")?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod export;
+mod fit;
 mod import;
 mod list;
 mod model;
@@ -30,6 +31,7 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
     match command {
         Command::Study(options) => study::study(&options),
         Command::Run(options) => run::run(&options),
+        Command::Fit(options) => fit::fit(&options),
         Command::List(options) => list::list(&options),
         Command::Show(options) => show::show(&options),
         Command::Table(options) => table::table(&options),

@@ -1,8 +1,9 @@
-//! `iolab show`: the definition of an experiment or suite.
+//! `iolab show`: the definition of an experiment, suite or requirement.
 
 use std::io::Write;
 
 use iolab_plan::experiment::{BUILTIN, Experiment};
+use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 
 use crate::arguments::Show;
@@ -11,7 +12,8 @@ use crate::output::{harmless, open};
 
 /// Writes the TOML to stdout: of what is built in with its comments, of a file with everything resolved.
 pub(crate) fn show(options: &Show) -> Outcome {
-    let mut builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
+    let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
+    let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
     let text = match builtin.find(|(name, _)| *name == options.name) {
         Some((_, text)) => (*text).to_owned(),
         None => harmless(&Experiment::find(&options.name)?.to_toml()?),

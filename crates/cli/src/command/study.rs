@@ -24,7 +24,8 @@ use crate::output::{self, Results, note};
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
     let (mut plans, budget) = plan(options, &asked)?;
-    let need = need_of_all(&plans, options, &asked)?;
+    let consent = options.changes.consent.consent();
+    let need = need_of_all(&plans, &consent, asked.has("region"))?;
     let mut bench = Bench::open(&options.target, &need)?;
     if !asked.has("cache") {
         bench.settle_cache(&mut plans)?;
@@ -101,9 +102,7 @@ fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Plan>, Duration)> {
 }
 
 /// What all experiments together need of their one target.
-fn need_of_all(plans: &[Plan], options: &Study, asked: &Asked) -> Result<Need> {
-    let consent = options.changes.consent.consent();
-    let exact = asked.has("region");
+pub(crate) fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Need> {
     let mut all = Need {
         size: Size::AtMost { most: 0, least: 0 },
         write: false,

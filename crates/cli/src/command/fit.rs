@@ -1,0 +1,137 @@
+//! `iolab fit`: is this storage good enough for a purpose: yes, no, or cannot tell.
+
+use std::io::Write;
+use std::path::Path;
+
+use iolab_analysis::fitness::{Answer, Evidence, doubts, judge};
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::Experiment;
+use iolab_plan::requirement::{Requirement, Workload};
+use iolab_report::fitness::{Fitness, Found};
+use iolab_run::runner;
+use iolab_runfile::NewFile;
+use iolab_spec::Result;
+use iolab_spec::units::{parse_duration, rough_duration};
+
+use crate::arguments::{Fit, ModelFormat};
+use crate::bench::{Bench, make_folder};
+use crate::changes::new_seed;
+use crate::command::run::with_kept;
+use crate::command::study::need_of_all;
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, Results, note};
+
+/// Measures what the requirement asks, and answers.
+pub(crate) fn fit(options: &Fit) -> Outcome {
+    let mut requirement = Requirement::find(&options.requirement)?;
+    if let Some(hold) = &options.hold {
+        requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
+    }
+    let mut limits = Vec::new();
+    if !options.target.is_dir() && requirement.write_in_place()? {
+        limits.push(
+            "What the allocation of space adds to a log that grows: TARGET is overwritten in place. A directory as TARGET includes it."
+                .to_owned(),
+        );
+    }
+    let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
+    let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
+    let need = need_of_all(&plans, &options.consent.consent(), false)?;
+    let mut bench = Bench::open(&options.target, &need)?;
+    bench.settle_cache(&mut plans)?;
+    for plan in &mut plans {
+        runner::fit_to(plan, bench.target())?;
+    }
+    make_folder(&options.output)?;
+    for plan in &plans {
+        iolab_runfile::check_place(in_folder(&options.output, plan.experiment()))?;
+    }
+    let seed = options.seed.unwrap_or_else(new_seed);
+    bench.fill(seed)?;
+    bench.look_around(&plans);
+    note(format_args!(
+        "{}: {} of load with each of {} workloads",
+        requirement.name,
+        rough_duration(requirement.hold),
+        plans.len()
+    ));
+    let found = measure(&requirement, plans, seed, &bench, &options.output);
+    let found = bench.close_after(found)?;
+    let files: Vec<String> = found.iter().map(|found| found.file.clone()).collect();
+    let target = options.target.display().to_string();
+    let fitness = Fitness {
+        requirement: &requirement,
+        target: &target,
+        found,
+        limits,
+    };
+    let mut to = Results::new();
+    match options.format {
+        ModelFormat::Text => write!(to, "{}", fitness.text(output::style().width))?,
+        ModelFormat::Json => writeln!(to, "{:#}", fitness.json())?,
+    }
+    to.flush()?;
+    note(format_args!("\nrun files: {}", files.join(", ")));
+    let answer = fitness.answer();
+    to.end(files.join(" "))?;
+    answered(answer)
+}
+
+/// The exit code of an answer.
+pub(crate) fn answered(answer: Answer) -> Outcome {
+    match answer {
+        Answer::Yes => Ok(()),
+        Answer::No => Err(Failure::No),
+        Answer::CannotTell => Err(Failure::CannotTell),
+    }
+}
+
+fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {
+    NewFile::In {
+        folder,
+        name: &experiment.name,
+    }
+}
+
+/// Carries the workloads out one after the other, and judges each.
+fn measure(
+    requirement: &Requirement,
+    plans: Vec<Plan>,
+    seed: u64,
+    bench: &Bench,
+    folder: &Path,
+) -> Outcome<Vec<Found>> {
+    let mut found = Vec::new();
+    let mut told = Vec::new();
+    for ((number, plan), workload) in plans.into_iter().enumerate().zip(&requirement.workloads) {
+        let experiment = plan.experiment().clone();
+        let place = in_folder(folder, &experiment);
+        let mut display = bench.display(&experiment.name).without(&told);
+        let own_seed = seed.wrapping_add(number as u64);
+        let finished = runner::run(plan, own_seed, place, bench.setup(), &mut display)
+            .map_err(|error| with_kept(error.into(), display.kept_in()))?;
+        told.extend(display.end());
+        found.push(judged(workload, &finished.path)?);
+    }
+    Ok(found)
+}
+
+/// What a run file tells of the levels of a workload.
+fn judged(workload: &Workload, path: &Path) -> Result<Found> {
+    let record = iolab_runfile::read(path)?;
+    let evidence = Evidence::of_cells(&record, iolab_runfile::read_latency(path)?)?;
+    let cells = record.cells.iter();
+    let mut cells = cells.filter_map(|cell| Some((cell, evidence.get(&cell.id)?)));
+    let (cell, evidence) = cells.next().ok_or_else(|| {
+        iolab_spec::Error::failed(format!("{} has no cell", path.display()))
+            .hint("run the command again")
+    })?;
+    let levels = workload.levels.iter();
+    Ok(Found {
+        workload: workload.name.clone(),
+        levels: levels.map(|need| judge(&need.level, evidence)).collect(),
+        doubts: doubts(cell, evidence.samples(), &record.environment),
+        load_ns: evidence.load_ns(),
+        file: path.display().to_string(),
+    })
+}

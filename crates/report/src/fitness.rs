@@ -1,0 +1,293 @@
+//! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
+
+use iolab_analysis::fitness::{Answer, Judged, together};
+use iolab_plan::requirement::Requirement;
+use iolab_spec::level::{Bound, Level, Quantity};
+use iolab_spec::quantity::{format_bytes, format_ns, significant};
+use iolab_spec::units::rough_duration;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::layout::{self, Column, wrap};
+use crate::plain::plain;
+
+/// Lines of an answer at most.
+const LINES_MAX: usize = 20;
+
+/// What was found of one workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Its name.
+    pub workload: String,
+    /// Each level; in the order of the requirement.
+    pub levels: Vec<Judged>,
+    /// Why its times may say nothing of the storage.
+    pub doubts: Vec<String>,
+    /// Time under load, ns.
+    pub load_ns: u64,
+    /// The run file.
+    pub file: String,
+}
+
+/// The answer as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitness<'a> {
+    /// What was asked.
+    pub requirement: &'a Requirement,
+    /// The target as the user named it.
+    pub target: &'a str,
+    /// What was found, in the order of the workloads.
+    pub found: Vec<Found>,
+    /// What else the answer does not cover.
+    pub limits: Vec<String>,
+}
+
+impl Found {
+    /// The answer to one level: none where the times say nothing of the storage.
+    pub fn answer(&self, judged: &Judged) -> Answer {
+        match self.doubts.is_empty() {
+            true => judged.answer,
+            false => Answer::CannotTell,
+        }
+    }
+}
+
+impl Fitness<'_> {
+    /// All levels together.
+    pub fn answer(&self) -> Answer {
+        together(self.found.iter().flat_map(|found| {
+            let answers = found.levels.iter().map(|judged| found.answer(judged));
+            answers.collect::<Vec<_>>()
+        }))
+    }
+
+    /// The answer for a terminal of `width` columns.
+    pub fn text(&self, width: u16) -> String {
+        let mut lines = vec![
+            format!(
+                "{} on {}: {}",
+                plain(&self.requirement.name),
+                plain(self.target),
+                self.answer()
+            ),
+            plain(&self.requirement.question).into_owned(),
+            String::new(),
+        ];
+        let table = layout::text(self.columns(), width);
+        lines.extend(table.lines().map(str::to_owned));
+        lines.push(String::new());
+        let (first, last) = (self.reasons(), self.limits());
+        for text in first.iter().chain(&last) {
+            let wrapped = wrap(&plain(text), usize::from(width) - 2);
+            for (number, line) in wrapped.iter().enumerate() {
+                lines.push(format!("{}{line}", if number == 0 { "- " } else { "  " }));
+            }
+        }
+        let hidden = lines.len().saturating_sub(LINES_MAX);
+        if hidden > 0 {
+            lines.truncate(LINES_MAX - 1);
+            lines.push(format!("({} more lines: --format json)", hidden + 1));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&Found, &Judged)> {
+        let found = self.found.iter();
+        found.flat_map(|found| found.levels.iter().map(move |judged| (found, judged)))
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        let column = |heading: &str, dispensable, value: &dyn Fn(&Found, &Judged) -> String| {
+            Column::new(heading, dispensable, self.rows().map(|(f, j)| value(f, j)))
+        };
+        vec![
+            column("workload", 3, &|found, _| {
+                plain(&found.workload).into_owned()
+            })
+            .left(),
+            column("level", 0, &|_, judged| judged.level.to_string()).left(),
+            column("measured", 0, &|_, judged| {
+                let level = &judged.level;
+                judged
+                    .estimate
+                    .map_or_else(none, |value| amount(level, value))
+            }),
+            column("95 % interval", 0, &|_, judged| interval(judged)),
+            column("requests", 4, &|_, judged| judged.requests.to_string()),
+            column("answer", 0, &|found, judged| {
+                found.answer(judged).to_string()
+            })
+            .left(),
+        ]
+    }
+
+    /// Why an answer is no or unknown, and what would change it.
+    fn reasons(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for found in &self.found {
+            for doubt in &found.doubts {
+                texts.push(format!("{}: {doubt}.", found.workload));
+            }
+            for judged in &found.levels {
+                let level = &judged.level;
+                if let Some(change) = &judged.change {
+                    texts.push(format!(
+                        "{} {level}: after {} of load and {} the median over trials went from {} to {} and stayed.",
+                        found.workload,
+                        rough_duration(Duration::from_nanos(change.after_ns)),
+                        format_bytes(change.after_bytes as f64),
+                        amount(level, change.from),
+                        amount(level, change.to),
+                    ));
+                }
+                if !found.doubts.is_empty() {
+                    continue;
+                }
+                match judged.answer {
+                    Answer::Yes => {}
+                    Answer::No => texts.push(format!(
+                        "{} {level}: {}; {}.",
+                        found.workload,
+                        gap(judged),
+                        self.remedy(found, level)
+                    )),
+                    Answer::CannotTell => texts.push(format!(
+                        "{} {level}: {}; a longer load may settle it (--for {}).",
+                        found.workload,
+                        judged.why,
+                        longer(self.requirement.hold)
+                    )),
+                }
+            }
+        }
+        texts
+    }
+
+    /// What would make a no a yes.
+    fn remedy(&self, found: &Found, level: &Level) -> String {
+        let workloads = self.requirement.workloads.iter();
+        let needs = workloads
+            .filter(|workload| workload.name == found.workload)
+            .flat_map(|workload| &workload.levels);
+        let mut remedies = needs.filter(|need| need.level == *level);
+        remedies
+            .next()
+            .map_or_else(String::new, |need| need.remedy.clone())
+    }
+
+    fn limits(&self) -> Vec<String> {
+        let hold = rough_duration(self.requirement.hold);
+        let mut texts = self.limits.clone();
+        texts.push(format!(
+            "Not covered: {}; loads longer than {hold} per workload, which use up burst credits and caches (--for 10min).",
+            self.requirement.not
+        ));
+        texts.push(format!(
+            "Sources of the levels: iolab show {}",
+            self.requirement.name
+        ));
+        texts
+    }
+
+    /// The answer for programs; docs/OUTPUT.md names the fields.
+    pub fn json(&self) -> Value {
+        let workloads: Vec<Value> = self
+            .found
+            .iter()
+            .zip(&self.requirement.workloads)
+            .map(|(found, workload)| {
+                let levels: Vec<Value> = found
+                    .levels
+                    .iter()
+                    .zip(&workload.levels)
+                    .map(|(judged, need)| {
+                        json!({
+                            "level": judged.level.to_string(),
+                            "limit": judged.level.limit(),
+                            "unit": unit(&judged.level),
+                            "measured": judged.estimate,
+                            "low": judged.low,
+                            "high": judged.high,
+                            "confidence": 0.95,
+                            "requests": judged.requests,
+                            "trials": judged.trials,
+                            "answer": found.answer(judged).name(),
+                            "why": judged.why,
+                            "change": judged.change.map(|change| json!({
+                                "after_ns": change.after_ns,
+                                "after_bytes": change.after_bytes,
+                                "from": change.from,
+                                "to": change.to,
+                            })),
+                            "source": need.source,
+                            "wording": need.wording,
+                            "remedy": need.remedy,
+                        })
+                    })
+                    .collect();
+                json!({
+                    "workload": found.workload,
+                    "load_ns": found.load_ns,
+                    "doubts": found.doubts,
+                    "run_file": found.file,
+                    "levels": levels,
+                })
+            })
+            .collect();
+        json!({
+            "requirement": self.requirement.name,
+            "question": self.requirement.question,
+            "target": self.target,
+            "answer": self.answer().name(),
+            "not_covered": self.requirement.not,
+            "limits": self.limits,
+            "workloads": workloads,
+        })
+    }
+}
+
+/// By how much a level is missed.
+fn gap(judged: &Judged) -> String {
+    let limit = judged.level.limit();
+    let estimate = judged.estimate.unwrap_or(f64::NAN);
+    match judged.level.bound {
+        Bound::Below(_) => format!("{} times the level", significant(estimate / limit)),
+        Bound::Above(_) => format!("{} of the level", significant(estimate / limit)),
+    }
+}
+
+/// Four times as long halves an interval.
+fn longer(hold: Duration) -> String {
+    format!("{}s", hold.as_secs().max(1) * 4)
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+fn unit(level: &Level) -> &'static str {
+    match level.quantity {
+        Quantity::Iops => "1/s",
+        Quantity::Throughput => "MB/s",
+        Quantity::Quantile(_) | Quantity::Mean | Quantity::Max => "ns",
+    }
+}
+
+/// A value of what a level bounds, with its unit.
+pub fn amount(level: &Level, value: f64) -> String {
+    match level.quantity {
+        Quantity::Iops => format!("{}/s", significant(value)),
+        Quantity::Throughput => format!("{} MB/s", significant(value)),
+        Quantity::Quantile(_) | Quantity::Mean | Quantity::Max => format_ns(value),
+    }
+}
+
+/// The interval of what a level bounds.
+pub fn interval(judged: &Judged) -> String {
+    let level = &judged.level;
+    match (judged.low, judged.high) {
+        (Some(low), Some(high)) => format!("{} to {}", amount(level, low), amount(level, high)),
+        (Some(low), None) => format!("{} or more", amount(level, low)),
+        (None, _) => none(),
+    }
+}
