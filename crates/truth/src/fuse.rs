@@ -50,6 +50,8 @@ pub struct Behaviour {
     pub bytes: u64,
     /// How long a request is held, from its arrival to the answer.
     pub delay: fn(Moment) -> Duration,
+    /// How long a sync is held, by its number from 0 and the bytes written before it.
+    pub sync_delay: fn(u64, u64) -> Duration,
     /// Whether one request is held at a time, whatever the number that wait.
     pub serial: bool,
     /// Every so many reads one is answered by half of what it asks for.
@@ -74,6 +76,7 @@ impl Default for Behaviour {
         Self {
             bytes: 32 << 20,
             delay: |_| Duration::ZERO,
+            sync_delay: |_, _| Duration::ZERO,
             serial: false,
             cut_every: None,
             answer_most: None,
@@ -97,8 +100,10 @@ pub struct Ledger {
     pub meant: Duration,
     /// Most requests that were held at once.
     pub most_at_once: u32,
-    /// Requests of `fsync`.
+    /// Requests of `fsync` and `fdatasync`.
     pub syncs: u64,
+    /// Those that were held for longer than they should have been, as [`Ledger::late`].
+    pub late_syncs: u64,
     /// What each open file was answered, in the order of their first requests.
     pub opens: Vec<Answers>,
     at_once: u32,

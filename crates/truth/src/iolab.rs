@@ -117,6 +117,33 @@ pub fn told(scene: &Scene, arguments: &[&str]) -> String {
     both(&output.expect("iolab starts"))
 }
 
+/// The answer to a question on the scene's target.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// Exit code.
+    pub code: Option<i32>,
+    /// What it printed on both streams.
+    pub text: String,
+    /// What it printed on its standard output, as JSON.
+    pub json: Value,
+}
+
+/// What `iolab fit` answers about the scene's target, whose data it may destroy.
+pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
+    let mut command = plain(scene);
+    command
+        .args(["fit", requirement])
+        .arg(&scene.target)
+        .args(["--destroy-data", "--format", "json", "--seed", "7"])
+        .args(arguments);
+    let output = scene.carry_out(&mut command, |_| ()).expect("iolab starts");
+    Answered {
+        code: output.status.code(),
+        text: both(&output),
+        json: serde_json::from_slice(&output.stdout).unwrap_or_default(),
+    }
+}
+
 fn seen(output: &Output, file: &Path) -> Seen {
     Seen {
         code: output.status.code(),

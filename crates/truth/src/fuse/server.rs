@@ -58,19 +58,11 @@ impl<'a> Held<'a> {
 
     /// Waits for the time of the answer, and books it.
     fn until(self, delay: Duration, open: u64, bytes: usize) {
-        let answer_at = self.arrived + delay;
-        std::thread::sleep(
-            answer_at
-                .saturating_duration_since(Instant::now())
-                .saturating_sub(AWAKE),
-        );
-        while Instant::now() < answer_at {
-            std::hint::spin_loop();
-        }
+        wait_until(self.arrived + delay);
         let mut ledger = self.shared.ledger();
         ledger.at_once -= 1;
         let held = self.arrived.elapsed();
-        ledger.late += u64::from(held > delay + delay / 20 + LATE);
+        ledger.late += u64::from(is_late(held, delay));
         ledger.meant += delay;
         ledger.held.push(held);
         if let Some(answers) = ledger.opens.get_mut(open as usize) {
@@ -78,6 +70,22 @@ impl<'a> Held<'a> {
             answers.bytes += bytes as u64;
         }
     }
+}
+
+/// Sleeps, and watches the clock at the end.
+fn wait_until(answer_at: Instant) {
+    std::thread::sleep(
+        answer_at
+            .saturating_duration_since(Instant::now())
+            .saturating_sub(AWAKE),
+    );
+    while Instant::now() < answer_at {
+        std::hint::spin_loop();
+    }
+}
+
+fn is_late(held: Duration, delay: Duration) -> bool {
+    held > delay + delay / 20 + LATE
 }
 
 impl Server {
@@ -282,6 +290,7 @@ impl Filesystem for Server {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let arrived = Instant::now();
         let mut store = self
             .shared
             .store
@@ -290,7 +299,15 @@ impl Filesystem for Server {
         if store.durable.is_some() {
             store.durable = Some(store.visible.clone());
         }
-        self.shared.ledger().syncs += 1;
+        drop(store);
+        let number = self.shared.ledger().syncs;
+        let written = self.written.load(Ordering::Relaxed);
+        let delay = (self.shared.behaviour.sync_delay)(number, written);
+        wait_until(arrived + delay);
+        let mut ledger = self.shared.ledger();
+        ledger.syncs += 1;
+        ledger.late_syncs += u64::from(!delay.is_zero() && is_late(arrived.elapsed(), delay));
+        drop(ledger);
         reply.ok();
     }
 }

@@ -4,6 +4,7 @@ mod cache;
 mod containers;
 mod devices;
 mod faults;
+mod fit;
 mod holes;
 mod hostile;
 mod killed;

@@ -1,0 +1,184 @@
+//! `iolab fit` on targets whose syncs take a known time: yes, no, cannot tell.
+
+use std::time::Duration;
+
+use iolab_truth::Scene;
+use iolab_truth::files::MIB;
+use iolab_truth::fuse::{Behaviour, Mounted};
+use iolab_truth::iolab::{Answered, fit};
+use iolab_truth::system::{Made, warn};
+
+use crate::stage::alone;
+
+/// Share of the syncs that the target may hold for too long before their 99th percentile is not what it is told to be.
+const LATE_MAX: f64 = 0.004;
+/// Exit codes.
+const YES: Option<i32> = Some(0);
+const NO: Option<i32> = Some(4);
+const CANNOT_TELL: Option<i32> = Some(5);
+
+/// A log of the user's own, with levels about each part of the distribution.
+const MINE: &str = r#"
+name = "mine"
+question = "Is it good enough for me?"
+not = "anything else"
+hold = "8s"
+[[workload]]
+name = "log"
+settings = { read_percent = 0, bs = "64KiB", sync = "SYNC", cache = "direct", region = "32MiB", time = "200ms" }
+"#;
+
+const LEVEL: &str = r#"
+[[workload.level]]
+level = "LEVEL"
+source = "documented nowhere"
+remedy = "another target"
+"#;
+
+fn mine(scene: &Scene, sync: &str, levels: &[&str]) {
+    let mut text = MINE.replace("SYNC", sync);
+    for level in levels {
+        text.push_str(&LEVEL.replace("LEVEL", level));
+    }
+    std::fs::write(scene.folder().join("mine.toml"), text).expect("the scene's folder is ours");
+}
+
+fn scene(behaviour: Behaviour) -> Made<Scene> {
+    let mut scene = Scene::new()?;
+    let at = scene.subfolder("mount")?;
+    let mounted = Mounted::new(&scene.keeper, &at, behaviour)?;
+    let file = mounted.file();
+    scene.fuse = Some(mounted);
+    Ok(scene.on(file))
+}
+
+/// Asks, unless the target cannot be made, or did not keep its times because the machine was busy.
+fn asked(behaviour: Behaviour, ask: impl FnOnce(&Scene) -> Answered) -> Option<Answered> {
+    let _alone = alone();
+    let scene = match scene(behaviour) {
+        Ok(scene) => scene,
+        Err(why) => {
+            warn(&format!("skipped: {why}"));
+            return None;
+        }
+    };
+    let answered = ask(&scene);
+    let ledger = scene.fuse.as_ref().map(Mounted::ledger).unwrap_or_default();
+    let late = ledger.late_syncs as f64 / ledger.syncs.max(1) as f64;
+    if late > LATE_MAX {
+        warn(&format!(
+            "skipped: this machine was so busy that the target held {:.1} % of the syncs for too long",
+            late * 100.0
+        ));
+        return None;
+    }
+    Some(answered)
+}
+
+fn held_for(delay: fn(u64, u64) -> Duration) -> Behaviour {
+    Behaviour {
+        sync_delay: delay,
+        ..Behaviour::default()
+    }
+}
+
+#[track_caller]
+fn is_about_etcd(delay: fn(u64, u64) -> Duration, code: Option<i32>, answer: &str) {
+    let found = asked(held_for(delay), |scene| {
+        fit(scene, "etcd", &["--for", "10s"])
+    });
+    let Some(found) = found else { return };
+    assert_eq!(found.code, code, "{}", found.text);
+    let level = &found.json["workloads"][0]["levels"][0];
+    assert_eq!(level["level"], "syncs.p99<10ms");
+    assert_eq!(level["answer"], answer, "{}", found.text);
+    assert_eq!(found.json["answer"], answer);
+}
+
+#[test]
+fn syncs_of_8_ms_are_good_enough_for_etcd() {
+    is_about_etcd(|_, _| Duration::from_millis(8), YES, "yes");
+}
+
+#[test]
+fn syncs_of_10_ms_leave_it_open() {
+    is_about_etcd(|_, _| Duration::from_millis(10), CANNOT_TELL, "cannot tell");
+}
+
+#[test]
+fn syncs_of_12_ms_are_not() {
+    is_about_etcd(|_, _| Duration::from_millis(12), NO, "no");
+}
+
+#[test]
+fn a_tail_of_one_percent_is_seen_where_it_lies() {
+    let tail = |number: u64, _| match number % 100 {
+        99 => Duration::from_millis(50),
+        _ => Duration::from_millis(2),
+    };
+    let levels = ["syncs.p50<10ms", "syncs.p99<10ms", "syncs.p99.9<10ms"];
+    let found = asked(held_for(tail), |scene| {
+        mine(scene, "fdatasync", &levels);
+        fit(scene, "mine.toml", &[])
+    });
+    let Some(found) = found else { return };
+    let answers: Vec<&str> = (0..3)
+        .filter_map(|i| found.json["workloads"][0]["levels"][i]["answer"].as_str())
+        .collect();
+    assert_eq!(answers, ["yes", "cannot tell", "no"], "{}", found.text);
+    assert_eq!(found.code, NO);
+}
+
+#[test]
+fn a_level_that_does_not_last_does_not_hold() {
+    let step = |_, written: u64| match written < 48 * MIB {
+        true => Duration::from_millis(2),
+        false => Duration::from_millis(15),
+    };
+    let found = asked(held_for(step), |scene| {
+        mine(scene, "fdatasync", &["syncs.p99<10ms"]);
+        fit(scene, "mine.toml", &[])
+    });
+    let Some(found) = found else { return };
+    assert_eq!(found.code, NO, "{}", found.text);
+    let change = &found.json["workloads"][0]["levels"][0]["change"];
+    let bytes = change["after_bytes"].as_u64().expect("a change");
+    // The warm-up trial is not counted: it writes for 200 ms of about 2.2 ms each.
+    assert!((36 * MIB..=52 * MIB).contains(&bytes), "{}", found.text);
+    let ms = |name: &str| change[name].as_f64().expect("a time") / 1e6;
+    assert!((2.0..4.0).contains(&ms("from")) && (15.0..18.0).contains(&ms("to")));
+}
+
+#[test]
+fn a_target_that_may_lie_is_never_good_enough() {
+    let lies = Behaviour {
+        volatile: true,
+        ..Behaviour::default()
+    };
+    for sync in ["none", "odsync", "fdatasync"] {
+        let found = asked(lies.clone(), |scene| {
+            mine(scene, sync, &["writes.p99<1s"]);
+            fit(scene, "mine.toml", &[])
+        });
+        let Some(found) = found else { return };
+        assert_eq!(found.code, CANNOT_TELL, "{sync}: {}", found.text);
+        let doubts = found.json["workloads"][0]["doubts"].as_array();
+        assert!(
+            doubts.is_some_and(|doubts| !doubts.is_empty()),
+            "{sync}: {}",
+            found.text
+        );
+    }
+}
+
+#[test]
+fn memory_is_never_good_enough() {
+    let _alone = alone();
+    let scene = match Scene::new().and_then(|scene| Ok((scene.folder_in_memory()?, scene))) {
+        Ok((folder, scene)) => scene.on(folder),
+        Err(why) => return warn(&format!("skipped: {why}")),
+    };
+    let found = fit(&scene, "etcd", &["--for", "8s"]);
+    assert_eq!(found.code, CANNOT_TELL, "{}", found.text);
+    assert!(found.text.contains("not-storage"), "{}", found.text);
+}
