@@ -2,11 +2,14 @@
 //!
 //! Numbers have fio's names and units: `bw` in KiB/s, `runtime` in ms, latencies in ns. Source: fio's HOWTO, "JSON output".
 
+mod folder;
+
 use std::io::{self, Write};
 
+pub use folder::{CellFile, files};
 use hdrhistogram::Histogram;
 use iolab_analysis::latencies::CellLatencies;
-use iolab_record::{Cell, Direction, LatencyOf, Operation, RunRecord, Sample};
+use iolab_record::{Cell, Direction, LatencyOf, Operation, Run, RunRecord, Sample};
 use iolab_spec::trial::{CacheState, Content, Pattern, SyncPolicy};
 use serde_json::{Map, Value, json};
 
@@ -27,18 +30,19 @@ pub fn runs(runs: &[(RunRecord, CellLatencies)], to: &mut dyn Write) -> io::Resu
             jobs.extend(job(number, record, cell, latencies));
         }
     }
-    let version = runs
-        .first()
-        .map_or("", |(record, _)| &record.run.tool_version);
-    let started = runs.first().map(|(record, _)| &record.run.started_utc);
-    let report = json!({
-        "fio version": format!("iolab-{version}"),
-        "time": started,
-        "global options": {},
-        "jobs": jobs,
-    });
+    let first = runs.first().map(|(record, _)| &record.run);
+    let report = first.map(|run| report(run, jobs));
     serde_json::to_writer_pretty(&mut *to, &report)?;
     writeln!(to)
+}
+
+fn report(run: &Run, jobs: Vec<Value>) -> Value {
+    json!({
+        "fio version": format!("iolab-{}", run.tool_version),
+        "time": run.started_utc,
+        "global options": {},
+        "jobs": jobs,
+    })
 }
 
 fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies) -> Option<Value> {

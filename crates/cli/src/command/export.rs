@@ -1,13 +1,15 @@
 //! `iolab export`: samples, their intervals and latency buckets for other programs, and what other tools read.
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::latencies::{self, CellLatencies};
 use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
 use iolab_report::export::{self, LatencyRow, SeriesRow};
-use iolab_report::fio;
+use iolab_report::fio::{self, CellFile};
 use iolab_report::tidy::Format;
 use iolab_report::{benchstat, gbench, prometheus};
 use iolab_spec::{Error, Result};
@@ -24,6 +26,9 @@ pub(crate) fn export(options: &Export) -> Outcome {
         .iter()
         .map(|path| iolab_runfile::read(path))
         .collect::<Result<_>>()?;
+    if let Some(folder) = fio_folder(options) {
+        return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
+    }
     let mut to = output::open(options.output.as_deref())?;
     match options.format {
         ExportFormat::Csv => rows(&records, options, Format::Csv, &mut to),
@@ -37,6 +42,43 @@ pub(crate) fn export(options: &Export) -> Outcome {
             Ok(prometheus::cells(&analyses, &mut to)?)
         }
     }
+}
+
+/// The folder for a report of each cell, where one is named and not a file.
+fn fio_folder(options: &Export) -> Option<&Path> {
+    let named = options.output.as_deref()?;
+    let is_file = named
+        .extension()
+        .is_some_and(|extension| extension == "json");
+    (options.format == ExportFormat::Fio && !is_file).then_some(named)
+}
+
+/// Writes each report to its place in a new folder, or an empty one.
+fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
+    let unusable = |place: &Path, error: io::Error| {
+        Error::usage(format!("cannot write to {}: {error}", place.display()))
+            .hint("name a new folder with -o")
+    };
+    let is_used = folder
+        .read_dir()
+        .is_ok_and(|mut entries| entries.next().is_some());
+    if is_used {
+        return Err(output::exists(folder).into());
+    }
+    for file in files {
+        let place = folder.join(&file.path);
+        let below = place.parent().unwrap_or(folder);
+        fs::create_dir_all(below).map_err(|error| unusable(below, error))?;
+        let mut to = io::BufWriter::new(output::create(&place)?);
+        file.write(&mut to)?;
+        to.flush()?;
+    }
+    output::note(format_args!(
+        "{} files in {}",
+        files.len(),
+        folder.display()
+    ));
+    Ok(())
 }
 
 /// Refuses what does not go together, before anything is read or made.
