@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_plan::experiment::REFINE_MAX;
 use iolab_report::figure::{Center, Kind, Quantity, Reference, Spread, parse_length};
 use iolab_run::peer::PEERS;
 use iolab_serve::Speed;
+use iolab_spec::foreign::unknown_option;
 use iolab_spec::units::{parse_duration, parse_share, parse_size};
 
 const EXAMPLES: &str = "\
@@ -122,6 +124,26 @@ const SEED_MAX: u64 = (1 << 63) - 1_000;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// Reads the command line. What is wrong with it clap prints, and ends the program.
+    ///
+    /// # Errors
+    /// Of kind usage: an option that other tools have, with iolab's way.
+    pub(crate) fn read() -> iolab_spec::Result<Self> {
+        Self::try_parse().or_else(|error| {
+            let known_elsewhere = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::String(option))
+                    if error.kind() == ErrorKind::UnknownArgument =>
+                {
+                    unknown_option(option)
+                }
+                _ => None,
+            };
+            known_elsewhere.map_or_else(|| error.exit(), Err)
+        })
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -737,6 +759,6 @@ pub(crate) enum ExportFormat {
     Benchstat,
     /// The text format of Prometheus: the medians of the cells
     Prometheus,
-    /// fio's JSON+: one job per cell, its trials put together
+    /// fio's JSON+: one job per cell, its trials put together; with -o FOLDER a file per cell, as fio-plot reads them
     Fio,
 }

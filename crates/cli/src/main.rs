@@ -13,7 +13,6 @@ use std::panic::resume_unwind;
 use std::process::ExitCode;
 use std::thread;
 
-use clap::Parser;
 use iolab_spec::Error;
 
 /// Stack of the thread that does the work, bytes: that of the first thread is as small as `ulimit -s` says.
@@ -33,6 +32,9 @@ fn main() -> ExitCode {
 }
 
 fn work() -> ExitCode {
-    let arguments = arguments::Arguments::parse();
-    exit::code_of(command::carry_out(arguments.command))
+    let arguments = arguments::Arguments::read();
+    exit::code_of(match arguments {
+        Ok(arguments) => command::carry_out(arguments.command),
+        Err(error) => Err(error.into()),
+    })
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use iolab_spec::trial::{CacheState, HUGE_PAGE_BYTES};
+use iolab_spec::trial::{CacheState, HUGE_PAGE_BYTES, Layout};
 use iolab_spec::{Error, Result};
 
 use crate::experiment::Experiment;
-use iolab_spec::settings::CellSpec;
+use iolab_spec::settings::{CellSpec, Setting};
 use iolab_spec::units::format_size;
 
 /// One combination of levels.
@@ -153,7 +153,8 @@ enum Meaningless {
 
 fn meaningless(cell: &CellSpec) -> Option<Meaningless> {
     let spec = &cell.trial;
-    let lacks_blocks = spec.region / spec.bs.max(1) < u64::from(spec.threads);
+    let blocks = spec.region / spec.bs.max(1);
+    let lacks_blocks = blocks < u64::from(spec.threads) && spec.layout != Layout::Overlapping;
     if !spec.buffer_init_applies() {
         Some(Meaningless::Pages)
     } else if !spec.sharing_applies() {
@@ -207,16 +208,37 @@ fn left_out(experiment: &Experiment) -> Option<String> {
 /// `sizes` stand in for the levels of `bs`.
 fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<PlannedCell>> {
     experiment.check()?;
-    let base = experiment.base()?;
-    let mut cells = vec![PlannedCell {
+    let first = PlannedCell {
         levels: Vec::new(),
-        spec: base,
+        spec: experiment.base()?,
         refined: sizes.is_some(),
-    }];
+    };
+    if experiment.only.is_empty() {
+        return crossed(experiment, sizes, &[], first);
+    }
+    let mut cells = Vec::new();
+    for combination in &experiment.only {
+        cells.extend(crossed(experiment, sizes, combination, first.clone())?);
+    }
+    Ok(cells)
+}
+
+/// The cross product of the factors that a combination does not list, each with the levels that it does.
+fn crossed(
+    experiment: &Experiment,
+    sizes: Option<&[String]>,
+    listed: &[(&'static Setting, String)],
+    first: PlannedCell,
+) -> Result<Vec<PlannedCell>> {
+    let mut cells = vec![first];
     for factor in &experiment.factors {
-        let levels = match sizes {
-            Some(sizes) if factor.setting.name == "bs" => sizes,
-            _ => &factor.levels,
+        let level = listed
+            .iter()
+            .find(|(setting, _)| *setting == factor.setting);
+        let levels = match (level, sizes) {
+            (Some((_, level)), _) => std::slice::from_ref(level),
+            (None, Some(sizes)) if factor.setting.name == "bs" => sizes,
+            (None, _) => &factor.levels,
         };
         let mut crossed = Vec::with_capacity(cells.len() * levels.len());
         for cell in &cells {

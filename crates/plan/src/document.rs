@@ -9,8 +9,8 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use toml::{Spanned, Value};
 
 use crate::experiment::{Experiment, set_budget, set_settle};
-use iolab_spec::names::unknown;
-use iolab_spec::settings::{SETTINGS, Setting, ValueKind};
+use iolab_spec::foreign::unknown_setting;
+use iolab_spec::settings::{Setting, ValueKind};
 
 /// Most levels of one factor; more could not be told apart in a table or a figure.
 const LEVELS_MAX: usize = 1000;
@@ -102,6 +102,27 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
+impl Entries {
+    /// The one level of each setting here, in canonical form, where `check` has nothing against it.
+    pub(crate) fn levels(
+        &self,
+        source: &Source<'_>,
+        check: impl Fn(&'static Setting, &String) -> Result<()>,
+    ) -> Result<Vec<(&'static Setting, String)>> {
+        let mut seen = Vec::new();
+        let mut levels = Vec::with_capacity(self.0.len());
+        for (key, value) in &self.0 {
+            let setting = claim(source, key, "only", &mut seen)?;
+            let level = fixed(setting, value.get_ref())
+                .and_then(|text| setting.canonical(&text))
+                .and_then(|level| check(setting, &level).map(|()| level))
+                .map_err(|error| source.at(value.span(), error))?;
+            levels.push((setting, level));
+        }
+        Ok(levels)
+    }
+}
+
 /// `[design]`; what is not given stays as it is.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -190,8 +211,7 @@ fn claim<'a>(
 ) -> Result<&'static Setting> {
     let name = key.get_ref();
     let Some(setting) = Setting::find(name) else {
-        let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
-        return Err(source.at(key.span(), unknown("setting", name, &known)));
+        return Err(source.at(key.span(), unknown_setting(name, &[])));
     };
     if let Some((_, before)) = seen.iter().find(|(other, _)| other.name == setting.name) {
         let error = Error::usage(format!(

@@ -3,6 +3,7 @@
 mod builtin;
 mod change;
 mod design;
+mod only;
 mod overlap;
 mod programs;
 mod refined;
@@ -18,6 +19,7 @@ pub use builtin::BUILTIN;
 pub use change::Change;
 pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
 pub(crate) use design::{set_budget, set_settle};
+pub use only::Combination;
 pub use refined::{REFINE_MAX, Refined};
 
 use crate::cells::cells;
@@ -67,6 +69,8 @@ pub struct Experiment {
     pub design: Design,
     /// Levels that the run has added to its own plan.
     pub refined: Option<Refined>,
+    /// The combinations of levels that are cells; empty where all are. Factors that are not listed are crossed with them.
+    pub only: Vec<Combination>,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +86,8 @@ struct Document {
     #[serde(default)]
     design: DesignEntries,
     refined: Option<Refined>,
+    #[serde(default)]
+    only: Vec<Entries>,
 }
 
 impl Experiment {
@@ -107,6 +113,7 @@ impl Experiment {
             settings: Vec::new(),
             design: Design::default(),
             refined: document.refined,
+            only: Vec::new(),
         };
         Definition {
             factors: document.factors,
@@ -114,6 +121,7 @@ impl Experiment {
             design: document.design,
         }
         .apply(&source, &mut experiment)?;
+        experiment.read_only(&source, &document.only)?;
         experiment
             .check()
             .map_err(|error| error.within(source.name))?;
@@ -142,6 +150,7 @@ impl Experiment {
     /// Of kind usage: no level, one twice, or a value that the setting does not take.
     pub fn sweep(&mut self, setting: &'static Setting, levels: &[String]) -> Result<()> {
         check_level_count(setting, levels.len())?;
+        self.release(setting);
         if let [only] = levels {
             return self.fix(setting, only);
         }
@@ -179,6 +188,7 @@ impl Experiment {
     /// Of kind usage: a value that the setting does not take.
     pub fn fix(&mut self, setting: &'static Setting, text: &str) -> Result<()> {
         let value = setting.canonical(text)?;
+        self.release(setting);
         self.factors
             .retain(|factor| factor.setting.name != setting.name);
         match self
@@ -197,10 +207,13 @@ impl Experiment {
     /// # Errors
     /// Of kind usage: a plan that is absurd, and what would not be.
     pub fn check(&self) -> Result<()> {
-        let cells = self
+        let crossed = self
             .factors
             .iter()
-            .try_fold(1usize, |n, factor| n.checked_mul(self.level_count(factor)));
+            .filter(|factor| !self.is_listed(factor.setting));
+        let cells = crossed
+            .map(|factor| self.level_count(factor))
+            .try_fold(self.only.len().max(1), usize::checked_mul);
         if cells.is_none_or(|n| n > CELLS_MAX) {
             let grid: Vec<String> = self
                 .factors

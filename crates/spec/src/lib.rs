@@ -4,6 +4,7 @@
 pub mod command;
 pub mod counters;
 mod error;
+pub mod foreign;
 pub mod histogram;
 pub mod level;
 pub mod linkage;

@@ -217,7 +217,7 @@ pub static SETTINGS: &[Setting] = &[
         name: "layout",
         aliases: &[],
         unit: "",
-        doc: "who touches what: shared (one file, a share per thread), interleaved (one file, blocks dealt out in turn) or private (a file per thread)",
+        doc: "who touches what: shared (one file, a share per thread), interleaved (one file, blocks dealt out in turn), overlapping (one file, each thread goes over all of it) or private (a file per thread)",
         kind: ValueKind::Word,
         column: "layout",
         since: 4,

@@ -8,8 +8,8 @@ use super::design::{set_budget, set_settle};
 use super::{DESIGN, Experiment};
 use crate::precondition::Precondition;
 use iolab_spec::command::split_list;
-use iolab_spec::names::unknown;
-use iolab_spec::settings::{SETTINGS, Setting};
+use iolab_spec::foreign::unknown_setting;
+use iolab_spec::settings::Setting;
 use iolab_spec::units::parse_share;
 
 /// A change of an experiment.
@@ -103,11 +103,7 @@ impl What {
             _ => match Setting::find(name) {
                 // Commands may hold commas in quotes; no other value has any.
                 Some(setting) => Self::Setting(setting, split_list(values)),
-                None => {
-                    let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
-                    let known = [&known[..], &DESIGN[..]].concat();
-                    return Err(unknown("setting", name, &known));
-                }
+                None => return Err(unknown_setting(name, &DESIGN)),
             },
         })
     }
@@ -143,6 +139,7 @@ impl Experiment {
                 self.sweep(setting, levels)?;
                 self.displace(setting);
                 self.displace_parts(setting);
+                self.forget_what_does_not_vary();
             }
             // The bound that was asked for moves the other one along.
             What::TrialsMin(least) => {

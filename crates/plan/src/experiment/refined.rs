@@ -61,6 +61,12 @@ impl Experiment {
                 "give bs several levels, for example --set bs=4k,64k,1M, or leave refine out",
             );
         };
+        if self.is_listed(sizes.setting) {
+            return refuse(
+                "refine is set, but the sizes are listed in [[only]]",
+                "sweep bs with --set bs=4k,64k,1M, or leave refine out",
+            );
+        }
         if let Some(other) = self
             .factors
             .iter()

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use iolab_spec::Kind;
+use iolab_spec::foreign::{Answer, FOREIGN};
 use iolab_spec::trial::{Backend, BufferInit, CacheState};
 use proptest::prelude::*;
 
@@ -406,4 +407,27 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
         "{fewer}"
     );
     assert_eq!(told(2, 400), None);
+}
+
+/// What stands behind each `--set` of a text.
+fn sets(text: &str) -> impl Iterator<Item = &str> {
+    let behind = text.split("--set ").skip(1);
+    behind.map(|rest| rest.split([' ', ';', '(']).next().unwrap_or(rest))
+}
+
+#[test]
+fn what_is_answered_to_options_of_other_tools_works() {
+    for foreign in FOREIGN {
+        assert!(!foreign.names.iter().any(|name| DESIGN.contains(name)));
+        let (Answer::Way(text) | Answer::None(text)) = foreign.answer;
+        for set in sets(text) {
+            let set = set.trim_end_matches([',', ':', '.']);
+            let (name, _) = set.split_once('=').unwrap_or((set, ""));
+            let known = Setting::find(name).is_some() || DESIGN.contains(&name);
+            assert!(known, "{name} in: {text}");
+            if set.contains('=') && !set.contains(['"', 'N']) {
+                Change::parse(set).expect(text);
+            }
+        }
+    }
 }

@@ -19,6 +19,10 @@ impl Serialize for Experiment {
         if let Some(refined) = &self.refined {
             map.serialize_entry("refined", refined)?;
         }
+        if !self.only.is_empty() {
+            let rows: Vec<Settings<'_>> = self.only.iter().map(|row| Settings(row)).collect();
+            map.serialize_entry("only", &rows)?;
+        }
         map.end()
     }
 }

@@ -1,0 +1,194 @@
+//! Combinations of levels that are the cells of an experiment, where not every combination is one.
+
+use iolab_spec::settings::Setting;
+use iolab_spec::{Error, Result};
+
+use super::{CELLS_MAX, Experiment};
+use crate::document::{Entries, Source};
+
+/// The level of each setting that is listed; all combinations of an experiment list the same settings.
+pub type Combination = Vec<(&'static Setting, String)>;
+
+impl Experiment {
+    /// Makes these the only combinations of their settings. A setting that has one level in all of them is fixed, the others
+    /// become factors; further factors are crossed with the combinations.
+    ///
+    /// # Errors
+    /// Of kind usage: a value that a setting does not take; combinations that list different settings; too many.
+    pub fn list(&mut self, combinations: &[Combination]) -> Result<()> {
+        let mut rows: Vec<Combination> = Vec::new();
+        for combination in combinations {
+            let canonical = |(setting, level): &(&'static Setting, String)| {
+                Ok((*setting, setting.canonical(level)?))
+            };
+            let row = combination
+                .iter()
+                .map(canonical)
+                .collect::<Result<Combination>>()?;
+            if rows
+                .first()
+                .is_some_and(|first| !lists_the_same(first, &row))
+            {
+                return Err(Error::usage("the combinations list different settings")
+                    .hint("give each of them the same settings"));
+            }
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        if rows.len() > CELLS_MAX {
+            return Err(Error::usage(format!("{} combinations", rows.len()))
+                .hint(format!("list at most {CELLS_MAX}")));
+        }
+        let settings: Vec<&'static Setting> = rows.first().map_or(Vec::new(), |row| {
+            row.iter().map(|(setting, _)| *setting).collect()
+        });
+        let mut product: usize = 1;
+        for (place, setting) in settings.into_iter().enumerate() {
+            let mut levels: Vec<String> = Vec::new();
+            for (_, level) in rows.iter().filter_map(|row| row.get(place)) {
+                if !levels.contains(level) {
+                    levels.push(level.clone());
+                }
+            }
+            product = product.saturating_mul(levels.len());
+            self.sweep(setting, &levels)?;
+        }
+        // Where every combination is listed, the factors alone say it.
+        self.only = if rows.len() < product {
+            rows
+        } else {
+            Vec::new()
+        };
+        self.forget_what_does_not_vary();
+        Ok(())
+    }
+
+    /// Takes a setting out of the combinations: it was given other levels, which are crossed with what is left of them.
+    pub(super) fn release(&mut self, setting: &Setting) {
+        for row in &mut self.only {
+            row.retain(|(listed, _)| *listed != setting);
+        }
+        self.merge_rows();
+    }
+
+    /// Takes out of the combinations what is no factor any more.
+    pub(super) fn forget_what_does_not_vary(&mut self) {
+        let factors = &self.factors;
+        for row in &mut self.only {
+            row.retain(|(listed, _)| factors.iter().any(|factor| factor.setting == *listed));
+        }
+        self.merge_rows();
+    }
+
+    fn merge_rows(&mut self) {
+        let mut rows: Vec<Combination> = Vec::new();
+        for row in self.only.drain(..).filter(|row| !row.is_empty()) {
+            if !rows.contains(&row) {
+                rows.push(row);
+            }
+        }
+        self.only = rows;
+    }
+
+    /// Whether a factor is listed in the combinations, and not crossed.
+    pub(super) fn is_listed(&self, setting: &Setting) -> bool {
+        self.only
+            .first()
+            .is_some_and(|row| row.iter().any(|(listed, _)| *listed == setting))
+    }
+
+    /// Reads `[[only]]`, whose settings are factors already.
+    pub(super) fn read_only(&mut self, source: &Source<'_>, tables: &[Entries]) -> Result<()> {
+        let mut rows = Vec::with_capacity(tables.len());
+        for table in tables {
+            let row = table.levels(source, |setting, level| {
+                let factor = self.factors.iter().find(|factor| factor.setting == setting);
+                match factor.is_some_and(|factor| factor.levels.contains(level)) {
+                    true => Ok(()),
+                    false => Err(Error::usage(format!(
+                        "{level} is no level of the factor {}",
+                        setting.name
+                    ))
+                    .hint(
+                        "list all levels in [factors]; [[only]] says which combinations are cells",
+                    )),
+                }
+            })?;
+            rows.push(row);
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.list(&rows).map_err(|error| error.within(source.name))
+    }
+}
+
+fn lists_the_same(one: &Combination, other: &Combination) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.0 == b.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::cells;
+
+    fn listed() -> Experiment {
+        let mut experiment = Experiment::find("read-size").expect("built in");
+        let row = |bs: &str, threads: &str| -> Combination {
+            [("bs", bs), ("threads", threads), ("pattern", "rand")]
+                .map(|(name, level)| (Setting::find(name).expect("a setting"), level.to_owned()))
+                .to_vec()
+        };
+        let rows = [
+            row("1m", "1"),
+            row("4k", "4"),
+            row("4k", "1"),
+            row("1M", "1"),
+        ];
+        experiment.list(&rows).expect("three combinations");
+        experiment
+    }
+
+    fn levels(experiment: &Experiment) -> Vec<String> {
+        let planned = cells(experiment).expect("valid");
+        planned.iter().map(|cell| cell.levels.join(" ")).collect()
+    }
+
+    #[test]
+    fn only_what_is_listed_is_a_cell() {
+        let experiment = listed();
+        assert_eq!(levels(&experiment), ["1MiB 1", "4KiB 4", "4KiB 1"]);
+        assert_eq!(
+            experiment.base().expect("valid").trial.pattern.to_string(),
+            "rand"
+        );
+        let text = experiment.to_toml().expect("TOML");
+        let again = Experiment::from_toml(&text, "again").expect("valid");
+        assert_eq!(again, experiment);
+        let wrong = text.replacen("[[only]]\nbs = \"1MiB\"", "[[only]]\nbs = \"2MiB\"", 1);
+        assert_ne!(wrong, text);
+        let error = Experiment::from_toml(&wrong, "x").expect_err("no level");
+        assert!(error.message().contains("2MiB is no level"), "{error}");
+    }
+
+    #[test]
+    fn what_a_user_sets_is_crossed_with_the_rest() {
+        let mut experiment = listed();
+        experiment.apply_set("tool=iolab,fio").expect("two tools");
+        assert_eq!(levels(&experiment).len(), 6);
+        experiment.apply_set("threads=1,2").expect("two levels");
+        assert_eq!(levels(&experiment).len(), 8);
+        experiment.apply_set("bs=64k").expect("one level");
+        assert_eq!(levels(&experiment).len(), 4);
+        assert!(experiment.only.is_empty());
+    }
+
+    #[test]
+    fn sizes_that_are_listed_are_not_refined() {
+        let mut experiment = listed();
+        experiment.design.refine = 2;
+        let error = experiment.base().expect_err("listed");
+        assert!(error.message().contains("listed"), "{error}");
+    }
+}
