@@ -139,10 +139,15 @@ impl Offsets {
             seed: spec.seed,
             own,
         };
-        if spec.layout == Layout::Private {
-            // Alone in a file that has the size of a share.
+        let alone = match spec.layout {
+            // In a file that has the size of a share.
+            Layout::Private => Some(share(part.blocks, worker, spec.threads).1),
+            Layout::Overlapping => Some(part.blocks),
+            Layout::Shared | Layout::Interleaved => None,
+        };
+        if let Some(blocks) = alone {
             part = Part {
-                blocks: share(part.blocks, worker, spec.threads).1,
+                blocks,
                 worker: 0,
                 workers: 1,
                 seed: own,
@@ -452,6 +457,21 @@ mod tests {
         }
 
         #[test]
+        fn overlapping_workers_make_a_pass_each(
+            blocks in 1u64..400, threads in 1u32..9, seed: u64,
+            pattern in prop::sample::select(vec![
+                Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
+            ]),
+        ) {
+            let spec = TrialSpec { seed, layout: Layout::Overlapping, ..spec(pattern, 512, blocks, threads) };
+            for worker in 0..threads {
+                let mut seen = pass(&spec, worker, blocks);
+                seen.sort_unstable();
+                prop_assert_eq!(seen, (0..blocks).map(|block| block * 512).collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
         fn every_offset_is_aligned_and_inside(
             blocks in 1u64..2_000, threads in 1u32..5, skip_blocks in 0u64..50, bs in 1u64..9_000,
             slack in 0u64..9_000,
@@ -459,7 +479,9 @@ mod tests {
                 Pattern::Seq, Pattern::Reverse, Pattern::Strided, Pattern::Rand,
                 Pattern::RandReplace, Pattern::Zipf(1.2),
             ]),
-            layout in prop::sample::select(vec![Layout::Shared, Layout::Interleaved, Layout::Private]),
+            layout in prop::sample::select(vec![
+                Layout::Shared, Layout::Interleaved, Layout::Overlapping, Layout::Private,
+            ]),
         ) {
             prop_assume!(u64::from(threads) <= blocks);
             prop_assume!(layout != Layout::Interleaved || pattern != Pattern::Strided);
@@ -474,7 +496,7 @@ mod tests {
                     prop_assert_eq!(offset % bs, 0);
                     let end = match layout {
                         Layout::Private => spec.private_bytes(worker),
-                        Layout::Shared | Layout::Interleaved => spec.region,
+                        Layout::Shared | Layout::Interleaved | Layout::Overlapping => spec.region,
                     };
                     prop_assert!(offset + bs <= end);
                 }

@@ -267,6 +267,15 @@ impl TrialSpec {
         self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_BYTES
     }
 
+    /// Whether each worker has a share of the region, and does not go over all of it.
+    pub fn parts_region(&self) -> bool {
+        match self.layout {
+            Layout::Private => true,
+            Layout::Overlapping => false,
+            Layout::Shared | Layout::Interleaved => !self.pattern.shares_region(),
+        }
+    }
+
     /// Whether any request of this trial writes.
     pub fn writes(&self) -> bool {
         self.read_percent < 100

@@ -115,7 +115,7 @@ fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
         Layout::Private => (0..spec.threads)
             .map(|worker| 0..spec.private_bytes(worker))
             .collect(),
-        Layout::Shared | Layout::Interleaved => vec![region],
+        Layout::Shared | Layout::Interleaved | Layout::Overlapping => vec![region],
     }
 }
 
@@ -128,7 +128,7 @@ pub fn lent<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Target,
     let file = |(worker, range): (u32, Range<u64>)| {
         let file = match spec.layout {
             Layout::Private => target.private_file(worker, range.end)?,
-            Layout::Shared | Layout::Interleaved => target,
+            Layout::Shared | Layout::Interleaved | Layout::Overlapping => target,
         };
         Ok((file, range))
     };

@@ -69,8 +69,7 @@ impl TrialSpec {
                 "only io_uring, libaio and null keep more than one request outstanding; raise threads instead, or set backend=io_uring",
             );
         }
-        let shares = !self.pattern.shares_region() || self.layout == Layout::Private;
-        if self.region / self.bs < u64::from(self.threads) && shares {
+        if self.region / self.bs < u64::from(self.threads) && self.parts_region() {
             return fail(
                 format!(
                     "{} threads share {} blocks of {} bytes",
@@ -159,6 +158,12 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
         return fail(
             "verify with layout=private".to_owned(),
             "what is written is read back from one file: set another layout, or leave verify out",
+        );
+    }
+    if spec.layout == Layout::Overlapping && spec.threads > 1 {
+        return fail(
+            "verify with layout=overlapping".to_owned(),
+            "threads that write the same block race for what it holds: set layout=shared, or one thread",
         );
     }
     if spec.content != Content::Unique {

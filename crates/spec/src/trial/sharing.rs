@@ -11,6 +11,8 @@ named! {
         Shared = "shared",
         /// One file, blocks dealt out in turn.
         Interleaved = "interleaved",
+        /// One file, all of whose region every worker goes over, each in an order of its own where that is random.
+        Overlapping = "overlapping",
         /// A file per worker; together they have the size of the region.
         Private = "private",
     }
