@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_engine::target::Consent;
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_run::peer::PEERS;
+use iolab_run::peer::{PEERS, adapt};
 use iolab_spec::Result;
 use iolab_spec::tool::Tool;
 use iolab_spec::units::{format_size, parse_size};
@@ -13,7 +13,11 @@ use iolab_spec::units::{format_size, parse_size};
 use crate::arguments::{Changes, ConsentOption};
 
 /// The changes that the options ask for, in the order in which they are applied.
-pub(crate) struct Asked(Vec<Change>);
+pub(crate) struct Asked {
+    changes: Vec<Change>,
+    /// Whether peers are named, for which a plan is adapted.
+    peers: bool,
+}
 
 impl Changes {
     /// Reads every change: the short forms, then the `--set`s, which win.
@@ -48,7 +52,10 @@ impl Changes {
             .chain(tools.as_deref().map(|tools| ("tool", tools)))
             .map(|(name, value)| Change::of(name, value));
         let sets = self.sets.iter().map(|set| Change::parse(set));
-        changes.chain(sets).collect::<Result<_>>().map(Asked)
+        Ok(Asked {
+            changes: changes.chain(sets).collect::<Result<_>>()?,
+            peers: !self.peers.is_empty(),
+        })
     }
 
     /// iolab and its peers, each once, where there are peers.
@@ -69,35 +76,36 @@ impl Changes {
 impl Asked {
     /// Whether the user chose this setting, whichever way and under whichever of its names.
     pub(crate) fn has(&self, setting: &str) -> bool {
-        self.0.iter().any(|change| change.is_of(setting))
+        self.changes.iter().any(|change| change.is_of(setting))
     }
 
     /// The budget asked for.
     pub(crate) fn budget(&self) -> Option<Duration> {
-        self.0.iter().rev().find_map(Change::budget)
+        self.changes.iter().rev().find_map(Change::budget)
     }
 
-    /// Applies every change to an experiment, and leaves out the I/O sizes that are larger than
-    /// what there is to touch, unless the user named them. Gives a note when it did.
+    /// Applies every change to an experiment, adapts it to the peers that are named, and leaves out the I/O sizes that are
+    /// larger than what there is to touch, unless the user named them. Gives notes of what it did by itself.
     ///
     /// # Errors
     /// Of kind usage, naming the change.
-    pub(crate) fn apply(
-        &self,
-        experiment: &mut Experiment,
-        target: &Path,
-    ) -> Result<Option<String>> {
-        for change in &self.0 {
+    pub(crate) fn apply(&self, experiment: &mut Experiment, target: &Path) -> Result<Vec<String>> {
+        for change in &self.changes {
             experiment.apply(change)?;
         }
+        let mut notes = Vec::new();
+        if self.peers {
+            notes.extend(adapt(experiment, &|setting| self.has(setting))?);
+        }
         if self.has("bs") {
-            return Ok(None);
+            return Ok(notes);
         }
         let region = experiment.base()?.trial.region;
         // An existing file is never extended.
         let file = std::fs::metadata(target).ok().filter(|m| m.is_file());
         let room = file.map_or(region, |m| region.min(m.len()));
-        leave_out_sizes_above(room, experiment)
+        notes.extend(leave_out_sizes_above(room, experiment)?);
+        Ok(notes)
     }
 }
 

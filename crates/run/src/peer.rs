@@ -3,6 +3,7 @@
 //! Their trials lie in the same blocks, on the same target, behind the same preparation, and the kernel's counters are
 //! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
 
+mod adapt;
 pub mod fio;
 pub mod iozone;
 mod results;
@@ -25,6 +26,7 @@ use iolab_spec::counters::Pressure;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
 
+pub use adapt::{Need, adapt};
 pub use results::{Entry, Results};
 
 use iolab_record::environment::{Environment, KEYS};
@@ -60,6 +62,10 @@ pub trait Peer: Sync {
     /// # Errors
     /// Why there are none that mean the same.
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line;
+
+    /// What settings must be so that it can carry these trials out, where they are not so: bounds, layout, data. Every peer's
+    /// files, descriptors and buffers are seen to.
+    fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need>;
 
     /// Puts what it printed of a trial into the outcome.
     ///

@@ -77,7 +77,7 @@ fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Plan>, Duration)> {
             left_out.push(plan.experiment().name.clone());
             continue;
         }
-        if let Some(text) = note_of_sizes {
+        for text in note_of_sizes {
             note(format_args!("note: {text}"));
         }
         plans.push(plan);

@@ -1,8 +1,12 @@
-//! Other tools that do not work: what is measured without them is kept, and the run does not wait for them for long.
+//! Other tools: those that work measure the same; of those that do not, what is measured without them is kept, and the run
+//! does not wait for them for long.
+#![allow(clippy::print_stderr)] // a test that skips says so
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use std::process::Command;
 
 use crate::support::{Done, TINY, entries, exported, folder, iolab};
 
@@ -69,4 +73,48 @@ fn a_peer_that_does_not_answer_fails_the_run_before_it_begins() {
         done.stderr
     );
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
+}
+
+#[test]
+fn peers_that_are_installed_carry_the_same_cell_out() {
+    let there = |tool: &&str| Command::new(tool).arg("-v").output().is_ok();
+    let tools: Vec<&str> = ["fio", "iozone"].into_iter().filter(there).collect();
+    if tools.is_empty() {
+        return eprintln!("skipped: neither fio nor iozone is installed");
+    }
+    let folder = folder();
+    let mut arguments = vec!["run", "read-random", ".", "-o", "r.iolab"];
+    arguments.extend(["--set", "bs=1M", "--set", "trials_min=1", "--budget", "1s"]);
+    for tool in &tools {
+        arguments.extend(["--peer", tool]);
+    }
+    let done = Done::from(iolab(folder.path(), &arguments).output().unwrap()).expect(0);
+    let rows = exported(folder.path(), "r.iolab");
+    for tool in ["iolab"].iter().chain(&tools) {
+        let of_tool = |row: &&serde_json::Value| row["tool"] == *tool && row["warmup"] == false;
+        let measured: Vec<_> = rows.iter().filter(of_tool).collect();
+        assert!(!measured.is_empty(), "{tool}: {}", done.stderr);
+        assert!(measured.iter().all(|row| row["ok"] == true), "{tool}");
+    }
+    let changed = "changed so that iolab and";
+    assert_eq!(done.stderr.contains(changed), tools.contains(&"iozone"));
+}
+
+#[test]
+fn options_of_other_tools_are_answered() {
+    let folder = folder();
+    for (arguments, way) in [
+        (&["--cpus_allowed=0-3"][..], "taskset -c 0-3"),
+        (&["--iodepth", "8"], "--set depth="),
+        (
+            &["--set", "bssplit=4k/50:8k/50"],
+            "iolab has no counterpart",
+        ),
+        (&["--set", "slo=5ms"], "iolab run load-latency"),
+    ] {
+        let arguments = [&["run", "read-size"][..], arguments].concat();
+        let done = Done::from(iolab(folder.path(), &arguments).output().unwrap()).expect(2);
+        assert!(done.stderr.contains(way), "{}", done.stderr);
+    }
+    assert_eq!(entries(folder.path()), [""; 0]);
 }

@@ -13,7 +13,7 @@ use iolab_spec::Result;
 use iolab_spec::outcome::Outcome;
 use iolab_spec::trial::TrialSpec;
 
-use super::{Line, Peer, Results};
+use super::{Line, Need, Peer, Results};
 use iolab_spec::tool::Tool;
 use report::{Direction, Report};
 
@@ -47,6 +47,10 @@ impl Peer for Fio {
 
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
         command::arguments(spec, files)
+    }
+
+    fn needs(&self, _specs: &[&TrialSpec]) -> Vec<Need> {
+        Vec::new()
     }
 
     fn take_over(&self, text: &str, _spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {

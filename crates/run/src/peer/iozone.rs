@@ -2,6 +2,7 @@
 
 mod command;
 mod import;
+mod needs;
 pub mod report;
 
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use iolab_spec::counters::Counters;
 use iolab_spec::outcome::{Outcome, Tally};
 use iolab_spec::trial::{Pattern, TrialSpec};
 
-use super::{Line, Peer, Results};
+use super::{Line, Need, Peer, Results};
 use iolab_spec::tool::Tool;
 use report::{Report, Row, Test};
 
@@ -46,6 +47,10 @@ impl Peer for Iozone {
 
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
         command::arguments(spec, files)
+    }
+
+    fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need> {
+        needs::needs(specs)
     }
 
     fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {

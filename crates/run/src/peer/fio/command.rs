@@ -210,6 +210,7 @@ fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
     let blocks = spec.region / spec.bs;
     let (first, count) = match spec.layout {
         Layout::Private => (0, spec.private_bytes(worker) / spec.bs),
+        Layout::Overlapping => (0, blocks),
         _ if spec.pattern.shares_region() => (0, blocks),
         _ => share(blocks, worker, spec.threads),
     };

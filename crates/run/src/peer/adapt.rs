@@ -1,0 +1,144 @@
+//! A plan that iolab and its peers can carry out alike.
+
+use std::collections::BTreeSet;
+
+use iolab_plan::cells::cells;
+use iolab_plan::experiment::{Change, Experiment};
+use iolab_spec::Result;
+use iolab_spec::settings::Setting;
+use iolab_spec::tool::Tool;
+use iolab_spec::trial::{BufferInit, Descriptors, Layout, TrialSpec};
+
+use super::find;
+
+/// A setting and the value that a peer needs it to have.
+pub type Need = (&'static str, String);
+
+/// Changes an experiment such that its peers can carry its cells out, for all tools alike. Factors, and settings that the
+/// user has `chosen`, stay as they are. Gives what was changed, in a line; `None` where nothing had to be.
+///
+/// # Errors
+/// Of kind usage: a tool that no peer is called; an experiment that no peer can carry out, and why.
+pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
+    let planned = cells(experiment)?;
+    let tools: BTreeSet<Tool> = planned.iter().map(|cell| cell.spec.tool).collect();
+    let mut changed: Vec<String> = Vec::new();
+    for tool in tools.iter().filter(|tool| tool.is_peer()) {
+        let planned = cells(experiment)?;
+        let own = planned.iter().filter(|cell| cell.spec.tool == *tool);
+        let specs: Vec<&TrialSpec> = own.map(|cell| &cell.spec.trial).collect();
+        let mut needs = common(&specs);
+        needs.extend(find(*tool)?.needs(&specs));
+        for (name, value) in needs {
+            let varies = experiment
+                .factors
+                .iter()
+                .any(|factor| factor.setting.name == name);
+            let has = Setting::find(name).map(|setting| (setting.name, setting));
+            let Some((name, _)) = has.filter(|_| !varies && !chosen(name)) else {
+                continue;
+            };
+            experiment.apply(&Change::of(name, &value)?)?;
+            changed.push(format!("{name}={value}"));
+        }
+    }
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let peers = tools.iter().filter(|tool| tool.is_peer());
+    let peers: Vec<String> = peers.map(Tool::to_string).collect();
+    Ok(Some(format!(
+        "{}: changed so that iolab and {} can do the same: {}",
+        experiment.name,
+        peers.join(" and "),
+        changed.join(", ")
+    )))
+}
+
+/// What every peer needs: it opens files that are there, and prepares its buffers as it does.
+fn common(specs: &[&TrialSpec]) -> Vec<Need> {
+    let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
+    let needs = [
+        (any(|s| s.starts_fresh()), ("fresh", "false")),
+        (
+            any(|s| s.descriptors == Descriptors::Shared),
+            ("descriptors", "private"),
+        ),
+        (
+            any(|s| s.layout == Layout::Interleaved),
+            ("layout", "shared"),
+        ),
+        (
+            any(|s| s.buffer_init != BufferInit::Random),
+            ("buffer_init", "random"),
+        ),
+    ];
+    let needed = needs.into_iter().filter(|(needed, _)| *needed);
+    needed
+        .map(|(_, (name, value))| (name, value.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adapted(name: &str, sets: &[&str]) -> (Experiment, Option<String>) {
+        let mut experiment = Experiment::find(name).expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect("valid");
+        }
+        let chosen = |name: &str| sets.iter().any(|set| set.starts_with(&format!("{name}=")));
+        let note = adapt(&mut experiment, &chosen).expect("adapted");
+        (experiment, note)
+    }
+
+    #[test]
+    fn what_fio_can_do_stays_as_it_is() {
+        let (experiment, note) = adapted("read-random", &["tool=iolab,fio"]);
+        assert_eq!(note, None);
+        let time = experiment.base().expect("valid").trial.limit.time;
+        assert!(time.is_some());
+        let (experiment, note) = adapted("write-size", &["tool=iolab,fio", "buffer_init=huge"]);
+        assert_eq!(note, None, "the user chose it");
+        let spec = experiment.base().expect("valid").trial;
+        assert_eq!(spec.buffer_init, BufferInit::Huge);
+    }
+
+    #[test]
+    fn iozone_makes_passes_that_all_tools_make() {
+        let (experiment, note) = adapted("read-random", &["tool=iolab,fio,iozone"]);
+        let note = note.expect("changed");
+        for part in [
+            "iolab and fio and iozone",
+            "time=none",
+            "bytes=none",
+            "region=128MiB",
+        ] {
+            assert!(note.contains(part), "{part} in {note}");
+        }
+        let planned = cells(&experiment).expect("valid");
+        for cell in &planned {
+            let spec = &cell.spec.trial;
+            assert_eq!(spec.requests_bound(), Some(spec.region / spec.bs));
+        }
+    }
+
+    #[test]
+    fn a_grid_gets_files_of_their_own_with_the_same_size() {
+        let (experiment, note) = adapted("disk-grid", &["tool=iolab,iozone"]);
+        let note = note.expect("changed");
+        for part in ["layout=private", "content=repeated", "region=48MiB"] {
+            assert!(note.contains(part), "{part} in {note}");
+        }
+        let planned = cells(&experiment).expect("valid");
+        let even = |spec: &TrialSpec| {
+            spec.region
+                .is_multiple_of(spec.bs * u64::from(spec.threads))
+        };
+        for cell in &planned {
+            let spec = &cell.spec.trial;
+            assert!(even(spec) || spec.bs == 16 << 20, "{:?}", cell.levels);
+        }
+    }
+}
