@@ -160,6 +160,7 @@ impl Import {
                 ..Design::default()
             },
             refined: None,
+            only: Vec::new(),
         };
         for setting in SETTINGS {
             let levels = self.levels(setting);

@@ -26,8 +26,8 @@ const FOLDER: &str = "iolab-results";
 pub(crate) fn run(options: &Run) -> Outcome {
     let (mut experiment, target) = asked(options)?;
     let changes = options.changes.read()?;
-    if let Some(left_out) = changes.apply(&mut experiment, &target)? {
-        note(format_args!("note: {left_out}"));
+    for text in changes.apply(&mut experiment, &target)? {
+        note(format_args!("note: {text}"));
     }
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
 fn asked(options: &Run) -> Result<(Experiment, PathBuf)> {
     let path = Path::new(&options.experiment);
     let (experiment, named) = if JobFile::is_one(path) {
-        let file = JobFile::read(path)?;
+        let file = JobFile::read(path, options.target.as_deref())?;
         for text in &file.notes {
             note(format_args!("note: {text}"));
         }

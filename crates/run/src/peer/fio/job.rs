@@ -1,42 +1,25 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
 
+mod lines;
+mod table;
+mod told;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use iolab_spec::{Error, Result};
 
+use self::lines::{Around, Said};
+use self::table::Effect;
+pub use self::told::Told;
 use super::options::{Options, cell_or_faults, duration, is_set};
-use iolab_plan::experiment::{Design, Experiment, check_name, read_text};
-use iolab_spec::names::{nearest, unknown};
+use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, check_name, read_text};
+use iolab_spec::foreign::{Answer, answer};
+use iolab_spec::names::nearest;
 use iolab_spec::response::Response;
-use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
+use iolab_spec::settings::{CellSpec, SETTINGS};
 
-/// Options that are understood.
-const KNOWN: [&str; 23] = [
-    "rw",
-    "readwrite",
-    "bs",
-    "blocksize",
-    "size",
-    "iodepth",
-    "numjobs",
-    "direct",
-    "sync",
-    "fsync",
-    "fdatasync",
-    "ioengine",
-    "runtime",
-    "time_based",
-    "ramp_time",
-    "rwmixread",
-    "randrepeat",
-    "norandommap",
-    "filename",
-    "directory",
-    "group_reporting",
-    "stonewall",
-    "thread",
-];
 /// Most jobs of a file.
 const JOBS_MAX: usize = 1000;
 /// Most mistakes that a message lists.
@@ -47,14 +30,19 @@ const MISTAKES_TOLD: usize = 40;
 pub struct JobFile {
     /// The experiment.
     pub experiment: Experiment,
-    /// `filename` or `directory`, where the file names one.
+    /// Where it is measured: what the user or the file names.
     pub target: Option<PathBuf>,
     /// What iolab does otherwise than fio would.
     pub notes: Vec<String>,
+    /// Every option with what iolab makes of it.
+    pub told: Vec<Told>,
 }
 
 /// A job.
+#[derive(Clone)]
 struct Job {
+    /// Its name.
+    name: String,
     /// The number of its first line.
     line: usize,
     options: Options,
@@ -66,6 +54,28 @@ impl Job {
     /// The line that gives an option, or else the job's first.
     fn line_of(&self, option: &str) -> usize {
         self.lines.get(option).copied().unwrap_or(self.line)
+    }
+
+    /// Whether it waits for all jobs before it.
+    fn waits(&self, before: &Self) -> bool {
+        ["stonewall", "wait_for_previous"]
+            .iter()
+            .any(|name| is_set(&self.options, name))
+            || self.options.get("wait_for") == Some(&before.name)
+    }
+
+    /// Whether it does what another does, apart from texts and reports.
+    fn is_like(&self, other: &Self) -> bool {
+        let matters = |(name, _): &(&String, &String)| {
+            table::find(name).is_none_or(|known| !matches!(known.effect, Effect::Idle(_)))
+        };
+        let of = |job: &Self| -> Vec<(String, String)> {
+            let options = job.options.iter().filter(matters);
+            options
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
+        };
+        of(self) == of(other)
     }
 }
 
@@ -82,7 +92,7 @@ impl Mistakes {
         }
     }
 
-    /// All of them as one error, in the order of their lines.
+    /// All of them as one error, in the order of their lines, each with its way out.
     fn told(mut self) -> Result<()> {
         self.0.sort_by_key(|(line, _)| *line);
         if self.0.len() <= 1 {
@@ -94,6 +104,9 @@ impl Mistakes {
         let mut message = format!("{} mistakes", self.0.len());
         for (line, error) in self.0.iter().take(MISTAKES_TOLD) {
             message.push_str(&format!("\n  line {line}: {}", error.message()));
+            if let Some(remedy) = error.remedy() {
+                message.push_str(&format!("\n    {remedy}"));
+            }
         }
         if let Some(more) = self
             .0
@@ -103,13 +116,9 @@ impl Mistakes {
         {
             message.push_str(&format!("\n  and {more} more"));
         }
-        let mut hints: Vec<&str> = Vec::new();
-        for hint in self.0.iter().filter_map(|(_, error)| error.remedy()) {
-            if !hints.contains(&hint) {
-                hints.push(hint);
-            }
-        }
-        Err(Error::usage(message).hint(hints.join("\n  ")))
+        Err(Error::usage(message).hint(
+            "mend these lines, or run the job with fio --output-format=json+ and bring the report in with 'iolab import'",
+        ))
     }
 }
 
@@ -120,44 +129,62 @@ impl JobFile {
             .is_some_and(|extension| extension == "fio" || extension == "job")
     }
 
-    /// Reads a job file.
+    /// Reads a job file, which is measured on `target`, or else on what it names itself.
     ///
     /// # Errors
-    /// As [`JobFile::parse`]; when the file cannot be read.
-    pub fn read(path: &Path) -> Result<Self> {
+    /// As [`JobFile::parse`]; when the file, or one that it includes, cannot be read.
+    pub fn read(path: &Path, target: Option<&Path>) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::parse(&read_text(path)?, &name)
+        let variable = |name: &str| std::env::var(name).ok();
+        let around = Around {
+            folder: Some(path.parent().unwrap_or(Path::new("."))),
+            variable: &variable,
+        };
+        Self::of(&read_text(path)?, &name, target, around)
             .map_err(|error| error.within(path.display().to_string()))
     }
 
-    /// Reads the text of a job file; the experiment gets `name` where that can be a name.
+    /// Reads the text of a job file that includes no other and has no variables; the experiment gets `name` where that can be
+    /// a name.
     ///
     /// # Errors
-    /// Of kind usage: all options that iolab does not know or cannot carry out, with their lines; jobs that are no one
-    /// experiment.
+    /// Of kind usage: all options that iolab does not know or cannot carry out, with their lines; jobs that run side by
+    /// side.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
+        let around = Around {
+            folder: None,
+            variable: &|_| None,
+        };
+        Self::of(text, name, None, around)
+    }
+
+    fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
         let mut mistakes = Mistakes::default();
-        let jobs = jobs(text, &mut mistakes)?;
-        let cells = cells_of(&jobs, &mut mistakes);
-        let target = target(&jobs, &mut mistakes);
-        check_order(&jobs, &mut mistakes);
+        let jobs = jobs(text, around, &mut mistakes)?;
+        let jobs = one_after_the_other(jobs, &mut mistakes);
+        let named = target_of(&jobs, &mut mistakes);
+        let target = target.map(Path::to_owned).or(named.map(reachable));
+        let whole = target.as_deref().and_then(bytes_of);
+        let cells = cells_of(&jobs, whole, &mut mistakes);
         mistakes.told()?;
         let name = check_name(name).unwrap_or_else(|_| "fio-job".to_owned());
         let mut experiment = Experiment {
-            question: format!("What does the fio job file {name} measure here?"),
+            question: question(&name, &jobs),
             name,
             response: Response::Throughput,
             factors: Vec::new(),
             settings: Vec::new(),
-            design: Design::default(),
+            design: design(&cells),
             refined: None,
+            only: Vec::new(),
         };
-        put_settings(&mut experiment, &jobs, &cells)?;
+        put_settings(&mut experiment, &cells)?;
         experiment.check()?;
         Ok(Self {
             experiment,
             target,
-            notes: notes(&jobs, &cells),
+            notes: notes(&jobs, &cells, whole),
+            told: told::of(&jobs, &cells),
         })
     }
 }
@@ -169,38 +196,33 @@ fn at(line: usize, error: Error) -> Error {
 /// The jobs, each with the options of `[global]`.
 ///
 /// # Errors
-/// When there is none, or there are too many.
-fn jobs(text: &str, mistakes: &mut Mistakes) -> Result<Vec<Job>> {
+/// When there are too many.
+fn jobs(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> Result<Vec<Job>> {
     let mut global = (Options::new(), BTreeMap::new());
     let mut jobs: Vec<Job> = Vec::new();
     let mut in_global = true;
-    for (number, line) in text.lines().enumerate() {
-        let (number, line) = (number + 1, line.trim());
-        if line.is_empty() || line.starts_with([';', '#']) {
-            continue;
-        }
-        if let Some(section) = line.strip_prefix('[') {
-            let section = section.strip_suffix(']').unwrap_or_else(|| {
-                let error = Error::usage("a section has no closing bracket").hint("write [name]");
-                mistakes.add(number, error);
-                section
-            });
-            in_global = section.trim() == "global";
-            if !in_global {
-                jobs.push(Job {
-                    line: number,
-                    options: global.0.clone(),
-                    lines: global.1.clone(),
-                });
+    for (number, said) in lines::read(text, around, mistakes) {
+        let (name, value) = match said {
+            Said::Section(name) => {
+                in_global = name == "global";
+                if !in_global {
+                    jobs.push(Job {
+                        name,
+                        line: number,
+                        options: global.0.clone(),
+                        lines: global.1.clone(),
+                    });
+                }
+                if jobs.len() > JOBS_MAX {
+                    let error = Error::usage(format!("there are more than {JOBS_MAX} jobs"));
+                    return Err(at(number, error.hint("give fewer")));
+                }
+                continue;
             }
-            if jobs.len() > JOBS_MAX {
-                let error = Error::usage(format!("there are more than {JOBS_MAX} jobs"));
-                return Err(at(number, error.hint("give fewer")));
-            }
-            continue;
-        }
-        let (name, value) = match option(line) {
-            Ok(option) => option,
+            Said::Option(name, value) => (name, value),
+        };
+        let value = match checked(&name, value) {
+            Ok(value) => value,
             Err(error) => {
                 mistakes.add(number, error);
                 continue;
@@ -223,9 +245,88 @@ fn jobs(text: &str, mistakes: &mut Mistakes) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
+/// The value of an option that is understood, or switched off.
+fn checked(name: &str, value: Option<String>) -> Result<String> {
+    let shown: String = name.chars().take(60).collect();
+    let Some(known) = table::find(name) else {
+        let is_off = value
+            .as_deref()
+            .is_some_and(|value| ["0", "none"].contains(&value));
+        return match answer(name) {
+            Some(_) if is_off => Ok("0".to_owned()),
+            Some(answer) => {
+                Err(Error::usage(format!("iolab cannot carry out '{shown}'")).hint(answer.hint()))
+            }
+            None => Err(unknown_option(&shown)),
+        };
+    };
+    let value = match value {
+        None if !known.is_flag => {
+            return Err(Error::usage(format!("'{shown}' has no value"))
+                .hint(format!("write {shown}=VALUE")));
+        }
+        value => value.unwrap_or_else(|| "1".to_owned()),
+    };
+    match (
+        known.only.is_empty() || known.only.contains(&value.as_str()),
+        known.effect,
+    ) {
+        (false, Effect::Idle(why)) => Err(Error::usage(format!(
+            "iolab cannot carry out {shown}={value}: {why}"
+        ))
+        .hint(
+            answer(name).map_or_else(|| format!("give {}", known.only.join(" or ")), Answer::hint),
+        )),
+        _ => Ok(value),
+    }
+}
+
+fn unknown_option(name: &str) -> Error {
+    let known = table::KNOWN.iter().flat_map(|known| known.names);
+    let known: Vec<&str> = known.copied().collect();
+    let error = Error::usage(format!("'{name}' is no option that iolab knows"));
+    match nearest(name, &known).as_slice() {
+        [] => error
+            .hint("take it out, or run the job with fio and bring its JSON in with 'iolab import'"),
+        near => error.hint(format!("did you mean {}?", near.join(" or "))),
+    }
+}
+
+/// The jobs as iolab runs them, one after the other. Jobs that run side by side and do the same are one with more threads.
+fn one_after_the_other(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<Job> {
+    let mut alone: Vec<Job> = Vec::new();
+    for job in jobs {
+        match alone.last_mut() {
+            Some(before) if job.waits(before) => alone.push(job),
+            Some(before) if before.is_like(&job) => {
+                let threads = |job: &Job| {
+                    let numjobs = job.options.get("numjobs");
+                    numjobs.map_or(Some(1), |text| text.parse::<u32>().ok())
+                };
+                if let Some(both) = threads(before).zip(threads(&job)) {
+                    let sum = both.0.saturating_add(both.1).to_string();
+                    before.options.insert("numjobs".to_owned(), sum);
+                }
+            }
+            Some(before) => {
+                let error = Error::usage(format!(
+                    "[{}] runs beside [{}] and does something else: that needs groups, which iolab does not have yet",
+                    job.name, before.name
+                ));
+                let hint = "add stonewall to run them one after the other, or give one job";
+                mistakes.add(job.line, error.hint(hint));
+                // What else is wrong with it is told as well.
+                alone.push(job);
+            }
+            None => alone.push(job),
+        }
+    }
+    alone
+}
+
 /// What each job measures; of those with mistakes nothing.
-fn cells_of(jobs: &[Job], mistakes: &mut Mistakes) -> Vec<CellSpec> {
-    let size_else = CellSpec::default().trial.region;
+fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<CellSpec> {
+    let size_else = whole.unwrap_or(CellSpec::default().trial.region);
     let mut cells = Vec::with_capacity(jobs.len());
     for job in jobs {
         // It is not waited for, but has to be a time all the same.
@@ -248,74 +349,54 @@ fn cells_of(jobs: &[Job], mistakes: &mut Mistakes) -> Vec<CellSpec> {
     cells
 }
 
-/// Jobs run one after the other here.
-fn check_order(jobs: &[Job], mistakes: &mut Mistakes) {
-    for job in jobs.iter().skip(1) {
-        if !is_set(&job.options, "stonewall") {
-            let error = Error::usage("this job would run beside the one before it");
-            mistakes.add(job.line, error.hint("add stonewall, or give one job"));
-        }
-    }
-}
-
-fn option(line: &str) -> Result<(String, String)> {
-    let (name, value) = line.split_once('=').unwrap_or((line, "1"));
-    let name = name.trim();
-    if !KNOWN.contains(&name) {
-        if !nearest(name, &KNOWN).is_empty() {
-            return Err(unknown("option", name, &KNOWN));
-        }
-        return Err(
-            Error::usage(format!("iolab does not carry out the option '{}'", shortened(name))).hint(format!(
-                "take it out, or run the job with fio and bring its JSON in with 'iolab import'; understood are: {}",
-                KNOWN.join(", ")
-            )),
-        );
-    }
-    Ok((name.to_owned(), value.trim().to_owned()))
-}
-
-/// As much of a name as a message has room for.
-fn shortened(name: &str) -> String {
-    name.chars().take(60).collect()
-}
-
-/// One setting in which the jobs differ becomes a factor.
-fn put_settings(experiment: &mut Experiment, jobs: &[Job], cells: &[CellSpec]) -> Result<()> {
-    let mut differing: Vec<&Setting> = Vec::new();
-    for setting in SETTINGS {
-        let mut levels: Vec<String> = Vec::new();
-        for level in cells.iter().map(|cell| setting.get(cell)) {
-            if !levels.contains(&level) {
-                levels.push(level);
-            }
-        }
-        if levels.len() > 1 {
-            differing.push(setting);
-        }
-        let default = setting.get(&CellSpec::default());
-        if levels.len() > 1 || levels.first().is_some_and(|level| *level != default) {
-            experiment.sweep(setting, &levels)?;
-        }
-    }
-    let Some(second) = jobs.get(1) else {
-        return Ok(());
+fn question(name: &str, jobs: &[Job]) -> String {
+    let texts: Vec<&str> = jobs
+        .iter()
+        .filter_map(|job| job.options.get("description").map(String::as_str))
+        .collect();
+    let question = match texts.as_slice() {
+        [only] => (*only).to_owned(),
+        _ => format!("What does the fio job file {name} measure here?"),
     };
-    if differing.len() != 1 {
-        let names: Vec<&str> = differing.iter().map(|setting| setting.name).collect();
-        let error = Error::usage(format!(
-            "the jobs differ in {} settings ({}), and an experiment crosses all of them",
-            names.len(),
-            names.join(", ")
-        ));
-        let hint = "give one job, or jobs that differ in one option; --set sweeps the others";
-        return Err(at(second.line, error.hint(hint)));
+    question.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Time for a warm-up and as many trials as an interval takes, where the jobs say how long they run.
+fn design(cells: &[CellSpec]) -> Design {
+    let design = Design::default();
+    let times = cells.iter().map(|cell| cell.trial.limit.time);
+    let all: Option<Duration> = times.sum();
+    let trials = design.trials_min + 1;
+    let needed = all.map_or(Duration::ZERO, |block| block.saturating_mul(trials));
+    Design {
+        budget: design.budget.max(needed).min(BUDGET_MAX),
+        ..design
     }
-    Ok(())
+}
+
+/// What the cells have in common is fixed; in what they differ, each is a combination of its own.
+fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
+    let default = CellSpec::default();
+    let mut rows: Vec<Combination> = vec![Vec::new(); cells.len()];
+    for setting in SETTINGS {
+        let levels: Vec<String> = cells.iter().map(|cell| setting.get(cell)).collect();
+        let Some(first) = levels.first() else {
+            continue;
+        };
+        if levels.iter().any(|level| level != first) {
+            for (row, level) in rows.iter_mut().zip(levels) {
+                row.push((setting, level));
+            }
+        } else if *first != setting.get(&default) {
+            experiment.fix(setting, first)?;
+        }
+    }
+    rows.retain(|row| !row.is_empty());
+    experiment.list(&rows)
 }
 
 /// The one file or directory that all jobs name.
-fn target(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
+fn target_of(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     let mut found: Option<PathBuf> = None;
     for (number, job) in jobs.iter().enumerate() {
         let directory = job.options.get("directory").map(PathBuf::from);
@@ -341,30 +422,87 @@ fn target(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     found
 }
 
+/// The folder of a file that is not there, as fio would make the file: a scratch file of iolab's own is made in it.
+fn reachable(named: PathBuf) -> PathBuf {
+    let folder = match named.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return named,
+    };
+    match named.symlink_metadata().is_err() && folder.is_dir() && !folder.starts_with("/dev") {
+        true => folder.to_owned(),
+        false => named,
+    }
+}
+
+/// The size of a file or device, of which a job without a size uses all.
+fn bytes_of(target: &Path) -> Option<u64> {
+    use std::io::{Seek, SeekFrom};
+    use std::os::unix::fs::FileTypeExt;
+
+    let metadata = target.metadata().ok()?;
+    let bytes = match metadata.file_type() {
+        kind if kind.is_file() => metadata.len(),
+        kind if kind.is_block_device() => {
+            let mut device = std::fs::File::open(target).ok()?;
+            device.seek(SeekFrom::End(0)).ok()?
+        }
+        _ => return None,
+    };
+    Some(bytes).filter(|bytes| *bytes > 0)
+}
+
 /// What is done otherwise.
-fn notes(jobs: &[Job], cells: &[CellSpec]) -> Vec<String> {
-    let mut notes = Vec::new();
-    let given = |name: &str| jobs.iter().any(|job| is_set(&job.options, name));
-    if given("ramp_time") {
-        notes.push(
-            "ramp_time is not waited for: the first trial of every cell is left out instead"
-                .to_owned(),
-        );
-    }
-    if given("randrepeat") {
-        notes
-            .push("randrepeat is given by --seed: the same seed gives the same offsets".to_owned());
-    }
-    if cells.iter().any(|cell| cell.trial.threads > 1) {
-        notes.push("the threads share the region, each with a part of its own; fio's jobs would each go over all of it".to_owned());
-    }
-    notes
+fn notes(jobs: &[Job], cells: &[CellSpec], whole: Option<u64>) -> Vec<String> {
+    let given = |names: &[&str]| {
+        let of = |job: &Job| names.iter().any(|name| is_set(&job.options, name));
+        jobs.iter().any(of)
+    };
+    let any = |of: fn(&CellSpec) -> bool| cells.iter().any(of);
+    let sized = |job: &Job| {
+        ["size", "filesize"]
+            .iter()
+            .any(|name| job.options.contains_key(*name))
+    };
+    let notes = [
+        (
+            given(&["ramp_time"]),
+            "ramp_time is not waited for: the first trial of every cell is a warm-up",
+        ),
+        (
+            given(&["randrepeat", "randseed"]),
+            "randrepeat and randseed are given by --seed: the same seed gives the same offsets",
+        ),
+        (
+            jobs.len() > 1,
+            "the jobs are cells: each runs several times, in random order",
+        ),
+        (
+            whole.is_none() && !jobs.iter().all(sized),
+            "a job names no size: it uses 1 GiB of a directory; --size changes that",
+        ),
+        (
+            any(|cell| cell.trial.rate.is_some()),
+            "with a rate, latency counts from the time at which a request was due",
+        ),
+        (
+            any(|cell| cell.trial.verify),
+            "data is checked with iolab's own checksum (CRC-32C), after each trial and outside its time",
+        ),
+        (
+            any(|cell| cell.trial.writes()),
+            "writes go to a file that is filled already, as with overwrite=1",
+        ),
+    ];
+    let applying = notes.into_iter().filter(|(applies, _)| *applies);
+    applying.map(|(_, note)| note.to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use iolab_plan::cells::cells;
+    use iolab_spec::settings::Setting;
 
     #[test]
     fn a_job_file_becomes_an_experiment() {
@@ -372,7 +510,7 @@ mod tests {
         let file = JobFile::parse(text, "my job").expect("a job file");
         assert_eq!(file.experiment.name, "fio-job");
         assert_eq!(file.target.as_deref(), Some(Path::new("/data/file")));
-        assert_eq!(file.notes.len(), 1);
+        assert_eq!(file.notes.len(), 2);
         let planned = cells(&file.experiment).expect("cells");
         let sizes: Vec<u64> = planned.iter().map(|cell| cell.spec.trial.bs).collect();
         assert_eq!(sizes, [4096, 65536]);
@@ -384,10 +522,105 @@ mod tests {
         );
     }
 
+    /// The cells of a job file, as settings with these names.
+    fn planned(text: &str, names: &[&str]) -> Vec<String> {
+        let file = JobFile::parse(text, "x").expect("a job file");
+        let settings = |cell: &CellSpec| -> Vec<String> {
+            let named = |name: &&str| Setting::find(name).expect("a setting").get(cell);
+            names.iter().map(named).collect()
+        };
+        let planned = cells(&file.experiment).expect("cells");
+        planned
+            .iter()
+            .map(|cell| settings(&cell.spec).join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn jobs_that_differ_in_much_are_a_list_of_cells() {
+        let text = "[fill]\nfilename=/dev/x\nsize=1g\nrw=write\nbs=1m\niodepth=16\nioengine=libaio\n[steady]\nfilename=/dev/x\nsize=1g\nstonewall\nrw=randwrite\nbs=4k\nnumjobs=4\niodepth=32\nioengine=libaio\n[read]\nfilename=/dev/x\nsize=1g\nwait_for=steady\n";
+        assert_eq!(
+            planned(
+                text,
+                &[
+                    "pattern",
+                    "read_percent",
+                    "bs",
+                    "threads",
+                    "depth",
+                    "layout"
+                ]
+            ),
+            [
+                "seq 0 1MiB 1 16 shared",
+                "rand 0 4KiB 4 32 overlapping",
+                "seq 100 4KiB 1 1 shared"
+            ]
+        );
+    }
+
+    #[test]
+    fn threads_share_files_as_the_jobs_of_fio_do() {
+        let names = ["threads", "layout", "region", "bytes"];
+        for (text, cells) in [
+            ("numjobs=4\nsize=1m", "4 private 4MiB 4MiB"),
+            ("numjobs=4\nsize=1m\nfilename=/x", "4 overlapping 1MiB 4MiB"),
+            (
+                "numjobs=4\nsize=1m\nfilename=/x\noffset_increment=1m",
+                "4 shared 4MiB 4MiB",
+            ),
+            ("size=1m\nloops=3", "1 shared 1MiB 3MiB"),
+            ("filesize=2m\noffset=1m", "1 shared 1MiB 1MiB"),
+            (
+                "size=1m\nio_size=256k\n[b]\nsize=1m\nio_size=256k",
+                "2 private 2MiB 512KiB",
+            ),
+        ] {
+            assert_eq!(
+                planned(&format!("[a]\n{text}\n"), &names),
+                [cells],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_option_is_told_with_what_it_means() {
+        let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_compress_percentage=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
+        let file = JobFile::parse(text, "x").expect("a job file");
+        let told: Vec<String> = file
+            .told
+            .iter()
+            .map(|told| {
+                format!(
+                    "{} {} {}: {}",
+                    told.line,
+                    told.jobs.join("+"),
+                    told.option,
+                    told.means
+                )
+            })
+            .collect();
+        for line in [
+            "2  direct=1: cache=direct",
+            "5 a rw=randread: pattern=rand, read_percent=100, skip=0",
+            "6 a buffer_compress_percentage=0: switched off",
+            "9 b rw=read:-8k: pattern=reverse, read_percent=100, skip=0",
+            "10 b group_reporting=1: nothing changes: a cell is always reported as a whole",
+            "11 b rate_iops=500: rate=500",
+        ] {
+            assert!(told.iter().any(|told| told == line), "{line} in {told:#?}");
+        }
+    }
+
     #[test]
     fn what_is_not_understood_is_named_with_its_line() {
         for (text, line, part) in [
-            ("[a]\nrw=read\nverify=crc32c\n", "line 3", "verify"),
+            ("[a]\nrw=write\nverify=pattern\n", "line 3", "verify"),
+            ("[a]\nrw=read\nbssplit=4k/50:8k/50\n", "line 3", "bssplit"),
+            ("[a]\nnrfiles=8\n", "line 2", "one file"),
+            ("[a]\nruntime\n", "line 2", "no value"),
+            ("[a]\ntime_based\n", "line 2", "no runtime"),
             ("[a]\nrw=read\nioengine=rbd\n", "line 3", "ioengine"),
             ("[global]\nbs=4q\n[a]\nrw=read\n", "line 2", "bs=4q"),
             ("[a]\r\nrw=read\r\n\r\nbs=4q\r\n", "line 4", "bs=4q"),
@@ -396,11 +629,6 @@ mod tests {
             ("[a\n", "line 1", "bracket"),
             ("rw=read\n", "line 1", "no job"),
             ("[a]\nrw=read\n[b]\nrw=write\n", "line 3", "beside"),
-            (
-                "[a]\nrw=read\nbs=4k\n[b]\nstonewall\nrw=write\nbs=8k\n",
-                "line 4",
-                "differ in 2",
-            ),
             ("[a]\nfilename=/x:/y\n", "line 2", "colon"),
             ("[a]\nramp_time=soon\n", "line 2", "ramp_time"),
         ] {

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use iolab_spec::Error;
 use iolab_spec::Result;
+use iolab_spec::foreign::{Answer, answer};
 use iolab_spec::trial::{
-    BS_MAX, Backend, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX, TrialSpec,
+    Arrivals, BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Layout, Pattern, SyncPolicy,
+    THREADS_MAX, TrialSpec,
 };
 
 use iolab_spec::settings::CellSpec;
@@ -60,18 +62,21 @@ pub(crate) fn cell_or_faults(
 ) -> std::result::Result<CellSpec, Vec<Fault>> {
     let mut trial = TrialSpec::default();
     let mut faults = Faults::default();
-    order(options, &mut trial, &mut faults);
     requests(options, &mut trial, &mut faults);
+    order(options, &mut trial, &mut faults);
     let sync = durability(options);
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     bounds(options, &mut trial, size_else, &mut faults);
-    if !faults.0.is_empty() {
-        return Err(faults.0);
-    }
+    load(options, &mut trial, &mut faults);
+    trial.latency = !is_set(options, "gtod_reduce") && !is_set(options, "disable_lat");
     if is_set(options, "zero_buffers") {
         trial.content = Content::Zero;
-    } else if text(options, "scramble_buffers") == Some("0") {
+    } else if text(options, "scramble_buffers") == Some("0") && !is_set(options, "refill_buffers") {
         trial.content = Content::Repeated;
+    }
+    trial.verify = faults.or(verified(options), false);
+    if !faults.0.is_empty() {
+        return Err(faults.0);
     }
     Ok(CellSpec {
         trial,
@@ -111,6 +116,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         "read" => Ok(100),
         "write" => Ok(0),
         "rw" | "readwrite" => mix(options),
+        _ if direction.contains("trim") => Err(refused(option, text, "trim")),
         _ => Err(unknown(option, text)),
     };
     trial.read_percent = faults.or(percent, 100);
@@ -119,53 +125,96 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         (true, false) => Pattern::Rand,
         (true, true) => Pattern::RandReplace,
     };
-    if let Some((option, theta)) = value(options, &["random_distribution"])
-        .filter(|_| random)
-        .and_then(|(option, text)| Some((option, text.strip_prefix("zipf:")?)))
-    {
-        let zipf = format!("zipf:{theta}").parse().map_err(|error: Error| {
-            let error = error.within(option);
-            Fault { option, error }
-        });
-        trial.pattern = faults.or(zipf, Pattern::Rand);
+    if random {
+        let pattern = distribution(options, trial.pattern);
+        trial.pattern = faults.or(pattern, trial.pattern);
     }
+    let bs = trial.bs;
     match skip {
         None => {}
-        Some(skip) if !random => {
-            trial.pattern = Pattern::Strided;
-            trial.skip = faults.or(size(option, skip), 0);
-        }
+        Some(skip) if !random => match skip.strip_prefix('-') {
+            None => {
+                trial.pattern = Pattern::Strided;
+                trial.skip = faults.or(size(option, skip), 0);
+            }
+            // From the end of a block back over it and the one before.
+            Some(back) if size(option, back).is_ok_and(|back| back == 2 * bs) => {
+                trial.pattern = Pattern::Reverse;
+            }
+            Some(_) => {
+                let error = unknown(option, text).error.hint(format!(
+                    "only block after block backwards has a pattern: rw={name}:-{}",
+                    2 * bs
+                ));
+                faults.or(Err(Fault { option, error }), ());
+            }
+        },
         Some(_) => faults.or(Err(unknown(option, text)), ()),
     }
 }
 
-fn mix(options: &Options) -> Read<u8> {
-    let Some((name, text)) = value(options, &["rwmixread", "rwmixwrite"]) else {
-        return Ok(50);
+/// Which blocks a random order prefers.
+fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
+    let Some((option, text)) = value(options, &["random_distribution"]) else {
+        return Ok(uniform);
     };
-    let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
-    let percent = percent.ok_or_else(|| unknown(name, text))?;
-    Ok(match name {
-        "rwmixwrite" => 100 - percent,
-        _ => percent,
-    })
+    match text.split_once(':') {
+        None if text == "random" => Ok(uniform),
+        Some(("zipf", theta)) => format!("zipf:{theta}").parse().map_err(|error: Error| {
+            let error = error.within(option);
+            Fault { option, error }
+        }),
+        _ => Err(refused(option, text, option)),
+    }
+}
+
+fn mix(options: &Options) -> Read<u8> {
+    let percent = |name: &'static str| {
+        let Some(text) = text(options, name) else {
+            return Ok(None);
+        };
+        let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
+        percent.map(Some).ok_or_else(|| unknown(name, text))
+    };
+    match (percent("rwmixread")?, percent("rwmixwrite")?) {
+        (None, None) => Ok(50),
+        (Some(reads), None) => Ok(reads),
+        (None, Some(writes)) => Ok(100 - writes),
+        (Some(reads), Some(writes)) if reads + writes == 100 => Ok(reads),
+        (Some(reads), Some(writes)) => Err(Fault {
+            option: "rwmixwrite",
+            error: Error::usage(format!(
+                "rwmixread={reads} and rwmixwrite={writes} are not 100 % together"
+            ))
+            .hint("give one of them"),
+        }),
+    }
 }
 
 /// Their size, and how they are made.
 fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    if let Some((name, engine)) = value(options, &["ioengine"]) {
-        let backend = engine.parse::<Backend>().map_err(|_| unknown(name, engine));
-        trial.backend = faults.or(backend, trial.backend);
-    } else {
-        trial.backend = Backend::Psync;
-    }
-    let (name, bs) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", "4k"));
-    let bytes = size(name, bs.strip_suffix(',').unwrap_or(bs));
-    let bytes = bytes.and_then(|bytes| match bytes {
-        1..=BS_MAX => Ok(bytes),
-        _ => Err(unknown(name, bs)),
-    });
+    let (name, engine) = value(options, &["ioengine"]).unwrap_or(("ioengine", "psync"));
+    let backend = match engine {
+        // One buffer a request: the same calls.
+        "pvsync" => Ok(Backend::Pvsync2),
+        _ => engine.parse::<Backend>().map_err(|error| Fault {
+            option: name,
+            error: Error::usage(format!(
+                "iolab has no backend like ioengine={}",
+                short(engine)
+            ))
+            .hint(error.remedy().unwrap_or_default()),
+        }),
+    };
+    trial.backend = faults.or(backend, trial.backend);
+    let bytes = block_size(options);
     trial.bs = faults.or(bytes, trial.bs);
+    if let Some((name, aligned)) = value(options, &["ba", "blockalign"]) {
+        match size(name, aligned) {
+            Ok(bytes) if bytes == trial.bs => {}
+            _ => faults.or(Err(refused(name, aligned, "blockalign")), ()),
+        }
+    }
     trial.threads = faults.or(count(options, "numjobs", THREADS_MAX), 1);
     let depth = faults.or(count(options, "iodepth", DEPTH_MAX), 1);
     trial.depth = match trial.backend.is_asynchronous() {
@@ -173,15 +222,64 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         // Whatever is asked of them, synchronous engines have one request under way.
         false => 1,
     };
+    let batch = batch(options, trial.depth);
+    trial.batch = faults.or(batch, Batch::One);
+    let ring = trial.backend == Backend::IoUring;
+    trial.registered = ring && is_set(options, "fixedbufs") && is_set(options, "registerfiles");
+    trial.sqpoll = ring && is_set(options, "sqthread_poll");
+    trial.iopoll = is_set(options, "hipri");
     let direct = match text(options, "buffered") {
-        Some(text) => text == "0",
+        Some("0") => !options.contains_key("direct") || is_set(options, "direct"),
+        Some(_) => false,
         None => is_set(options, "direct"),
     };
     trial.cache = match (direct, text(options, "invalidate")) {
         (true, _) => CacheState::Direct,
         (false, Some("0")) => CacheState::Hot,
+        (false, _) if is_set(options, "pre_read") => CacheState::Hot,
         (false, _) => CacheState::Cold,
     };
+}
+
+/// `bs`, of all directions the same; or a range that holds one size.
+fn block_size(options: &Options) -> Read<u64> {
+    let names = ["bs", "blocksize", "bsrange", "blocksize_range"];
+    let (name, text) = value(options, &names).unwrap_or(("bs", "4k"));
+    let separators: &[char] = match name.contains("range") {
+        true => &[',', '/', '-', ':'],
+        false => &[','],
+    };
+    let mut found: Option<u64> = None;
+    for part in text.split(separators).filter(|part| !part.is_empty()) {
+        let bytes = size(name, part)?;
+        if found.is_some_and(|first| first != bytes) {
+            return Err(refused(name, text, "bsrange"));
+        }
+        found = Some(bytes);
+    }
+    found
+        .filter(|bytes| (1..=BS_MAX).contains(bytes))
+        .ok_or_else(|| unknown(name, text))
+}
+
+/// Completions to wait for, which fio and iolab both submit again at once.
+fn batch(options: &Options, depth: u32) -> Read<Batch> {
+    let number = |names: &[&'static str]| {
+        let Some((name, text)) = value(options, names) else {
+            return Ok(("iodepth_batch", 1));
+        };
+        let count = text.parse::<u32>().ok().filter(|count| *count <= depth);
+        count
+            .map(|count| (name, count))
+            .ok_or_else(|| unknown(name, text))
+    };
+    let (name, waits) = number(&["iodepth_batch_complete_min", "iodepth_batch_complete"])?;
+    number(&["iodepth_batch", "iodepth_batch_submit"])?;
+    let named = |batch: &Batch| batch.wait_for(depth) == waits.max(1);
+    let shares = (1..=99).map(Batch::Percent);
+    let mut all = [Batch::One, Batch::All].into_iter().chain(shares);
+    all.find(named)
+        .ok_or_else(|| unknown(name, &waits.to_string()))
 }
 
 fn count(options: &Options, name: &'static str, most: u32) -> Read<u32> {
@@ -201,6 +299,7 @@ fn count(options: &Options, name: &'static str, most: u32) -> Read<u32> {
 /// The sync policy, and the writes from one sync to the next.
 fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
     let flag = text(options, "sync").unwrap_or("0");
+    let at_end = is_set(options, "end_fsync") || is_set(options, "fsync_on_close");
     let every = |name: &'static str| match text(options, name) {
         None | Some("0") => Ok(None),
         Some(count) => match count.parse() {
@@ -209,7 +308,7 @@ fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
         },
     };
     Ok(match (flag, every("fsync")?, every("fdatasync")?) {
-        ("0" | "none", None, None) if is_set(options, "end_fsync") => (SyncPolicy::End, 1),
+        ("0" | "none", None, None) if at_end => (SyncPolicy::End, 1),
         ("0" | "none", None, None) => (SyncPolicy::None, 1),
         ("0" | "none", Some(every), None) => (SyncPolicy::Each, every),
         ("0" | "none", None, Some(every)) => (SyncPolicy::Fdatasync, every),
@@ -225,29 +324,135 @@ fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
     })
 }
 
-/// The region and what ends the job. Every one of its clones goes over the whole size.
+/// The region, who touches what of it, and what ends the job.
 fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64, faults: &mut Faults) {
     let mut bytes_of = |names: &[&'static str]| {
         let (name, text) = value(options, names)?;
         Some(faults.or(size(name, text), size_else))
     };
-    let own = bytes_of(&["size"]).unwrap_or(size_else);
-    let of_one = bytes_of(&["io_size", "io_limit"]).unwrap_or(own);
-    let offset = bytes_of(&["offset"]);
+    let file = bytes_of(&["filesize"]);
+    let offset = bytes_of(&["offset"]).unwrap_or(0);
+    let increment = bytes_of(&["offset_increment"]).filter(|bytes| *bytes > 0);
+    // Of a file whose size is given, the job goes from its offset to the end.
+    let rest = file.map(|file| file.saturating_sub(offset));
+    let own = bytes_of(&["size"]).or(rest).unwrap_or(size_else);
+    let of_one = bytes_of(&["io_size", "io_limit"])
+        .filter(|bytes| *bytes > 0)
+        .unwrap_or(own);
+    let loops = faults.or(count(options, "loops", u32::MAX), 1);
     let of_all = |bytes: u64| bytes.saturating_mul(u64::from(trial.threads));
-    let time = value(options, &["runtime", "timeout"]).and_then(|(name, text)| {
-        Some(faults.or(duration(name, text), Duration::ZERO)).filter(|time| !time.is_zero())
-    });
-    let time_based = is_set(options, "time_based") && time.is_some();
-    trial.limit.time = time;
-    trial.limit.bytes = (!time_based && of_one > 0).then(|| of_all(of_one));
-    // A file in a directory is each clone's own.
-    trial.region = match options.contains_key("filename") {
-        true => own,
-        false => of_all(own),
+    let time = match value(options, &["runtime", "timeout"]) {
+        Some((name, text)) => faults.or(duration(name, text), Duration::ZERO),
+        None => Duration::ZERO,
+    };
+    trial.limit.time = (!time.is_zero()).then_some(time);
+    let time_based = is_set(options, "time_based");
+    if time_based && time.is_zero() {
+        let error = Error::usage("time_based has no runtime");
+        let error = error.hint("add runtime=30, or take time_based out");
+        faults.0.push(Fault {
+            option: "time_based",
+            error,
+        });
     }
-    .max(trial.bs);
-    trial.offset = offset.unwrap_or(trial.offset);
+    let bytes = of_all(of_one.saturating_mul(u64::from(loops)));
+    // A run file keeps its numbers signed.
+    let bytes = bytes.min(i64::MAX as u64);
+    trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
+    if let Some((name, text)) = value(options, &["number_ios"]) {
+        let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
+        trial.limit.requests = Some(of_all(faults.or(requests, 1))).filter(|count| *count > 0);
+    }
+    trial.offset = offset;
+    let shared = options.contains_key("filename");
+    (trial.layout, trial.region) = match increment {
+        _ if trial.threads == 1 => (Layout::Shared, own),
+        // A file in a directory is each clone's own.
+        None if !shared => (Layout::Private, of_all(own)),
+        None if trial.pattern.shares_region() => (Layout::Shared, own),
+        None => (Layout::Overlapping, own),
+        Some(step) if step == own && shared && !trial.pattern.shares_region() => {
+            (Layout::Shared, of_all(own))
+        }
+        Some(step) => {
+            let error = Error::usage(format!("offset_increment={step} is not the size of a job"));
+            let option = "offset_increment";
+            let error = error.hint(
+                "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
+            );
+            faults.or(Err(Fault { option, error }), (Layout::Shared, own))
+        }
+    };
+    trial.region = trial.region.max(trial.bs);
+}
+
+/// Requests at a given rate. fio's is that of each job.
+fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    let both = trial.read_percent > 0 && trial.read_percent < 100;
+    let number = |(name, text): (&'static str, &str), unit: u64| {
+        if both {
+            let error = Error::usage(format!(
+                "{name}={} in a mix of reads and writes",
+                short(text)
+            ));
+            let error =
+                error.hint("fio has a rate for each of them, iolab one for all: --rate 1000");
+            return Err(Fault {
+                option: name,
+                error,
+            });
+        }
+        let counted = size(name, text.trim_end_matches(','))?;
+        let all = counted.checked_mul(u64::from(trial.threads));
+        let whole = all.filter(|all| *all >= unit && all.is_multiple_of(unit));
+        whole.map(|all| all / unit).ok_or_else(|| Fault {
+            option: name,
+            error: Error::usage(format!(
+                "{name}={} is no whole number of requests of {unit} bytes per second",
+                short(text)
+            ))
+            .hint("iolab counts requests per second: --rate 1000"),
+        })
+    };
+    let iops = value(options, &["rate_iops"]).map(|given| number(given, 1));
+    let bytes = value(options, &["rate"]).map(|given| number(given, trial.bs));
+    if let Some(rate) = iops.or(bytes) {
+        trial.rate = faults.or(rate.map(Some), None);
+    }
+    trial.arrivals = match value(options, &["rate_process"]) {
+        None | Some((_, "linear")) => Arrivals::Constant,
+        Some((_, "poisson")) => Arrivals::Poisson,
+        Some((name, text)) => faults.or(Err(unknown(name, text)), Arrivals::Constant),
+    };
+}
+
+/// Checksums that fio writes into blocks and checks: iolab has one of its own for all of them.
+const CHECKSUMS: [&str; 16] = [
+    "md5",
+    "crc64",
+    "crc32c",
+    "crc32c-intel",
+    "crc32",
+    "crc16",
+    "crc7",
+    "xxhash",
+    "sha512",
+    "sha256",
+    "sha1",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "meta",
+];
+
+fn verified(options: &Options) -> Read<bool> {
+    let checked = text(options, "do_verify") != Some("0");
+    match value(options, &["verify"]) {
+        None | Some((_, "0" | "none")) => Ok(false),
+        Some((_, text)) if CHECKSUMS.contains(&text) => Ok(checked),
+        Some((name, text)) => Err(refused(name, text, "verify_pattern")),
+    }
 }
 
 /// A size as fio reads it: `4k` and `4kb` are 4096.
@@ -288,8 +493,23 @@ pub(crate) fn duration(name: &'static str, text: &str) -> Read<Duration> {
         .ok_or_else(|| unknown(name, text))
 }
 
+/// As much of a value as a message has room for.
+fn short(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// A value that another option stands for, with iolab's answer to that.
+fn refused(option: &'static str, text: &str, of: &str) -> Fault {
+    let hint = answer(of).map_or_else(String::new, Answer::hint);
+    let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));
+    Fault {
+        option,
+        error: error.hint(hint),
+    }
+}
+
 fn unknown(option: &'static str, text: &str) -> Fault {
-    let text: String = text.chars().take(60).collect();
+    let text = short(text);
     let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(
         "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is",
     );

@@ -1,0 +1,218 @@
+//! The text of a job file as sections with options: comments, included files, variables, the byte order mark.
+
+use std::path::Path;
+
+use iolab_plan::experiment::read_text;
+use iolab_spec::{Error, Result};
+
+use super::Mistakes;
+
+/// Most files that are included one in the other.
+const DEPTH_MAX: usize = 8;
+/// Most lines of a file with all that it includes.
+const LINES_MAX: usize = 100_000;
+
+/// Where a job file takes from what is not in its text.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// The folder that `include` counts from; none where nothing can be included.
+    pub(super) folder: Option<&'a Path>,
+    /// The value of a variable of the environment.
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// A line that says something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    /// `[name]`.
+    Section(String),
+    /// `name=value`; without a value where there is no `=`, or nothing behind it.
+    Option(String, Option<String>),
+}
+
+/// What the lines say, each with the number of its line in the file that was named.
+pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> Vec<(usize, Said)> {
+    let mut said = Vec::new();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    collect(text, around, 0, None, mistakes, &mut said);
+    said
+}
+
+/// `at` is the line of the outermost `include`.
+fn collect(
+    text: &str,
+    around: Around<'_>,
+    depth: usize,
+    at: Option<usize>,
+    mistakes: &mut Mistakes,
+    said: &mut Vec<(usize, Said)>,
+) {
+    for (number, line) in text.lines().enumerate() {
+        let number = at.unwrap_or(number + 1);
+        // fio cuts every line at the first of these, wherever it stands.
+        let line = line.split([';', '#']).next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        if said.len() >= LINES_MAX {
+            mistakes.add(
+                number,
+                Error::usage(format!("there are more than {LINES_MAX} lines")).hint("give fewer"),
+            );
+            return;
+        }
+        if let Some(name) = line.strip_prefix("include ").map(str::trim) {
+            match included(name, around, depth) {
+                Ok(text) => collect(&text, around, depth + 1, Some(number), mistakes, said),
+                Err(error) => mistakes.add(number, error),
+            }
+            continue;
+        }
+        if let Some(section) = line.strip_prefix('[') {
+            let name = section.strip_suffix(']').unwrap_or_else(|| {
+                let error = Error::usage("a section has no closing bracket").hint("write [name]");
+                mistakes.add(number, error);
+                section
+            });
+            if depth > 0 {
+                let error = Error::usage("an included file has a section");
+                mistakes.add(
+                    number,
+                    error.hint("included files have options alone, as in fio"),
+                );
+            }
+            said.push((number, Said::Section(name.trim().to_owned())));
+            continue;
+        }
+        match expand(line, around.variable) {
+            Ok(line) => said.push((number, option(&line))),
+            Err(error) => mistakes.add(number, error),
+        }
+    }
+}
+
+fn option(line: &str) -> Said {
+    let (name, value) = match line.split_once('=') {
+        Some((name, value)) => (name, Some(value.trim())),
+        None => (line, None),
+    };
+    let value = value.filter(|value| !value.is_empty());
+    Said::Option(name.trim().to_owned(), value.map(str::to_owned))
+}
+
+fn included(name: &str, around: Around<'_>, depth: usize) -> Result<String> {
+    if depth >= DEPTH_MAX {
+        return Err(
+            Error::usage(format!("more than {DEPTH_MAX} files include each other"))
+                .hint("include fewer"),
+        );
+    }
+    let Some(folder) = around.folder else {
+        return Err(
+            Error::usage(format!("include {name}: there is no folder to look in"))
+                .hint("put the options into the file itself"),
+        );
+    };
+    read_text(&folder.join(name))
+}
+
+/// Puts in what `${NAME}` stands for, and fio's own words `$ncpus`, `$pagesize` and `$mb_memory`.
+fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String> {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, behind)) = rest.split_once("${") {
+        let Some((name, after)) = behind.split_once('}') else {
+            return Err(Error::usage("a variable has no closing brace").hint("write ${NAME}"));
+        };
+        let value = variable(name).ok_or_else(|| {
+            Error::usage(format!("the variable {name} is not in the environment"))
+                .hint(format!("set it: {name}=VALUE iolab run JOB.fio"))
+        })?;
+        text.push_str(before);
+        text.push_str(&value);
+        rest = after;
+    }
+    text.push_str(rest);
+    match ["$ncpus", "$pagesize", "$mb_memory"]
+        .iter()
+        .find(|word| text.contains(**word))
+    {
+        Some(word) => {
+            Err(Error::usage(format!("{word} depends on the machine"))
+                .hint("write the number itself"))
+        }
+        None => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str, folder: Option<&Path>) -> (Vec<(usize, Said)>, String) {
+        let variable = |name: &str| (name == "SIZE").then(|| "64m".to_owned());
+        let around = Around {
+            folder,
+            variable: &variable,
+        };
+        let mut mistakes = Mistakes::default();
+        let said = read(text, around, &mut mistakes);
+        let told = mistakes.told().err().map(|error| error.to_string());
+        (said, told.unwrap_or_default())
+    }
+
+    fn given(name: &str, value: &str) -> Said {
+        Said::Option(name.to_owned(), Some(value.to_owned()))
+    }
+
+    #[test]
+    fn comments_variables_and_the_byte_order_mark_are_seen_through() {
+        let text = "\u{feff}[a]\r\nruntime=3600  # an hour\r\nsize = ${SIZE} ; all of it\nthread\nruntime=\n";
+        let (lines, told) = said(text, None);
+        assert_eq!(told, "");
+        assert_eq!(
+            lines,
+            [
+                (1, Said::Section("a".to_owned())),
+                (2, given("runtime", "3600")),
+                (3, given("size", "64m")),
+                (4, Said::Option("thread".to_owned(), None)),
+                (5, Said::Option("runtime".to_owned(), None)),
+            ]
+        );
+        for (text, part) in [
+            ("bs=${BS}", "BS is not in the environment"),
+            ("bs=${BS", "closing brace"),
+            ("numjobs=$ncpus", "$ncpus"),
+            ("include x.fio", "no folder"),
+        ] {
+            let (lines, told) = said(text, None);
+            assert!(lines.is_empty() && told.contains(part), "{told}");
+        }
+    }
+
+    #[test]
+    fn files_are_included_and_not_without_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("written");
+        };
+        write("common.fio", "direct=1\nbs=4k\n");
+        write("loop.fio", "include loop.fio\n");
+        write("section.fio", "[b]\n");
+        let (lines, told) = said("[a]\ninclude common.fio\n", Some(folder.path()));
+        assert_eq!(told, "");
+        assert_eq!(
+            lines[1..],
+            [(2, given("direct", "1")), (2, given("bs", "4k"))]
+        );
+        for (text, part) in [
+            ("include loop.fio", "include each other"),
+            ("include section.fio", "has a section"),
+            ("include none.fio", "cannot read"),
+        ] {
+            let (_, told) = said(text, Some(folder.path()));
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}
