@@ -362,7 +362,7 @@ pub static FOREIGN: &[Foreign] = &[
             "latency_run",
             "max_latency",
         ],
-        "iolab run load-latency --rate 1000,5000,20000: the p99 column shows which load stays within a limit",
+        "iolab fit WHAT judges storage against service levels; iolab run load-latency --rate 1000,5000,20000 shows by its p99 which load stays within a limit",
     ),
     way(
         &[
