@@ -21,9 +21,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::clock::Clock;
 use crate::counters::{process_io_of, resource_use};
+use crate::observation::Observation;
 use crate::target::Target;
 use crate::trial::{empty_tally, prepare_cache};
-use crate::witness::Witness;
 use iolab_spec::counters::{Counters, ResourceUse};
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
@@ -127,8 +127,8 @@ pub fn run(
     let watched = files
         .iter()
         .map(|(file, range)| (*file, range.start, range.end - range.start));
-    let mut witness = Witness::new(watched);
-    let before = witness.before();
+    let mut observation = Observation::new(watched);
+    let before = observation.before();
     let anchor = clock.anchor();
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let start = clock.now();
@@ -145,7 +145,7 @@ pub fn run(
     let drift = clock.drift_ppm(anchor);
     let process_io = process_io_of(watch.running.id());
     let (status, usage) = watch.running.reap()?;
-    let (counters, region) = witness.after(&before);
+    let (counters, region) = observation.after(&before);
     let counters = Counters {
         process_io,
         usage,

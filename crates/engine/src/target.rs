@@ -18,14 +18,14 @@ mod fill;
 mod folder;
 mod lookup;
 mod mode;
-mod mounts;
+pub(crate) mod mounts;
 mod overlay;
 mod scratch;
 mod signature;
 mod size;
 mod space;
 mod stack;
-mod sysfs;
+pub mod sysfs;
 mod tool;
 mod users;
 

@@ -22,12 +22,12 @@ use crate::backend::synchronous::{
 };
 use crate::buffer::Buffers;
 use crate::clock::Clock;
-use crate::gate::Gate;
-use crate::headroom;
+use crate::memory_limits;
+use crate::observation::Observation;
 use crate::perf::Group;
+use crate::start_barrier::StartBarrier;
 use crate::target::{Target, TargetKind};
 use crate::verify::{self, Reading, Signed, Signer};
-use crate::witness::Witness;
 use crate::worker::open::Open;
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 use files::Files;
@@ -140,7 +140,7 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
 
 /// Writes out what a trial has left in the page cache, where nobody asked for that, and notes how long it took. The next
 /// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
-pub fn pay_what_is_owed(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
+pub fn flush_dirty_pages(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
     if owes_sync(spec, outcome) {
         pay_sync(files.iter().cloned(), outcome);
     }
@@ -230,7 +230,7 @@ pub fn buffer_bytes(spec: &TrialSpec) -> u64 {
 
 /// Memory that so many workers take besides their buffers, and the process besides its workers; bytes.
 pub fn own_bytes(workers: u32) -> u64 {
-    headroom::resident(workers)
+    memory_limits::resident(workers)
 }
 
 /// What one request costs iolab itself, ns: the null backend on one thread, with or without recording its latency.
@@ -306,17 +306,18 @@ fn read_once(file: &File, range: Range<u64>, stop: &AtomicBool) -> Result<()> {
 /// Carries a trial out; with what its workers have signed.
 fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
     let (spec, clock) = (job.spec, job.clock);
-    headroom::check(spec.threads)?;
-    let gate = Gate::new();
+    memory_limits::check(spec.threads)?;
+    let barrier = StartBarrier::new();
     let parts = job.files.map_or(&[][..], Files::parts).iter();
-    let mut witness = Witness::new(parts.map(|part| (part.target(), part.offset, part.length)));
+    let mut observation =
+        Observation::new(parts.map(|part| (part.target(), part.offset, part.length)));
     thread::scope(|scope| {
         let (ready, setups) = mpsc::channel();
         let mut workers = Vec::with_capacity(spec.threads as usize);
         let mut setup = Ok(());
         for number in 0..spec.threads {
-            let (ready, gate) = (ready.clone(), &gate);
-            let body = move || work(job, number, gate, &ready);
+            let (ready, barrier) = (ready.clone(), &barrier);
+            let body = move || work(job, number, barrier, &ready);
             match thread::Builder::new()
                 .name(format!("iolab-{number}"))
                 .spawn_scoped(scope, body)
@@ -340,16 +341,16 @@ fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
             setup = setup.and(outcome);
         }
         if let Err(error) = setup {
-            gate.abandon();
+            barrier.abandon();
             return Err(error);
         }
         let anchor = clock.anchor();
-        let before = witness.before();
-        gate.open();
-        gate.wait_finished(spec.threads);
-        let (counters, region) = witness.after(&before);
+        let before = observation.before();
+        barrier.open();
+        barrier.wait_finished(spec.threads);
+        let (counters, region) = observation.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
-        gate.release();
+        barrier.release();
         let outcomes: Vec<_> = workers
             .into_iter()
             .filter_map(|worker| worker.join().ok().flatten())
@@ -364,7 +365,7 @@ fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
 fn work(
     job: Job<'_>,
     number: u32,
-    gate: &Gate,
+    barrier: &StartBarrier,
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
@@ -382,7 +383,7 @@ fn work(
     let run = Stage {
         job,
         number,
-        gate,
+        barrier,
         ready,
     };
     let (opened, buffers) = match setup() {
@@ -428,7 +429,7 @@ fn use_private_descriptors() {
 struct Stage<'a> {
     job: Job<'a>,
     number: u32,
-    gate: &'a Gate,
+    barrier: &'a StartBarrier,
     ready: &'a mpsc::Sender<Result<()>>,
 }
 
@@ -479,7 +480,7 @@ impl Stage<'_> {
     fn drive(&self, worker: impl Run) -> Option<WorkerOutcome> {
         let counting = self.job.spec.hardware_counters.then(Group::hardware);
         self.ready.send(Ok(())).ok()?;
-        let running = self.gate.wait_for_start()?;
+        let running = self.barrier.wait_for_start()?;
         if let Some(Ok(group)) = &counting {
             group.start();
         }
@@ -487,7 +488,7 @@ impl Stage<'_> {
         if let Some(Ok(group)) = &counting {
             group.stop();
         }
-        self.gate.finish(running);
+        self.barrier.finish(running);
         take_hardware(counting, &mut outcome);
         drop(remains);
         Some(outcome)

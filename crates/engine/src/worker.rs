@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::backend::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock::Clock;
-use crate::looks::Looks;
+use crate::clock_sampling::ClockSampling;
 use crate::pattern::{Mix, Offsets, derive};
 use crate::series::Recorder;
 use crate::verify::{Signed, Signer};
@@ -154,7 +154,7 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
         self.outcome.start = start;
         let mut wake = self.outcome.series.begin(start).min(deadline);
         let mut now = start;
-        let mut looks = Looks::new(self.clock);
+        let mut looks = ClockSampling::new(self.clock);
         let mut done = std::mem::take(&mut self.done);
         loop {
             if !TIMED {
@@ -359,7 +359,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// need: next to a small read it would be seen. Where a request is not over at once, or not in full, the ordinary
     /// turns take it up.
     #[inline(always)]
-    fn plain_turns(&mut self, mut wake: u64, deadline: u64, looks: &mut Looks) -> u64 {
+    fn plain_turns(&mut self, mut wake: u64, deadline: u64, looks: &mut ClockSampling) -> u64 {
         if self.issued.len() > 1 || self.syncs {
             return wake;
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::capture::text_of;
+use iolab_engine::procfs::{ControlGroup, Hierarchy};
 
 /// A bound on the traffic with one device, per second.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,59 +190,29 @@ impl Group {
     }
 }
 
-/// A hierarchy that is mounted: which part of it, where, and its controllers (none for version 2).
-struct Hierarchy {
-    root: String,
-    mount: PathBuf,
-    controllers: Vec<String>,
-}
-
 fn groups(proc: &Path) -> Vec<Group> {
     let (Ok(mounts), Ok(own)) = (
-        fs::read_to_string(proc.join("self/mountinfo")),
+        fs::read(proc.join("self/mountinfo")),
         fs::read_to_string(proc.join("self/cgroup")),
     ) else {
         return Vec::new();
     };
-    let hierarchies: Vec<Hierarchy> = mounts.lines().filter_map(hierarchy).collect();
-    own.lines()
-        .filter_map(|line| {
-            let mut fields = line.splitn(3, ':').skip(1);
-            let (controllers, path) = (fields.next()?, fields.next()?);
-            let hierarchy = hierarchies.iter().find(|hierarchy| match controllers {
-                "" => hierarchy.controllers.is_empty(),
-                some => some
-                    .split(',')
-                    .any(|c| hierarchy.controllers.iter().any(|h| h == c)),
-            })?;
-            Some(group(hierarchy, path))
+    let hierarchies = Hierarchy::parse(&mounts);
+    ControlGroup::parse(&own)
+        .filter_map(|own| {
+            let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&own))?;
+            Some(group(hierarchy, own.path))
         })
         .collect()
 }
 
-/// proc_pid_mountinfo(5); of version 1 the options of the file system name the controllers.
-fn hierarchy(line: &str) -> Option<Hierarchy> {
-    let (before, after) = line.split_once(" - ")?;
-    let before: Vec<&str> = before.split(' ').collect();
-    let mut after = after.split(' ');
-    let kind = after.next()?;
-    let options = after.nth(1).unwrap_or_default();
-    let controllers = match kind {
-        "cgroup2" => Vec::new(),
-        "cgroup" => options.split(',').map(str::to_owned).collect(),
-        _ => return None,
-    };
-    Some(Hierarchy {
-        root: (*before.get(3)?).to_owned(),
-        mount: PathBuf::from(before.get(4)?),
-        controllers,
-    })
-}
-
 /// A container sees only a part of the hierarchy, but may be told its place in the whole.
 fn group(hierarchy: &Hierarchy, path: &str) -> Group {
+    let path = Path::new(path);
     let inside = path.strip_prefix(&hierarchy.root).unwrap_or(path);
-    let folder = hierarchy.mount.join(inside.trim_start_matches('/'));
+    let folder = hierarchy
+        .mount
+        .join(inside.strip_prefix("/").unwrap_or(inside));
     Group {
         mount: hierarchy.mount.clone(),
         folder: if folder.is_dir() {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use iolab_engine::target::device_under;
+use iolab_engine::target::sysfs;
 
 use crate::capture::{chosen, text_of};
 use crate::link::{self, Link};
@@ -204,10 +205,10 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
     } else {
         folder
     };
-    let number = |file: &str| text_of(disk.join(file))?.parse::<u64>().ok();
+    let number = |file: &str| sysfs::value(&disk.join(file));
     let flag = |file: &str| number(file).map(|value| value != 0);
     let kib = |file: &str| number(file)?.checked_mul(1024);
-    let disk_name = name_of(disk);
+    let disk_name = sysfs::name_of(disk);
     let transport = transport(disk, &disk_name);
     let backing = backing(disk);
     let identity = Identity {
@@ -216,11 +217,8 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
         firmware: text_of(disk.join("device/firmware_rev")),
     };
     Device {
-        name: name_of(folder),
-        number: text_of(disk.join("dev")).and_then(|text| {
-            let (major, minor) = text.split_once(':')?;
-            Some((major.parse().ok()?, minor.parse().ok()?))
-        }),
+        name: sysfs::name_of(folder),
+        number: sysfs::device_number(disk),
         model: model(disk, &identity),
         identity,
         transport,
@@ -253,12 +251,6 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
         backing,
         disk: disk_name,
     }
-}
-
-fn name_of(folder: &Path) -> String {
-    // Sysfs writes a slash in a device's name as an exclamation mark.
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    name.replace('!', "/")
 }
 
 fn model(disk: &Path, identity: &Identity) -> Option<String> {
@@ -329,7 +321,7 @@ fn layer(disk: &Path) -> Option<String> {
 
 fn backing(disk: &Path) -> Option<Backing> {
     Some(Backing {
-        file: text_of(disk.join("loop/backing_file"))?,
+        file: sysfs::backing_file(disk)?.to_string_lossy().into_owned(),
         direct: text_of(disk.join("loop/dio")).map(|text| text == "1"),
     })
 }
@@ -341,7 +333,9 @@ fn temperature(disk: &Path) -> Option<(f64, f64)> {
     let sensor = sensors.iter().find_map(|folder| {
         let entries = fs::read_dir(folder).ok()?;
         let mut paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-        paths.find(|path| name_of(path).starts_with("hwmon") && path.join("temp1_input").exists())
+        paths.find(|path| {
+            sysfs::name_of(path).starts_with("hwmon") && path.join("temp1_input").exists()
+        })
     })?;
     let degrees = |file: &str| {
         let thousandths: f64 = text_of(sensor.join(file))?.parse().ok()?;

@@ -5,8 +5,8 @@ mod content;
 mod facts;
 mod gather;
 mod preflight;
+mod probes;
 mod rules;
-mod tries;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

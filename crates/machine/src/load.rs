@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolab_engine::counters;
+use iolab_engine::procfs::CpuTicks;
 use iolab_engine::target::Stack;
 use iolab_spec::counters::Counters;
 
@@ -89,20 +90,7 @@ impl Snapshot {
 }
 
 fn busy_ticks_now(proc: &Path) -> Option<u64> {
-    busy_ticks(&fs::read_to_string(proc.join("stat")).ok()?)
-}
-
-/// proc_stat(5): user, nice, system, idle, iowait, irq, softirq of all CPUs together.
-fn busy_ticks(stat: &str) -> Option<u64> {
-    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let fields: Vec<u64> = line
-        .split_whitespace()
-        .map_while(|field| field.parse().ok())
-        .collect();
-    let [user, nice, system, _, _, irq, softirq, ..] = fields[..] else {
-        return None;
-    };
-    Some(user + nice + system + irq + softirq)
+    Some(CpuTicks::parse(&fs::read_to_string(proc.join("stat")).ok()?)?.busy)
 }
 
 /// All processes but this one.
@@ -147,10 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_linux_prints() {
-        let stat = "cpu  100 5 50 1000 20 3 4 7 0 0\ncpu0 1 2 3\n";
-        assert_eq!(busy_ticks(stat), Some(162));
-        assert_eq!(busy_ticks("cpu  1 2\n"), None);
+    fn a_process_is_read_as_linux_prints_it() {
         let line = "77 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20 0";
         let expected = Task {
             pid: 77,

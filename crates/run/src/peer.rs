@@ -246,7 +246,7 @@ fn settle(spec: &TrialSpec, files: &Files<'_>, outcome: &mut Outcome) {
         outcome.ended = Ended::Time;
     }
     outcome.all_active_ns = outcome.elapsed_ns;
-    trial::pay_what_is_owed(spec, files, outcome);
+    trial::flush_dirty_pages(spec, files, outcome);
 }
 
 /// Makes a trial a failed one whose numbers cannot be read.

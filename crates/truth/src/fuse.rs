@@ -14,7 +14,7 @@ use crate::system::{Made, missing, warn};
 
 /// Where in the course of things a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct RequestContext {
     /// Number of the open file among those that were read or written, from 0. iolab opens one per worker and trial.
     pub open: u64,
     /// Number of the request within that open file, from 0.
@@ -49,7 +49,7 @@ pub struct Behaviour {
     /// Length of the file.
     pub bytes: u64,
     /// How long a request is held, from its arrival to the answer.
-    pub delay: fn(Moment) -> Duration,
+    pub delay: fn(RequestContext) -> Duration,
     /// How long a sync is held, by its number from 0 and the bytes written before it.
     pub sync_delay: fn(u64, u64) -> Duration,
     /// Whether one request is held at a time, whatever the number that wait.

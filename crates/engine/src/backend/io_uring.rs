@@ -30,7 +30,7 @@ pub(crate) struct Uring {
     file: File,
     in_flight: InFlight,
     effective: Effective,
-    patience: Patience,
+    spin: SpinPolicy,
     /// Whether the kernel's thread submits.
     sqpoll: bool,
     /// Whether this thread has to poll the device for completions: then no wait has a timeout.
@@ -44,13 +44,13 @@ pub(crate) struct Uring {
 /// Waking a sleeper costs whoever completes the request more than a microsecond, which shows where requests take
 /// no longer than that. On a device that takes its time looking is in vain, and is soon left out.
 #[derive(Debug)]
-struct Patience {
+struct SpinPolicy {
     enabled: bool,
     credit: i32,
     left_out: u32,
 }
 
-impl Patience {
+impl SpinPolicy {
     fn allows(&mut self) -> bool {
         if self.enabled && self.credit < 0 {
             self.left_out += 1;
@@ -84,7 +84,7 @@ impl Uring {
                 ..Effective::default()
             },
             // At depth 1 a wait is a wait; with polling the kernel does the looking.
-            patience: Patience {
+            spin: SpinPolicy {
                 enabled: spec.depth > 1 && !spec.sqpoll && !spec.iopoll,
                 credit: 0,
                 left_out: 0,
@@ -247,9 +247,9 @@ impl Backend for Uring {
         wait: u32,
         done: &mut Vec<Completion>,
     ) -> std::result::Result<(), SystemFailure> {
-        let found = self.patience.allows() && {
+        let found = self.spin.allows() && {
             let found = self.look(wait as usize);
-            self.patience.learn(found);
+            self.spin.learn(found);
             found
         };
         if !found {
@@ -467,18 +467,18 @@ mod tests {
 
     #[test]
     fn looking_in_vain_is_left_out_and_tried_again() {
-        let mut patience = Patience {
+        let mut spin = SpinPolicy {
             enabled: true,
             credit: 0,
             left_out: 0,
         };
-        assert!(patience.allows());
-        (0..20).for_each(|_| patience.learn(false));
-        let tried = (0..640).filter(|_| patience.allows()).count();
+        assert!(spin.allows());
+        (0..20).for_each(|_| spin.learn(false));
+        let tried = (0..640).filter(|_| spin.allows()).count();
         assert_eq!(tried, 10);
-        (0..8).for_each(|_| patience.learn(true));
-        assert!((0..100).all(|_| patience.allows()), "it pays again");
-        patience.enabled = false;
-        assert!(!patience.allows());
+        (0..8).for_each(|_| spin.learn(true));
+        assert!((0..100).all(|_| spin.allows()), "it pays again");
+        spin.enabled = false;
+        assert!(!spin.allows());
     }
 }

@@ -5,6 +5,8 @@ use std::fs::read_to_string;
 use iolab_spec::counters::Pressure;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::procfs::{ControlGroup, CpuTicks};
+
 /// Most CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
 const CPUS_MAX: usize = 8;
 
@@ -15,9 +17,7 @@ pub(super) fn read() -> Pressure {
         cpu_stall_ns: stall("cpu"),
         io_stall_ns: stall("io"),
         memory_stall_ns: stall("memory"),
-        steal_ns: read_to_string("/proc/stat")
-            .ok()
-            .and_then(|text| parse_steal(&text, rustix::param::clock_ticks_per_second())),
+        steal_ns: steal_ns(),
         suspended_ns: Some(suspended_ns()),
         throttled_ns: throttled_ns(),
         cpu_khz: None,
@@ -41,13 +41,12 @@ fn parse_stall(text: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1_000)
 }
 
-/// proc_stat(5): the eighth number of the line of all CPUs, in ticks.
-fn parse_steal(text: &str, ticks_per_second: u64) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let ticks: u64 = line.split_whitespace().nth(7)?.parse().ok()?;
+/// What the hypervisor gave to others so far.
+fn steal_ns() -> Option<u64> {
+    let ticks = CpuTicks::parse(&read_to_string("/proc/stat").ok()?)?.steal?;
     ticks
         .checked_mul(1_000_000_000)?
-        .checked_div(ticks_per_second)
+        .checked_div(rustix::param::clock_ticks_per_second())
 }
 
 /// Time that the machine slept since it was started: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
@@ -62,9 +61,9 @@ fn suspended_ns() -> u64 {
 
 /// What the control group of this process was held back by its CPU quota so far.
 fn throttled_ns() -> Option<u64> {
-    let group = read_to_string("/proc/self/cgroup").ok()?;
-    let path = group.lines().find_map(|line| line.strip_prefix("0::"))?;
-    parse_throttled(&read_to_string(format!("/sys/fs/cgroup{path}/cpu.stat")).ok()?)
+    let own = read_to_string("/proc/self/cgroup").ok()?;
+    let group = ControlGroup::parse(&own).find(|group| group.controllers.is_empty())?;
+    parse_throttled(&read_to_string(format!("/sys/fs/cgroup{}/cpu.stat", group.path)).ok()?)
 }
 
 /// Documentation/admin-guide/cgroup-v2.rst of Linux: `throttled_usec MICROSECONDS`, where there is a quota.
@@ -92,22 +91,11 @@ mod tests {
     use super::*;
 
     const PSI: &str = "some avg10=1.53 avg60=0.87 avg300=0.73 total=1080279\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
-    const STAT: &str =
-        "cpu  74608 2520 24433 1117073 6176 4054 3 50 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1 2\n";
-
     #[test]
     fn stalls_are_read_as_linux_prints_them() {
         assert_eq!(parse_stall(PSI), Some(1_080_279_000));
         assert_eq!(parse_stall("full avg10=0.00 total=7\n"), None);
         assert_eq!(parse_stall("some avg10=0.00 total=x\n"), None);
-    }
-
-    #[test]
-    fn steal_is_the_eighth_number_of_all_cpus() {
-        assert_eq!(parse_steal(STAT, 100), Some(500_000_000));
-        assert_eq!(parse_steal(STAT, 0), None);
-        // A kernel that does not know of it.
-        assert_eq!(parse_steal("cpu  1 2 3 4 5 6 7\n", 100), None);
     }
 
     #[test]
@@ -130,10 +118,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in ".{0,200}", total: u64, ticks: u64) {
-            let _ = (parse_stall(&text), parse_steal(&text, 100), parse_throttled(&text));
+        fn any_text_is_read_or_refused(text in ".{0,200}", total: u64) {
+            let _ = (parse_stall(&text), parse_throttled(&text));
             let _ = parse_stall(&format!("some total={total}"));
-            let _ = parse_steal(&format!("cpu  0 0 0 0 0 0 0 {total}"), ticks);
         }
     }
 }

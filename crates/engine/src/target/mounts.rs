@@ -24,14 +24,14 @@ pub struct FileSystem {
 
 /// One line of `mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mount {
+pub(crate) struct Mount {
     pub(super) id: u64,
     pub(super) device: (u32, u32),
     /// What of the file system is mounted.
-    pub(super) root: PathBuf,
+    pub(crate) root: PathBuf,
     /// What an overlay is made of; `None` for other file systems.
     pub(super) layers: Option<Layers>,
-    pub(super) fs: FileSystem,
+    pub(crate) fs: FileSystem,
 }
 
 impl Mount {
@@ -70,7 +70,7 @@ pub fn file_systems() -> Vec<FileSystem> {
 }
 
 /// All mounts in a `mountinfo` file's content; lines of another form are left out.
-pub(super) fn parse(mountinfo: &[u8]) -> Vec<Mount> {
+pub(crate) fn parse(mountinfo: &[u8]) -> Vec<Mount> {
     mountinfo
         .split(|byte| *byte == b'\n')
         .filter_map(parse_line)

@@ -18,7 +18,7 @@ use rustix::fs::{Access, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 
-use crate::headroom;
+use crate::memory_limits;
 use iolab_spec::{Error, Result};
 
 use super::errno;
@@ -54,7 +54,7 @@ impl Scratch {
     /// When the directory is not writable or the file cannot have that size.
     pub(super) fn create(dir: OwnedFd, dir_path: &Path, region: u64) -> Result<(Self, File)> {
         check_process_limit(region + FOOTER_LEN)?;
-        headroom::check(0)?;
+        memory_limits::check(0)?;
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
             let handle = rustix::io::fcntl_dupfd_cloexec(&dir, 0)

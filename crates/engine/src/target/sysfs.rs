@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use super::device::Number;
 
 /// Kernel name of a device from its directory, where `!` stands for `/`.
-pub(super) fn name_of(dir: &Path) -> String {
+pub fn name_of(dir: &Path) -> String {
     dir.file_name()
         .map(|name| name.to_string_lossy().replace('!', "/"))
         .unwrap_or_default()
 }
 
 /// A file that holds one number.
-pub(super) fn value(path: &Path) -> Option<u64> {
+pub fn value(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// The number of the device that a directory shows.
-pub(super) fn device_number(dir: &Path) -> Option<Number> {
+pub fn device_number(dir: &Path) -> Option<Number> {
     parse_number(&std::fs::read_to_string(dir.join("dev")).ok()?)
 }
 
 /// Reads `MAJOR:MINOR`.
-pub(super) fn parse_number(text: &str) -> Option<Number> {
+pub fn parse_number(text: &str) -> Option<Number> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
@@ -34,7 +34,7 @@ pub(super) fn parse_number(text: &str) -> Option<Number> {
 ///
 /// # Errors
 /// When it cannot be read, or a device has no number.
-pub(super) fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
+pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -45,7 +45,7 @@ pub(super) fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
 }
 
 /// The name of the file or device that a loop device stands on; there only while it is set up.
-pub(super) fn backing_file(dir: &Path) -> Option<PathBuf> {
+pub fn backing_file(dir: &Path) -> Option<PathBuf> {
     let mut bytes = match std::fs::read(dir.join("loop/backing_file")) {
         Ok(bytes) => bytes,
         // Set up all the same: the kernel does not tell paths longer than a page.

@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::Content;
 use super::facts::{Direct, Facts, Limits, Place, Space};
-use super::tries::Tries;
+use super::probes::Probes;
 use crate::capture::{self, memory_bytes};
 use crate::cgroup;
 use crate::device::Device;
@@ -65,18 +65,18 @@ pub(super) fn everything(
     target.fill(SEED, stop, &mut |_| {})?;
     let mut facts = quick(named, target, clock);
     facts.region_bytes = default_region();
-    let tries = Tries {
+    let probes = Probes {
         target,
         clock,
         stop,
         written: written(target, &facts),
     };
     if target.kind() != TargetKind::CharDevice {
-        facts.direct = Some(tries.direct());
+        facts.direct = Some(probes.direct());
     }
     let is_direct = matches!(&facts.direct, Some(Direct::Tried { read: Ok(_), .. }));
-    facts.backends = tries.backends(is_direct);
-    facts.hardware = tries.hardware();
+    facts.backends = probes.backends(is_direct);
+    facts.hardware = probes.hardware();
     Ok(facts)
 }
 

@@ -8,7 +8,7 @@ use iolab_engine::target::{Target, TargetKind};
 use iolab_spec::trial::{Backend, CacheState};
 
 use super::facts::Facts;
-use super::tries::Tries;
+use super::probes::Probes;
 use super::{Finding, Severity, Topic, diagnose, gather};
 use iolab_spec::settings::CellSpec;
 
@@ -52,14 +52,14 @@ impl Preflight {
         direct: bool,
     ) -> Self {
         let mut facts = gather::quick(named, target, clock);
-        let tries = Tries {
+        let probes = Probes {
             target,
             clock,
             stop,
             written: gather::written(target, &facts),
         };
         if direct && target.kind() != TargetKind::CharDevice {
-            facts.direct = Some(tries.direct());
+            facts.direct = Some(probes.direct());
         }
         Self { facts }
     }

@@ -12,7 +12,7 @@ use fuser::{
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use super::{Answers, Moment, Shared};
+use super::{Answers, RequestContext, Shared};
 
 /// Attributes hold as long as any test lasts, so that asking for them takes no part in what is timed.
 const FOREVER: Duration = Duration::from_secs(3600);
@@ -124,7 +124,7 @@ impl Server {
         })
     }
 
-    fn moment(&self, handle: FileHandle) -> Moment {
+    fn context(&self, handle: FileHandle) -> RequestContext {
         let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
         let open = opens.entry(handle.0).or_default();
         let number = *open.number.get_or_insert_with(|| {
@@ -133,7 +133,7 @@ impl Server {
             ledger.opens.len() as u64 - 1
         });
         open.requests += 1;
-        Moment {
+        RequestContext {
             open: number,
             request: open.requests - 1,
             written: self.written.load(Ordering::Relaxed),
@@ -228,14 +228,14 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let held = Held::new(&self.shared);
-        let moment = self.moment(handle);
-        let delay = (self.shared.behaviour.delay)(moment);
+        let context = self.context(handle);
+        let delay = (self.shared.behaviour.delay)(context);
         if self.fails(offset, size as usize) {
-            held.until(delay, moment.open, 0);
+            held.until(delay, context.open, 0);
             return reply.error(Errno::EIO);
         }
         let size = self.answer(offset, size);
-        held.until(delay, moment.open, size);
+        held.until(delay, context.open, size);
         let store = self
             .shared
             .store
@@ -258,18 +258,18 @@ impl Filesystem for Server {
         reply: ReplyWrite,
     ) {
         let held = Held::new(&self.shared);
-        let moment = self.moment(handle);
-        let delay = (self.shared.behaviour.delay)(moment);
+        let context = self.context(handle);
+        let delay = (self.shared.behaviour.delay)(context);
         self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         let room = self
             .shared
             .behaviour
             .full_after
             .unwrap_or(u64::MAX)
-            .saturating_sub(moment.written);
+            .saturating_sub(context.written);
         let beyond = offset + data.len() as u64 > self.shared.behaviour.bytes;
         if self.fails(offset, data.len()) || beyond || room < data.len() as u64 {
-            held.until(delay, moment.open, 0);
+            held.until(delay, context.open, 0);
             let full = !self.fails(offset, data.len());
             return reply.error(if full { Errno::ENOSPC } else { Errno::EIO });
         }
@@ -281,7 +281,7 @@ impl Filesystem for Server {
                 .unwrap_or_else(PoisonError::into_inner);
             store.write(offset, data, self.shared.behaviour.harm);
         }
-        held.until(delay, moment.open, data.len());
+        held.until(delay, context.open, data.len());
         reply.written(data.len() as u32);
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Expect, Scenario};
 use crate::files::MIB;
-use crate::fuse::{Behaviour, Moment, Mounted};
+use crate::fuse::{Behaviour, Mounted, RequestContext};
 use crate::scene::Scene;
 use crate::system::Made;
 use crate::workload::Workload;
@@ -101,7 +101,7 @@ pub const STEP: Scenario = Scenario {
     name: "FUSE, a quarter as fast from the middle of the run on",
     truth: "2 ms in the first trials, 8 ms in the others",
     build: || {
-        let delay = |moment: Moment| ms(if moment.open < 11 { 2 } else { 8 });
+        let delay = |context: RequestContext| ms(if context.open < 11 { 2 } else { 8 });
         behaves(Behaviour {
             delay,
             ..Behaviour::default()
@@ -126,7 +126,7 @@ pub const SLOWS: Scenario = Scenario {
     name: "FUSE, a quarter as fast after 48 MiB written",
     truth: "each write takes 2 ms until 48 MiB are written, 8 ms then",
     build: || {
-        let delay = |moment: Moment| ms(if moment.written < SWIFT { 2 } else { 8 });
+        let delay = |context: RequestContext| ms(if context.written < SWIFT { 2 } else { 8 });
         behaves(Behaviour {
             delay,
             ..Behaviour::default()
@@ -149,7 +149,7 @@ pub const DRIFT: Scenario = Scenario {
     name: "FUSE, slower by 4 % of the first with each trial",
     truth: "2 ms at first, 3.6 ms at last",
     build: || {
-        let delay = |moment: Moment| Duration::from_micros(2000 + 80 * moment.open);
+        let delay = |context: RequestContext| Duration::from_micros(2000 + 80 * context.open);
         behaves(Behaviour {
             delay,
             ..Behaviour::default()
@@ -173,7 +173,7 @@ pub const TWO_MODES: Scenario = Scenario {
     build: || {
         // One bit per trial, drawn once: half of them slow, in no order.
         const SLOW: u64 = 0b1_0110_0011_1010_0100_1101_0010;
-        let delay = |moment: Moment| ms(2 + 6 * (SLOW >> (moment.open % 25) & 1));
+        let delay = |context: RequestContext| ms(2 + 6 * (SLOW >> (context.open % 25) & 1));
         behaves(Behaviour {
             delay,
             ..Behaviour::default()
@@ -194,8 +194,8 @@ pub const TWO_MODES: Scenario = Scenario {
 pub const STALL: Duration = ms(2000);
 
 fn stalling() -> Made<Scene> {
-    let delay = |moment: Moment| {
-        if moment.request == 200 {
+    let delay = |context: RequestContext| {
+        if context.request == 200 {
             STALL
         } else {
             Duration::ZERO

@@ -23,7 +23,7 @@ const DIRECT_REQUEST: u64 = 256 << 10;
 const SMALL: u64 = 4096;
 
 /// Tries things out on one target.
-pub(super) struct Tries<'a> {
+pub(super) struct Probes<'a> {
     pub(super) target: &'a Target,
     pub(super) clock: &'a Clock,
     /// Raised to end early.
@@ -32,7 +32,7 @@ pub(super) struct Tries<'a> {
     pub(super) written: Option<(u64, u64)>,
 }
 
-impl Tries<'_> {
+impl Probes<'_> {
     /// Direct I/O: reads the same bytes twice and keeps what was counted the second time, when a cache that had taken
     /// part would answer; then writes, into a scratch file.
     pub(super) fn direct(&self) -> Direct {

@@ -10,14 +10,14 @@ use crate::counters::{self, Part, extents, residency};
 use crate::target::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
-pub(crate) struct Witness<'a> {
+pub(crate) struct Observation<'a> {
     stack: Stack,
     watched: Vec<Part<'a>>,
     region: Region,
     spent: Duration,
 }
 
-impl<'a> Witness<'a> {
+impl<'a> Observation<'a> {
     /// Prepares to look at ranges (target, offset, length) of files on the same device, or of one device; and looks at
     /// what can be looked at long before the start.
     pub(crate) fn new(ranges: impl Iterator<Item = (&'a Target, u64, u64)>) -> Self {

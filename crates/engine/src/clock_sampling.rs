@@ -6,7 +6,7 @@ use crate::clock::Clock;
 /// Requests that are over faster than the clock can be read are looked at in growing groups, so that the clock takes no part of them
 /// worth the name; where they are slow, every one is followed by a look.
 #[derive(Debug)]
-pub(crate) struct Looks {
+pub(crate) struct ClockSampling {
     /// Turns until the next look.
     left: u32,
     every: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Looks {
     gap: u64,
 }
 
-impl Looks {
+impl ClockSampling {
     /// A stamp is 10 to 30 ns: once in 10 us it costs at most 0.3 %.
     const GAP_NS: u64 = 10_000;
     /// Bounds what a sudden slowness of the target can add to a trial.
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     /// Turns until the next look.
-    fn turns(looks: &mut Looks) -> u32 {
+    fn turns(looks: &mut ClockSampling) -> u32 {
         (1..)
             .find(|_| looks.is_due())
             .expect("a look is due some time")
@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn fast_requests_are_looked_at_in_groups_and_slow_ones_each() {
         let clock = Clock::calibrate();
-        let mut looks = Looks::new(&clock);
-        let gap = clock.ticks(Looks::GAP_NS);
+        let mut looks = ClockSampling::new(&clock);
+        let gap = clock.ticks(ClockSampling::GAP_NS);
         let mut now = 10 * gap;
         assert_eq!(turns(&mut looks), 1, "the first turn shows the pace");
         looks.taken(now);
@@ -73,7 +73,7 @@ mod tests {
             now += gap / 2;
             looks.taken(now);
         }
-        assert_eq!(turns(&mut looks), Looks::TURNS_MAX);
+        assert_eq!(turns(&mut looks), ClockSampling::TURNS_MAX);
         for _ in 0..10 {
             now += 2 * gap;
             looks.taken(now);

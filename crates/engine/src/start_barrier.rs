@@ -17,15 +17,15 @@ enum Phase {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct StartBarrier {
     state: Mutex<(Phase, u32)>,
     changed: Condvar,
 }
 
 /// Counts its worker as finished when dropped, so that a panic cannot leave the coordinator waiting.
-pub(crate) struct Running<'a>(&'a Gate);
+pub(crate) struct Running<'a>(&'a StartBarrier);
 
-impl Gate {
+impl StartBarrier {
     pub(crate) fn new() -> Self {
         Self {
             state: Mutex::new((Phase::Closed, 0)),
