@@ -118,6 +118,11 @@ impl CellAnalysis {
     pub fn is_device(&self) -> bool {
         self.served.as_ref().is_some_and(Served::is_device)
     }
+
+    /// Whether every measured trial was served by what was measured, the device or the model.
+    pub fn is_target(&self) -> bool {
+        self.served.as_ref().is_some_and(Served::is_target)
+    }
 }
 
 /// A whole run, analysed.
@@ -139,6 +144,8 @@ pub struct Analysis {
     pub target: String,
     /// What the target is.
     pub target_kind: TargetKind,
+    /// What the model is, in the words of its definition; `None` where a device was measured.
+    pub model: Option<String>,
     /// Seed of the run, which seeds the resampling too.
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
@@ -202,6 +209,12 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         status: record.run.status,
         target: record.run.target.clone(),
         target_kind: record.run.target_kind,
+        model: (record.run.target_kind == TargetKind::Model).then(|| {
+            record
+                .environment
+                .get(&KEYS.model_title)
+                .unwrap_or_default()
+        }),
         seed: record.run.seed,
         thresholds: thresholds(&record.environment),
         requests_max: record

@@ -74,6 +74,7 @@ pub fn findings(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
         &verified,
         &gaps,
         &peers,
+        &a_model,
         &not_the_device,
         &suspended,
         &other_traffic,
@@ -150,6 +151,24 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
         has(without),
     );
     one("unfinished", text)
+}
+
+/// A disk that is computed was measured, and no device.
+pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
+    let Some(title) = &analysis.model else {
+        return Vec::new();
+    };
+    let title = match title.as_str() {
+        "" => String::new(),
+        title => format!(" ({title})"),
+    };
+    one(
+        "model",
+        format!(
+            "All numbers are of {}{title}, computed in virtual time. No device was measured.",
+            analysis.target
+        ),
+    )
 }
 
 /// Cells whose bytes were not all carried by the device: their numbers are not the device's.
@@ -421,7 +440,7 @@ fn at(point: &Point<'_>, response: Response) -> String {
 
 /// Says in brackets where the bytes came from, unless it was the device.
 fn origin(cell: &CellAnalysis) -> String {
-    let Some(served) = cell.served.as_ref().filter(|s| !s.is_device()) else {
+    let Some(served) = cell.served.as_ref().filter(|s| !s.is_target()) else {
         return String::new();
     };
     let what = match served.unanimous() {

@@ -34,7 +34,8 @@ Examples:
 
 TARGET is a directory (a scratch file is made in it and removed at the end), a file or a block
 device; the current directory when it is left out. Files and devices are only read unless
---destroy-data is given. Run files go to iolab-results/ and are never overwritten.
+--destroy-data is given. model:NAME is a disk that is computed: nothing is read or written, and
+minutes of its time take seconds. Run files go to iolab-results/ and are never overwritten.
 
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 bytes per
 second. A bare time is in seconds.
@@ -347,7 +348,7 @@ pub(crate) struct ConsentOption {
 
 #[derive(Debug, Args)]
 pub(crate) struct Study {
-    /// Directory, file or block device
+    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file)
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
     /// Name of a built-in suite (quick, micro) or a TOML file
@@ -364,8 +365,8 @@ pub(crate) struct Study {
 pub(crate) struct Run {
     /// Name of a built-in experiment ('iolab list'), a TOML file, or a job file of fio (NAME.fio)
     pub(crate) experiment: String,
-    /// Directory, file or block device; the current directory, or what a job file names, when it
-    /// is left out
+    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); the current
+    /// directory, or what a job file names, when it is left out
     pub(crate) target: Option<PathBuf>,
     /// The run file; a new name in iolab-results/ by default
     #[arg(short, long, value_name = "FILE")]

@@ -12,7 +12,7 @@ use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::environment::Environment;
 use iolab_record::peaks::{Peaks, Source};
 use iolab_run::peak_probe;
-use iolab_run::runner::{Programs, Setup};
+use iolab_run::runner::{self, Disk, Programs, Setup};
 use iolab_spec::{Error, Result};
 
 use crate::exit::Outcome;
@@ -24,6 +24,7 @@ use crate::stop;
 enum Place {
     Target(Box<Target>),
     Programs(Box<Programs>),
+    Model(Box<Disk>),
 }
 
 /// An opened target with what it takes to measure on it. Dropping it removes what was made for that.
@@ -62,6 +63,15 @@ impl Bench {
         Ok(Self::at(Place::Programs(Box::new(programs?)), named, stop))
     }
 
+    /// Catches signals; there is nothing to open.
+    ///
+    /// # Errors
+    /// When signals cannot be caught.
+    pub(crate) fn for_model(named: &Path, disk: Disk) -> Result<Self> {
+        let stop = stop::on_signals()?;
+        Ok(Self::at(Place::Model(Box::new(disk)), named, stop))
+    }
+
     fn at(place: Place, named: &Path, stop: Arc<AtomicBool>) -> Self {
         let bench = Self {
             place,
@@ -71,18 +81,33 @@ impl Bench {
             preflight: None,
             peaks: Environment::default(),
         };
-        for remark in bench.target().notes() {
+        for remark in bench.place().notes() {
             note(format_args!("note: {remark}"));
         }
         bench
     }
 
-    /// The target, or what stands for the directory of the programs' files.
-    pub(crate) fn target(&self) -> &Target {
+    /// What is measured on.
+    pub(crate) fn place(&self) -> runner::Place<'_> {
         match &self.place {
-            Place::Target(target) => target,
-            Place::Programs(programs) => programs.place(),
+            Place::Target(target) => runner::Place::Target(target),
+            Place::Programs(programs) => runner::Place::Programs(programs),
+            Place::Model(disk) => runner::Place::Model(disk),
         }
+    }
+
+    /// The target, or what stands for the directory of the programs' files; a model has none.
+    fn target(&self) -> Option<&Target> {
+        match &self.place {
+            Place::Target(target) => Some(target),
+            Place::Programs(programs) => Some(programs.place()),
+            Place::Model(_) => None,
+        }
+    }
+
+    /// Whether time is that of a model.
+    pub(crate) fn is_virtual(&self) -> bool {
+        matches!(self.place, Place::Model(_))
     }
 
     /// Lets experiments go through the page cache where the target cannot do direct I/O and
@@ -91,7 +116,7 @@ impl Bench {
     /// # Errors
     /// Never for experiments that were read or checked.
     pub(crate) fn settle_cache(&self, plans: &mut [Plan]) -> Result<()> {
-        let Err(reason) = self.target().direct_alignment() else {
+        let Some(Err(reason)) = self.target().map(Target::direct_alignment) else {
             return Ok(());
         };
         let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.setting.name == "cache");
@@ -118,10 +143,12 @@ impl Bench {
     /// # Errors
     /// When a write fails, or the user interrupts.
     pub(crate) fn fill(&self, seed: u64) -> Result<()> {
-        if self.target().kind() != TargetKind::Scratch {
+        let is_scratch = |target: &Target| target.kind() == TargetKind::Scratch;
+        if !self.target().is_some_and(is_scratch) {
             return Ok(());
         }
         match &self.place {
+            Place::Model(_) => Ok(()),
             Place::Target(target) => {
                 let total = target.fill_bytes();
                 let mut display = Display::new("filling the scratch file");
@@ -138,12 +165,15 @@ impl Bench {
     /// Looks at the target and the machine, so that the run files of these experiments tell what colours them. To be
     /// called once the target is filled.
     pub(crate) fn look_around(&mut self, plans: &[Plan]) {
+        let Some(target) = self.target() else {
+            return;
+        };
         let direct = plans
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
         self.preflight = Some(Preflight::look(
             &self.named,
-            self.target(),
+            target,
             &self.clock,
             &self.stop,
             direct,
@@ -156,13 +186,17 @@ impl Bench {
     /// # Errors
     /// Of kind usage: what is no ceiling; else what a probe meets.
     pub(crate) fn find_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
-        let Place::Target(target) = &self.place else {
+        if matches!(self.place, Place::Programs(_)) {
             return Err(Error::usage("--peak has no meaning for programs").hint("leave it out"));
-        };
+        }
         if asked != "measure" {
             self.peaks = Peaks::parse(asked)?.environment(Source::Stated);
             return Ok(());
         }
+        let Place::Target(target) = &self.place else {
+            return Err(Error::usage("the ceilings of a model are not measured")
+                .hint("state them: --peak read=200MB/s,iops=100"));
+        };
         note(format_args!(
             "note: measuring the ceilings of {}",
             self.named.display()
@@ -175,17 +209,13 @@ impl Bench {
 
     /// Shows the progress of a run here, without what was told about the target already.
     pub(crate) fn display(&self, name: &str) -> Display {
-        Display::new(name).without(self.target().notes())
+        Display::new(name).without(self.place().notes())
     }
 
     /// What the runner needs.
     pub(crate) fn setup(&self) -> Setup<'_> {
         Setup {
-            target: self.target(),
-            programs: match &self.place {
-                Place::Target(_) => None,
-                Place::Programs(programs) => Some(programs),
-            },
+            place: self.place(),
             named: &self.named,
             clock: &self.clock,
             stop: &self.stop,
@@ -202,6 +232,7 @@ impl Bench {
         let closed = match self.place {
             Place::Target(target) => target.remove(),
             Place::Programs(programs) => programs.close(),
+            Place::Model(_) => Ok(()),
         };
         match (measured, closed) {
             (Ok(_), Err(left)) => Err(left.into()),

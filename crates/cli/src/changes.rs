@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use iolab_engine::target::Consent;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_run::peer::{PEERS, adapt};
+use iolab_run::runner::Disk;
 use iolab_spec::Result;
 use iolab_spec::tool::Tool;
 use iolab_spec::units::{format_size, parse_size};
@@ -89,7 +90,12 @@ impl Asked {
     ///
     /// # Errors
     /// Of kind usage, naming the change.
-    pub(crate) fn apply(&self, experiment: &mut Experiment, target: &Path) -> Result<Vec<String>> {
+    pub(crate) fn apply(
+        &self,
+        experiment: &mut Experiment,
+        target: &Path,
+        model: Option<&Disk>,
+    ) -> Result<Vec<String>> {
         for change in &self.changes {
             experiment.apply(change)?;
         }
@@ -103,7 +109,8 @@ impl Asked {
         let region = experiment.base()?.trial.region;
         // An existing file is never extended.
         let file = std::fs::metadata(target).ok().filter(|m| m.is_file());
-        let room = file.map_or(region, |m| region.min(m.len()));
+        let most = model.map(Disk::bytes).or(file.map(|m| m.len()));
+        let room = most.map_or(region, |bytes| region.min(bytes));
         notes.extend(leave_out_sizes_above(room, experiment)?);
         Ok(notes)
     }

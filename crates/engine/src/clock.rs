@@ -55,8 +55,7 @@ impl Clock {
         clock
     }
 
-    /// A clock of the kernel's kind with this many nanoseconds a tick, for tests of what only calculates.
-    #[cfg(test)]
+    /// A clock of the kernel's kind with this many nanoseconds a tick, for what only calculates: virtual time, tests.
     pub(crate) fn of_rate(ns_per_tick: f64) -> Self {
         Self {
             source: Source::MonotonicRaw,

@@ -14,6 +14,7 @@ pub mod procfs;
 pub mod program;
 pub mod schedule;
 pub mod series;
+pub mod simulation;
 mod start_barrier;
 pub mod target;
 pub mod trial;

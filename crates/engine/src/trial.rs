@@ -28,7 +28,7 @@ use crate::perf::Group;
 use crate::start_barrier::StartBarrier;
 use crate::target::{Target, TargetKind};
 use crate::verify::{self, Reading, Signed, Signer};
-use crate::worker::open::Open;
+use crate::worker::open::{Open, sleep_exactly};
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 use files::Files;
 pub use files::lent;
@@ -37,8 +37,7 @@ use iolab_spec::outcome::{Ended, FailedRequest, Failure, Outcome};
 use iolab_spec::trial::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
 use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
-pub(crate) use merge::empty_tally;
-use merge::merge;
+pub(crate) use merge::{empty_tally, merge};
 
 /// Size of one request that fills the page cache before a `hot` trial.
 const WARM_REQUEST: usize = 1 << 20;
@@ -447,6 +446,7 @@ impl Stage<'_> {
         let Job { spec, clock, .. } = self.job;
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
+                sleep_exactly();
                 let open = Open::new(spec, rate, self.number, clock);
                 self.drive(self.worker(open, backend, buffers))
             }

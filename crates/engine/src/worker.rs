@@ -105,18 +105,18 @@ pub(crate) struct Worker<'a, B, T> {
 }
 
 /// The syncs that follow writes.
-struct Following {
+pub(crate) struct Following {
     call: SyncCall,
     /// A sync follows every so many writes.
     every: u32,
     /// Writes since the last one.
     since: u32,
     /// When that of each slot was issued, a stamp.
-    started: Vec<u64>,
+    pub(crate) started: Vec<u64>,
 }
 
 impl Following {
-    fn new(spec: &TrialSpec) -> Self {
+    pub(crate) fn new(spec: &TrialSpec) -> Self {
         let call = spec.sync.call();
         Self {
             call: call.unwrap_or(SyncCall::Fsync),
@@ -127,7 +127,7 @@ impl Following {
     }
 
     /// Counts a write; whether a sync follows it.
-    fn is_due(&mut self) -> bool {
+    pub(crate) fn is_due(&mut self) -> bool {
         self.since += 1;
         if self.since < self.every {
             return false;
@@ -138,7 +138,7 @@ impl Following {
 }
 
 /// Requests that fall to one worker under the trial's bounds; time may end it earlier.
-fn quota(spec: &TrialSpec, worker: u32) -> u64 {
+pub(crate) fn quota(spec: &TrialSpec, worker: u32) -> u64 {
     spec.requests_bound()
         .map_or(u64::MAX, |total| share(total, worker, spec.threads).1)
 }

@@ -198,7 +198,7 @@ fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> Line {
             },
         ),
         interval: interval.map_or(String::new(), |i| format!("[{}]", range(response, &i))),
-        device: cell.is_device(),
+        device: cell.is_target(),
         measured: summary.is_some(),
     }
 }

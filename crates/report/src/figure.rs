@@ -97,7 +97,7 @@ pub struct Figure {
 /// Of kind usage: data that such a figure cannot be made of, with another figure as the remedy.
 pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
     let kind = options.kind.unwrap_or_else(|| default_kind(runs));
-    let model = match kind {
+    let mut model = match kind {
         Kind::Response => kinds::response::model(runs, options),
         Kind::Percentiles => kinds::latency::model(runs, View::Percentiles, options),
         Kind::Ecdf => kinds::latency::model(runs, View::Cumulative, options),
@@ -108,6 +108,11 @@ pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
         Kind::Ratio => kinds::compare::ratio(&compared(runs, options)?, options),
         Kind::PValues => kinds::compare::p_values(&compared(runs, options)?, options),
     }?;
+    if let Some(computed) = kinds::computed(runs) {
+        for text in [&mut model.note, &mut model.description] {
+            text.push_str(&format!(" {computed}."));
+        }
+    }
     Figure::new(model, options)
 }
 

@@ -42,8 +42,12 @@ pub(crate) fn caption(analysis: &Analysis) -> String {
         RunStatus::Interrupted => "; interrupted",
         RunStatus::Failed => "; ended by a failure",
     };
+    let model = match &analysis.model {
+        Some(_) => format!("computed by {} in virtual time\n", plain(&analysis.target)),
+        None => String::new(),
+    };
     format!(
-        "{}: {}, median of n trials with its 95 % interval{unfinished}\n{}",
+        "{}: {}, median of n trials with its 95 % interval{unfinished}\n{model}{}",
         plain(&analysis.experiment),
         analysis.response,
         times(analysis),

@@ -42,6 +42,20 @@ const HOLE_FROM: f64 = 0.95;
 /// Share of a region without data that is worth a word.
 const HOLE_TOLD_FROM: f64 = 0.05;
 
+/// What answers for the bytes of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// What lies below a file or device.
+    Medium(Medium),
+    /// A disk that is computed.
+    Model,
+}
+
+/// The verdict on a sample of a disk that is computed: nothing has to be counted to know it.
+pub fn computed() -> Verdict {
+    verdict(ServedBy::Model, None, "computed in virtual time")
+}
+
 /// What the verdict rests on.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {

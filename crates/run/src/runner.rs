@@ -8,11 +8,13 @@ mod faulty;
 mod fit;
 mod named;
 mod phase;
+mod place;
 mod precondition;
 mod programs;
 mod repetition;
 mod sample;
 mod session;
+mod simulated;
 mod standing;
 #[cfg(test)]
 mod tests;
@@ -22,24 +24,22 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Target, TargetKind};
-use iolab_engine::trial::floor_ns;
 use iolab_spec::{Error, Result};
 
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
 pub use fit::{fit_to, need};
 pub use named::target_path;
+pub use place::Place;
 pub use programs::Programs;
+pub use simulated::{Disk, adapt, model_definition};
 
 use crate::peer::Peers;
-use execute::Engine;
-use iolab_machine::capture;
 use iolab_machine::doctor::{Preflight, Remark};
 use iolab_plan::cells::{Plan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::{Environment, KEYS};
-use iolab_record::{ClockDomain, EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
+use iolab_record::environment::Environment;
+use iolab_record::{EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
 use iolab_spec::tool::Tool;
 use session::Session;
@@ -76,15 +76,15 @@ pub struct Finished {
     pub path: PathBuf,
     /// Trials done in this session.
     pub trials: u64,
+    /// What the trials took from the budget.
+    pub spent: Duration,
 }
 
 /// What a run needs besides its experiment.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
-    /// The target, filled; where programs are run, [`Programs::place`].
-    pub target: &'a Target,
-    /// The programs of an experiment that runs some.
-    pub programs: Option<&'a Programs>,
+    /// What is measured, filled.
+    pub place: Place<'a>,
     /// The target as the user named it.
     pub named: &'a Path,
     /// The calibrated clock.
@@ -98,12 +98,6 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// Bytes that there are to be read or written.
-    fn bytes(&self) -> u64 {
-        self.programs
-            .map_or_else(|| self.target.size(), Programs::bytes)
-    }
-
     /// What whoever reads the results should know of target and machine.
     fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
         let specs = cells.iter().map(|cell| &cell.spec);
@@ -113,30 +107,16 @@ impl Setup<'_> {
 
     /// What the run is measured on.
     fn environment(&self, peers: &Peers) -> Environment {
-        let mut environment = capture::capture(self.target, self.clock);
-        if let Some(programs) = self.programs {
-            environment.extend(programs.environment());
-        }
+        let mut environment = self.place.environment(self.clock, self.named);
         environment.extend(peers.environment());
         environment.extend(self.peaks.clone());
-        environment.put(&KEYS.target_path_hex, named::beyond_text(&self.path()));
         environment
     }
 
-    /// The target as the user named it, from the root on.
-    fn path(&self) -> PathBuf {
-        std::path::absolute(self.named).unwrap_or_else(|_| self.named.to_owned())
-    }
-
-    /// What carries the trials out.
-    fn engine(&self, cells: &[PlannedCell], budget: Duration) -> Result<Engine<'_>> {
+    /// The tools that the cells name besides iolab.
+    fn peers(&self, cells: &[PlannedCell], budget: Duration) -> Result<Peers> {
         let tools: Vec<Tool> = cells.iter().map(|cell| cell.spec.tool).collect();
-        Ok(Engine {
-            target: self.target,
-            programs: self.programs,
-            peers: Peers::find(&tools, budget, self.clock, self.stop)?,
-            clock: self.clock,
-        })
+        Peers::find(&tools, budget, self.clock, self.stop)
     }
 }
 
@@ -158,9 +138,10 @@ pub fn run(
         .enumerate()
         .map(|(id, cell)| fit::record(id, cell))
         .collect();
-    let mut engine = setup.engine(planned, plan.experiment().design.budget)?;
-    check_gaps(&engine, planned)?;
-    let environment = setup.environment(&engine.peers);
+    let peers = setup.peers(planned, plan.experiment().design.budget)?;
+    let environment = setup.environment(&peers);
+    let mut executor = setup.place.executor(seed, peers, &setup)?;
+    check_gaps(&*executor, planned)?;
     let remarks = setup.remarks(planned);
     let left_out = plan.left_out().map(str::to_owned);
     let run = Run {
@@ -168,17 +149,11 @@ pub fn run(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc: now_utc(),
         ended_utc: None,
-        target: setup.path().display().to_string(),
-        target_kind: kind(setup.target.kind()),
-        target_bytes: setup.bytes(),
+        target: setup.place.name(setup.named),
+        target_kind: setup.place.kind(),
+        target_bytes: setup.place.bytes(),
         seed,
-        clock_domain: ClockDomain::Real,
-        clock_cost_ns: setup.clock.cost_ns(),
-        clock_source: setup.clock.source(),
-        floor_ns: floor_ns(
-            setup.clock,
-            planned.iter().any(|cell| cell.spec.trial.latency),
-        ),
+        ..setup.place.timing(setup.clock, planned)
     };
     let file = RunFile::create(
         place,
@@ -188,8 +163,8 @@ pub fn run(
         &rows,
     )?;
     observer.run_file(file.path());
-    let mut session = Session::new(plan, seed, file, setup.target.medium(), observer);
-    for note in setup.target.notes() {
+    let mut session = Session::new(plan, seed, file, setup.place.origin(), observer);
+    for note in setup.place.notes() {
         // Whoever opened the target has told it.
         session.keep(EventKind::Note, None, note)?;
     }
@@ -198,7 +173,7 @@ pub fn run(
     }
     session.remark(&remarks)?;
     session.warn_about_time()?;
-    session.carry_out(&mut engine, setup.stop)
+    session.carry_out(&mut *executor, setup.stop)
 }
 
 /// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.
@@ -218,35 +193,37 @@ pub fn resume(
                 .hint("see it with: iolab table, or start a new run"),
         );
     }
-    if setup.bytes() < record.run.target_bytes {
+    if setup.place.bytes() < record.run.target_bytes {
         return Err(Error::usage(format!(
             "the target has {} bytes now and had {} when the run began",
-            setup.bytes(),
+            setup.place.bytes(),
             record.run.target_bytes
         ))
         .hint("make room for what it had, or start a new run"));
     }
-    fit_to(&mut plan, setup.target)?;
+    fit_to(&mut plan, setup.place)?;
     restore(&mut plan.cells, &record, path)?;
     let remarks = setup.remarks(plan.cells());
-    let mut engine = setup.engine(plan.cells(), plan.experiment().design.budget)?;
-    let mut session = Session::new(plan, record.run.seed, file, setup.target.medium(), observer);
+    let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
+    let environment = setup.environment(&peers);
+    let seed = record.run.seed;
+    let mut executor = setup.place.executor(seed, peers, &setup)?;
+    let mut session = Session::new(plan, record.run.seed, file, setup.place.origin(), observer);
     session.take_over(&record);
     session.event(
         EventKind::Resume,
         &format!("resumed after {} samples", record.samples.len()),
     )?;
-    let environment = setup.environment(&engine.peers);
     session.note_changes(&record.environment, &environment)?;
     session.remark(&remarks)?;
-    session.carry_out(&mut engine, setup.stop)
+    session.carry_out(&mut *executor, setup.stop)
 }
 
 /// Refuses a plan of which nothing can be carried out.
-fn check_gaps(engine: &Engine<'_>, cells: &[PlannedCell]) -> Result<()> {
+fn check_gaps(executor: &dyn Executor, cells: &[PlannedCell]) -> Result<()> {
     let mut first = None;
     for cell in cells {
-        let Some(gap) = engine.gap(&cell.spec) else {
+        let Some(gap) = executor.gap(&cell.spec) else {
             return Ok(());
         };
         first.get_or_insert(gap);
@@ -290,15 +267,6 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
         trials_min: experiment.design.trials_min,
         trials_max: experiment.design.trials_max,
     })
-}
-
-fn kind(kind: TargetKind) -> iolab_record::TargetKind {
-    match kind {
-        TargetKind::Scratch => iolab_record::TargetKind::Scratch,
-        TargetKind::File => iolab_record::TargetKind::File,
-        TargetKind::BlockDevice => iolab_record::TargetKind::BlockDevice,
-        TargetKind::CharDevice => iolab_record::TargetKind::CharDevice,
-    }
 }
 
 fn now_utc() -> String {

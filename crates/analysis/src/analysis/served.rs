@@ -32,6 +32,11 @@ impl Served {
         self.unanimous() == Some(ServedBy::Device)
     }
 
+    /// Whether every trial was served by what was measured, the device or the model, and by nothing before it.
+    pub fn is_target(&self) -> bool {
+        matches!(self.unanimous(), Some(ServedBy::Device | ServedBy::Model))
+    }
+
     /// Whether any trial had this verdict.
     pub fn any(&self, verdict: ServedBy) -> bool {
         self.trials.iter().any(|(v, _)| *v == verdict)

@@ -61,7 +61,7 @@ struct Candidate<'a> {
 fn candidates(run: &Analysis) -> impl Iterator<Item = Candidate<'_>> {
     let fits = |c: &&CellAnalysis| {
         let own = &c.cell;
-        c.is_device() && !own.spec.runs_program() && own.trial().rate.is_none()
+        c.is_target() && !own.spec.runs_program() && own.trial().rate.is_none()
     };
     let cells = run.cells.iter().filter(fits);
     cells.filter_map(move |cell| {

@@ -40,7 +40,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let mut bench = Bench::open(&options.target, &need)?;
     bench.settle_cache(&mut plans)?;
     for plan in &mut plans {
-        runner::fit_to(plan, bench.target())?;
+        runner::fit_to(plan, bench.place())?;
     }
     make_folder(&options.output)?;
     for plan in &plans {

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use iolab_model::catalogue;
 use iolab_model::check::{check, parse_trace};
-use iolab_model::{Definition, catalogue};
 use iolab_report::model as report;
-use iolab_spec::names::unknown;
+use iolab_run::runner::model_definition;
 use iolab_spec::{Error, Result};
 
 use crate::arguments::{Model, ModelAction, ModelFormat};
@@ -33,7 +33,7 @@ pub(crate) fn model(options: &Model) -> Outcome {
 fn list(format: ModelFormat) -> Result<String> {
     let all = catalogue::ENTRIES
         .iter()
-        .map(|entry| Ok((entry.name, parsed(entry.text, entry.name)?)))
+        .map(|entry| Ok((entry.name, model_definition(entry.name)?.1)))
         .collect::<Result<Vec<_>>>()?;
     Ok(match format {
         ModelFormat::Text => report::list_text(&all, output::style().width),
@@ -43,13 +43,11 @@ fn list(format: ModelFormat) -> Result<String> {
 
 /// The text as it was written, comments included, once it is known to be a definition.
 fn show(name: &str) -> Result<String> {
-    let text = text_of(name)?;
-    parsed(&text, name)?;
-    Ok(harmless(&text))
+    Ok(harmless(&model_definition(name)?.0))
 }
 
 fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
-    let definition = find(name)?;
+    let (_, definition) = model_definition(name)?;
     let trace = parse_trace(&read(path)?)
         .map_err(|why| Error::usage(why).within(path.display()))
         .map_err(|error| error.hint("see the form of a trace with: iolab model check --help"))?;
@@ -66,34 +64,6 @@ fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
         ModelFormat::Text => report::check_text(&definition, &found, output::style().width),
         ModelFormat::Json => report::check_json(&definition, &found),
     })
-}
-
-/// The definition of a name in the catalogue, or of a TOML file.
-///
-/// # Errors
-/// Of kind usage for a name that is neither, and for a file that is no definition, with line and column.
-pub(crate) fn find(name: &str) -> Result<Definition> {
-    parsed(&text_of(name)?, name)
-}
-
-fn parsed(text: &str, name: &str) -> Result<Definition> {
-    Definition::parse(text).map_err(|why| {
-        Error::usage(why.trim_end().to_owned())
-            .within(name)
-            .hint("see a definition with: iolab model show hp-97560")
-    })
-}
-
-fn text_of(name: &str) -> Result<String> {
-    if let Some(entry) = catalogue::ENTRIES.iter().find(|entry| entry.name == name) {
-        return Ok(entry.text.to_owned());
-    }
-    let path = Path::new(name);
-    if path.exists() || path.extension().is_some_and(|end| end == "toml") {
-        return read(path);
-    }
-    let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
-    Err(unknown("model", name, &known))
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
@@ -67,7 +67,8 @@ fn format(path: &Path) -> Result<Format> {
 fn figure(options: &Plot) -> Result<Figure> {
     let mut analysed: Vec<(String, AnalysedRun)> = Vec::new();
     for path in &options.files {
-        analysed.push((name(path), read_run(path)?));
+        let run = read_run(path)?;
+        analysed.push((name(path, &options.files, &run), run));
     }
     let mut runs: Vec<Run<'_>> = analysed
         .iter()
@@ -94,10 +95,18 @@ fn figure(options: &Plot) -> Result<Figure> {
     draw(&runs, &wanted)
 }
 
-/// The name of a run where several are told apart: that of its file, without what all have in common.
-fn name(path: &Path) -> String {
+/// The name of a run where several are told apart: that of its file, without what all have in common. Where another file
+/// has the same name, that of the model, or the path.
+fn name(path: &Path, all: &[PathBuf], run: &AnalysedRun) -> String {
     let stem = path.file_stem().unwrap_or(path.as_os_str());
-    stem.to_string_lossy().into_owned()
+    let same = all.iter().filter(|other| other.file_stem() == Some(stem));
+    if same.count() < 2 {
+        return stem.to_string_lossy().into_owned();
+    }
+    match run.analysis().model {
+        Some(_) => run.analysis().target.clone(),
+        None => path.with_extension("").to_string_lossy().into_owned(),
+    }
 }
 
 fn wanted(options: &Plot) -> Options {

@@ -6,10 +6,10 @@ use iolab_analysis::interpretation::Interpretation;
 use iolab_engine::target::{Need, Size};
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
-use iolab_record::{RunRecord, RunStatus};
+use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_run::runner;
 use iolab_runfile::RunFile;
-use iolab_spec::Result;
+use iolab_spec::{Error, Result};
 
 use crate::arguments::Resume;
 use crate::bench::Bench;
@@ -40,6 +40,13 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             options.file.display()
         ));
     } else {
+        if record.run.target_kind == TargetKind::Model {
+            return Err(Error::usage(
+                "a run on a model cannot be resumed: the state of the model is not kept",
+            )
+            .hint("run it again; the same seed gives the same results")
+            .into());
+        }
         // What cannot be written is noticed before the target is filled.
         drop(RunFile::open_resume(&options.file)?);
         let source = options.file.display().to_string();

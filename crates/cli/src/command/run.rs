@@ -8,7 +8,7 @@ use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
 use iolab_run::peer::fio::job::JobFile;
-use iolab_run::runner;
+use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::{Error, Result};
 
@@ -26,7 +26,8 @@ const FOLDER: &str = "iolab-results";
 pub(crate) fn run(options: &Run) -> Outcome {
     let (mut experiment, target) = asked(options)?;
     let changes = options.changes.read()?;
-    for text in changes.apply(&mut experiment, &target)? {
+    let model = Disk::of_target(&target)?;
+    for text in changes.apply(&mut experiment, &target, model.as_ref())? {
         note(format_args!("note: {text}"));
     }
     if let Some(finer) = options.refine {
@@ -35,6 +36,11 @@ pub(crate) fn run(options: &Run) -> Outcome {
     if options.verify {
         experiment.apply(&Change::of("verify", "true")?)?;
     }
+    if model.is_some()
+        && let Some(left_out) = runner::adapt(&mut experiment, &|name| changes.has(name))?
+    {
+        note(format_args!("note: {left_out}"));
+    }
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref())?;
     if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
@@ -42,8 +48,11 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     let mut plan = Plan::of_new_run(experiment)?;
     let name = plan.experiment().name.clone();
-    let mut bench = open(options, &changes, &target, &mut plan)?;
-    runner::fit_to(&mut plan, bench.target())?;
+    let mut bench = match model {
+        Some(disk) => open_model(disk, &changes, &target, &plan)?,
+        None => open(options, &changes, &target, &mut plan)?,
+    };
+    runner::fit_to(&mut plan, bench.place())?;
     let place = place_of(options.output.as_deref(), &name)?;
     iolab_runfile::check_place(place)?;
     let seed = options.changes.seed();
@@ -94,6 +103,14 @@ fn open(options: &Run, changes: &Asked, target: &Path, plan: &mut Plan) -> Resul
         bench.settle_cache(std::slice::from_mut(plan))?;
     }
     Ok(bench)
+}
+
+/// A model, which needs no consent and no room.
+fn open_model(disk: Disk, changes: &Asked, target: &Path, plan: &Plan) -> Result<Bench> {
+    if changes.has("region") {
+        disk.check_size(plan.cells())?;
+    }
+    Bench::for_model(target, disk)
 }
 
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {

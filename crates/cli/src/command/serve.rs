@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use iolab_report::layout::{self, Column};
+use iolab_run::runner::model_definition;
 use iolab_serve::{OpTally, Options, Place, Punctuality, Report, Serving, Speed, Wake};
 use iolab_spec::quantity::{format_bytes, format_ns, significant};
 use iolab_spec::units::format_size;
@@ -11,7 +12,6 @@ use iolab_spec::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{ModelFormat, Serve};
-use crate::command::model;
 use crate::exit::Outcome;
 use crate::output::{self, note};
 use crate::stop;
@@ -20,7 +20,7 @@ use crate::stop;
 pub(crate) fn serve(options: Serve) -> Outcome {
     let name = options.model.strip_prefix("model:");
     let name = name.unwrap_or(&options.model);
-    let definition = model::find(name)?;
+    let (_, definition) = model_definition(name)?;
     let disk = definition
         .build(options.seed)
         .map_err(|why| Error::usage(why).within(name))?;

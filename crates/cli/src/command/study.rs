@@ -9,7 +9,7 @@ use iolab_engine::target::{Beside, Consent, Need, Size};
 use iolab_plan::cells::Plan;
 use iolab_plan::suite::Suite;
 use iolab_report::report::Input;
-use iolab_run::runner;
+use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::{Error, Result};
 
@@ -23,15 +23,27 @@ use crate::output::{self, Results, note};
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
-    let (mut plans, budget) = plan(options, &asked)?;
-    let consent = options.changes.consent.consent();
-    let need = need_of_all(&plans, &consent, asked.has("region"))?;
-    let mut bench = Bench::open(&options.target, &need)?;
+    let model = Disk::of_target(&options.target)?;
+    let (mut plans, budget) = plan(options, &asked, model.as_ref())?;
+    let mut bench = match model {
+        Some(disk) => {
+            let cells = || plans.iter().map(Plan::cells);
+            if asked.has("region") {
+                cells().try_for_each(|cells| disk.check_size(cells))?;
+            }
+            Bench::for_model(&options.target, disk)?
+        }
+        None => {
+            let consent = options.changes.consent.consent();
+            let need = need_of_all(&plans, &consent, asked.has("region"))?;
+            Bench::open(&options.target, &need)?
+        }
+    };
     if !asked.has("cache") {
         bench.settle_cache(&mut plans)?;
     }
     for plan in &mut plans {
-        runner::fit_to(plan, bench.target())?;
+        runner::fit_to(plan, bench.place())?;
     }
     make_folder(&options.output)?;
     for plan in &plans {
@@ -61,7 +73,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
 }
 
 /// The suite's experiments with the user's changes, and the budget for all of them.
-fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Plan>, Duration)> {
+fn plan(options: &Study, asked: &Asked, model: Option<&Disk>) -> Result<(Vec<Plan>, Duration)> {
     let suite = Suite::find(&options.suite)?;
     let consent = options.changes.consent.consent();
     let read_only = consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
@@ -70,8 +82,13 @@ fn plan(options: &Study, asked: &Asked) -> Result<(Vec<Plan>, Duration)> {
     for mut experiment in suite.experiments {
         // A budget asked for is the suite's; this one only says how large the experiment's share is.
         let share = experiment.design.budget;
-        let note_of_sizes = asked.apply(&mut experiment, &options.target)?;
+        let note_of_sizes = asked.apply(&mut experiment, &options.target, model)?;
         experiment.design.budget = share;
+        if model.is_some()
+            && let Some(text) = runner::adapt(&mut experiment, &|name| asked.has(name))?
+        {
+            note(format_args!("note: {text}"));
+        }
         let plan = Plan::of_new_run(experiment)?;
         if read_only && runner::need(&plan, consent.clone(), false)?.write {
             left_out.push(plan.experiment().name.clone());
@@ -144,9 +161,14 @@ fn measure(
     let count = plans.len();
     let mut inputs = Vec::new();
     let mut told = Vec::new();
+    let mut spent = Duration::ZERO;
     for (i, mut plan) in plans.into_iter().enumerate() {
         // What earlier experiments left over goes to the later ones, by their shares.
-        let left = budget.saturating_sub(began.elapsed());
+        let passed = match bench.is_virtual() {
+            true => spent,
+            false => began.elapsed(),
+        };
+        let left = budget.saturating_sub(passed);
         plan.set_budget(share(left, &weights[i..]));
         let experiment = plan.experiment().name.clone();
         let place = NewFile::In {
@@ -158,6 +180,7 @@ fn measure(
         let own_seed = seed.wrapping_add(i as u64);
         let finished = runner::run(plan, own_seed, place, bench.setup(), &mut display)
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
+        spent += finished.spent;
         // What holds for the whole study is told once.
         told.extend(display.end());
         let input = Input::new(finished.path.clone(), read_run(&finished.path)?);

@@ -6,6 +6,7 @@ mod support;
 
 mod buffer;
 mod compare;
+mod computed;
 mod doctor;
 mod evidence;
 mod faults;

@@ -8,7 +8,7 @@ use iolab_spec::outcome::{Ended, Failure, Outcome, Tally, Waits};
 use iolab_spec::region::Region;
 use iolab_spec::series::Series;
 
-pub(super) fn merge(
+pub(crate) fn merge(
     outcomes: Vec<WorkerOutcome>,
     clock: &Clock,
     (counters, region): (Counters, Region),

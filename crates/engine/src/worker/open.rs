@@ -51,17 +51,15 @@ pub(crate) struct Open<'a> {
 
 /// How things stood when the time was up, or the last request was issued.
 #[derive(Debug, Clone, Copy)]
-struct Closing {
+pub(crate) struct Closing {
     at: u64,
     issued: u64,
     backlog: u64,
 }
 
 impl<'a> Open<'a> {
-    /// The schedule of worker number `worker` at `rate`; to be called by its thread, whose sleeps get exact.
+    /// The schedule of worker number `worker` at `rate`.
     pub(crate) fn new(spec: &TrialSpec, rate: u64, worker: u32, clock: &'a Clock) -> Self {
-        // Where it is refused sleeps end up to 50 us later, and the lateness says so.
-        let _ = set_current_timer_slack(NonZeroU64::new(1));
         let waits = |used: bool| {
             used.then(|| Waits {
                 response: new_latency_histogram(),
@@ -83,9 +81,14 @@ impl<'a> Open<'a> {
         }
     }
 
+    /// Begins at a stamp.
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.start = start;
+    }
+
     /// Stamp of the next intended start.
     #[inline(always)]
-    fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.start.saturating_add(self.schedule.next())
     }
 
@@ -96,20 +99,47 @@ impl<'a> Open<'a> {
 
     /// The next request went into this slot.
     #[inline(always)]
-    fn issued(&mut self, slot: u32) {
+    pub(crate) fn issued(&mut self, slot: u32) {
         self.intended[slot as usize] = self.next();
         self.schedule.advance();
         self.issued += 1;
     }
 
+    /// Notes how many requests are due that have no slot.
+    #[inline(always)]
+    pub(crate) fn watch_backlog(&mut self, now: u64) {
+        if self.closed.is_none() {
+            self.backlog_max = self.backlog_max.max(self.backlog(now));
+        }
+    }
+
+    /// Whether no request counts any more whose intended start is still to come.
+    #[inline(always)]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
     /// Takes stock: no request counts any more whose intended start is after `at`.
-    fn close(&mut self, at: u64) -> Closing {
+    pub(crate) fn close(&mut self, at: u64) -> Closing {
         let now = Closing {
             at,
             issued: self.issued,
             backlog: self.backlog(at),
         };
         *self.closed.get_or_insert(now)
+    }
+
+    /// Whether what is due when the time is up is made up for.
+    pub(crate) fn makes_up(&self, closing: Closing) -> bool {
+        closing.is_made_up(self.threads)
+    }
+
+    /// Hands over what was recorded, `at` the latest stamp that counts.
+    pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
+        let closing = self.close(at);
+        outcome.pace = Some(self.pace(closing));
+        outcome.reads.waits = self.reads.take();
+        outcome.writes.waits = self.writes.take();
     }
 
     fn pace(&self, closing: Closing) -> Pace {
@@ -161,7 +191,7 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
             .time_ticks
             .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
         self.outcome.start = start;
-        self.timing.start = start;
+        self.timing.begin(start);
         let mut interval_end = self.outcome.series.begin(start);
         let mut now = start;
         let mut done = std::mem::take(&mut self.done);
@@ -182,17 +212,14 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
             for completion in done.drain(..) {
                 self.finish(completion, now);
             }
-            if now >= deadline && self.timing.closed.is_none() {
+            if now >= deadline && !self.timing.is_closed() {
                 self.time_is_up(now, deadline);
             }
             if self.stop.load(Ordering::Relaxed) {
                 self.end_with(Ended::Interrupted);
             }
         }
-        let closing = self.timing.close(now.min(deadline));
-        self.outcome.pace = Some(self.timing.pace(closing));
-        self.outcome.reads.waits = self.timing.reads.take();
-        self.outcome.writes.waits = self.timing.writes.take();
+        self.timing.hand_over(now.min(deadline), &mut self.outcome);
         self.wind_up(&mut done);
         (self.outcome, (self.backend, self.buffers))
     }
@@ -214,15 +241,15 @@ impl<B: Backend> Worker<'_, B, Open<'_>> {
         self.start_again(stamped);
         if self.left == 0 {
             self.timing.close(now);
-        } else if self.buffers.home().is_empty() && self.timing.closed.is_none() {
-            self.timing.backlog_max = self.timing.backlog_max.max(self.timing.backlog(now));
+        } else if self.buffers.home().is_empty() {
+            self.timing.watch_backlog(now);
         }
     }
 
     /// Whether no further request will be issued.
     #[inline(always)]
     fn is_over(&self, deadline: u64) -> bool {
-        let made_up = || self.timing.closed.is_some() && self.timing.next() >= deadline;
+        let made_up = || self.timing.is_closed() && self.timing.next() >= deadline;
         self.stopping || self.left == 0 || made_up()
     }
 
@@ -230,7 +257,7 @@ impl<B: Backend> Worker<'_, B, Open<'_>> {
     fn time_is_up(&mut self, now: u64, deadline: u64) {
         self.issue_due(now, deadline);
         let closing = self.timing.close(deadline);
-        let made_up = closing.is_made_up(self.timing.threads);
+        let made_up = self.timing.makes_up(closing);
         let was_stopping = self.stopping;
         self.end_with(Ended::Time);
         self.stopping = was_stopping || !made_up;
@@ -255,6 +282,11 @@ impl<B: Backend> Worker<'_, B, Open<'_>> {
         let timeout = Duration::from_nanos(left.saturating_sub(SPIN_NS).min(NAP_NS));
         self.backend.complete_within(timeout, done)
     }
+}
+
+/// Lets the sleeps of this thread end exactly. Where it is refused they end up to 50 us later, and the lateness says so.
+pub(crate) fn sleep_exactly() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// Waits until a stamp: sleeps, and spins the last [`SPIN_NS`]. Returns early when a sleep was not long enough: cut

@@ -117,6 +117,9 @@ keys! {
     device_link_mb_s: Tenths = "data that the link carries now, MB/s: a ceiling";
     probe_compiler: Text = "the compiler that built the reader, in its own words";
     probe_loader: Text = "the loader that the dynamic build of the reader names";
+    model_title: Text = "what the model is, as its definition says";
+    model_digest: Text = "digest of the model's definition: FNV-1a with 64 bits";
+    model_block_bytes: Bytes = "smallest unit that the model addresses";
     target_path_hex: Hex = "bytes of the target's path, where it is not UTF-8";
     imported_from: Text = "the file that an imported run was read from";
     --

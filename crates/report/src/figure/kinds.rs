@@ -57,7 +57,7 @@ fn legend(data: &Data<'_>, factor: usize) -> String {
 /// What a hollow mark means; empty where all cells were served by the device.
 fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     let mut verdicts: Vec<String> = Vec::new();
-    for cell in cells.filter(|cell| !cell.is_device()) {
+    for cell in cells.filter(|cell| !cell.is_target()) {
         let verdict = verdict(cell);
         if !verdicts.contains(&verdict) {
             verdicts.push(verdict);
@@ -94,6 +94,18 @@ fn subject(runs: &[Run<'_>], quantity: Quantity) -> String {
         }
     }
     format!("{}: {}", names.join(", "), quantity.noun())
+}
+
+/// Which models have computed the runs; `None` where only devices were measured.
+pub(super) fn computed(runs: &[Run<'_>]) -> Option<String> {
+    let mut models: Vec<&str> = Vec::new();
+    for analysis in runs.iter().map(Run::analysis) {
+        if analysis.model.is_some() && !models.contains(&&*analysis.target) {
+            models.push(&analysis.target);
+        }
+    }
+    let names = plain(&models.join(", ")).into_owned();
+    (!models.is_empty()).then(|| format!("Computed by {names}"))
 }
 
 /// A line across a panel.

@@ -21,7 +21,8 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     let run = &input.run.record().run;
     let writes = input.run.record().cells.iter().any(|c| c.trial().writes());
     // Whoever repeats a command that destroys data must be the one to allow it.
-    let consent = if run.target_kind != TargetKind::Scratch && writes {
+    let is_ours = matches!(run.target_kind, TargetKind::Scratch | TargetKind::Model);
+    let consent = if !is_ours && writes {
         " --destroy-data"
     } else {
         ""

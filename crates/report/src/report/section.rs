@@ -131,6 +131,7 @@ fn trials(analysis: &Analysis) -> String {
         device += usize::from(cell.is_device());
     }
     let source = match device {
+        _ if analysis.model.is_some() => format!("all computed by {}", clean(&analysis.target)),
         all if all == count => "all served by the device".to_owned(),
         0 => "none served by the device alone".to_owned(),
         some => format!("{some} of them served by the device alone"),

@@ -40,6 +40,9 @@ pub trait Executor {
 
     /// What the sizes of direct requests have to be multiples of, bytes.
     fn alignment(&self) -> u64;
+
+    /// Time since some moment before the first trial, by the clock that budgets count.
+    fn now(&self) -> Duration;
 }
 
 /// The engine on a target, or on files made for programs.
@@ -48,6 +51,7 @@ pub(super) struct Engine<'a> {
     pub(super) programs: Option<&'a Programs>,
     pub(super) peers: Peers,
     pub(super) clock: &'a Clock,
+    pub(super) began: Instant,
 }
 
 impl Executor for Engine<'_> {
@@ -82,5 +86,9 @@ impl Executor for Engine<'_> {
         self.target
             .direct_alignment()
             .map_or(1, |alignment| alignment.offset)
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
     }
 }

@@ -6,6 +6,7 @@ use iolab_spec::Error;
 use iolab_spec::Result;
 use iolab_spec::trial::{Backend, Batch, Layout, TrialSpec};
 
+use super::Place;
 use crate::peer;
 use iolab_machine::capture::AvailableMemory;
 use iolab_plan::cells::{Plan, PlannedCell, label};
@@ -89,10 +90,12 @@ fn smallest_region(spec: &TrialSpec) -> u64 {
 ///
 /// # Errors
 /// Of kind usage, naming the cell and what would fit.
-pub fn fit_to(plan: &mut Plan, target: &Target) -> Result<()> {
+pub fn fit_to(plan: &mut Plan, place: Place<'_>) -> Result<()> {
     let factors = plan.factor_names();
     for cell in &mut plan.cells {
-        fit(cell, target).map_err(|error| error.within(label(&factors, &cell.levels)))?;
+        place
+            .fit(cell)
+            .map_err(|error| error.within(label(&factors, &cell.levels)))?;
     }
     Ok(())
 }
@@ -113,11 +116,8 @@ fn fit_into(
         // A program has its one buffer.
         return check_memory(&cell.spec.trial, memory);
     }
+    cut_region(&mut cell.spec.trial, target.size());
     let spec = &mut cell.spec.trial;
-    let room = target.size().saturating_sub(spec.offset);
-    if spec.region > room {
-        spec.region = room - room % REGION_UNIT.min(room.max(1));
-    }
     if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
         spec.batch = Batch::One;
         cell.spec.batch_auto = false;
@@ -129,6 +129,14 @@ fn fit_into(
     }
     trial::check_against(&cell.spec.trial, target)?;
     check_memory(&cell.spec.trial, memory)
+}
+
+/// Cuts a region to what lies within so many bytes.
+pub(super) fn cut_region(spec: &mut TrialSpec, bytes: u64) {
+    let room = bytes.saturating_sub(spec.offset);
+    if spec.region > room {
+        spec.region = room - room % REGION_UNIT.min(room.max(1));
+    }
 }
 
 /// Refuses buffers, or a table to verify by, that would take most of the memory: the page cache and other people live

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use iolab_engine::target::Medium;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, Outcome, ProgramEnd, Tally,
@@ -11,7 +10,7 @@ use iolab_spec::trial::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
 use super::faulty;
-use crate::evidence::{Facts, judge};
+use crate::evidence::{Facts, Origin, computed, judge};
 use iolab_record::{Direction, LatencyOf, LatencySummary, Operation, RequestTime, Sample};
 use iolab_spec::units::format_duration;
 
@@ -24,26 +23,29 @@ pub(super) struct Place {
     pub(super) warmup: bool,
 }
 
-/// The sample of one trial. `medium` is what answers for the target's bytes.
+/// The sample of one trial. `origin` is what answers for the target's bytes.
 pub(super) fn sample(
     spec: &TrialSpec,
     place: Place,
     outcome: &Outcome,
-    medium: Medium,
+    origin: &Origin,
     started_utc: String,
     wall: Duration,
 ) -> Sample {
     let counters = &outcome.counters;
-    let verdict = judge(&Facts {
-        does_io: spec.backend != Backend::Null,
-        medium,
-        direct: spec.cache == CacheState::Direct,
-        read_bytes: outcome.reads.bytes,
-        write_bytes: outcome.writes.bytes,
-        counters,
-        region_bytes: spec.region,
-        region: &outcome.region,
-    });
+    let verdict = match *origin {
+        Origin::Model => computed(),
+        Origin::Medium(medium) => judge(&Facts {
+            does_io: spec.backend != Backend::Null,
+            medium,
+            direct: spec.cache == CacheState::Direct,
+            read_bytes: outcome.reads.bytes,
+            write_bytes: outcome.writes.bytes,
+            counters,
+            region_bytes: spec.region,
+            region: &outcome.region,
+        }),
+    };
     Sample {
         id: 0,
         cell: place.cell as i64,

@@ -1,9 +1,8 @@
 //! A run under way: blocks of trials until the repetition ends, each trial stored as soon as it is made.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use iolab_engine::target::Medium;
 use iolab_spec::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
 use iolab_spec::trial::{Batch, CacheState, TrialSpec};
 use iolab_spec::{Error, Kind, Result};
@@ -15,6 +14,7 @@ use super::repetition::Ended;
 use super::sample::{self, Place};
 use super::standing::Standing;
 use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc, precondition};
+use crate::evidence::Origin;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::refine::finer_sizes;
 use iolab_machine::doctor::{Remark, Severity};
@@ -32,13 +32,15 @@ pub(super) struct Session<'a> {
     plan: Plan,
     seed: u64,
     file: RunFile,
-    medium: Medium,
+    origin: Origin,
     observer: &'a mut dyn Observer,
     phase: Phase,
     standing: Standing,
     advance: Advance,
     /// Trials of earlier phases.
     trials_before: u64,
+    /// The time that they took.
+    spent_before: Duration,
     trials: u64,
 }
 
@@ -47,7 +49,7 @@ impl<'a> Session<'a> {
         plan: Plan,
         seed: u64,
         file: RunFile,
-        medium: Medium,
+        origin: Origin,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
@@ -57,9 +59,10 @@ impl<'a> Session<'a> {
             plan,
             seed,
             file,
-            medium,
+            origin,
             observer,
             trials_before: 0,
+            spent_before: Duration::ZERO,
             trials: 0,
         }
     }
@@ -114,11 +117,16 @@ impl<'a> Session<'a> {
             .err()
             .filter(|_| status == RunStatus::Failed);
         let error = error.map(ToString::to_string);
+        let is_computed = self.origin == Origin::Model;
         let ended = self.end(status, error.as_deref());
         match (result, ended) {
             (Ok(()), ended) => ended,
             (Err(error), Ok(Finished { path, .. })) if status == RunStatus::Interrupted => {
-                Err(error.hint(format!("finish it with: iolab resume {}", path.display())))
+                Err(error.hint(if is_computed {
+                    "start it again: the state of a model is not kept".to_owned()
+                } else {
+                    format!("finish it with: iolab resume {}", path.display())
+                }))
             }
             (Err(error), Ok(_)) => Err(error),
             // What the run has failed with comes first, and often has led to this.
@@ -135,6 +143,7 @@ impl<'a> Session<'a> {
         let finished = Finished {
             path: self.file.path().to_owned(),
             trials: self.trials,
+            spent: self.spent_before + self.phase.repetition.spent(),
         };
         let ended = self.file.finish(status, &now_utc());
         kept.and(ended).map(|()| finished)
@@ -263,6 +272,7 @@ impl<'a> Session<'a> {
         self.file
             .add_cells(&experiment_record(&experiment)?, &rows)?;
         self.trials_before += self.phase.trials() as u64;
+        self.spent_before += self.phase.repetition.spent();
         self.plan.grow(experiment, added);
         self.phase = Phase::of(self.plan.experiment(), self.plan.cells.len());
         self.leave_gaps(executor)
@@ -328,7 +338,7 @@ impl<'a> Session<'a> {
             if open && block > 0 {
                 self.settle(executor, stop)?;
             }
-            let began = Instant::now();
+            let began = executor.now();
             for (position, cell) in order.into_iter().enumerate() {
                 if self.phase.has(cell, block) {
                     continue;
@@ -342,7 +352,9 @@ impl<'a> Session<'a> {
                 self.trial(place, executor, stop)?;
             }
             if open {
-                self.phase.repetition.block_took(began.elapsed());
+                self.phase
+                    .repetition
+                    .block_took(executor.now().saturating_sub(began));
             }
         }
         unreachable!("the blocks end by the number of trials at the latest")
@@ -368,7 +380,7 @@ impl<'a> Session<'a> {
         spec.trial.seed = trial_seed(self.seed, place.cell, place.block);
         let name = self.plan.describe(&self.plan.cells[place.cell]);
         self.observer.trial_starts(&name);
-        let (started_utc, began) = (now_utc(), Instant::now());
+        let (started_utc, began) = (now_utc(), executor.now());
         let outcome = match executor.run(&spec, stop) {
             Err(error) if spec.tool.is_peer() && error.kind() != Kind::Interrupted => {
                 return self.give_up(place.cell, &error, false);
@@ -378,8 +390,15 @@ impl<'a> Session<'a> {
         if outcome.ended == TrialEnded::Interrupted {
             return Err(Error::interrupted());
         }
-        let wall = began.elapsed();
-        let sample = sample::sample(&spec.trial, place, &outcome, self.medium, started_utc, wall);
+        let wall = executor.now().saturating_sub(began);
+        let sample = sample::sample(
+            &spec.trial,
+            place,
+            &outcome,
+            &self.origin,
+            started_utc,
+            wall,
+        );
         let kept = self
             .file
             .add_sample(&sample, &sample::histograms(&outcome), &outcome.series);
@@ -433,7 +452,9 @@ impl<'a> Session<'a> {
             trials_done,
             share: self.advance.trial(trials_done, left),
             spent: repetition.spent(),
-            left: Some(per_trial.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX))),
+            // Virtual time does not tell how long the user has to wait.
+            left: (self.origin != Origin::Model)
+                .then(|| per_trial.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX))),
         }
     }
 
@@ -445,9 +466,10 @@ impl<'a> Session<'a> {
             }
             let mut spec = self.plan.cells[id].spec.clone();
             spec.trial.seed = trial_seed(self.seed, id, u32::MAX);
-            let began = Instant::now();
+            let began = executor.now();
             let chosen = choice::choose(executor, &spec, stop)?;
-            self.phase.repetition.spend(began.elapsed());
+            let took = executor.now().saturating_sub(began);
+            self.phase.repetition.spend(took);
             let Some((batch, numbers)) = chosen else {
                 // The first trial of the cell meets the same failure, and tells it in full.
                 if stop.load(Ordering::Relaxed) {

@@ -117,7 +117,7 @@ fn points(trial: &SampleSeries, row: &Row<'_>, most: usize) -> Vec<Point> {
             x: interval.start_ns as f64 + interval.length_ns as f64 / 2.0,
             y: interval.throughput_mb_s(),
             interval: None,
-            hollow: !row.cell.is_device(),
+            hollow: !row.cell.is_target(),
             origin: Origin::default(),
         })
         .collect()

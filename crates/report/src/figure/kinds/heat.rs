@@ -38,7 +38,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
                 row: rows.place(row.levels[y]) as usize,
                 value,
                 label: short(quantity, value),
-                hollow: !row.cell.is_device(),
+                hollow: !row.cell.is_target(),
                 origin: Origin {
                     cell: Some(row.cell.cell.id),
                     n: Some(row.summary.n),

@@ -214,7 +214,7 @@ fn curve(cell: &Distribution<'_>, view: View, place: usize, name: String) -> Ser
             x,
             y,
             interval: None,
-            hollow: !cell.row.cell.is_device(),
+            hollow: !cell.row.cell.is_target(),
             origin,
         }
     });

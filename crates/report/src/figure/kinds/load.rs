@@ -198,7 +198,7 @@ fn point(
         x: iops,
         y: value,
         interval: interval(&row.summary, options),
-        hollow: !row.cell.is_device(),
+        hollow: !row.cell.is_target(),
         origin: Origin {
             cell: Some(row.cell.cell.id),
             n: Some(row.summary.n),

@@ -148,7 +148,7 @@ fn series(run: &Run<'_>, quantity: Quantity, is_response: bool) -> Vec<Series> {
             x: (i + 1) as f64,
             y: value / median,
             interval: None,
-            hollow: !cells[at].is_device(),
+            hollow: !cells[at].is_target(),
             origin: Origin {
                 cell: Some(sample.cell),
                 n: None,

@@ -213,7 +213,7 @@ fn point(x: f64, row: &Row<'_>, level: &str, quantity: Quantity, options: &Optio
         x,
         y: value,
         interval,
-        hollow: !row.cell.is_device(),
+        hollow: !row.cell.is_target(),
         origin: Origin {
             cell: Some(row.cell.cell.id),
             n: Some(row.summary.n),

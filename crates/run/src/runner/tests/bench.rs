@@ -1,6 +1,7 @@
 //! A stand-in for the engine, and a folder to run in.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use iolab_engine::target::Medium;
 use iolab_spec::counters::Counters;
@@ -9,7 +10,9 @@ use iolab_spec::outcome::{Effective, Ended as TrialEnded, FailedRequest, Failure
 use iolab_spec::trial::TrialSpec;
 
 use super::super::*;
+use crate::evidence::Origin;
 use iolab_plan::cells::cells;
+use iolab_record::ClockDomain;
 use iolab_spec::settings::CellSpec;
 
 /// Plays trials: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
@@ -18,6 +21,7 @@ pub(super) struct Mock<'a> {
     pub(super) cut: Option<(u64, Cut)>,
     pub(super) trials: u64,
     pub(super) paused: Vec<Duration>,
+    pub(super) began: Instant,
 }
 
 #[derive(Clone, Copy)]
@@ -67,6 +71,10 @@ impl Executor for Mock<'_> {
 
     fn alignment(&self) -> u64 {
         4096
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
     }
 }
 
@@ -157,8 +165,14 @@ impl Bench {
         let mut observer = Silent;
         let mut plan = Plan::of(self.experiment.clone())?;
         plan.cells = planned;
-        Session::new(plan, 42, file, Medium::Storage, &mut observer)
-            .carry_out(mock, &AtomicBool::new(false))
+        Session::new(
+            plan,
+            42,
+            file,
+            Origin::Medium(Medium::Storage),
+            &mut observer,
+        )
+        .carry_out(mock, &AtomicBool::new(false))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
@@ -170,7 +184,13 @@ impl Bench {
         let mut observer = Silent;
         let mut plan = Plan::of(experiment)?;
         plan.cells = planned;
-        let mut session = Session::new(plan, 42, file, Medium::Storage, &mut observer);
+        let mut session = Session::new(
+            plan,
+            42,
+            file,
+            Origin::Medium(Medium::Storage),
+            &mut observer,
+        );
         session.take_over(&record);
         session.carry_out(mock, &AtomicBool::new(false))
     }
@@ -204,6 +224,7 @@ pub(super) fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
         cut: None,
         trials: 0,
         paused: Vec::new(),
+        began: Instant::now(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A machine that is made up: what a trial yields follows from its cell and its seed, so that a run of it is the same
 //! whenever it is made. The numbers are such that every column of a run file is filled by some run.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolab_engine::series::INTERVAL_NS;
 use iolab_spec::counters::{
@@ -26,6 +26,7 @@ pub(super) struct Machine {
     trials: u64,
     /// After this many trials the user interrupts.
     pub(super) interrupted_at: Option<u64>,
+    began: Instant,
 }
 
 impl Machine {
@@ -33,6 +34,7 @@ impl Machine {
         Self {
             trials: 0,
             interrupted_at: None,
+            began: Instant::now(),
         }
     }
 }
@@ -61,6 +63,10 @@ impl Executor for Machine {
 
     fn alignment(&self) -> u64 {
         4096
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
     }
 }
 

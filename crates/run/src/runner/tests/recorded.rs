@@ -13,7 +13,8 @@ use rusqlite::Connection;
 use super::machine::{Machine, fit_cell};
 use super::unpack::unpack;
 use super::*;
-use iolab_record::SCHEMA_VERSION;
+use crate::evidence::Origin;
+use iolab_record::{ClockDomain, SCHEMA_VERSION};
 
 /// Name of the stored file, the experiment, and what is set in it.
 const RUNS: [(&str, &str, &[&str]); 18] = [
@@ -149,8 +150,8 @@ fn make(path: &Path, experiment: &str, sets: &[&str]) {
     let interrupted = path.to_string_lossy().contains("interrupted");
     machine.interrupted_at = interrupted.then_some(17);
     let mut observer = Silent;
-    let medium = Medium::Storage;
-    let finished = Session::new(plan, 42, file, medium, &mut observer)
+    let origin = Origin::Medium(Medium::Storage);
+    let finished = Session::new(plan, 42, file, origin, &mut observer)
         .carry_out(&mut machine, &AtomicBool::new(false));
     assert_eq!(finished.is_err(), interrupted, "{path:?}: {finished:?}");
     forget_when(path);

@@ -1,0 +1,137 @@
+//! `iolab run` and `iolab study` on models: golden findings, and what every output says of where its numbers are from.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{entries, folder, run};
+
+/// A disk with bursts: 300 requests a second, 3,000 while it has credits, which last 20 s.
+const CREDITS: &str = "title = \"Bursts of 20 s\"\nsource = [\"made up\"]\n[model.limit]\n\
+    requests = { sustained = 300, burst = 3000, credits = 54_000 }\n\
+    [model.limit.inner.latency]\nread_us = 700\nwrite_us = 900\ninner.memory = 107_374_182_400\n";
+
+/// What a command prints, which has to be the same whenever it is run.
+fn golden(name: &str, folder: &Path, arguments: &[&str]) {
+    let printed = run(folder, arguments).expect(0).stdout;
+    insta::assert_snapshot!(name, printed);
+}
+
+#[test]
+fn findings_of_a_hard_disk() {
+    let folder = folder();
+    let arguments = [
+        "study",
+        "model:hp-97560",
+        "--seed",
+        "1",
+        "--budget",
+        "3h",
+        "-o",
+        "hdd",
+    ];
+    golden("computed_hard_disk", folder.path(), &arguments);
+    // Nothing but run files and the report.
+    let made = entries(folder.path());
+    assert_eq!(made, ["hdd"]);
+    let report = fs::read_to_string(folder.path().join("hdd/report.html")).expect("a report");
+    assert!(report.contains("all computed by model:hp-97560"));
+    let size = ["plot", "hdd/read-size.iolab", "-o", "figure.svg"];
+    run(folder.path(), &size).expect(0);
+    let figure = fs::read_to_string(folder.path().join("figure.svg")).expect("a figure");
+    assert!(figure.contains("model:hp-97560"));
+}
+
+#[test]
+fn findings_of_a_solid_state_disk() {
+    let folder = folder();
+    let arguments = ["study", "model:sata-ssd", "--seed", "1", "-o", "ssd"];
+    golden("computed_solid_state_disk", folder.path(), &arguments);
+}
+
+#[test]
+fn findings_of_a_volume_with_credits() {
+    let folder = folder();
+    fs::write(folder.path().join("credits.toml"), CREDITS).expect("written");
+    let arguments = [
+        "run",
+        "write-random",
+        "model:credits.toml",
+        "--seed",
+        "1",
+        "--set",
+        "bs=4k",
+        "--set",
+        "sync=none",
+        "--set",
+        "backend=io_uring",
+        "--depth",
+        "32",
+        "--size",
+        "10GiB",
+        "--set",
+        "bytes=none",
+        "--time",
+        "2s",
+        "--set",
+        "trials_min=20",
+        "--budget",
+        "10min",
+    ];
+    golden("computed_credits", folder.path(), &arguments);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_file() {
+    let folder = folder();
+    let small = [
+        "run",
+        "write-vs-read",
+        "model:sata-ssd",
+        "--time",
+        "20ms",
+        "--set",
+        "trials_max=6",
+    ];
+    let samples = |seed: &str, file: &str| {
+        let so = ["--seed", seed, "-o", file];
+        run(folder.path(), &[&small[..], &so[..]].concat()).expect(0);
+        let rows = run(folder.path(), &["export", file, "--format", "csv"]).expect(0);
+        let mut lines = rows.stdout.lines().map(str::to_owned);
+        let heading = lines.next().expect("a heading");
+        let moment = heading.split(',').position(|name| name == "started_utc");
+        let moment = moment.expect("a column");
+        // When a sample was made is the only thing that differs.
+        let row = |line: String| {
+            let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
+            fields.remove(moment);
+            fields.join(",")
+        };
+        lines.map(row).collect::<Vec<String>>()
+    };
+    let first = samples("7", "first.iolab");
+    assert!(first.len() > 20 && first[0].contains("model:sata-ssd"));
+    assert!(first == samples("7", "again.iolab"));
+    assert!(first != samples("8", "other.iolab"));
+}
+
+#[test]
+fn what_a_model_has_not_is_refused() {
+    let folder = folder();
+    for (arguments, says) in [
+        (&["run", "read-size", "--buffered"][..], "page cache"),
+        (&["run", "read-size", "--peer", "fio"], "iolab serve"),
+        (&["run", "write-size", "--verify"], "keeps no data"),
+        (&["run", "write-size", "--fresh"], "without files"),
+        (&["run", "linkage"], "without files"),
+        (&["run", "read-size", "--size", "2TiB"], "beyond"),
+        (&["run", "read-size", "--peak", "measure"], "state them"),
+        (&["study", "--set", "buffer_init=huge"], "no data is copied"),
+    ] {
+        let mut all = arguments.to_vec();
+        // The target comes after the experiment.
+        let at = if arguments[0] == "study" { 1 } else { 2 };
+        all.insert(at, "model:hp-97560");
+        let done = run(folder.path(), &all).expect(2);
+        assert!(done.stderr.contains(says), "{all:?}: {}", done.stderr);
+    }
+}

@@ -1,0 +1,233 @@
+//! On disks whose every time follows from their definition.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::*;
+use iolab_spec::trial::Arrivals;
+use iolab_spec::trial::{Backend, Batch, Limit, Pattern, SyncPolicy};
+
+const US: u64 = 1_000;
+
+/// So many requests at a time, each for the same time; a flush takes a time of its own.
+struct Fixed {
+    request_ns: u64,
+    flush_ns: u64,
+    /// When each of its servers is free.
+    servers: Vec<u64>,
+    under_way: VecDeque<(u64, u64)>,
+    asked: Vec<(u64, Ask)>,
+}
+
+impl Fixed {
+    fn new(servers: usize, request_ns: u64, flush_ns: u64) -> Self {
+        Self {
+            request_ns,
+            flush_ns,
+            servers: vec![0; servers],
+            under_way: VecDeque::new(),
+            asked: Vec::new(),
+        }
+    }
+}
+
+impl Disk for Fixed {
+    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask) {
+        self.asked.push((now_ns, ask));
+        let takes = match ask {
+            Ask::Flush => self.flush_ns,
+            _ => self.request_ns,
+        };
+        let free = self.servers.iter_mut().min().expect("a server");
+        *free = now_ns.max(*free) + takes;
+        let end = *free;
+        let at = self.under_way.partition_point(|(other, _)| *other <= end);
+        self.under_way.insert(at, (end, tag));
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        self.under_way.front().map(|(end, _)| *end)
+    }
+
+    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>) {
+        while let Some((_, tag)) = self.under_way.pop_front_if(|(end, _)| *end <= until_ns) {
+            done.push(tag);
+        }
+    }
+}
+
+fn carry_out(spec: &TrialSpec, disk: &mut Fixed) -> Outcome {
+    let (outcome, _) = run(spec, disk, 0, &AtomicBool::new(false)).expect("carried out");
+    outcome
+}
+
+fn spec(limit: Limit) -> TrialSpec {
+    TrialSpec {
+        region: 1 << 20,
+        pattern: Pattern::Rand,
+        limit,
+        ..TrialSpec::default()
+    }
+}
+
+fn requests(count: u64) -> Limit {
+    Limit {
+        requests: Some(count),
+        ..Limit::default()
+    }
+}
+
+fn time(us: u64) -> Limit {
+    Limit {
+        time: Some(Duration::from_micros(us)),
+        ..Limit::default()
+    }
+}
+
+#[test]
+fn the_closed_loop_keeps_threads_times_depth_outstanding() {
+    for (threads, depth, servers) in [(1, 1, 1), (1, 8, 4), (3, 2, 6), (2, 4, 100)] {
+        let spec = TrialSpec {
+            threads,
+            depth,
+            backend: Backend::IoUring,
+            ..spec(requests(240))
+        };
+        let outcome = carry_out(&spec, &mut Fixed::new(servers, 50 * US, 0));
+        let at_once = u64::from(threads * depth);
+        assert_eq!((outcome.reads.requests, outcome.ended), (240, Ended::Done));
+        assert_eq!(outcome.reads.bytes, 240 * 4096);
+        assert_eq!(
+            outcome.elapsed_ns,
+            240 * 50 * US / at_once.min(servers as u64)
+        );
+        // Little's law, to the three digits of the histogram.
+        let mean = outcome.reads.latency.mean() * 240.0 / outcome.elapsed_ns as f64;
+        let steady = at_once as f64;
+        assert!(
+            (mean / steady - 1.0).abs() < 0.03,
+            "{mean} of {steady} in flight"
+        );
+    }
+}
+
+#[test]
+fn each_block_comes_once_per_pass_and_bounds_hold() {
+    let mut disk = Fixed::new(1, 10 * US, 0);
+    let one_pass = carry_out(&spec(Limit::default()), &mut disk);
+    assert_eq!(one_pass.reads.requests, 256);
+    let mut blocks: Vec<Ask> = disk.asked.iter().map(|(_, ask)| *ask).collect();
+    blocks.sort_by_key(|ask| match ask {
+        Ask::Read { offset, .. } => *offset,
+        _ => panic!("{ask:?}"),
+    });
+    blocks.dedup();
+    assert_eq!(blocks.len(), 256);
+    let timed = carry_out(&spec(time(95)), &mut Fixed::new(1, 10 * US, 0));
+    // What is in flight when the time is up is completed and counted.
+    assert_eq!((timed.reads.requests, timed.ended), (10, Ended::Time));
+    assert_eq!(timed.elapsed_ns, 100 * US);
+    assert_eq!(timed.series.total().read_requests, 10);
+}
+
+#[test]
+fn a_batch_waits_for_its_completions() {
+    let spec = TrialSpec {
+        depth: 4,
+        batch: Batch::All,
+        backend: Backend::IoUring,
+        ..spec(requests(8))
+    };
+    let outcome = carry_out(&spec, &mut Fixed::new(1, 10 * US, 0));
+    // Four requests one after the other are taken together, when the last is done.
+    let near = |ns: u64| outcome.reads.latency.equivalent(ns, 40 * US);
+    assert!(near(outcome.reads.latency.min()) && near(outcome.reads.latency.max()));
+}
+
+#[test]
+fn sync_policies_flush_when_they_say() {
+    let of = |sync| {
+        let spec = TrialSpec {
+            read_percent: 0,
+            sync,
+            ..spec(requests(5))
+        };
+        let mut disk = Fixed::new(1, 10 * US, 7 * US);
+        let outcome = carry_out(&spec, &mut disk);
+        let flushes = disk.asked.iter().filter(|(_, ask)| *ask == Ask::Flush);
+        (
+            flushes.count(),
+            outcome.syncs,
+            outcome.elapsed_ns / US,
+            outcome.writes.latency.max() / US,
+            outcome.end_sync_ns / US,
+        )
+    };
+    assert_eq!(of(SyncPolicy::None), (0, 0, 50, 10, 0));
+    assert_eq!(of(SyncPolicy::End), (1, 1, 57, 10, 7));
+    assert_eq!(of(SyncPolicy::Each), (5, 5, 85, 17, 0));
+    assert_eq!(of(SyncPolicy::Fdatasync), (5, 5, 85, 17, 0));
+    // The same cost, and no call of fsync.
+    assert_eq!(of(SyncPolicy::Osync), (5, 0, 85, 17, 0));
+}
+
+#[test]
+fn at_a_rate_response_time_counts_from_the_intended_start() {
+    let at = |rate, limit| TrialSpec {
+        rate: Some(rate),
+        depth: 4,
+        backend: Backend::IoUring,
+        ..spec(limit)
+    };
+    // One request every 100 us, 10 us each: nothing waits.
+    let easy = carry_out(&at(10_000, time(10_000)), &mut Fixed::new(1, 10 * US, 0));
+    let waits = easy.reads.waits.as_ref().expect("recorded at a rate");
+    assert_eq!(easy.reads.requests, 100);
+    assert_eq!((waits.response.max() / US, waits.lateness.max()), (10, 0));
+    let pace = easy.pace.expect("at a rate");
+    assert_eq!((pace.rate_achieved, pace.backlog_end), (10_000.0, 0));
+    // One every 5 us, of which the disk does half: the queue grows, and the pace says so.
+    let hard = carry_out(&at(200_000, time(10_000)), &mut Fixed::new(1, 10 * US, 0));
+    let pace = hard.pace.expect("at a rate");
+    assert!((pace.rate_achieved / 100_000.0 - 1.0).abs() < 0.01);
+    assert!((990..=1000).contains(&pace.backlog_end), "{pace:?}");
+    let waits = hard.reads.waits.expect("recorded at a rate");
+    assert!(waits.response.max() > 4_900 * US && hard.reads.latency.max() < 45 * US);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trial() {
+    let trial = |seed| {
+        let spec = TrialSpec {
+            seed,
+            threads: 3,
+            read_percent: 50,
+            rate: Some(50_000),
+            arrivals: Arrivals::Poisson,
+            ..spec(time(5_000))
+        };
+        let mut disk = Fixed::new(2, 30 * US, 0);
+        let outcome = carry_out(&spec, &mut disk);
+        (disk.asked, outcome.elapsed_ns, outcome.series)
+    };
+    assert_eq!(trial(7), trial(7));
+    assert_ne!(trial(7).0, trial(8).0);
+}
+
+#[test]
+fn what_takes_no_time_is_refused_and_an_interrupt_ends_it() {
+    let stop = AtomicBool::new(false);
+    for limit in [time(10), requests(100)] {
+        let error = run(&spec(limit), &mut Fixed::new(1, 0, 0), 0, &stop).unwrap_err();
+        assert!(error.message().contains("no time"), "{error}");
+    }
+    stop.store(true, Ordering::Relaxed);
+    let (outcome, _) = run(
+        &spec(time(1_000_000)),
+        &mut Fixed::new(1, 10 * US, 0),
+        0,
+        &stop,
+    )
+    .expect("cut off");
+    assert_eq!(outcome.ended, Ended::Interrupted);
+}

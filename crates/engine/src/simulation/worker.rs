@@ -1,0 +1,353 @@
+//! One worker in virtual time.
+
+use super::{Ask, Disk};
+use crate::backend::Action;
+use crate::clock::Clock;
+use crate::pattern::{Mix, Offsets};
+use crate::series::Recorder;
+use crate::worker::open::Open;
+use crate::worker::{Following, Timing, WorkerOutcome, quota};
+use iolab_spec::counters::Hardware;
+use iolab_spec::histogram::{new_latency_histogram, unused_latency_histogram};
+use iolab_spec::outcome::{Effective, Ended, Tally};
+use iolab_spec::series::Done;
+use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
+
+/// The request of a slot.
+#[derive(Debug, Clone, Copy)]
+struct Issued {
+    action: Action,
+    started: u64,
+    /// `O_SYNC`: the data is on its way to the medium, within the same write.
+    flushing: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    /// The final flush of policy `end` is under way.
+    Syncing,
+    Over,
+}
+
+pub(super) struct Worker<'a> {
+    number: u32,
+    offsets: Offsets,
+    mix: Mix,
+    bs: u64,
+    sync: SyncPolicy,
+    /// The syncs that follow writes.
+    following: Following,
+    /// Whether service times are recorded.
+    timed: bool,
+    /// Completions that are waited for before requests are issued again.
+    wait: usize,
+    /// Requests still to be issued.
+    left: u64,
+    deadline: u64,
+    /// Set when no further request shall be issued.
+    stopping: bool,
+    /// Slots without a request.
+    free: Vec<u32>,
+    issued: Vec<Issued>,
+    /// Slots whose requests have completed and are not taken yet.
+    ready: Vec<u32>,
+    /// The intended starts of a rate.
+    open: Option<Open<'a>>,
+    interval_end: u64,
+    state: State,
+    outcome: WorkerOutcome,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(spec: &TrialSpec, number: u32, clock: &'a Clock, start: u64) -> Self {
+        let timed = spec.latency || spec.rate.is_some();
+        let tally = |used| Tally {
+            requests: 0,
+            bytes: 0,
+            short_transfers: 0,
+            latency: if used && timed {
+                new_latency_histogram()
+            } else {
+                unused_latency_histogram()
+            },
+            waits: None,
+        };
+        let none = Issued {
+            action: Action::Read,
+            started: 0,
+            flushing: false,
+        };
+        let mut series = Recorder::new(clock);
+        let time = spec.limit.time.map(|time| time.as_nanos() as u64);
+        let open = spec.rate.map(|rate| {
+            let mut open = Open::new(spec, rate, number, clock);
+            open.begin(start);
+            open
+        });
+        Self {
+            number,
+            offsets: Offsets::new(spec, number),
+            mix: Mix::new(spec, number),
+            bs: spec.bs,
+            sync: spec.sync,
+            following: Following::new(spec),
+            timed,
+            // At a rate each completion is taken as it comes.
+            wait: match open {
+                Some(_) => 1,
+                None => spec.batch.wait_for(spec.depth) as usize,
+            },
+            left: quota(spec, number),
+            deadline: time.map_or(u64::MAX, |time| start.saturating_add(time)),
+            stopping: false,
+            free: (0..spec.depth).rev().collect(),
+            issued: vec![none; spec.depth as usize],
+            ready: Vec::with_capacity(spec.depth as usize),
+            open,
+            interval_end: series.begin(start),
+            state: State::Running,
+            outcome: WorkerOutcome {
+                reads: tally(spec.reads()),
+                writes: tally(spec.writes()),
+                syncs: 0,
+                sync_latency: if timed && spec.sync.follows_writes() {
+                    new_latency_histogram()
+                } else {
+                    unused_latency_histogram()
+                },
+                errors: 0,
+                failure: None,
+                ended: Ended::Done,
+                start,
+                end: start,
+                end_sync_ns: 0,
+                effective: Effective::default(),
+                hardware: Hardware::default(),
+                pace: None,
+                series,
+                signed: None,
+            },
+        }
+    }
+
+    /// Whether all of its requests are done.
+    pub(super) fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
+    /// When it has to issue something, or its time is up; `None` while it only waits for completions.
+    pub(super) fn wake(&self) -> Option<u64> {
+        let open = self.open.as_ref()?;
+        let waits = self.free.is_empty() || self.is_over_at_rate(open);
+        (self.state == State::Running && !waits).then(|| match open.is_closed() {
+            true => open.next(),
+            false => open.next().min(self.deadline),
+        })
+    }
+
+    /// The request of a slot has completed.
+    pub(super) fn completed(&mut self, slot: u32, now: u64, disk: &mut dyn Disk) {
+        let issued = &mut self.issued[slot as usize];
+        if self.sync.is_in_write() && issued.action == Action::Write && !issued.flushing {
+            issued.flushing = true;
+            return disk.submit(now, self.tag(slot), Ask::Flush);
+        }
+        self.ready.push(slot);
+    }
+
+    /// Takes its turn where as many requests have completed as it waits for, or something is due.
+    pub(super) fn turn_if_due(&mut self, now: u64, disk: &mut dyn Disk) {
+        let waits_for = self.wait.min(self.outstanding()).max(1);
+        if self.ready.len() >= waits_for || self.wake().is_some_and(|wake| wake <= now) {
+            self.turn(now, disk);
+        }
+    }
+
+    /// Takes what has completed, and issues what is to be issued now.
+    pub(super) fn turn(&mut self, now: u64, disk: &mut dyn Disk) {
+        match self.state {
+            State::Running => {}
+            State::Syncing => return self.synced(now),
+            State::Over => return,
+        }
+        if now >= self.interval_end {
+            let done = self.done();
+            self.interval_end = self.outcome.series.turn_to(now, done);
+        }
+        if self.open.is_none() && now >= self.deadline {
+            self.end_with(Ended::Time);
+        }
+        let mut ready = std::mem::take(&mut self.ready);
+        for slot in ready.drain(..) {
+            self.finish(slot, now, disk);
+        }
+        self.ready = ready;
+        match self.open.take() {
+            None => {
+                while !self.stopping && self.left > 0 && !self.free.is_empty() {
+                    self.issue(now, disk);
+                }
+            }
+            Some(mut open) => {
+                self.issue_due(&mut open, now, disk);
+                if now >= self.deadline && !open.is_closed() {
+                    self.time_is_up(&mut open);
+                }
+                self.open = Some(open);
+            }
+        }
+        let over = self.open.as_ref().map(|open| self.is_over_at_rate(open));
+        if self.outstanding() == 0 && over.unwrap_or(true) {
+            self.wind_up(now, disk);
+        }
+    }
+
+    /// Ends it where it stands: the user has interrupted.
+    pub(super) fn cut_off(&mut self, now: u64) {
+        if self.state != State::Over {
+            self.outcome.ended = Ended::Interrupted;
+            self.outcome.end = now;
+        }
+    }
+
+    /// What it did.
+    pub(super) fn into_outcome(self) -> WorkerOutcome {
+        self.outcome
+    }
+
+    fn outstanding(&self) -> usize {
+        self.issued.len() - self.free.len()
+    }
+
+    fn tag(&self, slot: u32) -> u64 {
+        u64::from(self.number) << 32 | u64::from(slot)
+    }
+
+    fn done(&self) -> Done {
+        Done::of(&self.outcome.reads, &self.outcome.writes)
+    }
+
+    fn end_with(&mut self, why: Ended) {
+        if !self.stopping && self.left > 0 {
+            self.outcome.ended = why;
+        }
+        self.stopping = true;
+    }
+
+    /// Issues the next request; there is one left, and a free slot.
+    fn issue(&mut self, now: u64, disk: &mut dyn Disk) -> u32 {
+        let slot = self.free.pop().expect("a free slot");
+        self.left -= 1;
+        let action = match self.mix.next_is_read() {
+            true => Action::Read,
+            false => Action::Write,
+        };
+        let (offset, bytes) = (self.offsets.next_offset(), self.bs);
+        self.issued[slot as usize] = Issued {
+            action,
+            started: now,
+            flushing: false,
+        };
+        let ask = match action {
+            Action::Read => Ask::Read { offset, bytes },
+            Action::Write | Action::Sync(_) => Ask::Write { offset, bytes },
+        };
+        disk.submit(now, self.tag(slot), ask);
+        slot
+    }
+
+    /// Records a request, unless its flush is still to come.
+    fn finish(&mut self, slot: u32, now: u64, disk: &mut dyn Disk) {
+        let Issued {
+            action, started, ..
+        } = self.issued[slot as usize];
+        let tally = match action {
+            Action::Read => &mut self.outcome.reads,
+            Action::Write | Action::Sync(_) => &mut self.outcome.writes,
+        };
+        let is_sync = matches!(action, Action::Sync(_));
+        if !is_sync {
+            tally.bytes += self.bs;
+        }
+        if action == Action::Write
+            && let Some(call) = self.sync.call()
+            && self.following.is_due()
+        {
+            self.issued[slot as usize].action = Action::Sync(call);
+            self.following.started[slot as usize] = now;
+            return disk.submit(now, self.tag(slot), Ask::Flush);
+        }
+        tally.requests += 1;
+        if self.timed {
+            tally.latency.saturating_record(now - started);
+        }
+        if is_sync {
+            self.outcome.syncs += 1;
+            let started = self.following.started[slot as usize];
+            if self.timed {
+                self.outcome.sync_latency.saturating_record(now - started);
+            }
+        }
+        if let Some(open) = &mut self.open {
+            open.completed(slot, action, started, now);
+        }
+        self.free.push(slot);
+    }
+
+    /// Issues what is due, as far as there are free slots.
+    fn issue_due(&mut self, open: &mut Open<'_>, now: u64, disk: &mut dyn Disk) {
+        let last = now.min(self.deadline - 1);
+        while open.next() <= last && !self.is_over_at_rate(open) && !self.free.is_empty() {
+            // The slot that is taken next.
+            if let Some(slot) = self.free.last() {
+                open.issued(*slot);
+            }
+            self.issue(now, disk);
+        }
+        if self.left == 0 {
+            open.close(now);
+        } else if self.free.is_empty() {
+            open.watch_backlog(now);
+        }
+    }
+
+    /// The time bound is reached: what was due by then is still issued, unless it is too much.
+    fn time_is_up(&mut self, open: &mut Open<'_>) {
+        let closing = open.close(self.deadline);
+        let was_stopping = self.stopping;
+        self.end_with(Ended::Time);
+        self.stopping = was_stopping || !open.makes_up(closing);
+    }
+
+    /// Whether no further request will be issued at a rate.
+    fn is_over_at_rate(&self, open: &Open<'_>) -> bool {
+        let made_up = || open.is_closed() && open.next() >= self.deadline;
+        self.stopping || self.left == 0 || made_up()
+    }
+
+    /// All requests are done: takes the time, and makes written data durable where that is part of the trial.
+    fn wind_up(&mut self, now: u64, disk: &mut dyn Disk) {
+        if let Some(open) = &mut self.open {
+            open.hand_over(now.min(self.deadline), &mut self.outcome);
+        }
+        self.outcome.end = now;
+        let done = self.done();
+        self.outcome.series.finish(now, done);
+        self.state = State::Over;
+        if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 {
+            self.state = State::Syncing;
+            self.issued[0].action = Action::Sync(SyncCall::Fsync);
+            self.free.retain(|slot| *slot != 0);
+            disk.submit(now, self.tag(0), Ask::Flush);
+        }
+    }
+
+    /// The final flush is done.
+    fn synced(&mut self, now: u64) {
+        self.outcome.end_sync_ns = now - self.outcome.end;
+        self.outcome.end = now;
+        self.outcome.syncs += 1;
+        self.state = State::Over;
+    }
+}

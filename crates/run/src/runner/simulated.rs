@@ -1,0 +1,116 @@
+//! Trials on a disk that is computed, in virtual time: no device, no privilege, nothing written.
+
+mod disk;
+mod meaning;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::simulation::{self, Ask};
+use iolab_model::{Completion, Model, Request};
+use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::trial::TrialSpec;
+use iolab_spec::{Error, Result};
+
+use super::execute::Executor;
+use iolab_plan::cells::PlannedCell;
+use iolab_spec::settings::CellSpec;
+
+pub use disk::{Disk, model_definition};
+pub use meaning::adapt;
+
+/// The engine in virtual time.
+pub(super) struct Simulated<'a> {
+    disk: &'a Disk,
+    running: Running,
+    now_ns: u64,
+}
+
+impl<'a> Simulated<'a> {
+    /// A new disk, to which nothing was written.
+    ///
+    /// # Errors
+    /// Of kind usage: a definition that makes no model.
+    pub(super) fn new(disk: &'a Disk, seed: u64) -> Result<Self> {
+        Ok(Self {
+            disk,
+            running: Running {
+                model: disk.build(seed)?,
+                completions: Vec::new(),
+            },
+            now_ns: 0,
+        })
+    }
+
+    fn trial(&mut self, spec: &TrialSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let (outcome, end) = simulation::run(spec, &mut self.running, self.now_ns, stop)?;
+        self.now_ns = end;
+        match outcome.ended {
+            Ended::Interrupted => Err(Error::interrupted()),
+            _ => Ok(outcome),
+        }
+    }
+
+    /// Makes durable what earlier trials have written, as the engine does before a trial that writes.
+    fn flush(&mut self) {
+        let flushed = iolab_model::serve(&mut *self.running.model, self.now_ns, &Request::flush());
+        self.now_ns = flushed.finished;
+    }
+}
+
+impl Executor for Simulated<'_> {
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        if cell.trial.writes() {
+            self.flush();
+        }
+        self.trial(&cell.trial, stop)
+    }
+
+    fn gap(&self, _cell: &CellSpec) -> Option<String> {
+        None
+    }
+
+    fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
+        self.now_ns += time.as_nanos() as u64;
+    }
+
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        self.disk.fit(cell)
+    }
+
+    fn alignment(&self) -> u64 {
+        self.disk.block()
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.now_ns)
+    }
+}
+
+/// A model as the engine asks it.
+struct Running {
+    model: Box<dyn Model>,
+    completions: Vec<Completion>,
+}
+
+impl simulation::Disk for Running {
+    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask) {
+        let request = match ask {
+            Ask::Read { offset, bytes } => Request::read(offset, bytes),
+            Ask::Write { offset, bytes } => Request::write(offset, bytes),
+            Ask::Flush => Request::flush(),
+        };
+        self.model.submit(now_ns, tag, &request);
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        self.model.next_event()
+    }
+
+    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>) {
+        self.model.advance(until_ns, &mut self.completions);
+        done.extend(self.completions.drain(..).map(|completion| completion.tag));
+    }
+}

@@ -1,0 +1,179 @@
+//! Which settings have a meaning on a disk that is computed. A built-in experiment is carried out without those levels of
+//! its factors that have none; what the user asks for is refused.
+
+use iolab_spec::trial::{Allocate, Backend, BufferInit, CacheState, Content, Descriptors, Layout};
+use iolab_spec::{Error, Result};
+
+use iolab_plan::experiment::Experiment;
+use iolab_spec::settings::{CellSpec, Setting};
+
+/// A setting of which not all values have a meaning.
+struct Rule {
+    setting: &'static str,
+    /// Whether a value has one.
+    has: fn(&CellSpec) -> bool,
+    /// Why the others have none.
+    why: &'static str,
+}
+
+const NO_FILES: &str = "a model is one disk without files";
+const NO_HOST: &str = "system calls take no time on a model";
+const NO_DATA: &str = "a model keeps no data";
+
+static RULES: &[Rule] = &[
+    Rule {
+        setting: "tool",
+        has: |cell| !cell.tool.is_peer(),
+        why: "other tools need a file: 'iolab serve' makes one of a model",
+    },
+    Rule {
+        setting: "command",
+        has: |cell| cell.command.is_none(),
+        why: NO_FILES,
+    },
+    Rule {
+        setting: "linkage",
+        has: |cell| cell.linkage.is_none(),
+        why: NO_FILES,
+    },
+    Rule {
+        setting: "cache",
+        has: |cell| cell.trial.cache == CacheState::Direct,
+        why: "a model has no page cache",
+    },
+    Rule {
+        setting: "backend",
+        // They stand for one request and for several outstanding ones.
+        has: |cell| {
+            let backend = cell.trial.backend;
+            matches!(backend, Backend::Psync | Backend::Libaio | Backend::IoUring)
+        },
+        why: NO_HOST,
+    },
+    Rule {
+        setting: "layout",
+        has: |cell| cell.trial.layout != Layout::Private,
+        why: NO_FILES,
+    },
+    Rule {
+        setting: "descriptors",
+        has: |cell| cell.trial.descriptors == Descriptors::Private,
+        why: NO_FILES,
+    },
+    Rule {
+        setting: "fresh",
+        has: |cell| !cell.trial.fresh,
+        why: NO_FILES,
+    },
+    Rule {
+        setting: "allocate",
+        has: |cell| matches!(cell.trial.allocate, None | Some(Allocate::Recycled)),
+        why: NO_FILES,
+    },
+    Rule {
+        setting: "noatime",
+        has: |cell| !cell.trial.noatime,
+        why: NO_FILES,
+    },
+    Rule {
+        setting: "buffer_init",
+        has: |cell| cell.trial.buffer_init == BufferInit::Random,
+        why: "no data is copied on a model",
+    },
+    Rule {
+        setting: "content",
+        has: |cell| cell.trial.content == Content::Unique,
+        why: NO_DATA,
+    },
+    Rule {
+        setting: "verify",
+        has: |cell| !cell.trial.verify,
+        why: NO_DATA,
+    },
+    Rule {
+        setting: "hardware_counters",
+        has: |cell| !cell.trial.hardware_counters,
+        why: "no processor takes part on a model",
+    },
+    Rule {
+        setting: "registered",
+        has: |cell| cell.trial.registered,
+        why: NO_HOST,
+    },
+    Rule {
+        setting: "sqpoll",
+        has: |cell| !cell.trial.sqpoll,
+        why: NO_HOST,
+    },
+    Rule {
+        setting: "iopoll",
+        has: |cell| !cell.trial.iopoll,
+        why: NO_HOST,
+    },
+];
+
+/// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says
+/// of which settings the user has chosen the levels.
+///
+/// # Errors
+/// Of kind usage: a setting none of whose values has a meaning, or one that the user asked for.
+pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
+    let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
+    for rule in RULES {
+        let Some(setting) = Setting::find(rule.setting) else {
+            continue;
+        };
+        let (kept, without) = parted(experiment, setting, rule)?;
+        if without.is_empty() {
+            continue;
+        }
+        let named = format!("{}={}", rule.setting, without.join(","));
+        if kept.is_empty() || asked(rule.setting) {
+            return Err(Error::usage(format!(
+                "{} has no meaning on a model: {}: {}",
+                experiment.name, named, rule.why
+            ))
+            .hint("leave it out, or measure a file or a device"));
+        }
+        experiment.sweep(setting, &kept)?;
+        match left_out.iter_mut().find(|(why, _)| *why == rule.why) {
+            Some((_, names)) => names.push(named),
+            None => left_out.push((rule.why, vec![named])),
+        }
+    }
+    let reasons: Vec<String> = left_out
+        .into_iter()
+        .map(|(why, names)| format!("{} ({why})", names.join(", ")))
+        .collect();
+    Ok((!reasons.is_empty()).then(|| {
+        format!(
+            "{}: left out what has no meaning on a model: {}",
+            experiment.name,
+            reasons.join("; ")
+        )
+    }))
+}
+
+/// The levels of a setting that have a meaning, and those that have none; of one that is fixed its value.
+fn parted(
+    experiment: &Experiment,
+    setting: &'static Setting,
+    rule: &Rule,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let base = experiment.base()?;
+    let factor = experiment.factors.iter().find(|f| f.setting == setting);
+    let levels = match factor {
+        Some(factor) => factor.levels.clone(),
+        None => vec![setting.get(&base)],
+    };
+    let (mut kept, mut without) = (Vec::new(), Vec::new());
+    for level in levels {
+        let mut cell = base.clone();
+        setting.set(&mut cell, &level)?;
+        match (rule.has)(&cell) {
+            true => kept.push(level),
+            false => without.push(level),
+        }
+    }
+    Ok((kept, without))
+}
