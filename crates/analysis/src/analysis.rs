@@ -3,6 +3,7 @@
 mod circumstances;
 mod concurrency;
 mod flag;
+mod mix;
 mod served;
 mod verified;
 
@@ -10,11 +11,13 @@ pub use circumstances::{Circumstances, Group, Split};
 pub use concurrency::{Basis, Concurrency};
 pub use flag::Flag;
 pub use iolab_spec::response::Response;
+pub use mix::{Mix, Part};
 pub use served::Served;
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 
+use iolab_spec::trial::{Backend, CacheState};
 use iolab_stats::{Summary, median, summary};
 
 use crate::ceiling::{Ceilings, Efficiency};
@@ -72,6 +75,8 @@ pub struct CellAnalysis {
     pub latency: Option<Latency>,
     /// Quantiles of the syncs that followed writes; `None` where none did.
     pub sync: Option<Latency>,
+    /// Reads and writes apart, where a cell does both.
+    pub mix: Option<Mix>,
     /// The 99th percentile over the median, of the trials with enough requests to tell it.
     pub tail: Option<Summary>,
     /// How the rate was kept up with; `None` in the closed loop.
@@ -82,6 +87,8 @@ pub struct CellAnalysis {
     pub efficiency: Option<Efficiency>,
     /// Median over the trials of CPU time per request, user and kernel, ns.
     pub cpu_ns_per_request: Option<f64>,
+    /// Median over the trials of the page faults that took no I/O.
+    pub minor_faults: Option<f64>,
     /// Where the bytes came from; `None` without trials.
     pub served: Option<Served>,
     /// What reading back has shown; `None` where no trial was verified.
@@ -122,6 +129,18 @@ impl CellAnalysis {
     /// Whether every measured trial was served by what was measured, the device or the model.
     pub fn is_target(&self) -> bool {
         self.served.as_ref().is_some_and(Served::is_target)
+    }
+
+    /// Whether every measured trial was served by what the cell asks for: the page cache where it was filled on purpose,
+    /// nothing where there is no I/O, else the device or the model in its place.
+    pub fn is_as_asked(&self) -> bool {
+        let trial = self.cell.trial();
+        let verdict = self.served.as_ref().and_then(Served::unanimous);
+        verdict.is_some_and(|verdict| match (trial.backend, trial.cache) {
+            (Backend::Null, _) => verdict == ServedBy::NotStorage,
+            (_, CacheState::Hot) => verdict == ServedBy::PageCache,
+            _ => matches!(verdict, ServedBy::Device | ServedBy::Model),
+        })
     }
 }
 
@@ -282,6 +301,7 @@ impl Context {
             values: measured,
             latency: quantiles(&ok, |s| s.main_direction().waited()),
             sync: quantiles(&ok, |s| s.sync_latency),
+            mix: Mix::of(cell, &ok),
             tail: summarise(&ok, tail),
             pace: CellPace::of(&ok, cell.trial().threads),
             concurrency: Concurrency::of(cell, &ok),
@@ -291,6 +311,7 @@ impl Context {
                 let cpu = s.cpu_ns();
                 per_request(cpu as f64, s).filter(|_| cpu > 0)
             }),
+            minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served::served(&ok),
             verified: CellVerified::of(trials),
             circumstances: self.circumstances(cell, &ok),
@@ -310,7 +331,9 @@ impl Context {
         let flags = [
             (
                 Flag::PageCache,
-                served(ServedBy::PageCache) || served(ServedBy::Mixed),
+                // Where the page cache was filled on purpose it is what was asked for.
+                cell.cell.trial().cache != CacheState::Hot
+                    && (served(ServedBy::PageCache) || served(ServedBy::Mixed)),
             ),
             (Flag::Gap, cell.gap.is_some()),
             (Flag::Hole, served(ServedBy::Hole)),

@@ -10,6 +10,7 @@ mod limits;
 mod optimal;
 mod pace;
 mod peers;
+mod preparation;
 mod programs;
 mod random;
 mod scaling;
@@ -27,6 +28,7 @@ pub use circumstances::{
 };
 pub use concurrency::{exceeds_ceiling, serialised};
 pub use course::{dependence, drift, steady, two_groups};
+pub(crate) use course::{dependent_cells, drifting_cells};
 pub use direction::writes_against_reads;
 use iolab_spec::quantity::significant;
 use iolab_stats::Ratio;
@@ -34,11 +36,14 @@ pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use optimal::optimal_pattern;
 pub use pace::{load, rate_not_held};
 pub use peers::{gaps, peers};
+pub use preparation::untouched_buffers;
 pub use programs::programs;
 pub use random::random_against_sequential;
+pub(crate) use random::{Pair, pairs};
 pub use scaling::scaling;
 pub use shape::{bends, best_sizes, fixed_costs};
 pub use sync::cost_of_sync;
+pub(crate) use sync::{Pair as SyncPair, sync_pairs};
 pub use tail::{tail, tail_unknown};
 pub use timeline::{level_over_run, level_within_trials};
 pub use verified::verified;
@@ -47,7 +52,7 @@ use crate::analysis::{Analysis, CellAnalysis, Flag, Response};
 use crate::curve::{Curve, Point, by_size};
 use crate::knots::Bends;
 use iolab_plan::cells::label;
-use iolab_record::{RunStatus, ServedBy};
+use iolab_record::{EndedBy, RunStatus, ServedBy};
 use iolab_spec::quantity::format_percent;
 use iolab_spec::units::format_size;
 
@@ -96,6 +101,7 @@ pub fn findings(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
         &cost_of_skipping,
         &cost_of_sync,
         &writes_against_reads,
+        &untouched_buffers,
         &scaling,
         &tail,
         &programs,
@@ -171,7 +177,7 @@ pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
     )
 }
 
-/// Cells whose bytes were not all carried by the device: their numbers are not the device's.
+/// Cells whose bytes were not all carried by the device, where they ask for it: their numbers are not the device's.
 pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (verdict, what) in [
@@ -193,7 +199,9 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
             "from a source that the evidence does not tell, which may not be the device",
         ),
     ] {
-        let has = |c: &&CellAnalysis| c.served.as_ref().is_some_and(|s| s.any(verdict));
+        let has = |c: &&CellAnalysis| {
+            !c.is_as_asked() && c.served.as_ref().is_some_and(|s| s.any(verdict))
+        };
         let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(has).collect();
         let Some(first) = cells.first().and_then(|c| c.served.as_ref()) else {
             continue;
@@ -358,7 +366,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     let wide: Vec<&CellAnalysis> = measured()
         .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
         .collect();
-    let without = measured().filter(|c| c.precision.is_none()).count();
+    let without: Vec<&CellAnalysis> = measured().filter(|c| c.precision.is_none()).collect();
     let mut findings = Vec::new();
     let worst = wide.iter().max_by(|a, b| {
         a.precision
@@ -369,26 +377,42 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: "below-precision",
             text: format!(
-                "{} missed the precision goal of {}; the widest is {} with {} after {} trials. A larger --budget narrows it.",
+                "{} missed the precision goal of {}; the widest is {} with {} after {} trials. {}",
                 cells_of(wide.len(), analysis),
                 format_percent(analysis.precision_goal),
                 label(&analysis.factors, &worst.cell.levels),
                 format_percent(worst.precision.unwrap_or(0.0)),
                 worst.n,
+                more_trials(&wide),
             ),
         });
     }
-    if without > 0 {
+    if !without.is_empty() {
         findings.push(Finding {
             rule: "below-precision",
             text: format!(
-                "{} {} too few trials for a 95 % interval of the median (6 are needed). A larger --budget gives more.",
-                cells_of(without, analysis),
-                has(without),
+                "{} {} too few trials for a 95 % interval of the median (6 are needed). {}",
+                cells_of(without.len(), analysis),
+                has(without.len()),
+                more_trials(&without),
             ),
         });
     }
     findings
+}
+
+/// What gives these cells more trials: that which ended their repetition.
+fn more_trials(cells: &[&CellAnalysis]) -> &'static str {
+    let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
+    match (
+        ended(Some(EndedBy::Budget)),
+        ended(Some(EndedBy::TrialsMax)),
+    ) {
+        (true, false) => "A larger --budget gives more trials.",
+        (true, true) => "A larger --budget and --set trials_max=N give more trials.",
+        (false, true) => "--set trials_max=N gives more trials.",
+        (false, false) => "More trials narrow it.",
+    }
 }
 
 /// Cells in which a trial failed.
@@ -480,7 +504,7 @@ fn one(rule: &'static str, text: String) -> Vec<Finding> {
 }
 
 /// The text with its first letter made a capital.
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().collect::<String>() + letters.as_str()

@@ -5,7 +5,8 @@ use iolab_stats::median;
 use crate::analysis::{Latency, quantiles};
 use iolab_record::Sample;
 
-/// A rate counts as held when at least this share of the requests that were due was made.
+/// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
+/// requests those that happen to be due at the very end are a large share.
 const HELD_FROM: f64 = 0.98;
 
 /// A cell with a rate, over its measured trials.
@@ -40,8 +41,11 @@ impl CellPace {
             backlog_end: greatest(&mut paces.iter().map(|p| p.backlog_end)),
             not_held: trials
                 .iter()
-                .filter_map(|s| Some((s.requests(), s.pace?.backlog_end)))
-                .filter(|(made, left)| !is_held(*made, *left, threads))
+                .filter_map(|s| Some((s.requests(), s.pace?)))
+                .filter(|(made, pace)| {
+                    let reached = pace.rate_achieved >= HELD_FROM * pace.rate_wanted;
+                    !reached && !is_held(*made, pace.backlog_end, threads)
+                })
                 .count(),
             service: quantiles(trials, |s| s.main_direction().latency),
             lateness: quantiles(trials, |s| s.main_direction().lateness),

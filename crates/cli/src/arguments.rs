@@ -317,6 +317,9 @@ pub(crate) struct Changes {
     /// Let your fio or IOzone carry out the same cells too, in the same blocks (tool=iolab,...)
     #[arg(long = "peer", value_name = "TOOL", value_parser = peer_names())]
     pub(crate) peers: Vec<String>,
+    /// Print what would be done (cells, trials, time, bytes written, free space) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Seed of the order of trials, of offsets and of data; a new one each time by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
@@ -351,12 +354,15 @@ pub(crate) struct Study {
     /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file)
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
-    /// Name of a built-in suite (quick, micro) or a TOML file
+    /// Name of a built-in suite (quick, glance, micro) or a TOML file
     #[arg(long, value_name = "NAME", default_value = "quick")]
     pub(crate) suite: String,
     /// Folder of the run files
     #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
     pub(crate) output: PathBuf,
+    /// Print every table and every finding
+    #[arg(long)]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) changes: Changes,
 }
@@ -371,6 +377,9 @@ pub(crate) struct Run {
     /// The run file; a new name in iolab-results/ by default
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Print every chart and every finding
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Ceilings to hold the results against: read=510MB/s,write=485MB/s,iops=95000 states them,
     /// measure finds them by short probes before the run
     #[arg(long, value_name = "LIST")]

@@ -4,6 +4,7 @@ mod arguments;
 mod bench;
 mod changes;
 mod command;
+mod dry_run;
 mod exit;
 mod output;
 mod progress;
@@ -17,6 +18,9 @@ use iolab_spec::Error;
 
 /// Stack of the thread that does the work, bytes: that of the first thread is as small as `ulimit -s` says.
 const STACK: usize = 8 << 20;
+
+/// Memory that reading the arguments and the experiment takes, bytes, with room to spare.
+const HEADROOM: usize = 4 << 20;
 
 fn main() -> ExitCode {
     let work = thread::Builder::new().stack_size(STACK).spawn(work);
@@ -32,6 +36,12 @@ fn main() -> ExitCode {
 }
 
 fn work() -> ExitCode {
+    // An allocation that fails later would end the process without a word.
+    if Vec::<u8>::new().try_reserve_exact(HEADROOM).is_err() {
+        return exit::code_of(Err(Error::usage("there is too little memory to start")
+            .hint("raise the limit of memory: ulimit -v unlimited")
+            .into()));
+    }
     let arguments = arguments::Arguments::read();
     exit::code_of(match arguments {
         Ok(arguments) => command::carry_out(arguments.command),

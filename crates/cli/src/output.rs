@@ -9,11 +9,16 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::crossing::crossings;
 use iolab_analysis::findings::Finding;
 use iolab_analysis::interpretation::Interpretation;
+use iolab_analysis::preparation::preparation;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::crossing;
 use iolab_report::layout::{self, wrap};
+use iolab_report::overview::Overview;
+use iolab_report::panels;
 use iolab_report::plain::plain;
+use iolab_report::preparation as prepare;
+use iolab_report::report::Input;
 use iolab_report::table;
 use iolab_spec::{Error, Result};
 
@@ -93,12 +98,47 @@ pub(crate) fn report(
     for crossing in crossings(analysis) {
         writeln!(to, "{}", crossing::text(&crossing, style.width))?;
     }
+    let prepared = preparation(analysis);
+    if !prepared.is_empty() {
+        writeln!(to, "{}", prepare::text(&prepared, style.width))?;
+    }
     for comparison in &interpretation.peers {
         writeln!(to, "{}", compare::text(comparison, style.width))?;
         paragraphs(&compare::remarks(comparison), style, to)?;
         writeln!(to)?;
     }
     sentences(&interpretation.findings, style, to)
+}
+
+/// Writes one run, in full or up to what matters.
+pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
+    match full {
+        true => report(&input.run, &input.interpretation, to),
+        false => conclusion(input, to),
+    }
+}
+
+/// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
+fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
+    let (analysis, style) = (input.run.analysis(), style());
+    writeln!(to, "{}\n", plain(&analysis.question))?;
+    write!(to, "{}", table::text(analysis, style.width))?;
+    let curves = panels::curves(analysis, &style);
+    if !curves.is_empty() {
+        write!(to, "\n{curves}")?;
+    }
+    for crossing in crossings(analysis) {
+        writeln!(to, "\n{}", crossing::text(&crossing, style.width))?;
+    }
+    let prepared = preparation(analysis);
+    if !prepared.is_empty() {
+        write!(to, "\n{}", prepare::text(&prepared, style.width))?;
+    }
+    for comparison in &input.interpretation.peers {
+        writeln!(to, "\n{}", compare::text(comparison, style.width))?;
+    }
+    let overview = Overview::new([input]);
+    Ok(write!(to, "{}", overview.findings_text(style.width))?)
 }
 
 /// Writes findings as paragraphs that fit the width.

@@ -37,6 +37,7 @@ pub use mounts::{FileSystem, file_systems};
 pub(crate) use overlay::is_overlaid;
 pub use overlay::{Layering, Layers};
 use scratch::Scratch;
+pub use space::free;
 pub use stack::{Stack, device_under};
 
 /// Bytes of a path with the NUL at its end that system calls take (limits.h).

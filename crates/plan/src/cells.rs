@@ -120,12 +120,12 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     if let Some(refined) = &experiment.refined {
         all.extend(product(experiment, Some(&refined.bs))?);
     }
-    let has_meaning = |cell: &PlannedCell| meaningless(&cell.spec).is_none();
+    let has_meaning = |cell: &PlannedCell| meaningless(experiment, cell).is_none();
     if all.iter().any(has_meaning) {
         all.retain(has_meaning);
         return Ok(all);
     }
-    match all.first().and_then(|cell| meaningless(&cell.spec)) {
+    match all.first().and_then(|cell| meaningless(experiment, cell)) {
         Some(Meaningless::Pages) => {
             let least = format_size(HUGE_PAGE_BYTES);
             Err(Error::usage(format!(
@@ -149,9 +149,12 @@ enum Meaningless {
     Sharing,
     /// More threads than blocks.
     Blocks,
+    /// Reads, with another sync policy than other reads.
+    Sync,
 }
 
-fn meaningless(cell: &CellSpec) -> Option<Meaningless> {
+fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaningless> {
+    let cell = &planned.spec;
     let spec = &cell.trial;
     let blocks = spec.region / spec.bs.max(1);
     let lacks_blocks = blocks < u64::from(spec.threads) && spec.layout != Layout::Overlapping;
@@ -161,9 +164,19 @@ fn meaningless(cell: &CellSpec) -> Option<Meaningless> {
         Some(Meaningless::Sharing)
     } else if lacks_blocks && spec.threads > 1 && !cell.runs_program() {
         Some(Meaningless::Blocks)
+    } else if !spec.writes() && !cell.runs_program() && repeats_sync(experiment, planned) {
+        Some(Meaningless::Sync)
     } else {
         None
     }
+}
+
+/// Whether the cell has another sync policy than the first of those that are compared.
+fn repeats_sync(experiment: &Experiment, planned: &PlannedCell) -> bool {
+    let mut factors = experiment.factors.iter().zip(&planned.levels);
+    factors.any(|(factor, level)| {
+        factor.setting.name == "sync" && factor.levels.first() != Some(level)
+    })
 }
 
 /// How many combinations of an experiment have no meaning and are left out, in words; `None` when none is.
@@ -171,7 +184,7 @@ fn left_out(experiment: &Experiment) -> Option<String> {
     let all = product(experiment, None).ok()?;
     let found: Vec<Meaningless> = all
         .iter()
-        .filter_map(|cell| meaningless(&cell.spec))
+        .filter_map(|cell| meaningless(experiment, cell))
         .collect();
     if found.is_empty() {
         return None;
@@ -191,6 +204,10 @@ fn left_out(experiment: &Experiment) -> Option<String> {
         (
             Meaningless::Blocks,
             "the region has fewer blocks than threads".to_owned(),
+        ),
+        (
+            Meaningless::Sync,
+            "reads are the same under every sync policy".to_owned(),
         ),
     ];
     let reasons: Vec<String> = reasons

@@ -6,6 +6,7 @@ mod design;
 mod only;
 mod overlap;
 mod programs;
+mod question;
 mod refined;
 mod written;
 

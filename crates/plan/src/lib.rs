@@ -4,6 +4,7 @@ pub mod blocks;
 pub mod cells;
 pub mod document;
 pub mod experiment;
+pub mod forecast;
 pub mod precondition;
 pub mod requirement;
 pub mod suite;

@@ -29,6 +29,8 @@ pub struct Suite {
     pub about: String,
     /// Time for all experiments together.
     pub budget: Duration,
+    /// Whether a study draws its glance as a picture, too.
+    pub picture: bool,
     /// The experiments, resolved; each has its share of the budget.
     pub experiments: Vec<Experiment>,
 }
@@ -39,6 +41,8 @@ struct Document {
     name: Spanned<String>,
     about: Spanned<String>,
     budget: Spanned<Value>,
+    #[serde(default)]
+    picture: bool,
     #[serde(default)]
     factors: Entries,
     #[serde(default)]
@@ -52,7 +56,9 @@ struct Document {
 #[serde(deny_unknown_fields)]
 struct Entry {
     #[serde(rename = "use")]
-    name: Spanned<String>,
+    used: Spanned<String>,
+    /// Its name in this suite; that of the experiment by default.
+    name: Option<Spanned<String>>,
     #[serde(default)]
     factors: Entries,
     #[serde(default)]
@@ -98,6 +104,7 @@ impl Suite {
             name,
             about,
             budget: total,
+            picture: document.picture,
             experiments,
         })
     }
@@ -127,7 +134,7 @@ impl Entry {
         folder: &Path,
         common: &Definition,
     ) -> Result<Experiment> {
-        let name = self.name.get_ref();
+        let name = self.used.get_ref();
         let is_builtin = BUILTIN.iter().any(|(builtin, _)| builtin == name);
         let found = if is_builtin {
             Experiment::find(name)
@@ -138,7 +145,12 @@ impl Entry {
             let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
             Err(unknown("experiment", name, &known))
         };
-        let mut experiment = found.map_err(|error| source.at(self.name.span(), error))?;
+        let found = found.map_err(|error| source.at(self.used.span(), error))?;
+        let mut experiment = found.clone();
+        if let Some(name) = self.name {
+            experiment.name =
+                check_name(name.get_ref()).map_err(|error| source.at(name.span(), error))?;
+        }
         common.apply(source, &mut experiment)?;
         Definition {
             factors: self.factors,
@@ -146,6 +158,7 @@ impl Entry {
             design: self.design,
         }
         .apply(source, &mut experiment)?;
+        experiment.follow(&found);
         Ok(experiment)
     }
 }

@@ -1,6 +1,7 @@
 //! A chart of bars in text: one line per level, one group per combination of the other factors.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::outline::axis;
 
 use crate::plain::plain;
 use crate::table::range;
@@ -111,7 +112,11 @@ pub fn chart(analysis: &Analysis, style: &Style) -> String {
         } else {
             ('█', '░')
         };
-        let legend = format!("{full} device   {light} not (only) the device, see the table");
+        let device = match lines().any(|l| l.measured && l.device) {
+            true => format!("{full} device   "),
+            false => String::new(),
+        };
+        let legend = format!("{device}{light} not (only) the device, see the table");
         out.push_str(&cut(&legend, usize::from(style.width)));
         out.push('\n');
     }
@@ -135,31 +140,6 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
     };
     let text = format!("{}{unit}{over}{scale}", analysis.response);
     format!("{}\n", cut(&text, usize::from(style.width)))
-}
-
-/// In a grid of workloads the factor that says how much goes on at once: every workload is looked at along it.
-pub(crate) fn axis_of_workloads<T: AsRef<str>>(factors: &[T]) -> Option<usize> {
-    let place = |name: &str| factors.iter().position(|factor| factor.as_ref() == name);
-    place("workload")?;
-    place("threads").or(place("depth"))
-}
-
-/// The factor along the lines: that of a grid of workloads; else the one with the most levels, the last of equals.
-fn axis(analysis: &Analysis) -> Option<usize> {
-    if let Some(at_once) = axis_of_workloads(&analysis.factors) {
-        return Some(at_once);
-    }
-    let levels = |i: usize| {
-        let mut seen: Vec<Option<&String>> = analysis
-            .cells
-            .iter()
-            .map(|c| c.cell.levels.get(i))
-            .collect();
-        seen.sort();
-        seen.dedup();
-        seen.len()
-    };
-    (0..analysis.factors.len()).max_by_key(|i| levels(*i))
 }
 
 /// The lines of each group, groups and lines in the order of the definition.

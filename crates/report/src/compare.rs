@@ -102,7 +102,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         column("n", 4, &|c| format!("{}+{}", n(&c.base), n(&c.new))),
         column("base", 1, &|c| median(&c.base)),
         column("new", 1, &|c| median(&c.new)),
-        column("ratio", 0, &|c| {
+        column(estimator(comparison), 0, &|c| {
             c.ratio().map_or_else(none, |r| share(r.ratio))
         }),
         column("95 % interval", 0, &|c| {
@@ -153,6 +153,14 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     }
     columns.push(column("verdict", 0, &verdict).left());
     columns
+}
+
+/// The heading of the ratios: what they are ratios of.
+fn estimator(comparison: &Comparison) -> &'static str {
+    match comparison.cells.iter().any(|cell| cell.shares_blocks) {
+        true => "ratio in blocks",
+        false => "ratio of medians",
+    }
 }
 
 fn verdict(cell: &CellComparison) -> String {

@@ -9,6 +9,7 @@
 //! `data-verdict` (each where it is known) and its words as `<title>`. The unit of values is `data-unit` of the
 //! `<svg>`. [`style`] gives the colours as custom properties.
 
+pub(crate) mod card;
 mod data;
 mod kinds;
 mod layout;
@@ -36,6 +37,7 @@ use iolab_record::{RunRecord, SampleSeries};
 use iolab_spec::{Error, Result};
 
 pub use options::{Center, Kind, Options, Quantity, Reference, Spread, parse_length};
+pub(crate) use svg::escaped;
 pub use svg::style;
 
 use kinds::latency::View;

@@ -16,6 +16,8 @@ pub struct Column {
     /// Columns with the greatest number are left out first; 0 always stays.
     dispensable: u8,
     right: bool,
+    /// Width from which values are broken into lines where room is scarce; `None`: never.
+    breaks_at: Option<usize>,
 }
 
 impl Column {
@@ -30,7 +32,15 @@ impl Column {
             values: values.into_iter().collect(),
             dispensable,
             right: true,
+            breaks_at: None,
         }
+    }
+
+    /// The same, whose values may be broken into lines of so many characters where room is scarce.
+    #[must_use]
+    pub fn breaking(mut self, width: usize) -> Self {
+        self.breaks_at = Some(width);
+        self
     }
 
     /// The same, set to the left.
@@ -40,9 +50,11 @@ impl Column {
         self
     }
 
+    /// The least width that shows its values.
     fn width(&self) -> usize {
         let longest = self.values.iter().map(|v| v.chars().count()).max();
-        longest.unwrap_or(0).max(self.heading.chars().count())
+        let longest = longest.unwrap_or(0).max(self.heading.chars().count());
+        self.breaks_at.map_or(longest, |width| longest.min(width))
     }
 }
 

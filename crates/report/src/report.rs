@@ -3,6 +3,7 @@
 
 mod bundle;
 mod commands;
+mod course;
 mod data;
 mod environment;
 mod evidence;
@@ -12,6 +13,7 @@ mod markdown;
 mod method;
 mod picture;
 mod section;
+mod small;
 mod statement;
 mod summary;
 
@@ -25,13 +27,17 @@ use iolab_analysis::findings::{
 use iolab_analysis::interpretation::Interpretation;
 use iolab_spec::Result;
 
+use crate::overview::Overview;
 use crate::plain::plain;
 
 pub use bundle::Bundle;
 
+use course::Course;
 use environment::Fact;
 use section::Section;
 use statement::{Group, Statement};
+
+pub(crate) use summary::counted;
 
 /// A run file that was read.
 #[derive(Debug, Clone)]
@@ -71,6 +77,14 @@ pub struct Report<'a> {
     limits: Vec<Group>,
     /// Which settings to choose.
     optimal: Vec<Statement>,
+    /// The few results and numbers of the latest run of each experiment.
+    overview: Overview<'a>,
+    /// The runs of each experiment.
+    courses: Vec<Course>,
+    /// Places of the runs that the overview is of.
+    latest: Vec<usize>,
+    /// All findings of each run.
+    each: Vec<Vec<Finding>>,
     sections: Vec<Section>,
     environment: Vec<Fact>,
     commands: Vec<String>,
@@ -91,6 +105,8 @@ impl<'a> Report<'a> {
         };
         let each: Vec<Vec<Finding>> = inputs.iter().map(of_run).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
+        let courses = Course::all(inputs);
+        let latest: Vec<usize> = courses.iter().filter_map(Course::latest).collect();
         Self {
             inputs,
             title: summary::title(inputs),
@@ -101,6 +117,10 @@ impl<'a> Report<'a> {
             optimal: statement::statements(Kind::Result, &optimal),
             environment: environment::facts(inputs),
             commands: commands::of_report(inputs),
+            overview: Overview::new(latest.iter().filter_map(|place| inputs.get(*place))),
+            courses,
+            latest,
+            each,
             sections,
         }
     }

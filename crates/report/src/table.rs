@@ -1,6 +1,6 @@
 //! One row per cell, as text that fits a terminal or as Markdown.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Part, Response};
 use iolab_record::EndedBy;
 use iolab_record::RunStatus;
 use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
@@ -9,6 +9,9 @@ use iolab_stats::Interval;
 use crate::layout::{self, Column};
 use crate::markdown;
 use crate::plain::plain;
+
+/// Width that is kept free for flags, which are broken into lines of it.
+const FLAGS_WIDTH: usize = 18;
 
 /// The table for a terminal of `width` columns. Columns that do not fit are left out, least
 /// important first, and named in a line below.
@@ -46,12 +49,23 @@ pub(crate) fn caption(analysis: &Analysis) -> String {
         Some(_) => format!("computed by {} in virtual time\n", plain(&analysis.target)),
         None => String::new(),
     };
+    let served = common_source(analysis)
+        .map_or_else(String::new, |source| format!("; all served by: {source}"));
     format!(
-        "{}: {}, median of n trials with its 95 % interval{unfinished}\n{model}{}",
+        "{}: {}, median of n trials with its 95 % interval{served}{unfinished}\n{model}{}",
         plain(&analysis.experiment),
         analysis.response,
         times(analysis),
     )
+}
+
+/// Where the bytes of all measured cells came from, where they agree.
+fn common_source(analysis: &Analysis) -> Option<String> {
+    let mut sources = analysis.cells.iter().filter_map(|c| c.served.as_ref());
+    let first = sources.next()?.to_string();
+    sources
+        .all(|other| other.to_string() == first)
+        .then_some(first)
 }
 
 /// Says what the latencies of the table are times of: they depend on how the requests were made.
@@ -106,16 +120,16 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         move |c: &CellAnalysis| c.latency.map_or_else(none, |l| format_ns(of(&l)))
     };
     columns.extend([
-        column("n", 2, &|c| c.n.to_string()),
+        column("n", 4, &|c| c.n.to_string()),
         column(heading(response), 0, &|c| {
             c.response.map_or_else(none, |r| bare(response, r.median))
         }),
-        column("95 % interval", 1, &|c| {
+        column("95 % interval", 0, &|c| {
             let interval = c.response.and_then(|r| r.median_interval);
             interval.map_or_else(none, |i| range(response, &i))
         }),
-        column("+/-", 5, &|c| c.precision.map_or_else(none, format_percent)),
-        column("IQR", 6, &|c| {
+        column("+/-", 6, &|c| c.precision.map_or_else(none, format_percent)),
+        column("IQR", 7, &|c| {
             c.response
                 .map_or_else(none, |r| bare(response, r.q3 - r.q1))
         }),
@@ -127,12 +141,13 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         };
         columns.push(column("achieved/s", 3, &achieved));
     }
-    // Whole programs, and trials that were not timed request by request, have none.
-    if analysis.cells.iter().any(|c| c.latency.is_some()) {
+    // Whole programs, and trials that were not timed request by request, have none. Those of a mix are told apart.
+    let has_latency = |c: &CellAnalysis| c.latency.is_some() && c.mix.is_none();
+    if analysis.cells.iter().any(has_latency) {
         // Where the latency is the response, its median stands there already.
-        let dispensable = if response == Response::Latency { 6 } else { 4 };
+        let dispensable = if response == Response::Latency { 7 } else { 3 };
         columns.push(column("p50", dispensable, &latency(|l| l.p50_ns)));
-        columns.push(column("p99", 4, &latency(|l| l.p99_ns)));
+        columns.push(column("p99", 2, &latency(|l| l.p99_ns)));
     }
     if analysis.cells.iter().any(|c| c.sync.is_some()) {
         let sync = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
@@ -141,32 +156,61 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         columns.push(column("sync p50", 4, &sync(|l| l.p50_ns)));
         columns.push(column("sync p99", 4, &sync(|l| l.p99_ns)));
     }
+    columns.extend(mix_columns(analysis));
     if analysis.cells.iter().any(|c| c.pace.is_some()) {
         let service = |c: &CellAnalysis| {
             // Without a rate the latency is the service time.
             let service = c.pace.as_ref().map_or(c.latency, |p| p.service);
             service.map_or_else(none, |l| format_ns(l.p50_ns))
         };
-        columns.push(column("service p50", 4, &service));
+        columns.push(column("service p50", 5, &service));
     }
     columns.extend(grid_columns(analysis));
-    columns.extend([
-        column("served by", 0, &|c| {
-            c.served.as_ref().map_or_else(none, ToString::to_string)
-        })
-        .left(),
-        column("ended by", 7, &|c| {
-            let ended = c.cell.ended_by.map_or("open", EndedBy::name);
-            ended.to_owned()
-        })
-        .left(),
-    ]);
+    if common_source(analysis).is_none() {
+        let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, ToString::to_string);
+        columns.push(column("served by", 0, &served).left());
+    }
+    let ended = |c: &CellAnalysis| c.cell.ended_by.map_or("open", EndedBy::name).to_owned();
+    columns.push(column("ended by", 8, &ended).left());
     if analysis.cells.iter().any(|c| !c.flags.is_empty()) {
         let flags = |c: &CellAnalysis| {
             let names: Vec<String> = c.flags.iter().map(ToString::to_string).collect();
             names.join(", ")
         };
-        columns.push(column("flags", 3, &flags).left());
+        columns.push(column("flags", 1, &flags).left().breaking(FLAGS_WIDTH));
+    }
+    columns
+}
+
+/// Throughput or IOPS and latency of reads and of writes, where cells do both.
+fn mix_columns(analysis: &Analysis) -> Vec<Column> {
+    let mut columns = Vec::new();
+    if analysis.cells.iter().all(|c| c.mix.is_none()) {
+        return columns;
+    }
+    let iops = analysis.response == Response::Iops;
+    let unit = if iops { "IOPS" } else { "MB/s" };
+    for name in ["read", "write"] {
+        let column = |heading: &str, dispensable, value: &dyn Fn(&Part) -> Option<String>| {
+            let of = |c: &CellAnalysis| {
+                let mix = c.mix.as_ref()?;
+                value(if name == "read" {
+                    &mix.reads
+                } else {
+                    &mix.writes
+                })
+            };
+            let values = analysis.cells.iter().map(|c| of(c).unwrap_or_else(none));
+            Column::new(format!("{name} {heading}"), dispensable, values)
+        };
+        columns.extend([
+            column(unit, 1, &|part| {
+                let summary = if iops { part.iops } else { part.throughput };
+                summary.map(|summary| significant(summary.median))
+            }),
+            column("p50", 3, &|part| part.latency.map(|l| format_ns(l.p50_ns))),
+            column("p99", 1, &|part| part.latency.map(|l| format_ns(l.p99_ns))),
+        ]);
     }
     columns
 }
@@ -182,19 +226,19 @@ fn grid_columns(analysis: &Analysis) -> Vec<Column> {
         let latency = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
             move |c: &CellAnalysis| c.latency.map_or_else(none, |l| format_ns(of(&l)))
         };
-        columns.push(column("p99.9", 6, &latency(|l| l.p999_ns)));
-        columns.push(column("max", 6, &latency(|l| l.max_ns)));
+        columns.push(column("p99.9", 7, &latency(|l| l.p999_ns)));
+        columns.push(column("max", 7, &latency(|l| l.max_ns)));
         if analysis.response == Response::Throughput {
             let iops = |c: &CellAnalysis| c.iops.map_or_else(none, |i| significant(i.median));
-            columns.push(column("IOPS", 4, &iops));
+            columns.push(column("IOPS", 3, &iops));
         }
-        columns.push(column("at once", 4, &at_once));
+        columns.push(column("at once", 5, &at_once));
     }
     if analysis.cells.iter().any(|c| c.efficiency.is_some()) {
         columns.push(column("ceiling", 4, &|c| {
             c.efficiency.map_or_else(none, |e| e.ceiling_text())
         }));
-        columns.push(column("efficiency", 2, &|c| {
+        columns.push(column("efficiency", 3, &|c| {
             c.efficiency.map_or_else(none, |e| e.share_text())
         }));
     }

@@ -1,6 +1,7 @@
 //! iolab-spec: the words. What a trial is asked and what it yields, the settings of experiments, sizes and durations
 //! as users write them, and the one error type. Plain data: no I/O, no clock.
 
+pub mod access;
 pub mod command;
 pub mod counters;
 mod error;

@@ -39,6 +39,11 @@ const RULES: &[Rule] = &[
     ("cost-of-sync", Kind::Result, RATIOS),
     ("writes-against-reads", Kind::Result, RATIOS),
     (
+        "preparation",
+        Kind::Result,
+        "the ratio of medians with its interval, Welch's test, and the page faults of each trial",
+    ),
+    (
         "agreement",
         Kind::Result,
         "ratios within blocks; tests of difference and of equivalence, over the blocks",

@@ -6,7 +6,7 @@ use super::{Finding, one, within};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::course::Course;
 use iolab_plan::cells::label;
-use iolab_spec::quantity::format_percent;
+use iolab_spec::quantity::{digits, format_percent};
 
 /// Level of the tests, over all cells of a run.
 const ALPHA: f64 = 0.05;
@@ -49,7 +49,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
 
 /// Cells whose trials drift with time: Mann and Kendall's test, corrected over the cells.
 pub fn drift(analysis: &Analysis) -> Vec<Finding> {
-    let drifting = significant(analysis, |course| course.trend.map(|trend| trend.p));
+    let drifting = drifting_cells(analysis);
     let slope = |cell: &CellAnalysis| {
         let median = cell.response.map(|r| r.median)?;
         Some(cell.course.trend?.slope_per_trial / median).filter(|slope| slope.is_finite())
@@ -64,20 +64,27 @@ pub fn drift(analysis: &Analysis) -> Vec<Finding> {
     one(
         "drift",
         format!(
-            "In {} the trials drift with time (Mann-Kendall, Holm), most in {} by {}{} a trial. Intervals there are too narrow.",
+            "In {} the trials drift with time (Mann-Kendall, Holm), most in {} by {} per trial. Intervals there are too narrow.",
             within(drifting.len(), analysis),
             label(&analysis.factors, &cell.cell.levels),
-            if slope > 0.0 { "+" } else { "" },
-            format_percent(slope),
+            signed_percent(slope),
         ),
     )
 }
 
+/// `+1.2 %`, `-0.030 %`: with digits enough not to read as nothing.
+fn signed_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let sign = if percent > 0.0 { "+" } else { "" };
+    match percent.abs() < 0.1 {
+        true => format!("{sign}{} %", digits(percent, 2)),
+        false => format!("{sign}{}", format_percent(share)),
+    }
+}
+
 /// Cells whose trials depend on the ones before without drifting: Ljung and Box's test, corrected over the cells.
 pub fn dependence(analysis: &Analysis) -> Vec<Finding> {
-    let drifting = significant(analysis, |course| course.trend.map(|trend| trend.p));
-    let mut dependent = significant(analysis, |course| course.ljung_box.map(|test| test.p));
-    dependent.retain(|cell| !drifting.iter().any(|other| other.cell.id == cell.cell.id));
+    let dependent = dependent_cells(analysis);
     if dependent.is_empty() {
         return Vec::new();
     }
@@ -112,6 +119,19 @@ pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
             analysis.response.format(modes.high_median),
         ),
     )
+}
+
+/// The cells that [`drift`] tells of.
+pub(crate) fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
+    significant(analysis, |course| course.trend.map(|trend| trend.p))
+}
+
+/// The cells that [`dependence`] tells of.
+pub(crate) fn dependent_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
+    let drifting = drifting_cells(analysis);
+    let mut dependent = significant(analysis, |course| course.ljung_box.map(|test| test.p));
+    dependent.retain(|cell| !drifting.iter().any(|other| other.cell.id == cell.cell.id));
+    dependent
 }
 
 /// Cells whose p value stays below the level after Holm's correction over all cells.

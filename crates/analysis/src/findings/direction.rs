@@ -68,15 +68,25 @@ fn told(pairs: &[Pair]) -> String {
     ends.join("; ")
 }
 
+/// Whether all levels are the same but those of the workload and of the sync policy, which reads do not heed.
+fn differ_in_direction_only(
+    analysis: &Analysis,
+    read: &CellAnalysis,
+    write: &CellAnalysis,
+    workload: usize,
+) -> bool {
+    let levels = read.cell.levels.iter().zip(&write.cell.levels);
+    let mut factors = analysis.factors.iter().zip(levels).enumerate();
+    factors.all(|(i, (name, (a, b)))| i == workload || name == "sync" || a == b)
+}
+
 fn pairs(analysis: &Analysis, factor: usize) -> Vec<Pair> {
     let of = |cell: &CellAnalysis| cell.cell.levels.get(factor).cloned().unwrap_or_default();
     let writes = analysis.cells.iter().filter(|cell| of(cell) == "WR");
     let pair = |write: &CellAnalysis| {
         let held = held_levels(analysis, write, factor);
-        let read = analysis
-            .cells
-            .iter()
-            .find(|cell| of(cell) == "RR" && held_levels(analysis, cell, factor) == held)?;
+        let mut reads = analysis.cells.iter().filter(|cell| of(cell) == "RR");
+        let read = reads.find(|read| differ_in_direction_only(analysis, read, write, factor))?;
         let ratio = ratio_of_medians(&read.values, &write.values, CONFIDENCE)?;
         Some(Pair { held, ratio })
     };

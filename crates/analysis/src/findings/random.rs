@@ -34,14 +34,15 @@ pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Op
 }
 
 /// Two cells that differ in the pattern only.
-struct Pair<'a> {
-    sequential: &'a CellAnalysis,
-    random: &'a CellAnalysis,
-    ratio: Ratio,
+#[derive(Debug)]
+pub(crate) struct Pair<'a> {
+    pub(crate) sequential: &'a CellAnalysis,
+    pub(crate) random: &'a CellAnalysis,
+    pub(crate) ratio: Ratio,
 }
 
 /// The pairs of two runs on one target, in ascending order of I/O size.
-fn pairs<'a>(sequential: &'a Analysis, random: &'a Analysis) -> Vec<Pair<'a>> {
+pub(crate) fn pairs<'a>(sequential: &'a Analysis, random: &'a Analysis) -> Vec<Pair<'a>> {
     let throughput = |run: &Analysis| run.response == Response::Throughput;
     if sequential.target != random.target || !throughput(sequential) || !throughput(random) {
         return Vec::new();

@@ -22,22 +22,12 @@ const POLICIES: [SyncPolicy; 7] = [
 /// The ratio of the response under each sync policy to that under the least strict one, where all other factors are
 /// the same.
 pub fn cost_of_sync(analysis: &Analysis) -> Vec<Finding> {
-    let Some(factor) = analysis.factors.iter().position(|f| f == "sync") else {
-        return Vec::new();
-    };
-    let measured = |policy: &SyncPolicy| {
-        analysis
-            .cells
-            .iter()
-            .any(|c| c.n > 0 && c.cell.trial().sync == *policy)
-    };
-    let policies: Vec<SyncPolicy> = POLICIES.into_iter().filter(measured).collect();
-    let Some((base, stricter)) = policies.split_first() else {
+    let Some((factor, base, stricter)) = compared(analysis) else {
         return Vec::new();
     };
     stricter
         .iter()
-        .filter_map(|policy| sentence(analysis, &pairs(analysis, factor, *base, *policy)))
+        .filter_map(|policy| sentence(analysis, &pairs(analysis, factor, base, *policy)))
         .map(|text| Finding {
             rule: "cost-of-sync",
             text,
@@ -46,11 +36,33 @@ pub fn cost_of_sync(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Two cells that differ in the sync policy only.
-struct Pair<'a> {
+#[derive(Debug)]
+pub(crate) struct Pair<'a> {
     held: Vec<String>,
     base: &'a CellAnalysis,
-    strict: &'a CellAnalysis,
-    ratio: Ratio,
+    pub(crate) strict: &'a CellAnalysis,
+    /// The response of the stricter one over that of the base.
+    pub(crate) ratio: Ratio,
+}
+
+/// Each sync policy against the least strict one that was measured.
+pub(crate) fn sync_pairs(analysis: &Analysis) -> Vec<Pair<'_>> {
+    let Some((factor, base, stricter)) = compared(analysis) else {
+        return Vec::new();
+    };
+    let of = |policy: &SyncPolicy| pairs(analysis, factor, base, *policy);
+    stricter.iter().flat_map(of).collect()
+}
+
+/// The place of the factor, the least strict policy that was measured, and the others.
+fn compared(analysis: &Analysis) -> Option<(usize, SyncPolicy, Vec<SyncPolicy>)> {
+    let factor = analysis.factors.iter().position(|f| f == "sync")?;
+    let measured = |policy: &SyncPolicy| {
+        let of = |c: &CellAnalysis| c.n > 0 && c.cell.trial().sync == *policy;
+        analysis.cells.iter().any(of)
+    };
+    let mut policies = POLICIES.into_iter().filter(measured);
+    Some((factor, policies.next()?, policies.collect()))
 }
 
 fn pairs(

@@ -439,7 +439,7 @@ fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
         "{found}"
     );
     assert!(
-        found.contains("most in bs=8KiB by -2.2 % a trial"),
+        found.contains("most in bs=8KiB by -2.2 % per trial"),
         "{found}"
     );
     assert!(dependence(&analysis).is_empty(), "drift is told once");

@@ -9,6 +9,7 @@ mod circumstances;
 mod compare;
 mod concurrency;
 mod crossing;
+mod digest;
 mod findings;
 mod latencies;
 mod pace;

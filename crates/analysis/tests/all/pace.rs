@@ -67,12 +67,22 @@ fn a_rate_that_was_not_held_is_flagged_and_told() {
 fn one_trial_that_fell_behind_is_enough() {
     let mut record = loaded(&[(1000, 0)]);
     let last = record.samples.last_mut().and_then(|s| s.pace.as_mut());
-    last.expect("open loop").backlog_end = 500;
+    let last = last.expect("open loop");
+    (last.backlog_end, last.rate_achieved) = (500, 667.0);
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis), [true]);
     let found = rate_not_held(&analysis);
     assert!(found[0].text.contains("in 1 of 8 trials"), "{found:?}");
     assert!(found[0].text.starts_with("The only cell"), "{found:?}");
+}
+
+#[test]
+fn requests_due_at_the_end_are_no_shortfall_where_the_rate_was_reached() {
+    let mut record = loaded(&[(100, 0)]);
+    for pace in record.samples.iter_mut().filter_map(|s| s.pace.as_mut()) {
+        (pace.backlog_end, pace.rate_achieved) = (60, 106.0);
+    }
+    assert_eq!(flagged(&analyse(&record)), [false]);
 }
 
 #[test]

@@ -82,19 +82,29 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// Writes the page of these runs to a folder, under the first of `report.html`, `report-2.html`, ... that is free.
+/// Writes the page of these runs to a folder; see [`write_new`].
 pub(crate) fn write_in(folder: &Path, inputs: &[Input]) -> Outcome<PathBuf> {
     let page = Report::new(inputs).html()?;
+    write_new(folder, "report", "html", page.as_bytes())
+}
+
+/// Writes a new file to a folder, under the first of `STEM.EXT`, `STEM-2.EXT`, ... that is free.
+pub(crate) fn write_new(
+    folder: &Path,
+    stem: &str,
+    extension: &str,
+    content: &[u8],
+) -> Outcome<PathBuf> {
     for number in 1..=NAMES_MAX {
         let path = folder.join(match number {
-            1 => "report.html".to_owned(),
-            _ => format!("report-{number}.html"),
+            1 => format!("{stem}.{extension}"),
+            _ => format!("{stem}-{number}.{extension}"),
         });
         match output::open(Some(&path)) {
             Err(error) if error.kind() == Kind::Refused && number < NAMES_MAX => {}
             to => {
                 let mut to = to?;
-                to.write_all(page.as_bytes())?;
+                to.write_all(content)?;
                 to.flush()?;
                 return Ok(path);
             }

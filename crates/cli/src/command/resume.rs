@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use iolab_analysis::interpretation::Interpretation;
 use iolab_engine::target::{Need, Size};
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::{RunRecord, RunStatus, TargetKind};
+use iolab_report::report::Input;
 use iolab_run::runner;
 use iolab_runfile::RunFile;
 use iolab_spec::{Error, Result};
@@ -64,7 +64,7 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             .map_err(|failure| with_kept(failure, Some(&path)))?;
     }
     let mut to = Results::new();
-    let run = read_run(&path)?;
-    output::report(&run, &Interpretation::of(&run), &mut to)?;
+    let input = Input::new(path.clone(), read_run(&path)?);
+    output::run(&input, false, &mut to)?;
     Ok(to.end(path.display())?)
 }

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_analysis::interpretation::Interpretation;
+use iolab_engine::target::Need;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
+use iolab_report::report::Input;
 use iolab_run::peer::fio::job::JobFile;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
@@ -16,6 +17,7 @@ use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
 use crate::changes::Asked;
 use crate::command::read_run;
+use crate::dry_run;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
@@ -48,6 +50,13 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     let mut plan = Plan::of_new_run(experiment)?;
     let name = plan.experiment().name.clone();
+    if options.changes.dry_run {
+        let need = match model.is_some() || plan.experiment().runs_programs() {
+            true => None,
+            false => Some(need(options, &changes, &plan)?),
+        };
+        return dry_run::print(std::slice::from_ref(&plan), &target, need.as_ref());
+    }
     let mut bench = match model {
         Some(disk) => open_model(disk, &changes, &target, &plan)?,
         None => open(options, &changes, &target, &mut plan)?,
@@ -69,10 +78,16 @@ pub(crate) fn run(options: &Run) -> Outcome {
         .close_after(finished.map_err(Failure::from))
         .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
-    let run = read_run(&finished.path)?;
-    output::report(&run, &Interpretation::of(&run), &mut to)?;
+    let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
+    output::run(&input, options.full, &mut to)?;
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
+    if !options.full {
+        note(format_args!(
+            "everything: iolab table {}",
+            finished.path.display()
+        ));
+    }
     Ok(to.end(finished.path.display())?)
 }
 
@@ -96,13 +111,16 @@ fn open(options: &Run, changes: &Asked, target: &Path, plan: &mut Plan) -> Resul
     if plan.experiment().runs_programs() {
         return Bench::for_programs(target, plan);
     }
-    let exact = changes.has("region");
-    let need = runner::need(plan, options.changes.consent.consent(), exact)?;
-    let bench = Bench::open(target, &need)?;
+    let bench = Bench::open(target, &need(options, changes, plan)?)?;
     if !changes.has("cache") {
         bench.settle_cache(std::slice::from_mut(plan))?;
     }
     Ok(bench)
+}
+
+fn need(options: &Run, changes: &Asked, plan: &Plan) -> Result<Need> {
+    let exact = changes.has("region");
+    runner::need(plan, options.changes.consent.consent(), exact)
 }
 
 /// A model, which needs no consent and no room.

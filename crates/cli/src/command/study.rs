@@ -8,6 +8,7 @@ use iolab_analysis::findings::cross_findings;
 use iolab_engine::target::{Beside, Consent, Need, Size};
 use iolab_plan::cells::Plan;
 use iolab_plan::suite::Suite;
+use iolab_report::overview::{self, Overview};
 use iolab_report::report::Input;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
@@ -17,6 +18,7 @@ use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
 use crate::changes::Asked;
 use crate::command::{read_run, report, run::with_kept};
+use crate::dry_run;
 use crate::exit::Outcome;
 use crate::output::{self, Results, note};
 
@@ -24,7 +26,15 @@ use crate::output::{self, Results, note};
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
     let model = Disk::of_target(&options.target)?;
-    let (mut plans, budget) = plan(options, &asked, model.as_ref())?;
+    let suite = Suite::find(&options.suite)?;
+    let draws = suite.picture;
+    let (mut plans, budget) = plan(options, suite, &asked, model.as_ref())?;
+    let consent = options.changes.consent.consent();
+    let need = || need_of_all(&plans, &consent, asked.has("region"));
+    if options.changes.dry_run {
+        let need = model.is_none().then(need).transpose()?;
+        return dry_run::print(&plans, &options.target, need.as_ref());
+    }
     let mut bench = match model {
         Some(disk) => {
             let cells = || plans.iter().map(Plan::cells);
@@ -33,11 +43,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             }
             Bench::for_model(&options.target, disk)?
         }
-        None => {
-            let consent = options.changes.consent.consent();
-            let need = need_of_all(&plans, &consent, asked.has("region"))?;
-            Bench::open(&options.target, &need)?
-        }
+        None => Bench::open(&options.target, &need()?)?,
     };
     if !asked.has("cache") {
         bench.settle_cache(&mut plans)?;
@@ -56,25 +62,66 @@ pub(crate) fn study(options: &Study) -> Outcome {
     bench.fill(seed)?;
     bench.look_around(&plans);
     let mut to = Results::new();
-    let measured = measure(plans, seed, budget, &bench, &options.output, &mut to);
+    let each = options.full.then_some(&mut to);
+    let measured = measure(plans, seed, budget, &bench, &options.output, each);
     let inputs = bench.close_after(measured)?;
-    let analyses = inputs.iter().map(|input| input.run.analysis());
-    writeln!(to, "All together\n")?;
-    output::sentences(&cross_findings(analyses), output::style(), &mut to)?;
-    writeln!(to, "\nRun files:")?;
-    for input in &inputs {
-        writeln!(to, "  {}", input.path.display())?;
+    match options.full {
+        true => all_together(&inputs, &mut to)?,
+        false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
     }
     to.flush()?;
     let report = report::write_in(&options.output, &inputs)?;
     writeln!(to, "\nReport: {}", report.display())?;
+    if let Some(picture) = Overview::new(&inputs).picture()?.filter(|_| draws) {
+        let path = report::write_new(&options.output, "glance", "png", &picture)?;
+        writeln!(to, "Picture: {}", path.display())?;
+    }
+    if !options.full {
+        let files = format!(
+            "Run files in {}: {}",
+            options.output.display(),
+            names(&inputs)
+        );
+        write!(
+            to,
+            "{}",
+            overview::paragraph(&files, "", output::style().width)
+        )?;
+        writeln!(
+            to,
+            "Every table and finding: iolab table FILE, or iolab study --full"
+        )?;
+    }
     let all = inputs.iter().map(|input| input.path.display().to_string());
     Ok(to.end(all.collect::<Vec<_>>().join(" "))?)
 }
 
+/// What the runs tell together, and where they are.
+fn all_together(inputs: &[Input], to: &mut Results) -> Outcome {
+    let analyses = inputs.iter().map(|input| input.run.analysis());
+    writeln!(to, "All together\n")?;
+    output::sentences(&cross_findings(analyses), output::style(), to)?;
+    writeln!(to, "\nRun files:")?;
+    for input in inputs {
+        writeln!(to, "  {}", input.path.display())?;
+    }
+    Ok(())
+}
+
+/// The names of the run files.
+fn names(inputs: &[Input]) -> String {
+    let names = inputs.iter().filter_map(|input| input.path.file_name());
+    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+    names.join(" ")
+}
+
 /// The suite's experiments with the user's changes, and the budget for all of them.
-fn plan(options: &Study, asked: &Asked, model: Option<&Disk>) -> Result<(Vec<Plan>, Duration)> {
-    let suite = Suite::find(&options.suite)?;
+fn plan(
+    options: &Study,
+    suite: Suite,
+    asked: &Asked,
+    model: Option<&Disk>,
+) -> Result<(Vec<Plan>, Duration)> {
     let consent = options.changes.consent.consent();
     let read_only = consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
     let mut left_out = Vec::new();
@@ -146,14 +193,14 @@ pub(crate) fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Res
     Ok(all)
 }
 
-/// Runs the experiments one after the other and reports each when it is done.
+/// Runs the experiments one after the other, and writes to `each` what one says when it is done.
 fn measure(
     plans: Vec<Plan>,
     seed: u64,
     budget: Duration,
     bench: &Bench,
     folder: &Path,
-    to: &mut Results,
+    mut each: Option<&mut Results>,
 ) -> Outcome<Vec<Input>> {
     let began = Instant::now();
     let budgets = plans.iter().map(|plan| plan.experiment().design.budget);
@@ -184,10 +231,12 @@ fn measure(
         // What holds for the whole study is told once.
         told.extend(display.end());
         let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
-        writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
-        output::report(&input.run, &input.interpretation, to)?;
-        writeln!(to, "\nrun file: {}\n", finished.path.display())?;
-        to.flush()?;
+        if let Some(to) = &mut each {
+            writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
+            output::report(&input.run, &input.interpretation, to)?;
+            writeln!(to, "\nrun file: {}\n", finished.path.display())?;
+            to.flush()?;
+        }
         inputs.push(input);
     }
     Ok(inputs)

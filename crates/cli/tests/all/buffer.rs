@@ -63,7 +63,12 @@ fn finer_sizes_are_part_of_the_same_run() {
     let folder = folder();
     let sets = ["--set", "buffer_init=zeroed", "--set", "bs=16k,64k,256k,1M"];
     let more = ["--refine", "2", "--budget", "1s", "--seed", "5"];
-    let arguments = [&["run", "buffer-size", "-o", "r.iolab"], &sets[..], &more].concat();
+    let arguments = [
+        &["run", "buffer-size", "--full", "-o", "r.iolab"],
+        &sets[..],
+        &more,
+    ]
+    .concat();
     let done = run(folder.path(), &arguments).expect(0);
     assert!(done.stderr.contains("finer sizes of bs"), "{}", done.stderr);
     let rows = exported(folder.path(), "r.iolab");

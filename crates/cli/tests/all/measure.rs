@@ -117,10 +117,13 @@ fn study_runs_all_six_and_compares() {
         "the scratch file is gone"
     );
     for part in [
-        "All together",
-        "Run files:",
-        "Random against sequential read",
-        "Random against sequential write",
+        "Measured: 6 experiments",
+        "Trust: ",
+        "Sequential 1MiB",
+        "Random 4KiB",
+        "durable write",
+        "Caveats: ",
+        "Run files in iolab-results",
     ] {
         assert!(
             done.stdout.contains(part),
@@ -144,8 +147,73 @@ fn study_runs_all_six_and_compares() {
         "{}",
         done.stdout
     );
+    let lines = done.stdout.lines().count();
+    assert!(lines <= 45, "{lines} lines:\n{}", done.stdout);
     let again = run(folder.path(), &arguments).expect(0);
     assert!(again.stdout.contains("iolab-results/report-2.html"));
+}
+
+#[test]
+fn study_in_full_prints_every_run() {
+    let folder = folder();
+    let suite = "name = \"two\"\nabout = \"?\"\nbudget = \"1s\"\n\
+        [[experiments]]\nuse = \"read-size\"\n[[experiments]]\nuse = \"read-random\"\n";
+    std::fs::write(folder.path().join("two.toml"), suite).unwrap();
+    let arguments = [&["study", "--suite", "two.toml", "--full"][..], &TINY].concat();
+    let done = run(folder.path(), &arguments).expect(0);
+    for part in [
+        "All together",
+        "Run files:",
+        "Highest throughput",
+        "Random against sequential read",
+    ] {
+        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    }
+}
+
+#[test]
+fn a_dry_run_touches_nothing() {
+    let folder = folder();
+    let done = run_tiny(folder.path(), "write-size", &["--dry-run"]).expect(0);
+    for part in [
+        "nothing is touched",
+        "14 to 62",
+        "Scratch file: 4MiB",
+        "free for it: ",
+        "All trials together write: at most 62 GiB",
+    ] {
+        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    }
+    let study = run(folder.path(), &["study", "--dry-run", "--size", "4MiB"]).expect(0);
+    assert!(study.stdout.contains("write-stride"), "{}", study.stdout);
+    assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn the_glance_comes_with_a_picture() {
+    let folder = folder();
+    let tiny = ["--size", "4MiB", "--time", "5ms", "--budget", "2s"];
+    let study = [
+        "study",
+        "--suite",
+        "glance",
+        "--set",
+        "backend=psync",
+        "--set",
+        "depth=1",
+    ];
+    let done = run(folder.path(), &[&study[..], &tiny].concat()).expect(0);
+    assert!(
+        done.stdout.contains("Picture: iolab-results/glance.png"),
+        "{}",
+        done.stdout
+    );
+    let picture = std::fs::read(folder.path().join("iolab-results/glance.png")).unwrap();
+    // Width and height of a PNG stand at its bytes 16 to 24.
+    assert_eq!(picture[16..24], [0, 0, 4, 176, 0, 0, 2, 118]);
+    let names = run_files(folder.path());
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(names[0].ends_with("rnd4k-q1t1.iolab"), "{names:?}");
 }
 
 #[test]
@@ -187,7 +255,8 @@ fn zeros_are_never_called_a_device() {
         done.stderr
     );
     assert!(
-        done.stdout.contains("All cells came not from storage"),
+        done.stdout
+            .contains("bytes that no storage served (2 cells)"),
         "{}",
         done.stdout
     );

@@ -66,7 +66,7 @@ fn what_is_shown_can_be_run() {
 #[test]
 fn table_shows_what_run_showed() {
     let folder = folder();
-    let shown = run_tiny(folder.path(), "read-size", &["-o", "r.iolab"])
+    let shown = run_tiny(folder.path(), "read-size", &["--full", "-o", "r.iolab"])
         .expect(0)
         .stdout;
     let again = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;

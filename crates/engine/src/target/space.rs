@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::fd::AsFd;
 
 use crate::meminfo;
-use iolab_spec::Result;
+use iolab_spec::{Error, Result};
 
 use super::errno;
 use super::mounts::is_memory_fs;
@@ -31,6 +31,19 @@ pub(super) fn room(dir: impl AsFd, path: &Path) -> Result<Option<u64>> {
         (Some(disk), Some(memory)) => Some(disk.min(memory)),
         (disk, memory) => disk.or(memory),
     })
+}
+
+/// Bytes that a new file in this directory may take, which leave a reserve to the rest of the system; `None` when the file
+/// system does not say.
+///
+/// # Errors
+/// When the directory cannot be opened or asked.
+pub fn free(dir: &Path) -> Result<Option<u64>> {
+    let open = std::fs::File::open(dir).map_err(|error| {
+        Error::usage(format!("cannot open {}: {error}", dir.display()))
+            .hint("name a directory that can be read")
+    })?;
+    room(&open, dir)
 }
 
 fn beyond_reserve(total: u64, available: u64) -> u64 {

@@ -120,6 +120,7 @@ impl Experiment {
             .take(&change.what)
             .and_then(|()| changed.check())
             .map_err(|error| error.within(format!("--set {}", change.said)))?;
+        changed.follow(self);
         *self = changed;
         Ok(())
     }

@@ -5,8 +5,6 @@ use iolab_record::Sample;
 use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};
 
-use crate::chart;
-
 use super::options::{Options, Quantity};
 use super::words::{self, Measure};
 use super::{RUN, Run};
@@ -214,7 +212,7 @@ impl Parts {
             .collect();
         let x = x.or_else(|| {
             let free = |i: &usize| left.contains(i);
-            let best = chart::axis_of_workloads(&data.factors)
+            let best = iolab_analysis::outline::axis_of_workloads(&data.factors)
                 .filter(free)
                 .or_else(|| left.iter().copied().max_by_key(|i| x_worth(data, *i)));
             let best = best.filter(|_| with_x)?;

@@ -300,7 +300,7 @@ fn number(value: f64) -> String {
 }
 
 /// Text from anywhere, as XML takes it.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {

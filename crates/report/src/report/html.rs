@@ -1,15 +1,21 @@
 //! The report as one page of HTML.
 
 use askama::Template;
+use iolab_analysis::findings::Kind;
+use iolab_analysis::trust::Level;
 use iolab_spec::{Error, Result};
 
+use super::course::Course;
 use super::data;
 use super::method::{RULES, Rule};
 use super::picture::{self, Picture};
-use super::section::Section;
-use super::statement::About;
-use super::{Input, Report};
+use super::section::{Captioned, Section};
+use super::small::Small;
+use super::statement::{About, Statement, statements};
+use super::{Report, clean};
 use crate::figure;
+use crate::layout::Grid;
+use crate::overview;
 
 /// What the template shows. The template escapes every text; what stands there unescaped is our own style and script, and
 /// JSON that was made safe.
@@ -17,6 +23,13 @@ use crate::figure;
 #[template(path = "report.html")]
 struct Page<'a> {
     report: &'a Report<'a>,
+    subject: String,
+    glance: Option<Captioned>,
+    trust: String,
+    level: &'static str,
+    caveats: Vec<String>,
+    smalls: Vec<Small>,
+    headlines: Vec<Headline>,
     views: Vec<View<'a>>,
     style: &'static str,
     figure_style: String,
@@ -25,26 +38,66 @@ struct Page<'a> {
     rules: &'static [Rule],
 }
 
-/// A section with its figure.
+/// A finding that matters, with links to the sections that it is about.
+struct Headline {
+    text: String,
+    /// Names of experiments and ids of their sections.
+    links: Vec<(String, String)>,
+}
+
+/// An experiment: its latest run with its figure, then the runs before it.
 struct View<'a> {
     section: &'a Section,
     picture: Option<Picture>,
+    findings: Vec<Statement>,
+    course: Option<Captioned>,
+    earlier: Vec<&'a Section>,
 }
 
 /// The whole page.
 pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
-    let view = |(section, input): (&'a Section, &Input)| View {
-        section,
-        picture: picture::on_page(&section.id, input),
+    let views: Vec<View<'a>> = report
+        .courses
+        .iter()
+        .filter_map(|course| view(report, course))
+        .collect();
+    let overview = &report.overview;
+    let digest = &overview.digest;
+    let named = |number: usize| {
+        let section = report.sections.get(*report.latest.get(number)?)?;
+        Some((section.name.clone(), section.id.clone()))
+    };
+    let headlines = digest.headlines.iter().map(|headline| Headline {
+        text: bound(&clean(&headline.text)),
+        links: headline.runs.iter().filter_map(|run| named(*run)).collect(),
+    });
+    let outlines = overview.outlines();
+    let smalls = outlines.iter().filter_map(|(number, name, outline)| {
+        let (_, id) = named(*number)?;
+        Small::of(&id, name, outline)
+    });
+    let glance = Captioned {
+        caption: overview.glance_note().to_owned(),
+        grid: Grid::of(overview.glance_columns()),
     };
     let page = Page {
         report,
-        views: report
-            .sections
+        subject: overview.subject(),
+        glance: Some(glance).filter(|_| !digest.glance.rows.is_empty()),
+        trust: overview::trust(&digest.trust),
+        level: match digest.trust.level {
+            Level::Good => "good",
+            Level::Limited => "limited",
+            Level::Poor => "poor",
+        },
+        caveats: overview
+            .caveat_words()
             .iter()
-            .zip(report.inputs)
-            .map(view)
+            .map(|text| clean(text))
             .collect(),
+        smalls: smalls.collect(),
+        headlines: headlines.collect(),
+        views,
         figure_style: figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
@@ -53,4 +106,29 @@ pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
     };
     page.render()
         .map_err(|error| Error::failed(format!("the page cannot be put together: {error}")))
+}
+
+fn view<'a>(report: &'a Report<'a>, course: &Course) -> Option<View<'a>> {
+    let latest = course.latest()?;
+    let (section, input) = (report.sections.get(latest)?, report.inputs.get(latest)?);
+    let own = report.each.get(latest)?;
+    let kinds = [Kind::Result, Kind::Doubt, Kind::Limit];
+    let earlier = course.0.iter().rev().skip(1);
+    Some(View {
+        section,
+        picture: picture::on_page(&section.id, input),
+        findings: kinds
+            .into_iter()
+            .flat_map(|kind| statements(kind, own))
+            .collect(),
+        course: course.table(report.inputs),
+        earlier: earlier
+            .filter_map(|place| report.sections.get(*place))
+            .collect(),
+    })
+}
+
+/// The text, with each share on one line with its sign.
+fn bound(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::crossing::crossings;
+use iolab_analysis::preparation::preparation;
 use iolab_plan::cells::label;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_spec::quantity::format_percent;
@@ -152,6 +153,13 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
         caption: one_line(&crossing::caption(sides)),
         grid: Grid::of(crossing::columns(sides)),
     }));
+    let preparations = preparation(analysis);
+    if !preparations.is_empty() {
+        tables.push(Captioned {
+            caption: crate::preparation::caption(),
+            grid: Grid::of(crate::preparation::columns(&preparations)),
+        });
+    }
     tables.extend(peers.iter().map(|comparison| Captioned {
         caption: format!(
             "{}; base: {}, new: {}",

@@ -139,7 +139,7 @@ fn common<K: Kind<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K
 }
 
 /// `1 cell`, `2 cells`.
-pub(super) fn counted(n: usize, what: &str) -> String {
+pub(crate) fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

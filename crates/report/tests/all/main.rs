@@ -7,5 +7,6 @@ mod browser;
 mod compare;
 mod crossing;
 mod doctor;
+mod overview;
 mod report;
 mod snapshots;

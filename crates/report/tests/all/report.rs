@@ -277,8 +277,11 @@ fn what_several_runs_tell_in_the_same_words_is_told_once() {
     let mut again = cached();
     again.experiment.name = "read-random-again".to_owned();
     let one = "from the page cache, not the device";
-    let page = page(vec![sizes(), cached(), again]);
-    assert_eq!(page.matches(one).count(), 1);
+    let inputs = inputs(vec![sizes(), cached(), again]);
+    let report = Report::new(&inputs);
+    let markdown = report.markdown("x").unwrap().text;
+    assert_eq!(markdown.matches(one).count(), 1);
+    let page = report.html().unwrap();
     assert!(
         page.contains("<a href=\"#e2\">read-random</a>, <a href=\"#e3\">read-random-again</a>")
     );

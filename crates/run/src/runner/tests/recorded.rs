@@ -120,6 +120,8 @@ fn make(path: &Path, experiment: &str, sets: &[&str]) {
     for set in ["trials_max=7", "budget=1h"].iter().chain(sets) {
         asked.apply_set(set).expect("a valid setting");
     }
+    // What is stored has the question as it was before any change, whatever was changed.
+    asked.question = Experiment::find(experiment).expect("built in").question;
     let mut plan = Plan::of(asked).expect("cells");
     plan.cells.iter_mut().for_each(fit_cell);
     let rows: Vec<_> = plan

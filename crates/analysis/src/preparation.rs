@@ -1,0 +1,73 @@
+//! Buffers that nothing has touched against buffers of zeros: what the page faults of the first touch cost.
+
+use iolab_spec::trial::BufferInit;
+use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians, welch};
+
+use crate::analysis::{Analysis, CellAnalysis, Response};
+use crate::crossing::FIRST_TRIALS;
+use crate::curve::held_levels;
+
+/// Both preparations in one setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparationPoint {
+    /// Size of the buffer, bytes.
+    pub bs: u64,
+    /// The levels of the factors but the preparation: `bs=8MiB`.
+    pub held: Vec<String>,
+    /// Median response with untouched and with zeroed buffers.
+    pub medians: (f64, f64),
+    /// Ratio of the medians, untouched over zeroed.
+    pub ratio: Ratio,
+    /// p of Welch's test with the first 10 and the first 20 trials of each; `None` where there are fewer.
+    pub p: [Option<f64>; FIRST_TRIALS.len()],
+    /// Page faults per trial with untouched and with zeroed buffers.
+    pub faults: (f64, f64),
+    /// Time of a page fault, ns: the difference of the median times of a trial over that of the faults; `None` where the
+    /// untouched buffers have not more faults, or are not slower.
+    pub ns_per_fault: Option<f64>,
+}
+
+/// The settings in which both were measured, in the order of the definition; empty where they were not, and where the
+/// response is a time.
+pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
+    let Some(factor) = analysis.factors.iter().position(|f| f == "buffer_init") else {
+        return Vec::new();
+    };
+    if analysis.response != Response::Throughput {
+        return Vec::new();
+    }
+    let with = |init: BufferInit| {
+        let cells = analysis.cells.iter();
+        cells.filter(move |c| c.cell.trial().buffer_init == init && c.n > 0)
+    };
+    let point = |untouched: &CellAnalysis| {
+        let held = held_levels(analysis, untouched, factor);
+        let mut zeroed = with(BufferInit::Zeroed);
+        let zeroed = zeroed.find(|cell| held_levels(analysis, cell, factor) == held)?;
+        point(untouched, zeroed, held)
+    };
+    with(BufferInit::Untouched).filter_map(point).collect()
+}
+
+fn point(
+    untouched: &CellAnalysis,
+    zeroed: &CellAnalysis,
+    held: Vec<String>,
+) -> Option<PreparationPoint> {
+    let p = |n: usize| {
+        let (a, b) = (untouched.values.get(..n)?, zeroed.values.get(..n)?);
+        welch(a, b, CONFIDENCE).map(|test| test.p)
+    };
+    let faults = (untouched.minor_faults?, zeroed.minor_faults?);
+    let slower = untouched.elapsed?.median - zeroed.elapsed?.median;
+    let more = faults.0 - faults.1;
+    Some(PreparationPoint {
+        bs: untouched.cell.trial().bs,
+        held,
+        medians: (untouched.response?.median, zeroed.response?.median),
+        ratio: ratio_of_medians(&zeroed.values, &untouched.values, CONFIDENCE)?,
+        p: FIRST_TRIALS.map(p),
+        faults,
+        ns_per_fault: (more >= 1.0 && slower > 0.0).then(|| slower / more),
+    })
+}

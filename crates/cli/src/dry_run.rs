@@ -1,0 +1,56 @@
+//! What a command that measures would do, printed before anything is touched.
+
+use std::io::Write;
+use std::path::Path;
+
+use iolab_engine::target::{self, Need, Size};
+use iolab_plan::cells::Plan;
+use iolab_plan::forecast::{Forecast, Written};
+use iolab_report::forecast;
+use iolab_spec::Result;
+use iolab_spec::quantity::format_bytes;
+use iolab_spec::units::format_size;
+
+use crate::exit::Outcome;
+use crate::output;
+
+/// Prints the forecast of these plans; `need` is what they need of the target, `None` where they run programs.
+pub(crate) fn print(plans: &[Plan], path: &Path, need: Option<&Need>) -> Outcome {
+    let forecasts: Vec<Forecast> = plans.iter().map(Forecast::of).collect();
+    let mut to = output::open(None)?;
+    writeln!(to, "Dry run: nothing is touched.\n")?;
+    write!(to, "{}", forecast::text(&forecasts, output::style().width))?;
+    let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
+    left_out.dedup();
+    for text in left_out {
+        writeln!(to, "{text}")?;
+    }
+    let written = forecasts
+        .iter()
+        .map(|f| f.written)
+        .fold(Written::AtMost(0), Written::and);
+    writeln!(to, "\nTarget: {}", path.display())?;
+    if let Some(need) = need {
+        writeln!(to, "{}", place(path, need.size)?)?;
+    }
+    writeln!(
+        to,
+        "All trials together write: {}",
+        forecast::written(written)
+    )?;
+    Ok(to.flush()?)
+}
+
+/// What is used of the target, and the room that there is for it.
+fn place(path: &Path, size: Size) -> Result<String> {
+    let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = size;
+    if !path.is_dir() {
+        return Ok(format!("Bytes used of it: up to {}", format_size(bytes)));
+    }
+    let free = target::free(path)?;
+    let free = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
+    Ok(format!(
+        "Scratch file: {}, removed at the end; free for it: {free}",
+        format_size(bytes)
+    ))
+}

@@ -1,0 +1,116 @@
+//! What a plan will do, as far as that is known before anything is touched.
+
+use std::time::Duration;
+
+use crate::cells::{Plan, PlannedCell};
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Its cells.
+    pub cells: usize,
+    /// Fewest and most trials that its design allows, warm-ups included.
+    pub trials: (u64, u64),
+    /// Least and greatest time for measuring, where all trials have a time limit; else the budget alone.
+    pub time: (Option<Duration>, Duration),
+    /// Most bytes that its trials write.
+    pub written: Written,
+}
+
+/// Bytes that trials write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// At most so many.
+    AtMost(u64),
+    /// Bounded by time alone: as many as the storage takes.
+    Unbounded,
+}
+
+impl Forecast {
+    /// Of a plan.
+    pub fn of(plan: &Plan) -> Self {
+        let (design, cells) = (plan.experiment().design, plan.cells());
+        let trials = |measured: u32| cells.len() as u64 * (u64::from(measured) + 1);
+        let trials = (trials(design.trials_min), trials(design.trials_max));
+        let block = block_time(cells);
+        let least = block.map(|block| block.saturating_mul(design.trials_min + 1));
+        // A warm-up and one measured block are made whatever the budget is.
+        let granted = block.unwrap_or_default().saturating_mul(2);
+        Self {
+            experiment: plan.experiment().name.clone(),
+            cells: cells.len(),
+            trials,
+            time: (
+                least.map(|least| least.min(design.budget)),
+                design.budget.max(granted),
+            ),
+            written: Written::of(cells, u64::from(design.trials_max) + 1),
+        }
+    }
+}
+
+/// The most that one trial of each cell takes; `None` where a trial has no time limit.
+fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
+    let times = cells.iter().map(|cell| {
+        let trial = &cell.spec.trial;
+        trial.time_foreseen().filter(|_| !cell.spec.runs_program())
+    });
+    times.sum()
+}
+
+impl Written {
+    fn of(cells: &[PlannedCell], trials: u64) -> Self {
+        let writing = cells
+            .iter()
+            .filter(|cell| cell.spec.trial.writes() && !cell.spec.runs_program());
+        let each = writing.map(|cell| {
+            let trial = &cell.spec.trial;
+            let share = f64::from(100 - trial.read_percent) / 100.0;
+            trial.limit.bytes.map(|bytes| (bytes as f64 * share) as u64)
+        });
+        match each.sum::<Option<u64>>() {
+            Some(bytes) => Self::AtMost(bytes.saturating_mul(trials)),
+            None => Self::Unbounded,
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::AtMost(a), Self::AtMost(b)) => Self::AtMost(a.saturating_add(b)),
+            _ => Self::Unbounded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+
+    fn forecast(name: &str, sets: &[&str]) -> Forecast {
+        let mut experiment = Experiment::find(name).expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect("a change");
+        }
+        Forecast::of(&Plan::of_new_run(experiment).expect("a plan"))
+    }
+
+    #[test]
+    fn reads_write_nothing_and_writes_are_bounded_by_their_bytes() {
+        let reads = forecast(
+            "read-size",
+            &["bs=4k,8k", "time=100ms", "trials_min=6", "trials_max=10"],
+        );
+        assert_eq!((reads.cells, reads.trials), (2, (14, 22)));
+        assert_eq!(reads.written, Written::AtMost(0));
+        assert_eq!(reads.time.0, Some(Duration::from_millis(1400)));
+        let writes = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
+        assert_eq!(writes.written, Written::AtMost(20 << 20));
+        let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);
+        assert_eq!(unbounded.written, Written::Unbounded);
+    }
+}

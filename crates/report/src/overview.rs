@@ -1,0 +1,401 @@
+//! Several runs on one screen: what was measured and how far to trust it, the numbers that are compared most, a small curve
+//! of each experiment, and the findings that matter.
+
+use std::collections::BTreeSet;
+
+use iolab_analysis::digest::{Digest, Headline, Told};
+use iolab_analysis::glance::{Rate, Row};
+use iolab_analysis::outline::Outline;
+use iolab_analysis::trust::Trust;
+use iolab_record::environment::KEYS;
+use iolab_record::{ServedBy, TargetKind};
+use iolab_spec::Result;
+use iolab_spec::quantity::{format_ns, format_percent, significant};
+use iolab_spec::units::{format_size, rough_duration};
+
+use crate::chart::Style;
+use crate::figure::card;
+use crate::layout::{self, Column, wrap};
+use crate::panels;
+use crate::plain::plain;
+use crate::report::{Input, counted};
+
+/// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
+const LINES_MAX: usize = 45;
+/// Lines that a command adds below: where the report and the run files are.
+const LINES_BELOW: usize = 6;
+/// Most lines of the caveats.
+const CAVEAT_LINES: usize = 5;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Overview<'a> {
+    pub(crate) inputs: Vec<&'a Input>,
+    pub(crate) digest: Digest<'a>,
+}
+
+impl<'a> Overview<'a> {
+    /// Of runs in the order in which they were made.
+    pub fn new(inputs: impl IntoIterator<Item = &'a Input>) -> Self {
+        let inputs: Vec<&Input> = inputs.into_iter().collect();
+        let told = inputs.iter().map(|input| Told {
+            run: &input.run,
+            interpretation: &input.interpretation,
+        });
+        Self {
+            digest: Digest::of(&told.collect::<Vec<_>>()),
+            inputs,
+        }
+    }
+
+    /// As text that leaves room for a few lines in at most 45 lines.
+    pub fn text(&self, style: &Style) -> String {
+        let width = usize::from(style.width);
+        let mut head = String::new();
+        for text in [self.subject(), trust(&self.digest.trust)] {
+            head.push_str(&paragraph(&text, "", style.width));
+        }
+        head.push('\n');
+        head.push_str(&self.glance(style.width));
+        let outlines: Vec<(String, Outline)> = self
+            .outlines()
+            .into_iter()
+            .map(|(_, name, outline)| (name, outline))
+            .collect();
+        if !outlines.is_empty() {
+            head.push('\n');
+            head.push_str(&panels::text(&outlines, style));
+        }
+        let caveats = self.caveats(width);
+        let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
+        head + &self.findings(LINES_MAX.saturating_sub(used), style.width) + &caveats
+    }
+
+    /// The findings that matter and the caveats, as the end of a single run.
+    pub fn findings_text(&self, width: u16) -> String {
+        self.findings(usize::MAX, width) + &self.caveats(usize::from(width))
+    }
+
+    /// What was measured, on what.
+    pub(crate) fn subject(&self) -> String {
+        let records = || self.inputs.iter().map(|input| input.run.record());
+        let measured = || {
+            records()
+                .flat_map(|r| &r.samples)
+                .filter(|s| s.is_measured())
+        };
+        let spent: u64 = records().flat_map(|r| &r.samples).map(|s| s.wall_ns).sum();
+        let targets: BTreeSet<&str> = records().map(|r| r.run.target.as_str()).collect();
+        let targets: Vec<String> = targets.into_iter().map(|t| plain(t).into_owned()).collect();
+        let mut text = format!(
+            "Measured: {}, {}, {} in {}, on {}",
+            counted(self.inputs.len(), "experiment"),
+            counted(self.digest.trust.cells, "cell"),
+            counted(measured().count(), "trial"),
+            rough_duration(std::time::Duration::from_nanos(spent)),
+            targets.join(", "),
+        );
+        let place = records().next().map(|first| {
+            let known = |key| {
+                first
+                    .environment
+                    .get(key)
+                    .map(|t: String| plain(&t).into_owned())
+            };
+            let parts = [
+                Some(format!(
+                    "{} of {}",
+                    kind(first.run.target_kind),
+                    format_size(first.run.target_bytes)
+                )),
+                known(&KEYS.file_system),
+                known(&KEYS.device).map(|device| match known(&KEYS.device_model) {
+                    Some(model) => format!("{device} ({})", model.trim()),
+                    None => device,
+                }),
+            ];
+            parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        });
+        if let Some(place) = place {
+            text.push_str(&format!(" ({place})"));
+        }
+        text + "."
+    }
+
+    /// The glance as a table; a line instead where no run measured any of it.
+    fn glance(&self, width: u16) -> String {
+        let rows = &self.digest.glance.rows;
+        if rows.is_empty() {
+            return "No run measured sequential or random access by itself; see the curves.\n"
+                .to_owned();
+        }
+        let note = match self.glance_note() {
+            "" => String::new(),
+            note => format!("{note}\n"),
+        };
+        layout::text(self.glance_columns(), width) + &note
+    }
+
+    /// What has to be known to read the glance; empty where that is nothing.
+    pub(crate) fn glance_note(&self) -> &'static str {
+        match self.digest.glance.rows.iter().any(has_no_tail) {
+            true => "* fewer than 368 requests per trial: close to the maximum",
+            false => "",
+        }
+    }
+
+    /// The glance as a picture to post, 1200 by 630 pixels, as PNG; `None` where there is nothing to show.
+    ///
+    /// # Errors
+    /// Of kind failed when it cannot be drawn.
+    pub fn picture(&self) -> Result<Option<Vec<u8>>> {
+        if self.digest.glance.rows.is_empty() {
+            return Ok(None);
+        }
+        let run = self.inputs.first().map(|input| &input.run.record().run);
+        let source = run.map_or_else(String::new, |run| {
+            let day = run.started_utc.split('T').next().unwrap_or_default();
+            format!(
+                "iolab {}, {day}. Medians of trials; ± is half of the 95 % interval.",
+                run.tool_version
+            )
+        });
+        let words = card::Words {
+            title: "Storage at a glance",
+            subject: &self.subject(),
+            trust: &trust(&self.digest.trust),
+            source: &source,
+        };
+        card::png(&self.digest.glance.rows, &words).map(Some)
+    }
+
+    /// The columns of the glance.
+    pub(crate) fn glance_columns(&self) -> Vec<Column> {
+        let glance = &self.digest.glance;
+        let rows = &glance.rows;
+        let column = |heading: &str, dispensable, value: &dyn Fn(&Row<'_>) -> String| {
+            Column::new(heading, dispensable, rows.iter().map(value))
+        };
+        let mut columns = vec![
+            column("at a glance", 0, &access).left(),
+            column("", 0, &|row| row.operation.name().to_owned()).left(),
+        ];
+        if glance.varies_in_flight() {
+            columns.push(column("in flight", 0, &|row| row.in_flight().to_string()));
+        }
+        columns.extend([
+            column("median", 0, &|row| row.rate().map_or_else(none, value)),
+            column("±", 0, &|row| {
+                let precision = row.rate().and_then(|rate| rate.precision);
+                precision.map_or_else(none, format_percent)
+            }),
+            column("p50", 0, &|row| {
+                row.cell.latency.map_or_else(none, |l| format_ns(l.p50_ns))
+            }),
+            column("p99", 0, &|row| {
+                let star = if has_no_tail(row) { "*" } else { "" };
+                let p99 = row.cell.latency.map(|l| format_ns(l.p99_ns));
+                p99.map_or_else(none, |p99| p99 + star)
+            }),
+        ]);
+        if !rows.iter().all(|row| row.cell.is_device()) {
+            columns.push(
+                column("served by", 0, &|row| {
+                    row.cell
+                        .served
+                        .as_ref()
+                        .map_or_else(none, ToString::to_string)
+                })
+                .left(),
+            );
+        }
+        columns
+    }
+
+    /// The number, the name and the outline of each run that has one.
+    pub(crate) fn outlines(&self) -> Vec<(usize, String, Outline)> {
+        let named = self
+            .inputs
+            .iter()
+            .enumerate()
+            .filter_map(|(number, input)| {
+                let analysis = input.run.analysis();
+                Some((number, analysis.experiment.clone(), Outline::of(analysis)?))
+            });
+        let drawn = |outline: &Outline| {
+            outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
+        };
+        named.filter(|(_, _, outline)| drawn(outline)).collect()
+    }
+
+    /// As many headlines as fit into so many lines.
+    fn findings(&self, lines: usize, width: u16) -> String {
+        let heading = "\nWhat matters\n";
+        let mut text = heading.to_owned();
+        let mut left = lines.saturating_sub(2);
+        for (i, headline) in self.digest.headlines.iter().enumerate() {
+            let sentence = format!("{}{}", self.about(headline), headline.text);
+            let block = paragraph(&plain(&sentence), &format!("{}. ", i + 1), width);
+            let needed = block.lines().count();
+            if needed > left {
+                break;
+            }
+            left -= needed;
+            text.push_str(&block);
+        }
+        if text == heading { String::new() } else { text }
+    }
+
+    /// The run that a headline is about, where there are several; merged headlines name the accesses themselves.
+    pub(crate) fn about(&self, headline: &Headline) -> String {
+        match headline.runs.as_slice() {
+            [only] if self.inputs.len() > 1 => {
+                self.inputs.get(*only).map_or_else(String::new, |i| {
+                    format!("{}: ", i.run.analysis().experiment)
+                })
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn caveats(&self, width: usize) -> String {
+        let texts = self.caveat_words();
+        if texts.is_empty() {
+            return String::new();
+        }
+        let all = format!("Caveats: {}.", texts.join("; "));
+        let lines = wrap(&plain(&all), width - 2);
+        let cut = lines.len() > CAVEAT_LINES;
+        let mut text = "\n".to_owned();
+        for (i, line) in lines.iter().take(CAVEAT_LINES).enumerate() {
+            let indent = if i == 0 { "" } else { "  " };
+            let end = if cut && i + 1 == CAVEAT_LINES {
+                " ..."
+            } else {
+                ""
+            };
+            let line: String = line.chars().take(width - 2 - end.len()).collect();
+            text.push_str(&format!("{indent}{line}{end}\n"));
+        }
+        text
+    }
+
+    /// Every caveat with the number of its cells.
+    pub(crate) fn caveat_words(&self) -> Vec<String> {
+        let words = self.digest.caveats.iter().map(|caveat| match caveat.cells {
+            0 => caveat.text.clone(),
+            n => format!("{} ({})", caveat.text, counted(n, "cell")),
+        });
+        words.collect()
+    }
+}
+
+/// `Sequential 1MiB`.
+pub(crate) fn access(row: &Row<'_>) -> String {
+    let size = format_size(row.cell.cell.trial().bs);
+    format!("{} {size}", row.order.name())
+}
+
+pub(crate) fn value(rate: Rate) -> String {
+    format!("{} {}", significant(rate.value), rate.unit)
+}
+
+fn none() -> String {
+    "-".to_owned()
+}
+
+fn has_no_tail(row: &Row<'_>) -> bool {
+    row.cell.latency.is_some() && !row.has_tail()
+}
+
+/// The verdict with what it rests on.
+pub(crate) fn trust(trust: &Trust) -> String {
+    let mut parts = Vec::new();
+    for (verdict, cells) in &trust.served {
+        let all = *cells == trust.cells;
+        let count = match all {
+            true if trust.cells == 1 => "the cell".to_owned(),
+            true => format!("all {cells} cells"),
+            false => format!("{cells} of {} cells", trust.cells),
+        };
+        parts.push(format!("{count} {}", served(*verdict)));
+    }
+    if trust.cells > 0 {
+        let widest = trust.widest.filter(|widest| *widest > trust.goal);
+        let widest =
+            widest.map_or_else(String::new, |w| format!(" (widest ±{})", format_percent(w)));
+        parts.push(format!(
+            "{} of {} within ±{}{widest}",
+            trust.precise,
+            trust.cells,
+            format_percent(trust.goal)
+        ));
+    }
+    if trust.unmeasured > 0 {
+        parts.push(format!(
+            "{} without a trial",
+            counted(trust.unmeasured, "cell")
+        ));
+    }
+    if trust.faulty > 0 {
+        parts.push(format!(
+            "{} with failed trials or wrong data",
+            counted(trust.faulty, "cell")
+        ));
+    }
+    parts.push(match trust.disturbed {
+        0 => "no disturbance".to_owned(),
+        n => format!("{} disturbed", counted(n, "cell")),
+    });
+    parts.extend(trust.is_virtual.map(|is| match is {
+        true => "virtual machine".to_owned(),
+        false => "physical machine".to_owned(),
+    }));
+    format!(
+        "Trust: {}. {}.",
+        trust.level.name(),
+        capital(&parts.join("; "))
+    )
+}
+
+fn kind(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Scratch => "scratch file",
+        TargetKind::File => "file",
+        TargetKind::BlockDevice => "block device",
+        TargetKind::CharDevice => "character device",
+        TargetKind::Imported => "imported results",
+        TargetKind::Model => "model",
+    }
+}
+
+fn served(verdict: ServedBy) -> &'static str {
+    match verdict {
+        ServedBy::Device => "served by the device",
+        ServedBy::PageCache => "served by the page cache",
+        ServedBy::Mixed => "served in part by the page cache",
+        ServedBy::Hole => "read from holes",
+        ServedBy::NotStorage => "not served by storage",
+        ServedBy::Model => "served by a model",
+        ServedBy::Unknown => "of unknown source",
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// A text in lines that fit; those after the first are set in by the width of the mark.
+pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
+    let width = usize::from(width);
+    let indent = " ".repeat(mark.chars().count().max(2));
+    let room = width - indent.len();
+    let lines = wrap(text, room);
+    let lines = lines.iter().enumerate().map(|(i, line)| match i {
+        0 => format!("{mark}{line}\n"),
+        _ => format!("{indent}{line}\n"),
+    });
+    lines.collect()
+}

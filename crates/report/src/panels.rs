@@ -1,0 +1,177 @@
+//! Outlines of runs as small charts in text, side by side.
+
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::outline::{Outline, OutlineCurve};
+
+use crate::chart::{Style, spans_decades};
+use crate::plain::plain;
+
+/// Lines of columns in a panel.
+const HEIGHT: usize = 4;
+/// Panels side by side.
+const ACROSS: usize = 3;
+/// Columns between two panels.
+const GAP: usize = 2;
+/// Widest column of a panel, in characters.
+const COLUMN_MAX: usize = 3;
+/// Parts of a character from the bottom.
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The same without Unicode.
+const ASCII: [char; 9] = [' ', '.', '.', ':', ':', ':', '#', '#', '#'];
+
+/// The outlines with their names, in rows of three; no line is longer than the width.
+pub fn text(outlines: &[(String, Outline)], style: &Style) -> String {
+    let width = (usize::from(style.width) + GAP) / ACROSS - GAP;
+    let panels: Vec<Vec<String>> = outlines
+        .iter()
+        .filter_map(|(name, outline)| panel(name, outline, width, style.ascii))
+        .collect();
+    let rows = panels.chunks(ACROSS).map(|row| {
+        let lines = (0..HEIGHT + 2).map(|line| {
+            let parts: Vec<String> = row
+                .iter()
+                .map(|panel| padded(&panel[line], width))
+                .collect();
+            parts.join(&" ".repeat(GAP)).trim_end().to_owned() + "\n"
+        });
+        lines.collect::<String>()
+    });
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// Fewest levels whose curve has a shape that the table does not show at once.
+const LEVELS_MIN: usize = 4;
+/// Most panels of one run.
+const PANELS_MAX: usize = 6;
+
+/// Each curve of one run as a panel; empty where there are too few levels, too many curves, or names along the axis.
+pub fn curves(analysis: &Analysis, style: &Style) -> String {
+    let Some(outline) = Outline::of(analysis) else {
+        return String::new();
+    };
+    let numeric = |level: &String| level.starts_with(|c: char| c.is_ascii_digit());
+    if outline.levels.len() < LEVELS_MIN
+        || outline.curves.len() > PANELS_MAX
+        || !outline.levels.iter().all(numeric)
+    {
+        return String::new();
+    }
+    let each = outline.curves.iter().map(|curve| {
+        let own = Outline {
+            curves: vec![OutlineCurve {
+                name: String::new(),
+                points: curve.points.clone(),
+            }],
+            ..outline.clone()
+        };
+        let name = match curve.name.as_str() {
+            "" => analysis.experiment.clone(),
+            name => name.to_owned(),
+        };
+        (name, own)
+    });
+    text(&each.collect::<Vec<_>>(), style)
+}
+
+/// Name and greatest value, the columns, the ends of the axis.
+fn panel(name: &str, outline: &Outline, width: usize, ascii: bool) -> Option<Vec<String>> {
+    let curve = outline.best()?;
+    let values: Vec<f64> = curve.points.iter().map(|(_, point)| point.value).collect();
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let log = spans_decades(&values, outline.response);
+    let peak = outline.response.format(most);
+    let mut lines = vec![between(&plain(name), &peak, width)];
+    lines.extend(columns(
+        curve,
+        outline.levels.len(),
+        most,
+        log,
+        width,
+        ascii,
+    ));
+    let (first, last) = (outline.levels.first()?, outline.levels.last()?);
+    let held = match curve.name.as_str() {
+        "" => outline.factor.clone(),
+        name => format!("{}, {name}", outline.factor),
+    };
+    let scale = if log { " (log)" } else { "" };
+    let middle = format!("{}{scale}", plain(&held));
+    lines.push(axis(&plain(first), &middle, &plain(last), width));
+    Some(lines)
+}
+
+/// One line per eighth of the height times [`HEIGHT`], from the top.
+fn columns(
+    curve: &OutlineCurve,
+    levels: usize,
+    most: f64,
+    log: bool,
+    width: usize,
+    ascii: bool,
+) -> Vec<String> {
+    let values = curve.points.iter().map(|(_, point)| point.value);
+    let least = values.filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    let share = |value: f64| match log {
+        // A decade below the least value, so that its column can be seen.
+        true => (value * 10.0 / least).log10() / (most * 10.0 / least).log10(),
+        false => value / most,
+    };
+    let column = (width / levels.max(1)).clamp(1, COLUMN_MAX);
+    let shown = levels.min(width);
+    let heights: Vec<usize> = (0..shown)
+        .map(|place| {
+            let level = place * levels / shown;
+            let point = curve.points.iter().find(|(at, _)| *at == level);
+            let share = point.map_or(0.0, |(_, point)| share(point.value));
+            let eighths = (share.clamp(0.0, 1.0) * (8 * HEIGHT) as f64).round() as usize;
+            // What was measured is seen, however small.
+            eighths.max(usize::from(point.is_some()))
+        })
+        .collect();
+    let blocks = if ascii { ASCII } else { EIGHTHS };
+    let line = |from_top: usize| {
+        let floor = 8 * (HEIGHT - 1 - from_top);
+        let cell = |height: &usize| {
+            let block = blocks[height.saturating_sub(floor).min(8)];
+            std::iter::repeat_n(block, column)
+        };
+        heights.iter().flat_map(cell).collect::<String>()
+    };
+    (0..HEIGHT).map(line).collect()
+}
+
+/// The first text at the left, the second at the right; the first gives way.
+fn between(left: &str, right: &str, width: usize) -> String {
+    let room = width.saturating_sub(right.chars().count() + 1);
+    let left = cut(left, room);
+    let gap = width.saturating_sub(left.chars().count() + right.chars().count());
+    format!("{left}{}{right}", " ".repeat(gap))
+}
+
+/// The ends of an axis and what lies along it, which is left out where there is no room.
+fn axis(first: &str, middle: &str, last: &str, width: usize) -> String {
+    let length = |text: &str| text.chars().count();
+    if length(first) + length(middle) + length(last) + 2 > width {
+        return match length(first) + length(last) < width {
+            true => between(first, last, width),
+            false => cut(first, width),
+        };
+    }
+    let room = width - length(first) - length(last);
+    let before = (room - length(middle)) / 2;
+    let after = room - length(middle) - before;
+    format!(
+        "{first}{}{middle}{}{last}",
+        " ".repeat(before),
+        " ".repeat(after)
+    )
+}
+
+fn cut(text: &str, width: usize) -> String {
+    text.chars().take(width).collect()
+}
+
+fn padded(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    format!("{text}{}", " ".repeat(width.saturating_sub(length)))
+}

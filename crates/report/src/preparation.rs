@@ -1,0 +1,55 @@
+//! Untouched against zeroed buffers, as a table.
+
+use iolab_analysis::crossing::FIRST_TRIALS;
+use iolab_analysis::preparation::PreparationPoint;
+use iolab_spec::quantity::{format_ns, format_p, significant};
+use iolab_spec::units::format_size;
+
+use crate::layout::{self, Column};
+
+/// The table for a terminal of `width` columns, with its caption.
+pub fn text(points: &[PreparationPoint], width: u16) -> String {
+    format!("{}\n{}", caption(), layout::text(columns(points), width))
+}
+
+/// What the table shows.
+pub(crate) fn caption() -> String {
+    "untouched against zeroed buffers: MB/s, ratio of medians with its 95 % interval, p of Welch's test with the first \
+     trials, page faults per trial, time per fault"
+        .to_owned()
+}
+
+/// One row per setting.
+pub(crate) fn columns(points: &[PreparationPoint]) -> Vec<Column> {
+    let column = |heading: &str, dispensable, value: &dyn Fn(&PreparationPoint) -> String| {
+        Column::new(heading, dispensable, points.iter().map(value))
+    };
+    let none = || "-".to_owned();
+    let mut columns = vec![
+        column("bs", 0, &|p| format_size(p.bs)),
+        column("untouched", 1, &|p| significant(p.medians.0)),
+        column("zeroed", 1, &|p| significant(p.medians.1)),
+        column("ratio", 0, &|p| significant(p.ratio.ratio)),
+        column("95 % interval", 0, &|p| {
+            let interval = p.ratio.interval;
+            interval.map_or_else(none, |i| {
+                format!("{} to {}", significant(i.low), significant(i.high))
+            })
+        }),
+    ];
+    for (place, n) in FIRST_TRIALS.iter().enumerate() {
+        let p = |point: &PreparationPoint| point.p.get(place).copied().flatten();
+        columns.push(column(&format!("p ({n})"), 2, &|point| {
+            p(point).map_or_else(none, format_p)
+        }));
+    }
+    columns.extend([
+        column("faults", 3, &|p| {
+            format!("{}, {}", significant(p.faults.0), significant(p.faults.1))
+        }),
+        column("per fault", 1, &|p| {
+            p.ns_per_fault.map_or_else(none, format_ns)
+        }),
+    ]);
+    columns
+}

@@ -1,0 +1,132 @@
+//! Several runs of one experiment as a series over time.
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysis::Analysis;
+use iolab_spec::quantity::significant;
+
+use super::section::Captioned;
+use super::summary::moment;
+use super::{Input, clean};
+use crate::layout::{Column, Grid};
+
+/// Places of the runs of one experiment among the inputs, in the order of time; the last is the latest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Course(pub(super) Vec<usize>);
+
+impl Course {
+    /// Groups runs by experiment, target and factors, in the order of their first ones.
+    pub(super) fn all(inputs: &[Input]) -> Vec<Self> {
+        let same = |a: &Analysis, b: &Analysis| {
+            (&a.experiment, &a.target, &a.factors, a.response)
+                == (&b.experiment, &b.target, &b.factors, b.response)
+        };
+        let mut courses: Vec<Self> = Vec::new();
+        for (place, input) in inputs.iter().enumerate() {
+            let first = |course: &&mut Course| {
+                let first = course.0.first().and_then(|first| inputs.get(*first));
+                first.is_some_and(|first| same(first.run.analysis(), input.run.analysis()))
+            };
+            match courses.iter_mut().find(first) {
+                Some(course) => course.0.push(place),
+                None => courses.push(Self(vec![place])),
+            }
+        }
+        for course in &mut courses {
+            let started =
+                |place: &usize| inputs.get(*place).map(|i| &i.run.record().run.started_utc);
+            course.0.sort_by(|a, b| started(a).cmp(&started(b)));
+        }
+        courses
+    }
+
+    /// The latest run.
+    pub(super) fn latest(&self) -> Option<usize> {
+        self.0.last().copied()
+    }
+
+    /// The runs one by one against the first; `None` of a single run.
+    pub(super) fn table(&self, inputs: &[Input]) -> Option<Captioned> {
+        let runs: Vec<&Input> = self
+            .0
+            .iter()
+            .filter_map(|place| inputs.get(*place))
+            .collect();
+        let (first, rest) = runs.split_first()?;
+        if rest.is_empty() {
+            return None;
+        }
+        let ratios: Vec<Option<Against>> = runs
+            .iter()
+            .map(|input| Against::of(&first.run, &input.run))
+            .collect();
+        let of = |value: &dyn Fn(&Against) -> String| {
+            let values = ratios
+                .iter()
+                .map(|r| r.as_ref().map_or_else(|| "-".to_owned(), value));
+            values.collect::<Vec<String>>()
+        };
+        let columns = vec![
+            Column::new(
+                "started",
+                0,
+                runs.iter().map(|i| moment(&i.run.record().run.started_utc)),
+            )
+            .left(),
+            Column::new("against the first", 0, of(&|r| significant(r.mean))),
+            Column::new(
+                "least",
+                0,
+                of(&|r| format!("{} ({})", significant(r.least.0), r.least.1)),
+            ),
+            Column::new(
+                "greatest",
+                0,
+                of(&|r| format!("{} ({})", significant(r.greatest.0), r.greatest.1)),
+            ),
+            Column::new(
+                "run file",
+                0,
+                runs.iter().map(|i| clean(&i.path.to_string_lossy())),
+            )
+            .left(),
+        ];
+        Some(Captioned {
+            caption: format!(
+                "{} over {} runs: the geometric mean of the ratios of medians to those of the first run, and the cells with \
+                 the least and the greatest ratio. 'iolab compare' tests whether two runs differ.",
+                first.run.analysis().response,
+                runs.len()
+            ),
+            grid: Grid::of(columns),
+        })
+    }
+}
+
+/// The ratios of a run's medians to those of another.
+struct Against {
+    mean: f64,
+    least: (f64, String),
+    greatest: (f64, String),
+}
+
+impl Against {
+    fn of(first: &AnalysedRun, run: &AnalysedRun) -> Option<Self> {
+        let cells = &first.analysis().cells;
+        let ratio = |cell: &iolab_analysis::analysis::CellAnalysis| {
+            let before = cells
+                .iter()
+                .find(|other| other.cell.levels == cell.cell.levels)?;
+            let ratio = cell.response?.median / before.response?.median;
+            let name = clean(&cell.cell.levels.join(" "));
+            (ratio.is_finite() && ratio > 0.0).then_some((ratio, name))
+        };
+        let ratios: Vec<(f64, String)> = run.analysis().cells.iter().filter_map(ratio).collect();
+        let by_ratio = |a: &&(f64, String), b: &&(f64, String)| a.0.total_cmp(&b.0);
+        let logs: f64 = ratios.iter().map(|(ratio, _)| ratio.ln()).sum();
+        Some(Self {
+            mean: (logs / ratios.len() as f64).exp(),
+            least: ratios.iter().min_by(by_ratio)?.clone(),
+            greatest: ratios.iter().max_by(by_ratio)?.clone(),
+        })
+    }
+}

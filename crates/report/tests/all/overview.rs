@@ -1,0 +1,94 @@
+//! The overview of a study of made-up runs: what fits on a screen.
+
+use std::path::PathBuf;
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_record::RunRecord;
+use iolab_report::chart::Style;
+use iolab_report::overview::Overview;
+use iolab_report::report::Input;
+
+use crate::synthetic::{add_cell, around, record};
+
+/// A curve over sizes of one kind of access.
+fn curve(name: &str, access: &[&str], scale: f64) -> RunRecord {
+    let mut record = record(name, &["bs"]);
+    for (step, size) in ["4KiB", "16KiB", "64KiB", "256KiB", "1MiB", "4MiB"]
+        .iter()
+        .enumerate()
+    {
+        let size = format!("bs={size}");
+        let levels: Vec<&str> = [size.as_str()]
+            .into_iter()
+            .chain(access.iter().copied())
+            .collect();
+        let mb_s = scale * 1000.0 / (1.0 + 12.0 / f64::from(1 << (2 * step)));
+        add_cell(&mut record, &levels, &around(mb_s));
+    }
+    record
+}
+
+fn strided(name: &str, access: &[&str]) -> RunRecord {
+    let mut record = record(name, &["bs", "skip"]);
+    for bs in ["128KiB", "1MiB"] {
+        for (skip, mb_s) in [
+            ("4KiB", 900.0),
+            ("32KiB", 800.0),
+            ("256KiB", 500.0),
+            ("2MiB", 450.0),
+        ] {
+            let levels = [format!("bs={bs}"), format!("skip={skip}")];
+            let own = levels.iter().map(String::as_str);
+            let levels: Vec<&str> = own
+                .chain(["pattern=strided"])
+                .chain(access.iter().copied())
+                .collect();
+            add_cell(&mut record, &levels, &around(mb_s));
+        }
+    }
+    record
+}
+
+fn study() -> Vec<Input> {
+    let durable = ["read_percent=0", "sync=each"];
+    let random = ["pattern=rand", "read_percent=0", "sync=each"];
+    let records = [
+        curve("read-size", &[], 1.0),
+        curve("write-size", &durable, 0.2),
+        strided("read-stride", &[]),
+        strided("write-stride", &durable),
+        curve("read-random", &["pattern=rand"], 0.9),
+        curve("write-random", &random, 0.1),
+    ];
+    let input = |record: RunRecord| {
+        let path = PathBuf::from(format!("{}.iolab", record.experiment.name));
+        Input::new(path, AnalysedRun::of(record))
+    };
+    records.map(input).into()
+}
+
+#[test]
+fn a_study_fits_on_a_screen() {
+    let inputs = study();
+    let overview = Overview::new(&inputs);
+    for (name, width, ascii) in [("80", 80, false), ("ascii", 80, true), ("120", 120, false)] {
+        let text = overview.text(&Style { width, ascii });
+        // A study adds the places of its report, its picture and its run files.
+        assert!(text.lines().count() <= 39, "{text}");
+        let longest = text.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(usize::from(width)), "{text}");
+        assert!(!ascii || text.replace('±', "").is_ascii(), "{text}");
+        insta::assert_snapshot!(format!("overview_{name}"), text);
+    }
+}
+
+#[test]
+fn the_picture_has_the_size_of_a_preview() {
+    let inputs = study();
+    let picture = Overview::new(&inputs)
+        .picture()
+        .unwrap()
+        .expect("numbers to show");
+    assert_eq!(picture[16..24], [0, 0, 4, 176, 0, 0, 2, 118]);
+    assert!(Overview::new(&[]).picture().unwrap().is_none());
+}
