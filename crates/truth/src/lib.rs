@@ -16,6 +16,7 @@ pub mod overlay;
 pub mod rivals;
 pub mod scenarios;
 pub mod scene;
+pub mod served;
 pub mod stacks;
 pub mod system;
 pub mod workload;

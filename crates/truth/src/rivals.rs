@@ -3,11 +3,22 @@
 mod fio;
 mod iozone;
 
-pub use fio::fio;
-pub use iozone::iozone;
+pub use fio::{fio, measure as fio_figures};
+pub use iozone::{iozone, measure as iozone_mb_s};
 
 /// What stands in the table where a tool is not there.
 const NOT_INSTALLED: &str = "not installed";
+
+/// What a tool reports of one workload.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figures {
+    /// MB/s.
+    pub mb_s: f64,
+    /// Median latency, ns; NaN where it reports none.
+    pub p50_ns: f64,
+    /// 99th percentile of the latency, ns; NaN where it reports none.
+    pub p99_ns: f64,
+}
 
 /// A throughput, as short as a table needs it.
 pub fn throughput(mb_s: f64) -> String {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{NOT_INSTALLED, throughput};
+use super::{Figures, NOT_INSTALLED, throughput};
 use crate::scene::Scene;
 use crate::system::run;
 use crate::workload::Workload;
@@ -14,35 +14,52 @@ pub fn fio(scene: &Scene, workload: &Workload) -> String {
     if run("fio", &["--version"]).is_err() {
         return NOT_INSTALLED.to_owned();
     }
-    let mut command = scene.command(Path::new("fio"));
-    command.args(workload.for_fio(&scene.target));
-    let Ok(output) = scene.carry_out(&mut command, |_| ()) else {
+    let Some((text, words)) = printed(scene, workload) else {
         return "did not start".to_owned();
     };
-    let (text, words) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
     summary(&text, workload).unwrap_or_else(|| complaint(&words, &text))
 }
 
-/// Messages may stand before the object.
+/// What fio reports, as numbers; `None` where it reports nothing.
+pub fn measure(scene: &Scene, workload: &Workload) -> Option<Figures> {
+    figures(&printed(scene, workload)?.0, workload).map(|(figures, _)| figures)
+}
+
+/// What fio prints on its two streams; `None` where it does not start.
+fn printed(scene: &Scene, workload: &Workload) -> Option<(String, String)> {
+    let mut command = scene.command(Path::new("fio"));
+    command.args(workload.for_fio(&scene.target));
+    let output = scene.carry_out(&mut command, |_| ()).ok()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some((text(&output.stdout), text(&output.stderr)))
+}
+
 fn summary(text: &str, workload: &Workload) -> Option<String> {
+    let (figures, error) = figures(text, workload)?;
+    let times = super::latency(figures.p50_ns, figures.p99_ns);
+    let error = match error {
+        None | Some(0) => String::new(),
+        Some(number) => format!(", error {number}"),
+    };
+    Some(format!("{}, {times}{error}", throughput(figures.mb_s)))
+}
+
+/// The numbers of the only job, and its error. Messages may stand before the object.
+fn figures(text: &str, workload: &Workload) -> Option<(Figures, Option<i64>)> {
     let all: Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
     let job = &all["jobs"][0];
     let done = &job[if workload.writes { "write" } else { "read" }];
     if done["total_ios"].as_u64()? == 0 {
         return None;
     }
-    let mb_s = done["bw_bytes"].as_f64()? / 1e6;
     let latency = &done["clat_ns"]["percentile"];
     let ns = |quantile: &str| latency[quantile].as_f64().unwrap_or(f64::NAN);
-    let times = super::latency(ns("50.000000"), ns("99.000000"));
-    let error = match job["error"].as_i64() {
-        None | Some(0) => String::new(),
-        Some(number) => format!(", error {number}"),
+    let figures = Figures {
+        mb_s: done["bw_bytes"].as_f64()? / 1e6,
+        p50_ns: ns("50.000000"),
+        p99_ns: ns("99.000000"),
     };
-    Some(format!("{}, {times}{error}", throughput(mb_s)))
+    Some((figures, job["error"].as_i64()))
 }
 
 fn complaint(stderr: &str, stdout: &str) -> String {

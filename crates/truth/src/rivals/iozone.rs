@@ -16,6 +16,20 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     if !scene.target.is_file() {
         return "takes files only".to_owned();
     }
+    match printed(scene, workload).map(|text| kib_s(&text, workload.writes)) {
+        Some(Some(kib_s)) => throughput(kib_s * 1024.0 / 1e6),
+        Some(None) => "no result".to_owned(),
+        None => "did not start".to_owned(),
+    }
+}
+
+/// What IOzone reports, MB/s; `None` where it reports nothing.
+pub fn measure(scene: &Scene, workload: &Workload) -> Option<f64> {
+    kib_s(&printed(scene, workload)?, workload.writes).map(|kib_s| kib_s * 1024.0 / 1e6)
+}
+
+/// What IOzone prints; `None` where it does not start.
+fn printed(scene: &Scene, workload: &Workload) -> Option<String> {
     let mut command = scene.command(Path::new("iozone"));
     command.args(["-e", "-i", "0", "-i", "1", "-w"]);
     command.args(["-r", workload.bs, "-s", &size(workload)]);
@@ -26,14 +40,8 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
         command.arg("-B");
     }
     command.arg("-f").arg(&scene.target);
-    let Ok(output) = scene.carry_out(&mut command, |_| ()) else {
-        return "did not start".to_owned();
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
-    match kib_s(&text, workload.writes) {
-        Some(kib_s) => throughput(kib_s * 1024.0 / 1e6),
-        None => "no result".to_owned(),
-    }
+    let output = scene.carry_out(&mut command, |_| ()).ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Bytes of the file: those of the workload, but no more than a thousand records, since IOzone knows no limit of time.

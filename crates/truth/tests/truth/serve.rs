@@ -1,16 +1,15 @@
 //! `iolab serve`: what tools measure on a model is the model.
 
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Stdio};
 
 use iolab_model::{Definition, Request, catalogue, serve};
-use iolab_truth::iolab::{binary, measure};
+use iolab_truth::iolab::measure;
+use iolab_truth::served::{Served, is_mounted};
 use iolab_truth::system::{run, warn};
 use iolab_truth::workload::Workload;
-use iolab_truth::{Made, Missing, Scene};
-use rustix::process::{Pid, Signal, kill_process};
+use iolab_truth::{Made, Scene};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -26,93 +25,25 @@ const OFF: f64 = 0.1;
 /// Share of the service time by which the server may be late at the median before nothing can be said.
 const LATE: f64 = 0.05;
 
-/// A model that is being served.
-struct Served {
-    child: Child,
-    stderr: BufReader<ChildStderr>,
-    /// What it said until it was there.
-    words: String,
-    at: PathBuf,
-}
-
-impl Served {
-    /// Serves a model in a folder of the scene, and waits until it is there.
-    fn begin(scene: &Scene, model: &str, at: &Path, more: &[&str]) -> Made<Self> {
-        let mut command = scene.command(binary());
-        command.args(["serve", model]).arg(at).args(more);
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("iolab starts");
-        scene
-            .keeper
-            .finally(&["sh", "-c", UNMOUNT, &at.display().to_string()]);
-        scene.keeper.end(&child);
-        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
-        let mut words = String::new();
-        while !words.contains("Ctrl-C ends") {
-            if stderr.read_line(&mut words).expect("text") == 0 {
-                let _ = child.wait();
-                scene.keeper.forget();
-                return Err(Missing(format!("nothing is served: {}", words.trim())));
-            }
-        }
-        Ok(Self {
-            child,
-            stderr,
-            words,
-            at: at.to_owned(),
-        })
+/// Ends it; the report, or `None` and a word why where it was too late to say anything.
+fn report(model: Served, scene: &Scene) -> Option<Value> {
+    let at = model.place().to_owned();
+    model.signal(Signal::INT);
+    let (code, out, words) = model.ended(scene);
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert!(!is_mounted(&at));
+    let kept = report["kept_time"].as_bool().expect("there were requests");
+    assert_eq!(code, Some(i32::from(!kept)), "{words}");
+    assert_eq!(words.contains("did not keep time"), !kept, "{words}");
+    let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
+    let share = of("lateness_ns") / of("service_ns");
+    if share > LATE {
+        warn(&format!(
+            "skipped: the machine was too busy, answers came {share:.2} of their time late"
+        ));
+        return None;
     }
-
-    fn file(&self) -> PathBuf {
-        self.at.join("disk")
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
-    }
-
-    /// Waits for its end: exit code, report, and what it printed last.
-    fn ended(mut self, scene: &Scene) -> (Option<i32>, String, String) {
-        let (mut out, mut words) = (String::new(), String::new());
-        let stdout = self.child.stdout.as_mut().expect("piped");
-        stdout.read_to_string(&mut out).expect("text");
-        self.stderr.read_to_string(&mut words).expect("text");
-        let code = self.child.wait().expect("it ends").code();
-        scene.keeper.forget();
-        (code, out, words)
-    }
-
-    /// Ends it; the report, or `None` and a word why where it was too late to say anything.
-    fn report(self, scene: &Scene) -> Option<Value> {
-        let at = self.at.clone();
-        self.signal(Signal::INT);
-        let (code, out, words) = self.ended(scene);
-        let report: Value = serde_json::from_str(&out).expect("JSON");
-        assert!(!is_mounted(&at));
-        let kept = report["kept_time"].as_bool().expect("there were requests");
-        assert_eq!(code, Some(i32::from(!kept)), "{words}");
-        assert_eq!(words.contains("did not keep time"), !kept, "{words}");
-        let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
-        let share = of("lateness_ns") / of("service_ns");
-        if share > LATE {
-            warn(&format!(
-                "skipped: the machine was too busy, answers came {share:.2} of their time late"
-            ));
-            return None;
-        }
-        Some(report)
-    }
-}
-
-/// What holds a mount that is there no longer is no failure.
-const UNMOUNT: &str = "umount -l \"$0\" 2> /dev/null || true";
-
-fn is_mounted(at: &Path) -> bool {
-    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("/proc");
-    mounts.contains(&format!(" {} ", at.display()))
+    Some(report)
 }
 
 /// Has fio read random blocks of 4 KiB for two seconds: its job's object; `None`, and a word why, without fio.
@@ -181,7 +112,7 @@ fn fio_and_iolab_measure_the_fixed_latency() {
             ..Workload::LATENCY
         },
     );
-    let Some(report) = model.report(&scene) else {
+    let Some(report) = report(model, &scene) else {
         return;
     };
     assert_eq!(
@@ -206,7 +137,7 @@ fn one_request_at_a_time_is_served() {
     };
     let read = fio(&scene, &model.file(), &["--ioengine=libaio", "--iodepth=4"]);
     let Some(read) = read else { return };
-    let Some(report) = model.report(&scene) else {
+    let Some(report) = report(model, &scene) else {
         return;
     };
     assert_eq!(report["requests_at_most"], 4);
@@ -233,7 +164,7 @@ fn a_disk_takes_the_time_of_its_model() {
     let Some(read) = fio(&scene, &model.file(), &[]) else {
         return;
     };
-    let Some(report) = model.report(&scene) else {
+    let Some(report) = report(model, &scene) else {
         return;
     };
     let ledger = std::fs::read_to_string(scene.folder().join("ledger.csv")).expect("a ledger");
@@ -273,7 +204,7 @@ fn a_dilated_model_takes_as_much_longer() {
     let Some(read) = fio(&scene, &model.file(), &[]) else {
         return;
     };
-    if model.report(&scene).is_some() {
+    if report(model, &scene).is_some() {
         let median = read["clat_ns"]["percentile"]["50.000000"].as_f64();
         near("fio", median.expect("a median"), 25e6);
     }

@@ -1,0 +1,454 @@
+//! Writes two tables of docs/MODELS.md as Markdown: what fio, IOzone and iolab report of models that are served, and what iolab
+//! concludes about models in virtual time, each beside what is true and the error.
+//!
+//! `cargo run --release -p iolab-truth --example grades`, as root or where `fusermount3` is; about five minutes.
+
+#![allow(clippy::print_stdout, reason = "this is what the program is for")]
+
+use std::fs;
+use std::process::Command;
+
+use iolab_model::{Definition, Request, catalogue, serve};
+use iolab_truth::iolab::{binary, measure};
+use iolab_truth::rivals::{Figures, fio_figures, iozone_mb_s};
+use iolab_truth::served::Served;
+use iolab_truth::system::{Made, warn};
+use iolab_truth::workload::Workload;
+use iolab_truth::{Missing, Scene};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::process::Signal;
+
+/// Models, workloads, and speeds at which a request takes tens of milliseconds: late answers and the way through the kernel weigh
+/// little then, also on a machine that is not idle.
+const SERVED: [(&str, &str, Workload, &str); 7] = [
+    ("hp-97560", SEQUENTIAL, SEQ, "0.5"),
+    ("hp-97560", RANDOM, RAND, "0.5"),
+    ("sata-7200", RANDOM, RAND, "0.2"),
+    ("cloud-volume", SEQUENTIAL, SEQ, "0.02"),
+    ("cloud-volume", RANDOM, RAND, "0.02"),
+    ("sata-ssd", SEQUENTIAL, SEQ, "0.004"),
+    ("sata-ssd", RANDOM, RAND, "0.004"),
+];
+
+const SEQUENTIAL: &str = "sequential reads of 64 KiB";
+const SEQ: Workload = Workload {
+    region: "8M",
+    time_ms: 2500,
+    ..Workload::READ
+};
+
+const RANDOM: &str = "random reads of 4 KiB";
+const RAND: Workload = Workload {
+    random: true,
+    region: "1024M",
+    time_ms: 2500,
+    ..Workload::LATENCY
+};
+
+fn main() {
+    println!(
+        "| model | workload | tool | MB/s | true | error | p50 | true | error | late by (p99) |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for (model, name, workload, speed) in SERVED {
+        for tool in [Tool::Fio, Tool::Iozone, Tool::Iolab] {
+            // It is called for sequential passes only here.
+            if tool == Tool::Iozone && workload.random {
+                continue;
+            }
+            match graded(model, speed, tool, &workload) {
+                Ok(row) => println!("| {model} | {name} | {} | {row} |", tool.name()),
+                Err(Missing(why)) => warn(&format!("{model}, {}: {why}", tool.name())),
+            }
+        }
+    }
+    println!();
+    println!("| conclusion | model | iolab says | true | error |");
+    println!("|---|---|---|---|---|");
+    for row in conclusions() {
+        println!("{row}");
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    Fio,
+    Iozone,
+    Iolab,
+}
+
+impl Tool {
+    fn name(self) -> &'static str {
+        match self {
+            Tool::Fio => "fio",
+            Tool::Iozone => "IOzone",
+            Tool::Iolab => "iolab",
+        }
+    }
+
+    /// What it reports; IOzone knows no latencies.
+    fn report(self, scene: &Scene, workload: &Workload) -> Option<Figures> {
+        match self {
+            Tool::Fio => fio_figures(scene, workload),
+            Tool::Iozone => iozone_mb_s(scene, workload).map(|mb_s| Figures {
+                mb_s,
+                p50_ns: f64::NAN,
+                p99_ns: f64::NAN,
+            }),
+            Tool::Iolab => {
+                let seen = measure(scene, workload);
+                Some(Figures {
+                    mb_s: seen.number("throughput_mb_s_median"),
+                    p50_ns: seen.number("latency_p50_ns_median"),
+                    p99_ns: seen.number("latency_p99_ns_median"),
+                })
+            }
+        }
+    }
+}
+
+/// A tool on a model that is served for it alone, against what the model did with its requests.
+fn graded(model: &str, speed: &str, tool: Tool, workload: &Workload) -> Made<String> {
+    let mut scene = Scene::new()?;
+    let at = scene.subfolder("model")?;
+    let ledger = scene.folder().join("ledger.csv");
+    let served = format!("model:{model}");
+    let more = [
+        "--speed",
+        speed,
+        "--ledger",
+        "ledger.csv",
+        "--format",
+        "json",
+    ];
+    let disk = Served::begin(&scene, &served, &at, &more)?;
+    scene.target = disk.file();
+    let reported = tool.report(&scene, workload);
+    disk.signal(Signal::INT);
+    let (_, report, _) = disk.ended(&scene);
+    let report: serde_json::Value =
+        serde_json::from_str(&report).map_err(|error| Missing(error.to_string()))?;
+    let reported = reported.ok_or_else(|| Missing("no result".to_owned()))?;
+    let text = fs::read_to_string(&ledger).map_err(|error| Missing(error.to_string()))?;
+    let mut services = reads(&text, bytes(workload.bs));
+    if tool == Tool::Iozone {
+        // It reports the second of its two passes of reads.
+        services.drain(..services.len() / 2);
+    }
+    let factor: f64 = speed.parse().unwrap_or(1.0);
+    let mean = services.iter().sum::<f64>() / services.len() as f64 * factor;
+    let true_mb_s = bytes(workload.bs) as f64 * 1e3 / mean;
+    let true_p50 = quantile(&mut services, 0.5) * factor;
+    let lateness = report["all"]["lateness_ns"]["p99"].as_f64();
+    let late = lateness.unwrap_or(f64::NAN) * factor / true_p50;
+    Ok([
+        cells(reported.mb_s / factor, true_mb_s, &|mb_s| {
+            format!("{mb_s:.3}")
+        }),
+        cells(reported.p50_ns * factor, true_p50, &|ns| {
+            format!("{:.3} ms", ns / 1e6)
+        }),
+        format!("{:.1} %", late * 100.0),
+    ]
+    .join(" | "))
+}
+
+/// `reported | true | error`.
+fn cells(reported: f64, truth: f64, show: &dyn Fn(f64) -> String) -> String {
+    if reported.is_nan() {
+        return format!("- | {} | -", show(truth));
+    }
+    let error = (reported / truth - 1.0) * 100.0;
+    format!("{} | {} | {error:+.1} %", show(reported), show(truth))
+}
+
+/// Service times of the reads of this size, ns of real time, in their order.
+fn reads(ledger: &str, size: u64) -> Vec<f64> {
+    let rows = ledger.lines().skip(1);
+    let row = |line: &str| -> Option<f64> {
+        let fields: Vec<&str> = line.split(',').collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        (fields.get(1) == Some(&"read") && number(3)? == size)
+            .then(|| Some((number(4)? - number(0)?) as f64))?
+    };
+    rows.filter_map(row).collect()
+}
+
+fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = ((values.len() as f64 * share) as usize).min(values.len().saturating_sub(1));
+    values.get(place).copied().unwrap_or(f64::NAN)
+}
+
+fn bytes(text: &str) -> u64 {
+    let (number, unit) = text.split_at(text.len() - 1);
+    let shift = if unit == "k" { 10 } else { 20 };
+    number.parse::<u64>().unwrap_or(0) << shift
+}
+
+/// A time per request and a rate for its bytes, one request at a time: 2 ms and 200 MB/s.
+const AFFINE: &str = "title = \"2 ms and 200 MB/s\"\nsource = []\n[model.server]\nslots = 1\n\
+    [model.server.inner.latency]\nread_us = 2000\nwrite_us = 2000\n\
+    [model.server.inner.latency.inner.limit]\nbytes = { sustained = 200_000_000 }\ninner.memory = 4_294_967_296\n";
+
+/// What iolab prints for an experiment on a model, without line breaks, and the cells of its table.
+struct Said {
+    text: String,
+    rows: Vec<serde_json::Value>,
+}
+
+impl Said {
+    /// Runs an experiment in a folder of its own.
+    fn of(experiment: &str, model: &str, sets: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("affine.toml"), AFFINE).expect("written");
+        let iolab = |arguments: &[&str]| {
+            let mut command = Command::new(binary());
+            command.current_dir(folder.path()).args(arguments);
+            let output = command.env("NO_COLOR", "1").output().expect("iolab starts");
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let target = format!("model:{model}");
+        let mut arguments = vec!["run", experiment, &target, "--seed", "1", "-o", "run.iolab"];
+        for set in sets {
+            arguments.extend(["--set", set]);
+        }
+        let printed = iolab(&arguments);
+        let words: Vec<&str> = printed.split_whitespace().collect();
+        let table = iolab(&["table", "run.iolab", "--format", "json"]);
+        Self {
+            text: words.join(" "),
+            rows: serde_json::from_str(&table).expect("rows"),
+        }
+    }
+
+    /// The text between two others; `nothing` where it does not say that.
+    fn between(&self, before: &str, after: &str) -> &str {
+        let rest = self.text.split_once(before).map(|(_, rest)| rest);
+        let told = rest.and_then(|rest| rest.split_once(after));
+        told.map_or("nothing", |(told, _)| told)
+    }
+
+    /// A number of the cell with this I/O size.
+    fn number(&self, bs: u64, name: &str) -> f64 {
+        let mut rows = self.rows.iter().filter(|row| row["bs_bytes"] == bs);
+        let value = rows.next().and_then(|row| row[name].as_f64());
+        value.unwrap_or(f64::NAN)
+    }
+}
+
+fn row(what: &str, model: &str, said: f64, truth: f64, unit: &str) -> String {
+    let error = (said / truth - 1.0) * 100.0;
+    let short = |value: f64| {
+        let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 4) as usize;
+        format!("{value:.digits$} {unit}")
+    };
+    format!(
+        "| {what} | {model} | {} | {} | {error:+.1} % |",
+        short(said).trim(),
+        short(truth).trim()
+    )
+}
+
+/// A size such as `129 GiB` in bytes.
+fn size(text: &str) -> f64 {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let power = ["B", "KiB", "MiB", "GiB", "TiB"]
+        .iter()
+        .position(|name| *name == unit);
+    let number: f64 = number.parse().unwrap_or(f64::NAN);
+    power.map_or(f64::NAN, |power| number * 1024f64.powi(power as i32))
+}
+
+fn conclusions() -> Vec<String> {
+    let mut rows = affine();
+    rows.extend(quantiles());
+    rows.extend(changes());
+    rows
+}
+
+/// Plateau, bend, fixed cost and rate, and costs that are none, on a model of two numbers.
+fn affine() -> Vec<String> {
+    let model = "2 ms and 200 MB/s, one at a time";
+    let sizes = ["region=1GiB", "time=500ms"];
+    let reads = Said::of("read-size", "affine.toml", &sizes);
+    let random = Said::of("read-random", "affine.toml", &sizes);
+    let strides = Said::of("read-stride", "affine.toml", &["bs=1M", "region=1GiB"]);
+    let time = |bs: u64| 2e-3 + bs as f64 / 2e8;
+    let rate = |bs: u64| bs as f64 / time(bs) / 1e6;
+    let best = rate(128 << 20);
+    // The smallest of the sizes that were measured with 95 % of the best.
+    let sizes = (12..=27).map(|power| 1u64 << power);
+    let plateau = sizes.clone().find(|bs| rate(*bs) >= 0.95 * best);
+    let told = reads.between("- From ", " on throughput");
+    let told = told.replace("MiB", " MiB").replace("KiB", " KiB");
+    let mut rows = vec![row(
+        "first size within 5 % of the best",
+        model,
+        size(&told) / 1024.0,
+        plateau.unwrap_or(0) as f64 / 1024.0,
+        "KiB",
+    )];
+    let fixed = reads.between("to within 25 %: ", " and ");
+    let fixed: f64 = fixed.trim_end_matches(" ms").parse().unwrap_or(f64::NAN);
+    rows.push(row("fixed cost per request", model, fixed, 2.0, "ms"));
+    let half = reads.between("half of that rate at ", ")");
+    rows.push(row(
+        "half of the rate at",
+        model,
+        size(half) / 1024.0,
+        2e-3 * 2e8 / 1024.0,
+        "KiB",
+    ));
+    let mb_s = "throughput_mb_s_median";
+    for bs in [4096, 1 << 20] {
+        rows.push(row(
+            &format!("random over sequential, {} KiB", bs >> 10),
+            model,
+            random.number(bs, mb_s) / reads.number(bs, mb_s),
+            1.0,
+            "",
+        ));
+    }
+    let by_skip: Vec<f64> = strides
+        .rows
+        .iter()
+        .filter_map(|r| r[mb_s].as_f64())
+        .collect();
+    let ends = by_skip.first().zip(by_skip.last());
+    let cost = ends.map_or(f64::NAN, |(first, last)| last / first);
+    rows.push(row(
+        "128 MiB skipped over 4 KiB skipped",
+        model,
+        cost,
+        1.0,
+        "",
+    ));
+    rows
+}
+
+/// Latency quantiles and the cost of random of a disk, against a replay of the model without iolab.
+fn quantiles() -> Vec<String> {
+    const REGION: u64 = 1 << 30;
+    let name = "hp-97560";
+    let entry = catalogue::ENTRIES.iter().find(|entry| entry.name == name);
+    let text = entry.expect("in the catalogue").text;
+    let disk = || {
+        Definition::parse(text)
+            .and_then(|definition| definition.build(1))
+            .expect("a model")
+    };
+    let mut draws = Xoshiro256PlusPlus::seed_from_u64(9);
+    let mut replay = |random: bool| {
+        let (mut disk, mut now, mut next) = (disk(), 0, 0);
+        let mut times = Vec::new();
+        for _ in 0..50_000 {
+            let offset = match random {
+                true => draws.next_u64() % (REGION / 4096) * 4096,
+                false => next,
+            };
+            next += 4096;
+            let end = serve(&mut *disk, now, &Request::read(offset, 4096)).finished;
+            times.push((end - now) as f64);
+            now = end;
+        }
+        times
+    };
+    let (mut random, sequential) = (replay(true), replay(false));
+    let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+    let cost = mean(&sequential) / mean(&random);
+    let sets = ["bs=4k", "region=1GiB", "time=20s", "budget=1h"];
+    let rand = Said::of("read-random", name, &sets);
+    let seq = Said::of("read-size", name, &sets);
+    let number = |what: &str| rand.number(4096, what) / 1e6;
+    let mb_s = "throughput_mb_s_median";
+    vec![
+        row(
+            "median latency of random 4 KiB reads",
+            name,
+            number("latency_p50_ns_median"),
+            quantile(&mut random, 0.5) / 1e6,
+            "ms",
+        ),
+        row(
+            "their 99th percentile",
+            name,
+            number("latency_p99_ns_median"),
+            quantile(&mut random, 0.99) / 1e6,
+            "ms",
+        ),
+        row(
+            "random over sequential, 4 KiB reads",
+            name,
+            rand.number(4096, mb_s) / seq.number(4096, mb_s),
+            cost,
+            "",
+        ),
+    ]
+}
+
+/// Where throughput falls for good: a cache that is full, credits that are spent.
+fn changes() -> Vec<String> {
+    let slc = Said::of(
+        "write-size",
+        "qlc-slc-cached",
+        &[
+            "bs=1M",
+            "sync=none",
+            "region=2GiB",
+            "bytes=2GiB",
+            "time=none",
+            "trials_min=90",
+            "trials_max=90",
+            "budget=2h",
+        ],
+    );
+    let written = size(slc.between("- After ", " written"));
+    // 12 GB, and 0.128 bytes for each of 1 TB that the host has not written (models/qlc-slc-cached.toml).
+    let entry = catalogue::ENTRIES
+        .iter()
+        .find(|entry| entry.name == "qlc-slc-cached");
+    let disk = Definition::parse(entry.expect("in the catalogue").text)
+        .and_then(|definition| definition.build(1))
+        .expect("a model");
+    let holds = 12e9 + 0.128 * (disk.capacity() - (2 << 30)) as f64;
+    let credits = Said::of(
+        "write-random",
+        "cloud-volume",
+        &[
+            "bs=4k",
+            "sync=none",
+            "backend=io_uring",
+            "depth=32",
+            "region=10GiB",
+            "bytes=none",
+            "time=25s",
+            "trials_min=100",
+            "trials_max=100",
+            "budget=3h",
+        ],
+    );
+    let after = credits.between("written (", " of trials)");
+    let seconds = after.trim_end_matches(" s").parse().or_else(|_| {
+        let minutes = after.trim_end_matches(" min").parse::<f64>();
+        minutes.map(|minutes| minutes * 60.0)
+    });
+    vec![
+        row(
+            "throughput falls after",
+            "qlc-slc-cached",
+            written / 1e9,
+            holds / 1e9,
+            "GB written",
+        ),
+        row(
+            "throughput falls after",
+            "cloud-volume",
+            seconds.unwrap_or(f64::NAN),
+            5_400_000.0 / 2_700.0,
+            "s",
+        ),
+    ]
+}

@@ -1,0 +1,102 @@
+//! `iolab serve` as a child: a model that is being served.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::iolab::binary;
+use crate::scene::Scene;
+use crate::system::{Made, Missing};
+
+/// A model that is being served.
+pub struct Served {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    /// What it said until it was there.
+    pub words: String,
+    at: PathBuf,
+}
+
+impl Served {
+    /// Serves a model in a folder of the scene, and waits until it is there.
+    ///
+    /// # Errors
+    /// When it cannot be served here, with what it said.
+    ///
+    /// # Panics
+    /// When the binary does not start.
+    pub fn begin(scene: &Scene, model: &str, at: &Path, more: &[&str]) -> Made<Self> {
+        let mut command = scene.command(binary());
+        command.args(["serve", model]).arg(at).args(more);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("iolab starts");
+        scene
+            .keeper
+            .finally(&["sh", "-c", UNMOUNT, &at.display().to_string()]);
+        scene.keeper.end(&child);
+        let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let mut words = String::new();
+        while !words.contains("Ctrl-C ends") {
+            if stderr.read_line(&mut words).expect("text") == 0 {
+                let _ = child.wait();
+                scene.keeper.forget();
+                return Err(Missing(format!("nothing is served: {}", words.trim())));
+            }
+        }
+        Ok(Self {
+            child,
+            stderr,
+            words,
+            at: at.to_owned(),
+        })
+    }
+
+    /// The disk.
+    pub fn file(&self) -> PathBuf {
+        self.at.join("disk")
+    }
+
+    /// Where it is mounted.
+    pub fn place(&self) -> &Path {
+        &self.at
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it has ended already.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Waits for its end: exit code, report, and what it printed last.
+    ///
+    /// # Panics
+    /// When it prints what is no text.
+    pub fn ended(mut self, scene: &Scene) -> (Option<i32>, String, String) {
+        let (mut out, mut words) = (String::new(), String::new());
+        let stdout = self.child.stdout.as_mut().expect("piped");
+        stdout.read_to_string(&mut out).expect("text");
+        self.stderr.read_to_string(&mut words).expect("text");
+        let code = self.child.wait().expect("it ends").code();
+        scene.keeper.forget();
+        (code, out, words)
+    }
+}
+
+/// What holds a mount that is there no longer is no failure.
+const UNMOUNT: &str = "umount -l \"$0\" 2> /dev/null || true";
+
+/// Whether something is mounted there.
+///
+/// # Panics
+/// Where there is no `/proc`.
+pub fn is_mounted(at: &Path) -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("/proc");
+    mounts.contains(&format!(" {} ", at.display()))
+}
