@@ -210,7 +210,9 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         })
         .collect();
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
-    if definition.is_ok_and(|experiment| experiment.refined.is_some()) {
+    let has_added =
+        |experiment: Experiment| experiment.refined.is_some() || experiment.seek.is_some();
+    if definition.is_ok_and(has_added) {
         order_by_size(&mut cells, &record.experiment.factors);
     }
     concurrency::judge(&mut cells, &record.experiment.factors);
@@ -246,7 +248,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     }
 }
 
-/// Brings the sizes that a run has added, whose cells stand last, between those of the grid. The other factors keep the
+/// Brings the sizes and rates that a run has added, whose cells stand last, between those of the grid. The other factors keep the
 /// order of their levels.
 fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
     let ranks: Vec<Vec<String>> = (0..factors.len())
@@ -265,6 +267,8 @@ fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
         let places = levels.map(|((factor, seen), level)| {
             if factor == "bs" {
                 cell.cell.trial().bs
+            } else if factor == "rate" {
+                cell.cell.trial().rate.unwrap_or(0)
             } else {
                 seen.iter().position(|other| other == level).unwrap_or(0) as u64
             }

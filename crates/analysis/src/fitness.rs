@@ -4,7 +4,7 @@ mod doubt;
 mod judge;
 
 pub use doubt::doubts;
-pub use judge::{Change, Evidence, Judged, judge, together};
+pub use judge::{Change, Evidence, Judged, judge, keeps, together};
 
 use iolab_spec::named;
 

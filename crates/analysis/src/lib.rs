@@ -20,6 +20,7 @@ pub mod outline;
 pub mod pace;
 pub mod preparation;
 pub mod refine;
+pub mod slo;
 pub mod thresholds;
 pub mod timeline;
 pub mod trust;

@@ -187,6 +187,15 @@ impl fmt::Display for Level {
 }
 
 impl Levels {
+    /// Fewest requests whose quantiles say something of these levels: with fewer, a quantile is the greatest of them.
+    pub fn requests_min(&self) -> u64 {
+        let of = |level: &Level| match level.allowance() {
+            Some(allowance) => (1.0 / allowance).round() as u64,
+            None => 1,
+        };
+        self.0.iter().map(of).max().unwrap_or(1)
+    }
+
     /// These levels.
     pub fn all(&self) -> &[Level] {
         &self.0
@@ -239,6 +248,7 @@ mod tests {
         let both: Levels = "p50<200us,p99.9<5ms".parse().expect("two");
         assert_eq!(both.all().len(), 2);
         assert_eq!(both.to_string(), "p50<200us,p99.9<5ms");
+        assert_eq!(both.requests_min(), 1000);
     }
 
     #[test]

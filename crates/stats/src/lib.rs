@@ -58,5 +58,5 @@ pub use shift::{Shift, hodges_lehmann};
 pub use steady::{STEADY_RANGE_MAX, STEADY_SLOPE_MAX, STEADY_WINDOW, Steadiness, steady_state};
 pub use summary::{CONFIDENCE, Summary, summary};
 pub use t_test::{TTest, student, welch};
-pub use tail::{quantile_interval, quantile_ranks};
+pub use tail::{quantile_interval, quantile_ranks, share_bounds};
 pub use trend::{Trend, mann_kendall};

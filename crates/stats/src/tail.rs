@@ -1,5 +1,7 @@
 //! Intervals of any quantile, from the data or from a histogram's count alone.
 
+use statrs::distribution::{Beta, ContinuousCDF};
+
 use crate::binomial::lower_tail;
 use crate::describe::sorted;
 use crate::interval::Interval;
@@ -70,6 +72,27 @@ fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
     (yes > 0).then(|| (yes, miss(yes)))
 }
 
+/// Bounds for a share of which `k` of `n` draws were seen, each wrong with a probability of at most `alpha`: those of Clopper
+/// and Pearson, between quantiles of beta distributions. `k` and `n` need not be whole: draws that depend on each other count
+/// as fewer. Source: Clopper and Pearson, Biometrika 26 (1934).
+///
+/// `None` unless `0 <= k <= n`, `n > 0` and `alpha` is between 0 and 1.
+pub fn share_bounds(k: f64, n: f64, alpha: f64) -> Option<(f64, f64)> {
+    let possible = n > 0.0 && n.is_finite() && (0.0..=n).contains(&k) && alpha > 0.0 && alpha < 1.0;
+    if !possible {
+        return None;
+    }
+    let low = match k {
+        0.0 => 0.0,
+        _ => Beta::new(k, n - k + 1.0).ok()?.inverse_cdf(alpha),
+    };
+    let high = match n - k {
+        0.0 => 1.0,
+        left => Beta::new(k + 1.0, left).ok()?.inverse_cdf(1.0 - alpha),
+    };
+    Some((low, high))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +116,28 @@ mod tests {
         for (q, fewest) in [(0.5, 6), (0.9, 36), (0.99, 368), (0.999, 3688)] {
             assert_eq!(quantile_ranks(fewest - 1, q, 0.95), None);
             assert_eq!(quantile_ranks(fewest, q, 0.95).unwrap().1, fewest);
+        }
+    }
+
+    #[test]
+    fn shares_have_the_bounds_of_clopper_and_pearson() {
+        // R: binom.test(x, n, conf.level = 0.95)$conf.int
+        for (k, n, low, high) in [
+            (5.0, 500.0, 0.003_254_847, 0.023_184_02),
+            (0.0, 30.0, 0.0, 0.115_703_3),
+            (30.0, 30.0, 0.884_296_7, 1.0),
+        ] {
+            let (found_low, found_high) = share_bounds(k, n, 0.025).unwrap();
+            assert!((found_low - low).abs() < 1e-6, "{found_low}");
+            assert!((found_high - high).abs() < 1e-6, "{found_high}");
+        }
+        for (k, n, alpha) in [
+            (-1.0, 5.0, 0.1),
+            (6.0, 5.0, 0.1),
+            (1.0, 0.0, 0.1),
+            (1.0, 5.0, 0.0),
+        ] {
+            assert_eq!(share_bounds(k, n, alpha), None);
         }
     }
 

@@ -177,6 +177,18 @@ impl Trial<'_> {
     }
 }
 
+/// Whether a single trial keeps all levels, as it was measured. One without requests keeps none.
+pub fn keeps(levels: &[Level], sample: &Sample, times: Vec<(LatencyOf, LatencyHistogram)>) -> bool {
+    let trial = Trial { sample, times };
+    levels.iter().all(|level| {
+        let value = of_trial(level, &trial, &trial.counts(level.of));
+        match level.bound {
+            Bound::Below(_) => value < level.limit(),
+            Bound::Above(_) => value > level.limit(),
+        }
+    })
+}
+
 /// Judges a level by the trials of a cell. Where what it bounds changes for good in their course, it has to hold before and
 /// after.
 pub fn judge(level: &Level, evidence: &Evidence<'_>) -> Judged {

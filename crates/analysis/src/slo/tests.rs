@@ -1,0 +1,241 @@
+//! Searches on simulated servers whose limit is known.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{Limit, Search, Step};
+
+/// Length of a trial, s.
+const TIME: f64 = 0.5;
+/// Trials that a search may take.
+const BUDGET: usize = 90;
+
+/// One request after the other, each for a known time.
+#[derive(Clone, Copy)]
+struct Server {
+    /// Service time, s.
+    service: f64,
+    /// Every so many requests one takes `stall`; 0 for none.
+    stall_every: u64,
+    stall: f64,
+    /// Spread of the service time from trial to trial, on a log scale.
+    noise: f64,
+    /// Whether requests come independently of each other.
+    poisson: bool,
+    /// The level: `allowed` of the requests of a trial may take longer, s.
+    level: f64,
+    allowed: f64,
+}
+
+const SERVER: Server = Server {
+    service: 1e-3,
+    stall_every: 0,
+    stall: 0.0,
+    noise: 0.0,
+    poisson: true,
+    level: 5e-3,
+    allowed: 0.01,
+};
+
+struct Draws(Xoshiro256PlusPlus);
+
+impl Draws {
+    fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+impl Server {
+    /// Whether a trial at a rate keeps the level: Lindley's recursion.
+    fn keeps(&self, rate: f64, draws: &mut Draws) -> bool {
+        let slow = (self.noise * draws.normal()).exp();
+        let mut number = (draws.uniform() * 1e9) as u64;
+        let (mut at, mut free, mut all, mut late) = (0.0, 0.0_f64, 0_u64, 0_u64);
+        loop {
+            at += match self.poisson {
+                true => -draws.uniform().ln() / rate,
+                false => 1.0 / rate,
+            };
+            if at > TIME {
+                return late as f64 <= self.allowed * all as f64;
+            }
+            number += 1;
+            all += 1;
+            let stalls = self.stall_every > 0 && number.is_multiple_of(self.stall_every);
+            let service = if stalls { self.stall } else { self.service };
+            free = free.max(at) + service * slow;
+            late += u64::from(free - at > self.level);
+        }
+    }
+
+    /// The rate at which half of the trials keep the level, by bisection.
+    fn limit(&self) -> f64 {
+        const TRIALS: usize = 801;
+        let mut draws = Draws::new(99);
+        let (mut low, mut high) = (1.0_f64, 1e6_f64);
+        for _ in 0..20 {
+            let middle = (low * high).sqrt();
+            let kept = (0..TRIALS).filter(|_| self.keeps(middle, &mut draws));
+            match kept.count() > TRIALS / 2 {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    fn searched(&self, seed: u64) -> Limit {
+        let mut draws = Draws::new(seed * 7 + 1);
+        let mut search = Search::new(1000, 1, 10_000_000, seed);
+        for _ in 0..BUDGET {
+            let Step::Visit(rate) = search.step() else {
+                break;
+            };
+            search.visited(self.keeps(rate as f64, &mut draws));
+        }
+        search.limit()
+    }
+}
+
+/// How many of 100 searches have an interval that holds the limit, and how many have both of its ends.
+fn graded(server: Server) -> (usize, usize) {
+    let limit = server.limit();
+    let found: Vec<Limit> = (0..100).map(|seed| server.searched(seed)).collect();
+    let holds = |found: &&Limit| {
+        found.holds.is_none_or(|low| low as f64 <= limit)
+            && found.fails.is_none_or(|high| limit <= high as f64)
+    };
+    let closed = |found: &&Limit| found.holds.is_some() && found.fails.is_some();
+    (
+        found.iter().filter(holds).count(),
+        found.iter().filter(closed).count(),
+    )
+}
+
+#[track_caller]
+fn is_found(server: Server, closed_least: usize) {
+    let (held, closed) = graded(server);
+    assert!(held >= 95, "{held} of 100 intervals hold the limit");
+    assert!(closed >= closed_least, "{closed} of 100 have both ends");
+}
+
+#[test]
+fn of_a_server_with_queue() {
+    is_found(SERVER, 40);
+}
+
+#[test]
+fn of_its_median() {
+    is_found(
+        Server {
+            level: 2e-3,
+            allowed: 0.5,
+            ..SERVER
+        },
+        95,
+    );
+}
+
+#[test]
+fn of_requests_that_come_evenly() {
+    let even = Server {
+        poisson: false,
+        ..SERVER
+    };
+    is_found(even, 100);
+    // The capacity, and what a trial is too short to notice.
+    assert!((1000.0..1015.0).contains(&even.limit()));
+}
+
+#[test]
+fn of_a_server_that_stalls() {
+    is_found(
+        Server {
+            service: 1e-4,
+            stall_every: 400,
+            stall: 20e-3,
+            ..SERVER
+        },
+        0,
+    );
+}
+
+#[test]
+fn of_one_whose_speed_varies() {
+    is_found(
+        Server {
+            noise: 0.1,
+            ..SERVER
+        },
+        15,
+    );
+}
+
+#[test]
+fn of_a_fast_one() {
+    is_found(
+        Server {
+            service: 20e-6,
+            level: 1e-3,
+            ..SERVER
+        },
+        95,
+    );
+}
+
+#[test]
+fn what_always_holds_or_never_does_ends() {
+    for (kept, ends) in [(true, (Some(1000), None)), (false, (None, Some(10)))] {
+        let mut search = Search::new(100, 10, 1000, 1);
+        let mut visits = 0;
+        while let Step::Visit(_) = search.step() {
+            search.visited(kept);
+            visits += 1;
+            assert!(visits < 500);
+        }
+        let limit = search.limit();
+        assert_eq!(limit.estimate, None);
+        let near = |found: Option<u64>, wanted: Option<u64>| match (found, wanted) {
+            (Some(found), Some(wanted)) => (found as f64 / wanted as f64 - 1.0).abs() < 0.05,
+            (found, wanted) => found == wanted,
+        };
+        assert!(
+            near(limit.holds, ends.0) && near(limit.fails, ends.1),
+            "{limit:?}"
+        );
+    }
+}
+
+#[test]
+fn what_was_measured_before_is_taken_up() {
+    let whole = SERVER.searched(3);
+    let mut search = Search::new(1, 1, 10_000_000, 3);
+    for point in &whole.points {
+        for trial in 0..point.trials {
+            search.recall(point.rate, trial < point.kept);
+        }
+    }
+    let again = search.limit();
+    assert_eq!((again.holds, again.fails), (whole.holds, whole.fails));
+    assert_eq!(again.points, whole.points);
+}
+
+#[test]
+fn rates_that_contradict_each_other_widen_the_interval() {
+    let mut search = Search::new(100, 1, 10_000, 1);
+    for (rate, kept) in [(100, true), (200, false), (400, true), (800, false)] {
+        (0..12).for_each(|_| search.recall(rate, kept));
+    }
+    let limit = search.limit();
+    assert!(limit.contradicts);
+    let (low, high) = (limit.holds.expect("an end"), limit.fails.expect("an end"));
+    assert!(low <= 104 && high >= 780, "{limit:?}");
+}
