@@ -25,6 +25,8 @@ Examples:
   iolab run read-random --peer fio  the same cells by your fio, in the same blocks, and the ratio
   iolab table iolab-results/*.iolab what was found, again
   iolab plot FILE -o figure.pdf     the figure of a run, ready for a paper
+  iolab run load-latency --slo 'p99<1ms'
+                                    up to which rate do 99 % of the requests take less than 1 ms
   iolab fit etcd /mnt/disk          is this disk good enough for etcd: yes, no, or cannot tell
   iolab compare before.iolab after.iolab
                                     per cell: faster, slower, equivalent, or cannot tell
@@ -41,7 +43,7 @@ Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is
 second. A bare time is in seconds.
 
 Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 4 compare
-found a cell slower, fit says no; 5 compare or fit cannot tell; 130 interrupted.";
+found a cell slower, fit or --slo says no; 5 one of them cannot tell; 130 interrupted.";
 
 const FIT_HELP: &str = "\
 WHAT is a set of workloads, each with levels that have to hold: 'iolab show etcd' prints one with the
@@ -384,6 +386,11 @@ pub(crate) struct Run {
     /// measure finds them by short probes before the run
     #[arg(long, value_name = "LIST")]
     pub(crate) peak: Option<String>,
+    /// Find the greatest rate (open loop) at which response times keep these levels: p99<1ms, or
+    /// several: p50<200us,p99.9<5ms,syncs.max<50ms. With --rate: whether they hold at that rate
+    /// (exit code 0 yes, 4 no, 5 cannot tell)
+    #[arg(long, value_name = "LEVELS", conflicts_with = "refine")]
+    pub(crate) slo: Option<String>,
     /// Then add N finer sizes around each bend and each best size, and measure all sizes together,
     /// with the budget once more; the result rests on these trials alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]

@@ -47,10 +47,14 @@ impl Plan {
     /// # Errors
     /// As [`cells`].
     pub fn of_new_run(experiment: Experiment) -> Result<Self> {
-        Self::of(Experiment {
+        let mut experiment = Experiment {
             refined: None,
             ..experiment
-        })
+        };
+        if let Some(levels) = experiment.seek.clone() {
+            experiment.seek(levels)?;
+        }
+        Self::of(experiment)
     }
 
     /// The experiment.

@@ -8,6 +8,7 @@ mod overlap;
 mod programs;
 mod question;
 mod refined;
+mod seek;
 mod written;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ pub use refined::{REFINE_MAX, Refined};
 
 use crate::cells::cells;
 use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
+use iolab_spec::level::Levels;
 use iolab_spec::names::unknown;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
@@ -70,6 +72,8 @@ pub struct Experiment {
     pub design: Design,
     /// Levels that the run has added to its own plan.
     pub refined: Option<Refined>,
+    /// The levels whose greatest rate the run searches for; the rates that it visits are levels of the factor `rate`.
+    pub seek: Option<Levels>,
     /// The combinations of levels that are cells; empty where all are. Factors that are not listed are crossed with them.
     pub only: Vec<Combination>,
 }
@@ -80,6 +84,7 @@ struct Document {
     name: Spanned<String>,
     question: Spanned<String>,
     response: Spanned<String>,
+    seek: Option<Spanned<String>>,
     #[serde(default)]
     factors: Entries,
     #[serde(default)]
@@ -114,6 +119,13 @@ impl Experiment {
             settings: Vec::new(),
             design: Design::default(),
             refined: document.refined,
+            seek: document
+                .seek
+                .map(|levels| {
+                    let parsed = levels.get_ref().parse();
+                    parsed.map_err(|error| at(levels.span(), error))
+                })
+                .transpose()?,
             only: Vec::new(),
         };
         Definition {

@@ -229,6 +229,7 @@ impl Entry {
             settings: Vec::new(),
             design: Design::default(),
             refined: None,
+            seek: None,
             only: Vec::new(),
         };
         Definition {

@@ -23,5 +23,6 @@ pub mod preparation;
 pub mod prometheus;
 pub mod report;
 pub mod series;
+pub mod slo;
 pub mod table;
 pub mod tidy;

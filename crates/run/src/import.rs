@@ -160,6 +160,7 @@ impl Import {
                 ..Design::default()
             },
             refined: None,
+            seek: None,
             only: Vec::new(),
         };
         for setting in SETTINGS {

@@ -362,7 +362,7 @@ pub static FOREIGN: &[Foreign] = &[
             "latency_run",
             "max_latency",
         ],
-        "iolab fit WHAT judges storage against service levels; iolab run load-latency --rate 1000,5000,20000 shows by its p99 which load stays within a limit",
+        "iolab run load-latency --slo 'p99<1ms' finds the greatest rate at which a level holds, and with --rate whether it holds there; iolab fit WHAT judges storage against the levels of a purpose",
     ),
     way(
         &[

@@ -14,6 +14,7 @@ mod resume;
 mod run;
 mod serve;
 mod show;
+mod slo;
 mod stats;
 mod study;
 mod table;

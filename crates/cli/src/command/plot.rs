@@ -11,7 +11,7 @@ use iolab_report::figure::{Figure, Options, Run, default_kind, draw};
 use iolab_spec::{Error, Result};
 
 use crate::arguments::Plot;
-use crate::command::read_run;
+use crate::command::{read_run, slo};
 use crate::exit::Outcome;
 use crate::output;
 
@@ -74,7 +74,12 @@ fn figure(options: &Plot) -> Result<Figure> {
         .iter()
         .map(|(name, run)| Run::new(name, run))
         .collect();
-    let wanted = wanted(options);
+    let mut wanted = wanted(options);
+    if let [(_, run)] = analysed.as_slice()
+        && let Some(levels) = slo::levels_of(&run.record().experiment.toml)
+    {
+        wanted.show_levels(&levels);
+    }
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
     let mut all_latencies: Vec<CellLatencies> = Vec::new();
     let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();

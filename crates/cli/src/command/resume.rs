@@ -13,7 +13,7 @@ use iolab_spec::{Error, Result};
 
 use crate::arguments::Resume;
 use crate::bench::Bench;
-use crate::command::{read_run, run::with_kept};
+use crate::command::{read_run, run::with_kept, slo};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
@@ -64,7 +64,12 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             .map_err(|failure| with_kept(failure, Some(&path)))?;
     }
     let mut to = Results::new();
-    let input = Input::new(path.clone(), read_run(&path)?);
-    output::run(&input, false, &mut to)?;
+    match slo::levels_of(&record.experiment.toml) {
+        Some(levels) => slo::searched(&levels, &path, &mut to)?,
+        None => {
+            let input = Input::new(path.clone(), read_run(&path)?);
+            output::run(&input, false, &mut to)?;
+        }
+    }
     Ok(to.end(path.display())?)
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use iolab_analysis::fitness::Answer;
 use iolab_engine::target::Need;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
@@ -11,12 +12,14 @@ use iolab_report::report::Input;
 use iolab_run::peer::fio::job::JobFile;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
+use iolab_spec::level::Levels;
 use iolab_spec::{Error, Result};
 
 use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};
 use crate::changes::Asked;
-use crate::command::read_run;
+use crate::command::fit::answered;
+use crate::command::{read_run, slo};
 use crate::dry_run;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
@@ -34,6 +37,10 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;
+    }
+    let levels = options.slo.as_deref().map(slo::read).transpose()?;
+    if let Some(levels) = &levels {
+        prepare(&mut experiment, &changes, levels)?;
     }
     if options.verify {
         experiment.apply(&Change::of("verify", "true")?)?;
@@ -78,8 +85,17 @@ pub(crate) fn run(options: &Run) -> Outcome {
         .close_after(finished.map_err(Failure::from))
         .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
-    let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
-    output::run(&input, options.full, &mut to)?;
+    let mut answer = Answer::Yes;
+    match &levels {
+        Some(levels) if changes.has("rate") => {
+            answer = slo::judged(levels, &finished.path, &mut to)?;
+        }
+        Some(levels) => slo::searched(levels, &finished.path, &mut to)?,
+        None => {
+            let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
+            output::run(&input, options.full, &mut to)?;
+        }
+    }
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
     if !options.full {
@@ -88,7 +104,25 @@ pub(crate) fn run(options: &Run) -> Outcome {
             finished.path.display()
         ));
     }
-    Ok(to.end(finished.path.display())?)
+    to.end(finished.path.display())?;
+    answered(answer)
+}
+
+/// Has an experiment answer for levels: at the rates that the user names, or else up to which they hold.
+fn prepare(experiment: &mut Experiment, changes: &Asked, levels: &Levels) -> Result<()> {
+    if changes.has("rate") {
+        // As many trials as the budget pays for: the interval is that of all requests, and not of the median.
+        experiment.design.precision = experiment.design.precision.min(0.01);
+        return Ok(());
+    }
+    if !changes.has("time") {
+        // Many short trials say more about a rate than few long ones.
+        experiment.apply(&Change::of("time", "250ms")?)?;
+    }
+    if changes.budget().is_none() {
+        experiment.apply(&Change::of("budget", "50s")?)?;
+    }
+    experiment.seek(levels.clone())
 }
 
 /// The experiment and its target; a job file of fio may name both.

@@ -13,6 +13,9 @@ impl Serialize for Experiment {
         map.serialize_entry("name", &self.name)?;
         map.serialize_entry("question", &self.question)?;
         map.serialize_entry("response", self.response.name())?;
+        if let Some(levels) = &self.seek {
+            map.serialize_entry("seek", &levels.to_string())?;
+        }
         map.serialize_entry("factors", &Factors(&self.factors))?;
         map.serialize_entry("settings", &Settings(&self.settings))?;
         map.serialize_entry("design", &self.design)?;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use iolab_analysis::analysis::Response;
 use iolab_record::Sample;
+use iolab_spec::level::{Level, Levels, Quantity as LevelQuantity, Requests};
 use iolab_spec::{Error, Result};
 
 /// Least and greatest width and height, points.
@@ -82,6 +83,39 @@ impl FromStr for Kind {
     }
 }
 
+impl Options {
+    /// Shows the levels whose greatest rate a run searched for: unless another quantity is asked for, that of the first level
+    /// against the rate, and the bound of each level of that quantity as a line across.
+    pub fn show_levels(&mut self, levels: &Levels) {
+        let shown = |level: &Level| {
+            let quantity = match level.quantity {
+                LevelQuantity::Quantile(q) => Quantity::of_quantile(q),
+                LevelQuantity::Max => Some(Quantity::Max),
+                LevelQuantity::Mean | LevelQuantity::Iops | LevelQuantity::Throughput => None,
+            };
+            let is_all = matches!(level.of, Requests::All | Requests::Reads | Requests::Writes);
+            quantity.filter(|_| is_all)
+        };
+        let known: Vec<(&Level, Quantity)> = levels
+            .all()
+            .iter()
+            .filter_map(|level| Some((level, shown(level)?)))
+            .collect();
+        if self.y.is_none() && self.kind.is_none() {
+            self.y = known.first().map(|(_, quantity)| *quantity);
+            self.kind = self.y.map(|_| Kind::Response);
+        }
+        let of_axis = known
+            .into_iter()
+            .filter(|(_, quantity)| self.y == Some(*quantity));
+        let lines = of_axis.map(|(level, _)| Reference {
+            value: level.limit(),
+            label: level.to_string(),
+        });
+        self.references.extend(lines);
+    }
+}
+
 /// A quantity that a trial has a value of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
@@ -106,6 +140,18 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// The one that is this quantile of the times; `None` where no trial keeps it.
+    fn of_quantile(q: f64) -> Option<Self> {
+        let kept = [
+            (0.5, Quantity::P50),
+            (0.9, Quantity::P90),
+            (0.99, Quantity::P99),
+            (0.999, Quantity::P999),
+        ];
+        let found = kept.into_iter().find(|(known, _)| (known - q).abs() < 1e-9);
+        found.map(|(_, quantity)| quantity)
+    }
+
     /// Every quantity.
     pub const ALL: [Quantity; 9] = [
         Quantity::Throughput,

@@ -55,6 +55,11 @@ impl Phase {
         self.is_closed(cell) || self.done.contains(&(cell, block))
     }
 
+    /// Whether a cell has any trial.
+    pub(super) fn has_any(&self, cell: usize) -> bool {
+        self.done.iter().any(|(with, _)| *with == cell)
+    }
+
     /// Gives a cell no further trial.
     pub(super) fn close(&mut self, cell: usize) {
         self.closed.insert(cell);

@@ -41,6 +41,11 @@ impl Repetition {
         }
     }
 
+    /// Takes one more cell in.
+    pub(super) fn grow(&mut self) {
+        self.values.push(Some(Vec::new()));
+    }
+
     /// Waits no longer for a cell.
     pub(super) fn close(&mut self, cell: usize) {
         self.values[cell] = None;

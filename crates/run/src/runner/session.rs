@@ -1,8 +1,11 @@
 //! A run under way: blocks of trials until the repetition ends, each trial stored as soon as it is made.
 
+mod search;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
 use iolab_spec::trial::{Batch, CacheState, TrialSpec};
 use iolab_spec::{Error, Kind, Result};
@@ -22,7 +25,7 @@ use iolab_plan::blocks::{block_order, trial_seed};
 use iolab_plan::cells::{Plan, PlannedCell, cells, factor_names, label};
 use iolab_plan::experiment::{Experiment, Refined};
 use iolab_record::environment::{Environment, differences};
-use iolab_record::{Event, EventKind, RunRecord, RunStatus, Sample};
+use iolab_record::{Event, EventKind, LatencyOf, RunRecord, RunStatus, Sample};
 use iolab_runfile::RunFile;
 use iolab_spec::tool::Tool;
 use iolab_spec::units::format_size;
@@ -42,6 +45,8 @@ pub(super) struct Session<'a> {
     /// The time that they took.
     spent_before: Duration,
     trials: u64,
+    /// The last trial of a search, with its times.
+    seen: Option<(Sample, Vec<(LatencyOf, LatencyHistogram)>)>,
 }
 
 impl<'a> Session<'a> {
@@ -64,6 +69,7 @@ impl<'a> Session<'a> {
             trials_before: 0,
             spent_before: Duration::ZERO,
             trials: 0,
+            seen: None,
         }
     }
 
@@ -170,7 +176,14 @@ impl<'a> Session<'a> {
         self.precondition(executor, stop)?;
         loop {
             self.choose_strategies(executor, stop)?;
-            let ended = self.blocks(executor, stop)?;
+            let ended = match self.plan.experiment().seek.clone() {
+                Some(levels) => {
+                    let ended = self.search(&levels, executor, stop)?;
+                    self.leave_unvisited()?;
+                    ended
+                }
+                None => self.blocks(executor, stop)?,
+            };
             for cell in (0..self.plan.cells.len()).filter(|cell| !self.phase.is_closed(*cell)) {
                 let ended_by = self.phase.repetition.ended_by(cell, ended);
                 self.file.set_ended_by(cell as i64, ended_by)?;
@@ -424,7 +437,16 @@ impl<'a> Session<'a> {
         if !sample.warmup {
             self.measured(place.cell, &sample);
         }
-        let progress = self.progress();
+        let is_search = self.plan.experiment().seek.is_some();
+        let progress = match is_search {
+            true => self.progress_of_search(),
+            false => self.progress(),
+        };
+        if is_search {
+            let times = sample::histograms(&outcome).into_iter();
+            let times = times.map(|(of, histogram)| (of, histogram.clone()));
+            self.seen = Some((sample, times.collect()));
+        }
         self.observer.trial_done(progress);
         Ok(())
     }

@@ -176,6 +176,7 @@ impl JobFile {
             settings: Vec::new(),
             design: design(&cells),
             refined: None,
+            seek: None,
             only: Vec::new(),
         };
         put_settings(&mut experiment, &cells)?;

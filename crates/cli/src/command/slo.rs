@@ -1,0 +1,91 @@
+//! What a run tells of service levels: `iolab run --slo`.
+
+use std::io::Write;
+use std::path::Path;
+
+use iolab_analysis::fitness::{Answer, Evidence, doubts, judge, together};
+use iolab_analysis::slo::limit;
+use iolab_plan::cells::label;
+use iolab_report::slo::{Searched, at_rates};
+use iolab_spec::Result;
+use iolab_spec::level::Levels;
+use iolab_spec::units::format_duration;
+
+use crate::exit::Outcome;
+use crate::output::style;
+
+/// Says up to which rate the levels hold, by the run that searched for it.
+pub(super) fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome {
+    let record = iolab_runfile::read(path)?;
+    let found = limit(levels, &record, iolab_runfile::read_latency(path)?)?;
+    let doubts = doubts_of(&record);
+    let time = record
+        .cells
+        .first()
+        .and_then(|cell| cell.trial().limit.time);
+    let searched = Searched {
+        experiment: &record.experiment.name,
+        levels,
+        limit: &found,
+        doubts: &doubts,
+        trial: &time.map_or_else(|| "one pass".to_owned(), format_duration),
+    };
+    write!(to, "{}", searched.text(style().width))?;
+    Ok(())
+}
+
+/// Says whether the levels hold in every cell of a run.
+pub(super) fn judged(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome<Answer> {
+    let record = iolab_runfile::read(path)?;
+    let evidence = Evidence::of_cells(&record, iolab_runfile::read_latency(path)?)?;
+    let doubts = doubts_of(&record);
+    let mut rows = Vec::new();
+    for cell in &record.cells {
+        let Some(evidence) = evidence.get(&cell.id) else {
+            continue;
+        };
+        let name = match record.experiment.factors.as_slice() {
+            [] => cell
+                .trial()
+                .rate
+                .map_or_else(String::new, |rate| format!("rate={rate}")),
+            factors => label(factors, &cell.levels),
+        };
+        for level in levels.all() {
+            let judged = judge(level, evidence);
+            let answer = match doubts.is_empty() {
+                true => judged.answer,
+                false => Answer::CannotTell,
+            };
+            rows.push((name.clone(), judged, answer));
+        }
+    }
+    let answer = together(rows.iter().map(|(.., answer)| *answer));
+    write!(to, "{}", at_rates(&rows, &doubts, answer, style().width))?;
+    Ok(answer)
+}
+
+/// Why the times of a run may say nothing of the storage.
+fn doubts_of(record: &iolab_record::RunRecord) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for (cell, samples) in record.measured() {
+        for doubt in doubts(cell, samples.into_iter(), &record.environment) {
+            if !all.contains(&doubt) {
+                all.push(doubt);
+            }
+        }
+    }
+    all
+}
+
+/// The levels that a run file's run searched the rate of; `None` where it searched none.
+pub(super) fn levels_of(toml: &str) -> Option<Levels> {
+    let experiment = iolab_plan::experiment::Experiment::from_toml(toml, "run file");
+    experiment.ok()?.seek
+}
+
+/// Reads the levels of `--slo`.
+pub(super) fn read(text: &str) -> Result<Levels> {
+    text.parse()
+        .map_err(|error: iolab_spec::Error| error.within("--slo"))
+}

@@ -1,0 +1,166 @@
+//! Service levels of a run: the greatest rate at which they hold, or whether they hold at a rate.
+
+use iolab_analysis::fitness::{Answer, Judged};
+use iolab_analysis::slo::{Limit, Point};
+use iolab_spec::level::Levels;
+use iolab_spec::quantity::significant;
+
+use crate::fitness::{amount, interval};
+use crate::layout::{self, Column, wrap};
+use crate::plain::plain;
+
+/// Rates that are shown at most: those nearest to the limit.
+const POINTS_MAX: usize = 8;
+
+/// What a search has found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Searched<'a> {
+    /// The experiment.
+    pub experiment: &'a str,
+    /// The levels that it is about.
+    pub levels: &'a Levels,
+    /// What was found.
+    pub limit: &'a Limit,
+    /// Why its times may say nothing of the storage.
+    pub doubts: &'a [String],
+    /// What one trial is: `250 ms`.
+    pub trial: &'a str,
+}
+
+impl Searched<'_> {
+    /// The answer for a terminal of `width` columns, at most 20 lines.
+    pub fn text(&self, width: u16) -> String {
+        let mut text = format!("{}: {}\n\n", plain(self.experiment), self.sentence());
+        let points = self.nearest();
+        let column = |heading: &str, value: &dyn Fn(&Point) -> String| {
+            Column::new(heading, 0, points.iter().map(value))
+        };
+        text += &layout::text(
+            vec![
+                column("requests/s", &|point| point.rate.to_string()),
+                column("trials", &|point| point.trials.to_string()),
+                column("kept", &|point| point.kept.to_string()),
+                column("shown to", &|point| {
+                    let shown = match point.shown {
+                        Some(true) => "hold",
+                        Some(false) => "fail",
+                        None => "-",
+                    };
+                    shown.to_owned()
+                })
+                .left(),
+            ],
+            width,
+        );
+        text.push('\n');
+        let mut remarks = Vec::new();
+        if self.limit.contradicts {
+            remarks.push(
+                "Some rate is shown to fail and a greater one to hold: the target changed during the search, and the interval covers both.".to_owned(),
+            );
+        }
+        if self.limit.holds.is_none() {
+            remarks.push(
+                "Smaller rates than these give a trial too few requests for the quantile: --time 2s reaches them.".to_owned(),
+            );
+        }
+        remarks.extend(self.doubts.iter().map(|doubt| format!("{doubt}.")));
+        remarks.push(format!(
+            "The limit is the rate at which half of the trials of {} keep the level. Response times count from the scheduled start of a request. Longer loads, which use up burst credits and caches, are not covered.",
+            self.trial
+        ));
+        for remark in remarks {
+            let lines = wrap(&plain(&remark), usize::from(width) - 2);
+            for (number, line) in lines.iter().enumerate() {
+                text += &format!("{}{line}\n", if number == 0 { "- " } else { "  " });
+            }
+        }
+        text
+    }
+
+    /// The number, its interval and the level.
+    fn sentence(&self) -> String {
+        let levels = self.levels;
+        let rate = |value: u64| significant(value as f64);
+        match (self.limit.holds, self.limit.fails, self.limit.estimate) {
+            (Some(holds), Some(fails), estimate) => {
+                let middle = (holds as f64 * fails as f64).sqrt();
+                format!(
+                    "{levels} holds up to {} requests/s (95 % interval {} to {})",
+                    significant(estimate.unwrap_or(middle)),
+                    rate(holds),
+                    rate(fails)
+                )
+            }
+            (Some(holds), None, _) => format!(
+                "{levels} holds at {} requests/s; no greater rate is shown to fail",
+                rate(holds)
+            ),
+            (None, Some(fails), _) => format!(
+                "{levels} fails at {} requests/s; no smaller rate is shown to hold",
+                rate(fails)
+            ),
+            (None, None, _) => {
+                format!("cannot tell at which rate {levels} holds; a larger --budget may settle it")
+            }
+        }
+    }
+
+    /// The rates nearest to the limit, in their order.
+    fn nearest(&self) -> Vec<Point> {
+        let limit = self.limit;
+        let ends = [limit.holds, limit.fails].into_iter().flatten();
+        let known: Vec<f64> = limit
+            .estimate
+            .into_iter()
+            .chain(ends.map(|r| r as f64))
+            .collect();
+        let centre = known.first().copied().unwrap_or(1.0).max(1.0).ln();
+        let mut points = limit.points.clone();
+        let distance = |point: &Point| ((point.rate.max(1) as f64).ln() - centre).abs();
+        points.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        points.truncate(POINTS_MAX);
+        points.sort_by_key(|point| point.rate);
+        points
+    }
+}
+
+/// Whether levels hold at the rates of a run: a row per cell and level.
+pub fn at_rates(
+    rows: &[(String, Judged, Answer)],
+    doubts: &[String],
+    answer: Answer,
+    width: u16,
+) -> String {
+    let column = |heading: &str, value: &dyn Fn(&(String, Judged, Answer)) -> String| {
+        Column::new(heading, 0, rows.iter().map(value))
+    };
+    let mut text = format!("{answer}\n\n");
+    text += &layout::text(
+        vec![
+            column("cell", &|(cell, ..)| plain(cell).into_owned()).left(),
+            column("level", &|(_, judged, _)| judged.level.to_string()).left(),
+            column("measured", &|(_, judged, _)| {
+                let level = &judged.level;
+                judged
+                    .estimate
+                    .map_or_else(|| "-".to_owned(), |value| amount(level, value))
+            }),
+            column("95 % interval", &|(_, judged, _)| interval(judged)),
+            column("answer", &|(.., answer)| answer.to_string()).left(),
+        ],
+        width,
+    );
+    text.push('\n');
+    let whys = rows.iter().filter(|(_, judged, _)| !judged.why.is_empty());
+    let whys = whys.map(|(cell, judged, _)| format!("{cell} {}: {}.", judged.level, judged.why));
+    let remarks = doubts.iter().map(|doubt| format!("{doubt}.")).chain(whys);
+    let last = "Of all requests of the measured trials together. Longer loads, which use up burst credits and caches, are not covered.".to_owned();
+    for remark in remarks.chain([last]) {
+        let lines = wrap(&plain(&remark), usize::from(width) - 2);
+        for (number, line) in lines.iter().enumerate() {
+            text += &format!("{}{line}\n", if number == 0 { "- " } else { "  " });
+        }
+    }
+    text
+}

@@ -1,0 +1,112 @@
+//! A run that searches for the greatest rate at which its levels hold: one trial after the other, each at the rate that the
+//! search asks for.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_analysis::fitness::keeps;
+use iolab_analysis::slo::{Search, Step, visits};
+use iolab_plan::cells::PlannedCell;
+use iolab_record::EventKind;
+use iolab_spec::Result;
+use iolab_spec::level::Levels;
+use iolab_spec::trial::RATE_MAX;
+
+use super::super::execute::Executor;
+use super::super::repetition::Ended;
+use super::super::sample::Place;
+use super::super::{Progress, experiment_record, fit};
+use super::Session;
+
+impl Session<'_> {
+    /// Visits rates until the limit is known well enough or the budget is spent.
+    pub(super) fn search(
+        &mut self,
+        levels: &Levels,
+        executor: &mut dyn Executor,
+        stop: &AtomicBool,
+    ) -> Result<Ended> {
+        let trial = &self.plan.cells[0].spec.trial;
+        let start = trial.rate.unwrap_or(1);
+        let time = trial.limit.time.map_or(1.0, |time| time.as_secs_f64());
+        // A trial with fewer requests would keep a level because it has few.
+        let least = (levels.requests_min() as f64 / time).ceil() as u64;
+        let mut search = Search::new(start, least.clamp(1, RATE_MAX), RATE_MAX, self.seed);
+        // What an earlier session has measured.
+        let path = self.file.path().to_owned();
+        let record = iolab_runfile::read(&path)?;
+        for (rate, kept) in visits(levels, &record, iolab_runfile::read_latency(&path)?)? {
+            search.recall(rate, kept);
+        }
+        let first = record.samples.iter().map(|sample| sample.block + 1).max();
+        for block in first.unwrap_or(0).. {
+            if block > 0 && self.phase.repetition.is_spent() {
+                return Ok(Ended::Budget);
+            }
+            let Step::Visit(rate) = search.step() else {
+                break;
+            };
+            let place = Place {
+                cell: self.cell_of(rate, executor)?,
+                block,
+                position: 0,
+                warmup: block == 0,
+            };
+            self.trial(place, executor, stop)?;
+            let seen = self.seen.take();
+            if let Some((sample, times)) = seen.filter(|_| block > 0) {
+                search.visited(keeps(levels.all(), &sample, times));
+            }
+        }
+        Ok(Ended::Precision)
+    }
+
+    /// The cell with this rate, which is added where there is none.
+    fn cell_of(&mut self, rate: u64, executor: &mut dyn Executor) -> Result<usize> {
+        let has = |cell: &PlannedCell| cell.spec.trial.rate == Some(rate);
+        if let Some(known) = self.plan.cells.iter().position(has) {
+            return Ok(known);
+        }
+        let mut experiment = self.plan.experiment().clone();
+        experiment.add_rate(rate)?;
+        let mut cell = self.plan.cells[0].clone();
+        cell.levels = vec![rate.to_string()];
+        cell.spec.trial.rate = Some(rate);
+        executor.fit(&mut cell)?;
+        let id = self.plan.cells.len();
+        let rows = [fit::record(id, &cell)];
+        self.file
+            .add_cells(&experiment_record(&experiment)?, &rows)?;
+        self.plan.grow(experiment, vec![cell]);
+        self.phase.repetition.grow();
+        Ok(id)
+    }
+
+    /// How far a search is: it ends by its budget at the latest.
+    pub(super) fn progress_of_search(&self) -> Progress {
+        let spent = self.phase.repetition.spent();
+        let budget = self.plan.experiment().design.budget;
+        let share = spent.as_secs_f64() / budget.as_secs_f64().max(1e-9);
+        Progress {
+            trials_done: self.phase.trials() as u64,
+            share: share.min(1.0),
+            spent,
+            left: Some(budget.saturating_sub(spent)).filter(|left| *left > Duration::ZERO),
+        }
+    }
+
+    /// Notes the rates that were never visited.
+    pub(super) fn leave_unvisited(&mut self) -> Result<()> {
+        for id in 0..self.plan.cells.len() {
+            if !self.phase.has_any(id) {
+                self.phase.close(id);
+                self.keep(
+                    EventKind::Gap,
+                    Some(id),
+                    "the search did not come to this rate",
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
