@@ -102,8 +102,8 @@ pub struct Ledger {
     pub most_at_once: u32,
     /// Requests of `fsync` and `fdatasync`.
     pub syncs: u64,
-    /// Those that were held for longer than they should have been, as [`Ledger::late`].
-    pub late_syncs: u64,
+    /// Time from the arrival of each of them to its answer.
+    pub held_syncs: Vec<Duration>,
     /// What each open file was answered, in the order of their first requests.
     pub opens: Vec<Answers>,
     at_once: u32,
@@ -137,6 +137,15 @@ impl Ledger {
     pub fn excess(&self) -> f64 {
         let held: Duration = self.held.iter().sum();
         held.as_secs_f64() / self.meant.as_secs_f64().max(1e-9) - 1.0
+    }
+
+    /// The time within which this share of the syncs was answered, ms.
+    pub fn sync_quantile_ms(&self, q: f64) -> f64 {
+        let mut held = self.held_syncs.clone();
+        held.sort_unstable();
+        let rank = (held.len() as f64 * q) as usize;
+        let at = held.get(rank.min(held.len().saturating_sub(1)));
+        at.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
     }
 
     /// Mean time that a request was held, ns.

@@ -62,7 +62,7 @@ impl<'a> Held<'a> {
         let mut ledger = self.shared.ledger();
         ledger.at_once -= 1;
         let held = self.arrived.elapsed();
-        ledger.late += u64::from(is_late(held, delay));
+        ledger.late += u64::from(held > delay + delay / 20 + LATE);
         ledger.meant += delay;
         ledger.held.push(held);
         if let Some(answers) = ledger.opens.get_mut(open as usize) {
@@ -82,10 +82,6 @@ fn wait_until(answer_at: Instant) {
     while Instant::now() < answer_at {
         std::hint::spin_loop();
     }
-}
-
-fn is_late(held: Duration, delay: Duration) -> bool {
-    held > delay + delay / 20 + LATE
 }
 
 impl Server {
@@ -306,7 +302,7 @@ impl Filesystem for Server {
         wait_until(arrived + delay);
         let mut ledger = self.shared.ledger();
         ledger.syncs += 1;
-        ledger.late_syncs += u64::from(!delay.is_zero() && is_late(arrived.elapsed(), delay));
+        ledger.held_syncs.push(arrived.elapsed());
         drop(ledger);
         reply.ok();
     }

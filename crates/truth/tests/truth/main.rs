@@ -10,6 +10,7 @@ mod hostile;
 mod killed;
 mod limits;
 mod serve;
+mod slo;
 mod speed;
 mod stacks;
 mod stage;
