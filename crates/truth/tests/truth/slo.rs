@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_truth::Scene;
-use iolab_truth::fuse::{Behaviour, Moment, Mounted};
+use iolab_truth::fuse::{Behaviour, Mounted, RequestContext};
 use iolab_truth::iolab::told;
 use iolab_truth::system::{Made, warn};
 
@@ -23,7 +23,7 @@ const WAY: f64 = 150e-6;
 /// One request at a time, each held for `us`; every so many for `stall_us`.
 #[derive(Clone, Copy)]
 struct Server {
-    delay: fn(Moment) -> Duration,
+    delay: fn(RequestContext) -> Duration,
     us: u64,
     stall_every: u64,
     stall_us: u64,
