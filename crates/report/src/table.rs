@@ -1,9 +1,12 @@
 //! One row per cell, as text that fits a terminal or as Markdown.
 
+use std::collections::BTreeSet;
+
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Part, Response};
 use iolab_record::EndedBy;
 use iolab_record::RunStatus;
 use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
+use iolab_spec::tool::Tool;
 use iolab_stats::Interval;
 
 use crate::layout::{self, Column};
@@ -95,7 +98,30 @@ fn times(analysis: &Analysis) -> String {
         Response::Latency => "latency, p50 and p99",
         _ => "p50 and p99",
     };
-    format!("{which}: {what}\n")
+    format!("{which}: {what}\n{}", apart(analysis))
+}
+
+/// Whether the write latency of a cell leaves out the sync that follows the write: iolab counts it in, peers do not.
+fn leaves_sync_out(cell: &CellAnalysis) -> bool {
+    let trial = cell.cell.trial();
+    cell.cell.spec.tool.is_peer()
+        && cell.latency.is_some()
+        && trial.writes()
+        && trial.sync.follows_writes()
+}
+
+/// What sets latencies apart that stand in one column; nothing where they mean the same.
+fn apart(analysis: &Analysis) -> String {
+    let apart = analysis.cells.iter().filter(|cell| leaves_sync_out(cell));
+    let tools: BTreeSet<Tool> = apart.map(|cell| cell.cell.spec.tool).collect();
+    let tools: Vec<String> = tools.iter().map(Tool::to_string).collect();
+    match tools.as_slice() {
+        [] => String::new(),
+        tools => format!(
+            "*: without the sync that follows a write ({}); iolab's latency of a write includes it\n",
+            tools.join(", ")
+        ),
+    }
 }
 
 /// All columns in their order. The column of flags is there only when a flag is raised.
@@ -117,12 +143,20 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         })
         .collect();
     let latency = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
-        move |c: &CellAnalysis| c.latency.map_or_else(none, |l| format_ns(of(&l)))
+        move |c: &CellAnalysis| {
+            let mark = if leaves_sync_out(c) { "*" } else { "" };
+            c.latency.map_or_else(none, |l| format_ns(of(&l)) + mark)
+        }
     };
     columns.extend([
         column("n", 4, &|c| c.n.to_string()),
         column(heading(response), 0, &|c| {
-            c.response.map_or_else(none, |r| bare(response, r.median))
+            let mark = match response {
+                Response::Latency if leaves_sync_out(c) => "*",
+                _ => "",
+            };
+            c.response
+                .map_or_else(none, |r| bare(response, r.median) + mark)
         }),
         column("95 % interval", 0, &|c| {
             let interval = c.response.and_then(|r| r.median_interval);

@@ -5,6 +5,7 @@ mod import;
 pub mod job;
 mod options;
 pub mod report;
+pub mod write;
 
 use std::path::PathBuf;
 
@@ -96,7 +97,7 @@ fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
         tally.short_transfers = direction.short_ios;
         tally.latency = Direction::times(direction).histogram();
     }
-    outcome.syncs = job.sync.total_ios;
+    outcome.syncs = job.sync.count();
     outcome.sync_latency = job.sync.lat_ns.histogram();
     outcome.elapsed_ns = job.elapsed_ns();
     // The workers' own, as iolab's: without the start of the program.

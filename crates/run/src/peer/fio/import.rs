@@ -112,7 +112,7 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
         elapsed_ns: jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0),
         user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
-        syncs: sum(|job| job.sync.total_ios),
+        syncs: sum(|job| job.sync.count()),
         sync_latency: syncs.summary(),
         failure: error.map(|error| format!("fio tells of error {error} in job '{name}'")),
         command: format!("job '{name}': {}", command.join(" ")),
