@@ -447,8 +447,19 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Name of an experiment, suite or requirement, or a TOML file
+    /// Name of an experiment, suite or requirement, a TOML file, or a job file of fio (NAME.fio)
     pub(crate) name: String,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = ShowFormat::Toml)]
+    pub(crate) format: ShowFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// The definition, ready to copy and change
+    Toml,
+    /// An experiment's cells as a job file for fio
+    Fio,
 }
 
 #[derive(Debug, Args)]

@@ -1,24 +1,48 @@
-//! `iolab show`: the definition of an experiment, suite or requirement.
+//! `iolab show`: the definition of an experiment, suite or requirement, or its cells as a job file of fio.
 
 use std::io::Write;
+use std::path::Path;
 
+use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
+use iolab_run::peer::fio::job::JobFile;
+use iolab_run::peer::fio::write::job_file;
+use iolab_spec::Result;
 
-use crate::arguments::Show;
+use crate::arguments::{Show, ShowFormat};
 use crate::exit::Outcome;
 use crate::output::{harmless, open};
 
-/// Writes the TOML to stdout: of what is built in with its comments, of a file with everything resolved.
+/// Writes the definition to stdout.
 pub(crate) fn show(options: &Show) -> Outcome {
-    let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
-    let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
-    let text = match builtin.find(|(name, _)| *name == options.name) {
-        Some((_, text)) => (*text).to_owned(),
-        None => harmless(&Experiment::find(&options.name)?.to_toml()?),
+    let text = match options.format {
+        ShowFormat::Toml => toml(&options.name)?,
+        ShowFormat::Fio => harmless(&job_file(&Plan::of_new_run(experiment(&options.name)?)?)),
     };
     let mut to = open(None)?;
     write!(to, "{text}")?;
     Ok(to.flush()?)
+}
+
+/// The TOML: of what is built in with its comments, of a file with everything resolved, of a job file of fio with what each
+/// of its options means.
+fn toml(name: &str) -> Result<String> {
+    let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
+    let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
+    if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
+        return Ok((*text).to_owned());
+    }
+    if JobFile::is_one(Path::new(name)) {
+        return Ok(harmless(&JobFile::read(Path::new(name), None)?.to_toml()?));
+    }
+    Ok(harmless(&Experiment::find(name)?.to_toml()?))
+}
+
+fn experiment(name: &str) -> Result<Experiment> {
+    match JobFile::is_one(Path::new(name)) {
+        true => Ok(JobFile::read(Path::new(name), None)?.experiment),
+        false => Experiment::find(name),
+    }
 }

@@ -118,3 +118,114 @@ fn options_of_other_tools_are_answered() {
     }
     assert_eq!(entries(folder.path()), [""; 0]);
 }
+
+/// Runs the installed fio in a folder; `None` where there is none.
+fn real_fio(folder: &Path, arguments: &[&str]) -> Option<std::process::Output> {
+    let ran = Command::new("fio")
+        .args(arguments)
+        .current_dir(folder)
+        .output();
+    if ran.is_err() {
+        eprintln!("skipped: fio is not installed");
+    }
+    ran.ok()
+}
+
+#[test]
+fn syncs_that_fio_has_timed_are_imported() {
+    let folder = folder();
+    let job = [
+        "--name=log",
+        "--rw=write",
+        "--ioengine=sync",
+        "--fdatasync=1",
+        "--size=230000",
+        "--bs=2300",
+        "--directory=.",
+        "--output-format=json+",
+        "--output=log.json",
+    ];
+    let Some(ran) = real_fio(folder.path(), &job) else {
+        return;
+    };
+    assert!(ran.status.success(), "{ran:?}");
+    let done = iolab(folder.path(), &["import", "log.json", "-o", "r.iolab"]);
+    Done::from(done.output().unwrap()).expect(0);
+    let rows = exported(folder.path(), "r.iolab");
+    assert_eq!((rows.len(), &rows[0]["sync"]), (1, &"fdatasync".into()));
+    let report = fs::read_to_string(folder.path().join("log.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let told = &report["jobs"][0]["sync"]["lat_ns"];
+    assert_eq!(
+        rows[0]["sync_latency_p99_ns"],
+        told["percentile"]["99.000000"]
+    );
+    assert!(rows[0]["syncs"].as_u64() >= told["N"].as_u64(), "{told}");
+}
+
+#[test]
+fn an_experiment_is_a_job_file_that_fio_runs_and_iolab_reads() {
+    let folder = folder();
+    let sets = "name = 'two'\nquestion = 'q'\nresponse = 'throughput'\n[factors]\nbs = ['4k', '64k']\n[settings]\nregion = '1MiB'\ncache = 'cold'\nthreads = 2\n";
+    fs::write(folder.path().join("two.toml"), sets).unwrap();
+    let shown = iolab(folder.path(), &["show", "two.toml", "--format", "fio"]);
+    let shown = Done::from(shown.output().unwrap()).expect(0);
+    fs::write(folder.path().join("two.fio"), &shown.stdout).unwrap();
+    let again = iolab(folder.path(), &["show", "two.fio"]).output().unwrap();
+    let again = Done::from(again).expect(0).stdout;
+    for line in [
+        "bs=4096: bs=4KiB",
+        "bs = [\"4KiB\", \"64KiB\"]",
+        "numjobs=2: threads=2, layout=shared",
+    ] {
+        assert!(again.contains(line), "{line} in {again}");
+    }
+    let Some(ran) = real_fio(folder.path(), &["--output-format=json", "two.fio"]) else {
+        return;
+    };
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let jobs = report["jobs"].as_array().unwrap();
+    let moved: Vec<u64> = jobs
+        .iter()
+        .filter_map(|job| job["read"]["io_bytes"].as_u64())
+        .collect();
+    assert_eq!(moved, [1 << 20, 1 << 20]);
+}
+
+#[test]
+fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
+    let folder = folder();
+    let mut run = vec!["run", "read-size", ".", "-o", "r.iolab"];
+    run.extend(TINY);
+    run.extend(["--set", "bs=4k,64k", "--set", "threads=1,2"]);
+    Done::from(iolab(folder.path(), &run).output().unwrap()).expect(0);
+    let export = ["export", "r.iolab", "--format", "fio", "-o", "plots"];
+    let done = iolab(folder.path(), &export).output().unwrap();
+    let done = Done::from(done).expect(0);
+    assert!(done.stderr.contains("4 files in plots"), "{}", done.stderr);
+    let target = folder
+        .path()
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
+    let target: String = target
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "=.-_".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    for (bs, threads) in [("4k", "1"), ("4k", "2"), ("64k", "1"), ("64k", "2")] {
+        let path = format!("plots/{target}/{bs}/read-1-{threads}.json");
+        let report = fs::read_to_string(folder.path().join(&path)).expect(&path);
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["jobs"].as_array().unwrap().len(), 1);
+        assert_eq!(report["jobs"][0]["job options"]["numjobs"], threads);
+    }
+    let again = iolab(folder.path(), &export).output().unwrap();
+    Done::from(again).expect(3);
+}

@@ -48,7 +48,7 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
 }
 
 /// Refuses what fio cannot do, or would do otherwise.
-fn check(spec: &TrialSpec) -> Result<(), String> {
+pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
     let refused = [
         (
             spec.rate.is_some(),
@@ -121,7 +121,7 @@ fn file_option(file: &Path) -> Result<OsString, String> {
 }
 
 /// What all workers have in common.
-fn common(spec: &TrialSpec) -> Vec<String> {
+pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
     let mut words = vec![
         "--allow_file_create=0".to_owned(),
         "--fallocate=none".to_owned(),

@@ -190,6 +190,31 @@ impl JobFile {
     }
 }
 
+impl JobFile {
+    /// Every option of the file with what it means here, and what iolab does otherwise: a line each.
+    pub fn explained(&self) -> Vec<String> {
+        let told = self.told.iter().map(|told| {
+            let jobs = match told.jobs.as_slice() {
+                [] => String::new(),
+                jobs => format!(" [{}]", jobs.join(", ")),
+            };
+            format!("line {}{jobs}: {}: {}", told.line, told.option, told.means)
+        });
+        let notes = self.notes.iter().map(|note| format!("note: {note}"));
+        told.chain(notes).collect()
+    }
+
+    /// The experiment as TOML, below what each option means.
+    ///
+    /// # Errors
+    /// Never for a file that was read.
+    pub fn to_toml(&self) -> Result<String> {
+        let explained = self.explained().into_iter();
+        let comments: String = explained.map(|line| format!("# {line}\n")).collect();
+        Ok(format!("{comments}\n{}", self.experiment.to_toml()?))
+    }
+}
+
 fn at(line: usize, error: Error) -> Error {
     error.within(format!("line {line}"))
 }
