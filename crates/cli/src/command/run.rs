@@ -126,12 +126,21 @@ fn prepare(experiment: &mut Experiment, changes: &Asked, levels: &Levels) -> Res
 }
 
 /// The experiment and its target; a job file of fio may name both.
-fn asked(options: &Run) -> Result<(Experiment, PathBuf)> {
+fn asked(options: &Run) -> Outcome<(Experiment, PathBuf)> {
     let path = Path::new(&options.experiment);
     let (experiment, named) = if JobFile::is_one(path) {
         let file = JobFile::read(path, options.target.as_deref())?;
-        for text in &file.notes {
-            note(format_args!("note: {text}"));
+        if options.changes.dry_run {
+            let mut to = output::open(None)?;
+            for line in file.explained() {
+                writeln!(to, "{}", output::harmless(&line))?;
+            }
+            writeln!(to)?;
+            to.flush()?;
+        } else {
+            for text in &file.notes {
+                note(format_args!("note: {text}"));
+            }
         }
         (file.experiment, file.target)
     } else {

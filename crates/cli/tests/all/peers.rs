@@ -149,8 +149,8 @@ fn syncs_that_fio_has_timed_are_imported() {
         return;
     };
     assert!(ran.status.success(), "{ran:?}");
-    let done = iolab(folder.path(), &["import", "log.json", "-o", "r.iolab"]);
-    Done::from(done.output().unwrap()).expect(0);
+    let done = iolab(folder.path(), &["import", "log.json", "-o", "r.iolab"]).output();
+    Done::from(done.unwrap()).expect(0);
     let rows = exported(folder.path(), "r.iolab");
     assert_eq!((rows.len(), &rows[0]["sync"]), (1, &"fdatasync".into()));
     let report = fs::read_to_string(folder.path().join("log.json")).unwrap();
@@ -168,8 +168,8 @@ fn an_experiment_is_a_job_file_that_fio_runs_and_iolab_reads() {
     let folder = folder();
     let sets = "name = 'two'\nquestion = 'q'\nresponse = 'throughput'\n[factors]\nbs = ['4k', '64k']\n[settings]\nregion = '1MiB'\ncache = 'cold'\nthreads = 2\n";
     fs::write(folder.path().join("two.toml"), sets).unwrap();
-    let shown = iolab(folder.path(), &["show", "two.toml", "--format", "fio"]);
-    let shown = Done::from(shown.output().unwrap()).expect(0);
+    let shown = iolab(folder.path(), &["show", "two.toml", "--format", "fio"]).output();
+    let shown = Done::from(shown.unwrap()).expect(0);
     fs::write(folder.path().join("two.fio"), &shown.stdout).unwrap();
     let again = iolab(folder.path(), &["show", "two.fio"]).output().unwrap();
     let again = Done::from(again).expect(0).stdout;
@@ -180,6 +180,13 @@ fn an_experiment_is_a_job_file_that_fio_runs_and_iolab_reads() {
     ] {
         assert!(again.contains(line), "{line} in {again}");
     }
+    let dry = iolab(folder.path(), &["run", "two.fio", "--dry-run"]).output();
+    let dry = Done::from(dry.unwrap()).expect(0).stdout;
+    assert!(
+        dry.contains(": numjobs=2: threads=2, layout=shared"),
+        "{dry}"
+    );
+    assert!(dry.contains("nothing is touched"), "{dry}");
     let Some(ran) = real_fio(folder.path(), &["--output-format=json", "two.fio"]) else {
         return;
     };
