@@ -12,6 +12,7 @@ mod latex;
 mod markdown;
 mod method;
 mod picture;
+mod references;
 mod section;
 mod small;
 mod statement;

@@ -64,6 +64,14 @@
     });
   };
 
+  // A link to what is folded away unfolds it.
+  const unfoldTarget = () => {
+    const target = byId(decodeURIComponent(location.hash.slice(1)));
+    for (let part = target; part; part = part.parentElement) {
+      if (part.tagName === "DETAILS") part.open = true;
+    }
+  };
+
   const button = (text, pressed, onToggle) => {
     const made = document.createElement("button");
     made.type = "button";
@@ -212,4 +220,6 @@
   offerSamples();
   offerDefinitions();
   unfoldForPrint();
+  addEventListener("hashchange", unfoldTarget);
+  unfoldTarget();
 })();

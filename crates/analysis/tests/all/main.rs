@@ -14,6 +14,7 @@ mod findings;
 mod latencies;
 mod pace;
 mod peers;
+mod preparation;
 mod shape;
 mod timeline;
 mod verified;

@@ -50,6 +50,7 @@ fn text_has_its_figures_beside_it() {
         entries(&folder.path().join("paper")),
         [
             "lab-e1-read-size.pdf",
+            "lab.bib",
             "lab.tex",
             "report-e1-read-size.svg",
             "report.md"

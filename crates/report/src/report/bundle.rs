@@ -11,7 +11,7 @@ use crate::figure::Figure;
 pub struct Bundle {
     /// The text.
     pub text: String,
-    /// Name and content of each figure.
+    /// Name and content of each figure, and of the references.
     pub figures: Vec<(String, Vec<u8>)>,
 }
 
@@ -48,6 +48,12 @@ pub(super) fn draw(
 }
 
 impl Bundle {
+    /// The same with another file beside it.
+    pub(super) fn with(mut self, name: String, content: Vec<u8>) -> Self {
+        self.figures.push((name, content));
+        self
+    }
+
     pub(super) fn new(text: String, figures: Vec<Option<Shown>>) -> Self {
         let files = figures.into_iter().flatten();
         Self {

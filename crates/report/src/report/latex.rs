@@ -1,162 +1,159 @@
-//! The report in LaTeX: an article ready to be finished by hand, for pdflatex and its usual packages.
+//! The report in LaTeX: the draft of a paper in two columns, for pdflatex and its usual packages, with its references in a
+//! .bib file.
 
 use std::fmt::Write as _;
 
+use iolab_analysis::findings::Kind;
 use iolab_spec::Result;
 
-use super::Report;
 use super::bundle::{Bundle, Shown, draw};
-use super::method::RULES;
-use super::section::{Captioned, Event, Section};
-use super::statement::{Group, Statement};
+use super::references;
+use super::section::{Captioned, Event, Section, file_name};
+use super::statement::{Statement, statements};
+use super::{Report, clean};
 use crate::latex::escaped;
+use crate::layout::Grid;
+use crate::overview;
 
 const PREAMBLE: &str = r"\pdfminorversion=7
-\documentclass[a4paper]{article}
+\documentclass[a4paper,10pt,twocolumn]{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{textcomp}
-\usepackage[margin=22mm]{geometry}
+\usepackage[margin=18mm]{geometry}
 \usepackage{graphicx}
-\usepackage{longtable}
 \usepackage{array}
-\setlength{\tabcolsep}{3pt}
-\setlength{\parindent}{0pt}
-\setlength{\parskip}{4pt}
+\setlength{\columnsep}{6mm}
+\setlength{\tabcolsep}{2.5pt}
 \emergencystretch=3em
 \sloppy
 ";
-/// A column with longer text than this is broken into lines.
+/// A column of a table with longer text than this is broken into lines.
 const COLUMN_MAX: usize = 24;
-/// Space between columns, in characters.
+/// Space between the columns of a table, in characters.
 const GAP: usize = 2;
-/// A table with more characters across than this is set in the smallest size.
-const SMALL_MAX: usize = 125;
-/// A table with more characters across than this has its columns close to each other besides.
-const TINY_MAX: usize = 150;
+/// Characters across that a column of the page holds in a small size.
+const NARROW: usize = 62;
+/// Characters across that the whole page holds in a small size.
+const WIDE: usize = 130;
+/// Rows of a table that fit on a page.
+const ROWS_MAX: usize = 55;
 
-/// The text, with its figures as PDF.
+/// The text, with its figures as PDF and its references.
 pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
     let figures = draw(report, prefix, "pdf", crate::figure::Figure::pdf)?;
-    Ok(Bundle::new(text(report, &figures), figures))
+    let bib = format!("{}.bib", file_name(prefix));
+    let text = text(report, &figures, &file_name(prefix));
+    Ok(Bundle::new(text, figures).with(bib, references::bib()))
 }
 
-fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
+fn text(report: &Report<'_>, figures: &[Option<Shown>], bib: &str) -> String {
     let mut text = format!(
-        "{PREAMBLE}\\title{{{}}}\n\\author{{}}\n\\begin{{document}}\n\\maketitle\n",
-        escaped(&report.title)
+        "{PREAMBLE}\\title{{{}}}\n\\author{{}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n",
+        escaped(&title(report))
     );
-    for sentence in &report.summary {
-        let _ = writeln!(text, "{}\n", escaped(sentence));
+    text.push_str(&summary(report));
+    text.push_str(&method(report));
+    text.push_str("\\section{Results}\n");
+    if !report.overview.digest.glance.rows.is_empty() {
+        text.push_str(&table(&Captioned {
+            caption: format!(
+                "Throughput or IOPS with half of the 95 % interval, and latency. {}",
+                report.overview.glance_note()
+            ),
+            grid: Grid::of(report.overview.glance_columns()),
+        }));
     }
-    text.push_str(&questions(report));
-    for (heading, groups) in [
-        ("What was found", &report.results),
-        ("How far to trust it", &report.doubts),
-        ("What can not be concluded", &report.limits),
-    ] {
-        if groups.is_empty() {
-            continue;
-        }
-        let _ = writeln!(text, "\\section{{{heading}}}");
-        text.extend(groups.iter().map(group));
+    for ((section, figure), own) in report.sections.iter().zip(figures).zip(&report.each) {
+        let results = statements(Kind::Result, own);
+        text.push_str(&experiment(section, figure.as_ref(), &results));
     }
-    for (section, figure) in report.sections.iter().zip(figures) {
-        text.push_str(&experiment(section, figure.as_ref()));
-    }
-    if !report.optimal.is_empty() {
-        let _ = writeln!(
-            text,
-            "\\section{{The optimal pattern}}\n{}",
-            list(&report.optimal)
-        );
-    }
+    text.push_str(&threats(report));
+    text.push_str("\\section{Discussion}\n% Yours to write.\n\n");
+    let _ = writeln!(
+        text,
+        "\\bibliographystyle{{plain}}\n\\bibliography{{{bib}}}\n\\clearpage\n\\appendix"
+    );
     text.push_str(&appendix(report));
     text.push_str("\\end{document}\n");
     text
 }
 
-/// What was asked, where there is more than one question.
-fn questions(report: &Report<'_>) -> String {
-    let item = |s: &Section| format!("\\item {}: {}\n", escaped(&s.name), escaped(&s.question));
+/// The question where there is one; else what was measured.
+fn title(report: &Report<'_>) -> String {
     match report.sections.as_slice() {
-        [] | [_] => String::new(),
-        sections => items(sections.iter().map(item)),
+        [only] if !only.question.is_empty() => only.question.clone(),
+        _ => report.title.clone(),
     }
 }
 
-fn group(group: &Group) -> String {
-    let about = escaped(&group.about.words());
-    let trials = match group.about.trials() {
-        "" => String::new(),
-        trials => format!("From {}.\n", escaped(trials)),
-    };
+/// What was measured and what was found, from the headlines.
+fn summary(report: &Report<'_>) -> String {
+    let headlines = report.overview.digest.headlines.iter();
+    let found: Vec<String> = headlines
+        .map(|headline| escaped(&clean(&headline.text)))
+        .collect();
     format!(
-        "\\subsection*{{{about}}}\n{trials}{}",
-        list(&group.statements)
+        "\\begin{{abstract}}\n{}\n{}\n{}\n\\end{{abstract}}\n\n",
+        escaped(&report.overview.subject()),
+        found.join("\n"),
+        escaped(&overview::trust(&report.overview.digest.trust))
     )
 }
 
-fn list(statements: &[Statement]) -> String {
-    let item = |s: &Statement| match s.basis.as_str() {
-        "" => format!("\\item {}\n", escaped(&s.text)),
-        basis => format!(
-            "\\item {} {{\\footnotesize Rests on: {}.}}\n",
-            escaped(&s.text),
-            escaped(basis)
-        ),
-    };
-    items(statements.iter().map(item))
+/// How it was measured, in one paragraph.
+fn method(report: &Report<'_>) -> String {
+    let questions: Vec<String> = report
+        .sections
+        .iter()
+        .filter(|section| !section.question.is_empty())
+        .map(|section| {
+            format!(
+                "\\item \\textbf{{{}}}: {}\n",
+                escaped(&section.name),
+                escaped(&section.question)
+            )
+        })
+        .collect();
+    let summary: Vec<String> = report.summary.iter().map(|s| escaped(s)).collect();
+    format!(
+        "\\section{{Questions}}\n{}\n\\section{{Method}}\n{}\n\n{}\n\n",
+        items(questions.into_iter()),
+        references::METHOD,
+        summary.join(" ")
+    )
 }
 
-/// A list; nothing where there is no item, since LaTeX refuses an empty one.
-fn items(items: impl Iterator<Item = String>) -> String {
-    match items.collect::<String>() {
-        none if none.is_empty() => none,
-        items => format!("\\begin{{itemize}}\n{items}\\end{{itemize}}\n"),
+fn experiment(section: &Section, figure: Option<&Shown>, results: &[Statement]) -> String {
+    let mut text = format!("\\subsection{{{}}}\n", escaped(&section.name));
+    let _ = writeln!(text, "{}.\n", escaped(&section.trials));
+    for statement in results {
+        let _ = writeln!(text, "{}\n", escaped(&statement.text));
     }
-}
-
-fn experiment(section: &Section, figure: Option<&Shown>) -> String {
-    let mut text = format!(
-        "\\section{{{}}}\n\\emph{{{}}}\n\n",
-        escaped(&section.name),
-        escaped(&section.question)
-    );
     if let Some(shown) = figure {
         let _ = writeln!(
             text,
-            "\\begin{{center}}\\includegraphics[width=\\linewidth,height=0.7\\textheight,keepaspectratio]{{{}}}\\end{{center}}\n{}\n",
+            "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{}}}\n\\caption{{{}}}\n\\end{{figure}}\n",
             shown.file,
             escaped(&shown.words)
         );
     }
     text.extend(section.tables.iter().map(table));
-    let _ = writeln!(
-        text,
-        "\\subsection*{{Evidence}}\n{}",
-        table(&section.evidence)
-    );
-    let _ = writeln!(
-        text,
-        "\\subsection*{{Settings}}\n{}\n",
-        escaped(&section.ended)
-    );
-    let settings = section.settings.iter();
-    let settings: Vec<String> = settings
-        .map(|(name, value)| format!("{} {}", escaped(name), escaped(value)))
-        .collect();
-    let _ = writeln!(text, "{}.\n\n{}", settings.join(", "), block(&section.toml));
-    if !section.events.is_empty() {
-        text.push_str("\\subsection*{What happened meanwhile}\n");
-        let item = |event: &Event| format!("\\item {}\n", escaped(&event.line()));
-        text.push_str(&items(section.events.iter().map(item)));
-    }
     text
 }
 
+/// What limits the numbers and what they do not tell.
+fn threats(report: &Report<'_>) -> String {
+    let groups = report.doubts.iter().chain(&report.limits);
+    let item = |(about, statement): (String, &Statement)| {
+        format!("\\item {}: {}\n", escaped(&about), escaped(&statement.text))
+    };
+    let all = groups.flat_map(|group| group.statements.iter().map(|s| (group.about.words(), s)));
+    format!("\\section{{Threats to validity}}\n{}", items(all.map(item)))
+}
+
 fn appendix(report: &Report<'_>) -> String {
-    let mut text = "\\section{Environment}\n".to_owned();
+    let mut text = "\\section{Environment}\n{\\footnotesize\\raggedright\n".to_owned();
     for fact in &report.environment {
         let _ = writeln!(
             text,
@@ -165,16 +162,9 @@ fn appendix(report: &Report<'_>) -> String {
             escaped(&fact.values.join("; "))
         );
     }
-    text.push_str("\\section{Method}\n");
-    for rule in RULES {
-        let _ = writeln!(text, "\\textbf{{{}.}} {}", rule.name, escaped(rule.text));
-        if !rule.latex.is_empty() {
-            let _ = writeln!(text, "\\[{}\\]", rule.latex);
-        }
-        if !rule.source.is_empty() {
-            let _ = writeln!(text, "Source: {}.", escaped(rule.source));
-        }
-        text.push('\n');
+    text.push_str("}\n\\section{Settings, evidence and events}\n");
+    for section in &report.sections {
+        text.push_str(&settings(section));
     }
     let _ = writeln!(
         text,
@@ -184,6 +174,36 @@ fn appendix(report: &Report<'_>) -> String {
     text
 }
 
+fn settings(section: &Section) -> String {
+    let mut text = format!(
+        "\\subsection{{{}}}\n{}\n\n",
+        escaped(&section.name),
+        escaped(&section.ended)
+    );
+    let settings: Vec<String> = section
+        .settings
+        .iter()
+        .map(|(name, value)| format!("{} {}", escaped(name), escaped(value)))
+        .collect();
+    let _ = writeln!(text, "{}.\n\n{}", settings.join(", "), block(&section.toml));
+    text.push_str(&table(&section.evidence));
+    if !section.events.is_empty() {
+        text.push_str("Events:\n");
+        let item = |event: &Event| format!("\\item {}\n", escaped(&event.line()));
+        text.push_str(&items(section.events.iter().map(item)));
+    }
+    text
+}
+
+/// A list; nothing where it would be empty.
+fn items(items: impl Iterator<Item = String>) -> String {
+    match items.collect::<String>() {
+        none if none.is_empty() => none,
+        items => format!("\\begin{{itemize}}\n{items}\\end{{itemize}}\n"),
+    }
+}
+
+/// Tables that float: over one column where they are narrow, else over both; long ones in several parts.
 fn table(table: &Captioned) -> String {
     let grid = &table.grid;
     let width = |column: usize| {
@@ -198,33 +218,34 @@ fn table(table: &Captioned) -> String {
                 + GAP
         })
         .sum();
-    let size = if across > TINY_MAX {
-        "tiny\\setlength{\\tabcolsep}{0.8pt}"
-    } else if across > SMALL_MAX {
-        "tiny"
-    } else {
-        "scriptsize"
-    };
+    let float = if across > NARROW { "table*" } else { "table" };
+    let size = if across > WIDE { "tiny" } else { "scriptsize" };
     let columns: String = grid
         .headings
         .iter()
         .enumerate()
         .map(|(i, (_, right))| match (width(i), *right) {
-            (long, _) if long > COLUMN_MAX => r">{\raggedright\arraybackslash}p{0.15\linewidth}",
+            (long, _) if long > COLUMN_MAX => r">{\raggedright\arraybackslash}p{0.15\textwidth}",
             (_, true) => "r",
             (_, false) => "l",
         })
         .collect();
     let line = |values: Vec<String>| format!("{} \\\\\n", values.join(" & "));
     let heading = line(grid.headings.iter().map(|(h, _)| escaped(h)).collect());
-    let rows = grid.rows.iter();
-    let rows: String = rows
-        .map(|row| line(row.iter().map(|v| escaped(v)).collect()))
-        .collect();
-    format!(
-        "{{\\{size}\n\\begin{{longtable}}{{{columns}}}\n\\hline\n{heading}\\hline\n\\endhead\n{rows}\\hline\n\\end{{longtable}}\n}}\n{{\\footnotesize {}}}\n\n",
-        escaped(&table.caption)
-    )
+    let parts = grid.rows.chunks(ROWS_MAX).enumerate().map(|(part, rows)| {
+        let rows: String = rows
+            .iter()
+            .map(|row| line(row.iter().map(|v| escaped(v)).collect()))
+            .collect();
+        let caption = match part {
+            0 => escaped(&table.caption),
+            _ => "Continued.".to_owned(),
+        };
+        format!(
+            "\\begin{{{float}}}[tbp]\\centering\\{size}\n\\begin{{tabular}}{{{columns}}}\n\\hline\n{heading}\\hline\n{rows}\\hline\n\\end{{tabular}}\n\\caption{{{caption}}}\n\\end{{{float}}}\n\n"
+        )
+    });
+    parts.collect()
 }
 
 /// Lines that are shown as they are. Not `verbatim`, which a line could end.
@@ -238,7 +259,7 @@ fn block(lines: &str) -> String {
         )
     };
     let lines: String = lines.trim_end().lines().map(line).collect();
-    format!("{{\\ttfamily\\footnotesize\\raggedright\\obeylines\n{lines}}}\n\n")
+    format!("{{\\ttfamily\\scriptsize\\raggedright\\obeylines\n{lines}}}\n\n")
 }
 
 #[cfg(test)]

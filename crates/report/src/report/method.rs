@@ -7,8 +7,6 @@ pub(super) struct Rule {
     pub(super) text: &'static str,
     /// The formula as plain text; empty where there is none.
     pub(super) formula: &'static str,
-    /// The same for LaTeX's mathematics mode.
-    pub(super) latex: &'static str,
     /// Where it comes from; empty where it is nobody's in particular.
     pub(super) source: &'static str,
 }
@@ -19,70 +17,60 @@ pub(super) const RULES: &[Rule] = &[
         name: "Trials and samples",
         text: "The trial is the unit of replication: requests inside one trial share its state and are no independent samples. All cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell instead of posing as an effect. The first trial of every cell is a warm-up, kept in the run file and left out of every number. Outliers are never dropped.",
         formula: "",
-        latex: "",
         source: "Fisher, The Design of Experiments (1935), ch. 4",
     },
     Rule {
         name: "Throughput",
         text: "Bytes of completed requests over the time from the first start to the last end; MB/s is 10^6 bytes per second. Opening, filling and seeding lie outside of that time.",
         formula: "throughput = bytes / elapsed",
-        latex: r"\mathrm{throughput} = \frac{\mathrm{bytes}}{t_\mathrm{end} - t_\mathrm{start}}",
         source: "",
     },
     Rule {
         name: "Median and its interval",
         text: "The interval lies between two order statistics of the n trials, x(l) and x(u), and holds for any distribution. Fewer than 6 trials give none.",
         formula: "confidence = 1 − 2 · P(B ≤ l − 1), B ~ Binomial(n, 1/2), u = n + 1 − l",
-        latex: r"1 - 2\,P(B \le l - 1),\quad B \sim \mathrm{Binomial}(n, \frac{1}{2}),\quad u = n + 1 - l",
         source: "Conover, Practical Nonparametric Statistics (1999), section 3.2",
     },
     Rule {
         name: "Mean and its interval",
         text: "Beside the median, with Student's t and n − 1 degrees of freedom.",
         formula: "mean ± t(0.975; n − 1) · s / √n",
-        latex: r"\bar x \pm t_{0.975;\,n-1}\, s / \sqrt{n}",
         source: "Student, Biometrika 6 (1908) 1-25",
     },
     Rule {
         name: "Repetition",
         text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. Which of them ended it is told. It never ends on a p value.",
         formula: "(high − low) / (2 · median) ≤ goal",
-        latex: r"\frac{x_{(u)} - x_{(l)}}{2\,\tilde x} \le \mathrm{goal}",
         source: "",
     },
     Rule {
         name: "Ratio of medians",
         text: "An interval on the logarithms, from the spread of the order statistics around each median; from 6 positive values on each side.",
         formula: "ln(median(new) / median(base)) ± z · √(w(new) + w(base)), w = ((ln x(n−c+1) − ln x(c)) / (2 z(c)))²",
-        latex: r"\ln(\tilde x_1 / \tilde x_0) \pm z \sqrt{w_1 + w_0},\quad w = \left(\frac{\ln x_{(n-c+1)} - \ln x_{(c)}}{2 z_c}\right)^2",
         source: "Price and Bonett, J. Statist. Comput. Simul. 72 (2002) 119-124",
     },
     Rule {
         name: "Not distinguishable",
         text: "Two levels are called so when the 95 % intervals of their medians overlap: a cautious screen and no test.",
         formula: "",
-        latex: "",
         source: "Schenker and Gentleman, The American Statistician 55 (2001) 182-186",
     },
     Rule {
         name: "Served by",
         text: "For every trial the bytes asked for are held against the process's account of storage I/O, the device's counters, what the page cache held before and after, and holes and unwritten extents. A number whose verdict is not device is never called the device's.",
         formula: "",
-        latex: "",
         source: "proc(5); Documentation/admin-guide/iostats.rst of Linux",
     },
     Rule {
         name: "Latency",
         text: "Every request's time is recorded in a histogram with 3 significant digits. A cell's quantile is the median over the trials of each trial's quantile. In a closed loop it is the service time; at a given rate it is the response time, which counts from the intended start.",
         formula: "",
-        latex: "",
         source: "Tene, HdrHistogram; Schroeder, Wierman and Harchol-Balter, NSDI 2006",
     },
     Rule {
         name: "Drift and dependence",
         text: "Intervals take trials to be independent. Mann and Kendall's test looks for a drift, Ljung and Box's for dependence, both with Holm's correction over the cells.",
         formula: "S = Σ sign(x(j) − x(i)), i < j",
-        latex: r"S = \sum_{i<j} \mathrm{sign}(x_j - x_i)",
         source: "Mann, Econometrica 13 (1945) 245-259; Holm, Scandinavian Journal of Statistics 6 (1979) 65-70",
     },
 ];

@@ -148,7 +148,11 @@ fn used(browser: &str, folder: &Path, page: &str) -> serde_json::Value {
         .arg(format!("file://{}", file.display()))
         .output()
         .unwrap();
-    let dom = String::from_utf8_lossy(&output.stdout);
+    seen_in(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// What a driver wrote into a page.
+fn seen_in(dom: &str) -> serde_json::Value {
     let start = dom
         .find("<pre id=\"seen\">")
         .expect("the driver came to its end");
@@ -215,6 +219,86 @@ fn figures_answer_and_nothing_is_fetched() {
     );
 }
 
+/// Where the parts of a page lie in a window of this size, and what its links do. A frame stands for the window, since no
+/// browser makes its own as narrow as a telephone.
+fn laid_out(browser: &str, page: &str, width: u32, height: u32) -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("page.html"), page).unwrap();
+    let frame = format!(
+        "<!DOCTYPE html><body style=\"margin:0\"><iframe src=\"page.html\" style=\"border:0;width:{width}px;height:{height}px\"></iframe>
+<script>
+document.querySelector('iframe').addEventListener('load', (event) => {{
+  const inner = event.target.contentDocument;
+  const box = (place) => {{
+    const part = inner.querySelector(place);
+    if (!part) return null;
+    const at = part.getBoundingClientRect();
+    return [at.left, at.top, at.right, at.bottom];
+  }};
+  const seen = {{ title: box('h1'), badge: box('#trust summary'), glance: box('#glance table'), overview: box('#overview'), found: box('#found') }};
+  seen.across = inner.documentElement.scrollWidth;
+  const links = [...inner.querySelectorAll('#overview a')];
+  seen.links = links.length;
+  seen.lead = links.filter((link) => inner.querySelector(link.getAttribute('href') + '.experiment')).length;
+  inner.querySelector('#trust summary').click();
+  seen.opened = inner.querySelector('#trust').open;
+  seen.evidence = box('#trust p')[3] > 0;
+  const out = document.createElement('pre');
+  out.id = 'seen';
+  out.textContent = JSON.stringify(seen);
+  document.body.append(out);
+}});
+</script></body>"
+    );
+    let file = folder.path().join("frame.html");
+    fs::write(&file, frame).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu"])
+        .args(["--allow-file-access-from-files", "--window-size=1400,1000"])
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    seen_in(&String::from_utf8_lossy(&output.stdout))
+}
+
+#[test]
+fn the_first_screen_shows_the_answer() {
+    let Some(browser) = installed(&["chromium", "chromium-browser", "google-chrome"]) else {
+        return;
+    };
+    let inputs = crate::overview::study();
+    let page = Report::new(&inputs).html().unwrap();
+    for (width, height) in [(1280, 800), (390, 844)] {
+        let seen = laid_out(browser, &page, width, height);
+        let (across, down) = (f64::from(width), f64::from(height));
+        let side = |part: &str, side: usize| seen[part][side].as_f64().unwrap();
+        for part in ["title", "badge", "glance"] {
+            assert!(side(part, 3) <= down, "{part} at {width}: {seen}");
+            assert!(side(part, 2) <= across, "{part} at {width}: {seen}");
+            assert!(side(part, 2) > side(part, 0), "{part} at {width}: {seen}");
+        }
+        assert!(seen["across"].as_f64().unwrap() <= across, "{seen}");
+        // The small figures begin on the first screen, and on a wide one all of them are on it.
+        assert!(side("overview", 1) < down, "{seen}");
+        if width > 1000 {
+            assert!(side("overview", 3) <= down, "{seen}");
+            assert!(side("found", 1) < down, "{seen}");
+        }
+        assert_eq!(
+            (&seen["links"], &seen["lead"]),
+            (&6.into(), &6.into()),
+            "{seen}"
+        );
+        assert_eq!(seen["opened"], true, "{seen}");
+        assert_eq!(seen["evidence"], true, "{seen}");
+    }
+}
+
 #[test]
 fn the_article_compiles() {
     let Some(latex) = installed(&["pdflatex"]) else {
@@ -222,7 +306,7 @@ fn the_article_compiles() {
     };
     let folder = tempfile::tempdir().unwrap();
     let bundle = Report::new(&inputs()).latex("lab").unwrap();
-    assert_eq!(bundle.figures.len(), 2);
+    assert_eq!(bundle.figures.len(), 3);
     for (name, content) in &bundle.figures {
         fs::write(folder.path().join(name), content).unwrap();
     }

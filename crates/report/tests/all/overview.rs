@@ -49,7 +49,7 @@ fn strided(name: &str, access: &[&str]) -> RunRecord {
     record
 }
 
-fn study() -> Vec<Input> {
+pub(crate) fn study() -> Vec<Input> {
     let durable = ["read_percent=0", "sync=each"];
     let random = ["pattern=rand", "read_percent=0", "sync=each"];
     let records = [
@@ -91,4 +91,10 @@ fn the_picture_has_the_size_of_a_preview() {
         .expect("numbers to show");
     assert_eq!(picture[16..24], [0, 0, 4, 176, 0, 0, 2, 118]);
     assert!(Overview::new(&[]).picture().unwrap().is_none());
+}
+
+#[test]
+fn a_page_of_a_study_is_small() {
+    let page = iolab_report::report::Report::new(&study()).html().unwrap();
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
 }
