@@ -26,6 +26,7 @@ fn findings_of_a_hard_disk() {
         "1",
         "--budget",
         "3h",
+        "--full",
         "-o",
         "hdd",
     ];
@@ -44,7 +45,15 @@ fn findings_of_a_hard_disk() {
 #[test]
 fn findings_of_a_solid_state_disk() {
     let folder = folder();
-    let arguments = ["study", "model:sata-ssd", "--seed", "1", "-o", "ssd"];
+    let arguments = [
+        "study",
+        "model:sata-ssd",
+        "--seed",
+        "1",
+        "--full",
+        "-o",
+        "ssd",
+    ];
     golden("computed_solid_state_disk", folder.path(), &arguments);
 }
 
@@ -76,8 +85,11 @@ fn findings_of_a_volume_with_credits() {
         "trials_min=20",
         "--budget",
         "10min",
+        "-o",
+        "run.iolab",
     ];
-    golden("computed_credits", folder.path(), &arguments);
+    run(folder.path(), &arguments).expect(0);
+    golden("computed_credits", folder.path(), &["table", "run.iolab"]);
 }
 
 #[test]
