@@ -50,10 +50,15 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     bench.fill(seed)?;
     bench.look_around(&plans);
     note(format_args!(
-        "{}: {} of load with each of {} workloads",
+        "{}: {} of load per workload, workloads: {}",
         requirement.name,
         rough_duration(requirement.hold),
-        plans.len()
+        requirement
+            .workloads
+            .iter()
+            .map(|workload| workload.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
     ));
     let found = measure(&requirement, plans, seed, &bench, &options.output);
     let found = bench.close_after(found)?;
