@@ -11,21 +11,21 @@
 //! mechanism failed. The kernel may write into it at any later time, so that the mapping then stays until the process ends.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, madvise};
 
+use crate::arena::{Arena, HUGE_PAGE, Pieces, no_memory, stride};
 use crate::pattern::derive;
-use iolab_spec::trial::{BufferInit, Content, HUGE_PAGE_BYTES, TrialSpec};
+use iolab_spec::trial::{BufferInit, Content, TrialSpec};
 use iolab_spec::{Error, Result};
 
 /// Written data differs in every piece of this size.
 const STAMP_EVERY: usize = 4096;
 /// Bytes of one stamp: offset and generation.
 const STAMP_LEN: usize = 16;
-/// Buffers start on huge-page boundaries when they are at least this large, or are to lie in huge pages.
-const HUGE_PAGE: usize = HUGE_PAGE_BYTES as usize;
 
 /// Where a buffer lies.
 #[derive(Debug)]
@@ -95,11 +95,10 @@ impl Slot {
     }
 }
 
-/// One worker's buffers, one per slot of its depth, in one anonymous mapping.
+/// One worker's buffers, one per slot of its depth, beside each other in an arena.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    map: NonNull<u8>,
-    map_len: usize,
+    arena: Arc<Arena>,
     /// A box that is freed together with the mapping: whoever holds a slot looks into it.
     places: NonNull<[Place]>,
     /// The slots that are not in use; the last is taken next.
@@ -107,39 +106,29 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Maps and prepares the buffers of worker number `worker`.
+    /// Maps and prepares the buffers of worker number `worker`, which share no arena.
     ///
     /// # Errors
-    /// When there is no memory, or the kernel refuses an advice that the preparation stands for.
+    /// As [`Self::in_arena`], and when there is no memory.
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Result<Self> {
-        let (stride, whole) = (stride(spec), unit(spec));
-        let align = if stride >= HUGE_PAGE {
-            HUGE_PAGE
-        } else {
-            whole
-        };
-        let map_len = stride
-            .checked_mul(spec.depth as usize)
-            .and_then(|len| len.checked_next_multiple_of(whole))
-            .and_then(|len| len.checked_add(align))
-            .ok_or_else(|| no_memory(spec))?;
+        Self::in_arena(spec, worker, Arc::new(Arena::new(spec, 1)?), 0)
+    }
+
+    /// Prepares the buffers of worker number `worker`, which lie in the arena behind those of `before` other workers.
+    ///
+    /// # Errors
+    /// When the kernel refuses an advice that the preparation stands for.
+    pub(crate) fn in_arena(
+        spec: &TrialSpec,
+        worker: u32,
+        arena: Arc<Arena>,
+        before: u32,
+    ) -> Result<Self> {
+        let stride = stride(spec);
         let len = u32::try_from(spec.bs).map_err(|_| no_memory(spec))?;
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
-        let map = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                map_len,
-                prot,
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )
-        }
-        .map_err(|_| no_memory(spec))?;
-        let map = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_memory(spec))?;
-        let shift = map.addr().get().next_multiple_of(align) - map.addr().get();
+        let first = before as usize * spec.depth as usize;
         let place = |index: u32| Place {
-            // SAFETY: `shift` is below `align`, by which the mapping was made longer than one stride per slot.
-            start: unsafe { map.add(shift + index as usize * stride) },
+            start: arena.at((first + index as usize) * stride),
             len,
             index,
         };
@@ -147,8 +136,7 @@ impl Buffers {
         let places = NonNull::from(Box::leak(places));
         let first = places.cast::<Place>();
         let mut buffers = Self {
-            map,
-            map_len,
+            arena,
             places,
             // SAFETY: there is a place for every number below the depth.
             home: (0..spec.depth as usize)
@@ -159,13 +147,12 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Memory that the buffers of one worker take, bytes.
-    pub(crate) fn bytes_of(spec: &TrialSpec) -> u64 {
-        let unit = unit(spec) as u64;
-        (stride(spec) as u64)
-            .saturating_mul(u64::from(spec.depth))
-            .div_ceil(unit)
-            .saturating_mul(unit)
+    /// How many stretches of physical memory the buffers lie in; `None` where the kernel does not show it.
+    pub(crate) fn pieces(&self) -> Option<Pieces> {
+        let (first, last) = (self.home.first()?, self.home.last()?);
+        let (a, b) = (first.place(), last.place());
+        let (a, b) = if a.start <= b.start { (a, b) } else { (b, a) };
+        Pieces::of(&(a.start.addr().get()..b.start.addr().get() + b.len as usize))
     }
 
     /// The slots that are not in use; the last is taken next. At first all are, in the order of their numbers.
@@ -262,30 +249,13 @@ impl Buffers {
 impl Drop for Buffers {
     fn drop(&mut self) {
         if !self.is_complete() {
-            // The kernel may have what is missing.
+            // The kernel may have what is missing: the arena is never dropped.
+            std::mem::forget(Arc::clone(&self.arena));
             return;
         }
         self.home.clear();
-        // SAFETY: unmaps exactly what was mapped, and frees the box that was leaked. All slots were at home, so that
-        // nothing refers to either any more, and no request is in flight, because a backend would hold its slot.
-        let unmapped = unsafe {
-            drop(Box::from_raw(self.places.as_ptr()));
-            munmap(self.map.as_ptr().cast(), self.map_len)
-        };
-        debug_assert!(unmapped.is_ok());
-    }
-}
-
-/// Bytes from one buffer to the next.
-fn stride(spec: &TrialSpec) -> usize {
-    (spec.bs as usize).next_multiple_of(rustix::param::page_size())
-}
-
-/// The pages that the buffers are made of, bytes.
-fn unit(spec: &TrialSpec) -> usize {
-    match spec.buffer_init {
-        BufferInit::Huge => HUGE_PAGE,
-        _ => rustix::param::page_size(),
+        // SAFETY: frees the box that was leaked. All slots were at home, so that nothing refers to it any more.
+        drop(unsafe { Box::from_raw(self.places.as_ptr()) });
     }
 }
 
@@ -301,14 +271,6 @@ pub(crate) fn stamp(data: &mut [u8], offset: u64, generation: u64) {
         }
         at += STAMP_EVERY as u64;
     }
-}
-
-fn no_memory(spec: &TrialSpec) -> Error {
-    Error::usage(format!(
-        "no memory for {} buffers of {} bytes in each of {} threads",
-        spec.depth, spec.bs, spec.threads
-    ))
-    .hint("choose fewer threads, a smaller depth or a smaller bs")
 }
 
 #[cfg(test)]
@@ -377,7 +339,7 @@ mod tests {
         };
         let first = address(&buffers.home()[0]);
         assert_eq!(first % HUGE_PAGE, 0);
-        assert!(first + HUGE_PAGE <= buffers.map.addr().get() + buffers.map_len);
+        assert!(first + HUGE_PAGE <= buffers.arena.at(HUGE_PAGE).addr().get());
         assert_eq!(address(&buffers.home()[2]), first + 2 * 4096);
     }
 

@@ -33,6 +33,7 @@ pub fn snapshot(stack: &Stack) -> Counters {
         bottom,
         hardware: Hardware::default(),
         pressure,
+        buffer_piece_bytes: None,
     }
 }
 
@@ -51,6 +52,7 @@ pub fn since(earlier: &Counters, stack: &Stack) -> Counters {
         bottom,
         hardware: earlier.hardware,
         pressure: pressure::with_frequency(pressure::read()),
+        buffer_piece_bytes: None,
     };
     now.since(earlier)
 }

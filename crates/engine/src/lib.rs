@@ -1,5 +1,6 @@
 //! iolab-engine: issues storage I/O and times it. Knows nothing of experiments.
 
+mod arena;
 mod backend;
 mod buffer;
 pub mod clock;

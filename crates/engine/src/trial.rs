@@ -5,6 +5,7 @@ mod merge;
 
 use std::fs::File;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -13,6 +14,7 @@ use std::time::Instant;
 use rustix::fs::{Advice, FileType, fadvise};
 use rustix::thread::UnshareFlags;
 
+use crate::arena::{self, Arena, Pieces};
 use crate::backend::io_uring::Uring;
 use crate::backend::libaio::Libaio;
 use crate::backend::mmap::Mmap;
@@ -224,7 +226,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
 
 /// Memory that the buffers of a trial take, bytes.
 pub fn buffer_bytes(spec: &TrialSpec) -> u64 {
-    Buffers::bytes_of(spec).saturating_mul(u64::from(spec.threads))
+    arena::bytes_of(spec)
 }
 
 /// Memory that so many workers take besides their buffers, and the process besides its workers; bytes.
@@ -307,6 +309,10 @@ fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
     let (spec, clock) = (job.spec, job.clock);
     memory_limits::check(spec.threads)?;
     let barrier = StartBarrier::new();
+    let arena = match arena::is_contiguous(spec) {
+        true => Some(Arc::new(Arena::new(spec, spec.threads)?)),
+        false => None,
+    };
     let parts = job.files.map_or(&[][..], Files::parts).iter();
     let mut observation =
         Observation::new(parts.map(|part| (part.target(), part.offset, part.length)));
@@ -315,8 +321,8 @@ fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
         let mut workers = Vec::with_capacity(spec.threads as usize);
         let mut setup = Ok(());
         for number in 0..spec.threads {
-            let (ready, barrier) = (ready.clone(), &barrier);
-            let body = move || work(job, number, barrier, &ready);
+            let (ready, barrier, arena) = (ready.clone(), &barrier, arena.clone());
+            let body = move || work(job, number, barrier, arena, &ready);
             match thread::Builder::new()
                 .name(format!("iolab-{number}"))
                 .spawn_scoped(scope, body)
@@ -365,6 +371,7 @@ fn work(
     job: Job<'_>,
     number: u32,
     barrier: &StartBarrier,
+    arena: Option<Arc<Arena>>,
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
@@ -377,7 +384,11 @@ fn work(
             Some(files) => Some((files.open(number)?, files)),
             None => None,
         };
-        Ok((opened, Buffers::new(spec, number)?))
+        let buffers = match arena {
+            Some(arena) => Buffers::in_arena(spec, number, arena, number)?,
+            None => Buffers::new(spec, number)?,
+        };
+        Ok((opened, buffers))
     };
     let run = Stage {
         job,
@@ -442,16 +453,17 @@ impl Stage<'_> {
             Ok(backend) => backend,
             Err(error) => return self.report(error),
         };
+        let pieces = buffers.pieces();
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
         let Job { spec, clock, .. } = self.job;
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
                 sleep_exactly();
                 let open = Open::new(spec, rate, self.number, clock);
-                self.drive(self.worker(open, backend, buffers))
+                self.drive(self.worker(open, backend, buffers), pieces)
             }
-            (None, true) => self.drive(self.worker(Closed::<true>, backend, buffers)),
-            (None, false) => self.drive(self.worker(Closed::<false>, backend, buffers)),
+            (None, true) => self.drive(self.worker(Closed::<true>, backend, buffers), pieces),
+            (None, false) => self.drive(self.worker(Closed::<false>, backend, buffers), pieces),
         }
     }
 
@@ -477,7 +489,7 @@ impl Stage<'_> {
         .signed_by(signer)
     }
 
-    fn drive(&self, worker: impl Run) -> Option<WorkerOutcome> {
+    fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
         let counting = self.job.spec.hardware_counters.then(Group::hardware);
         self.ready.send(Ok(())).ok()?;
         let running = self.barrier.wait_for_start()?;
@@ -490,6 +502,7 @@ impl Stage<'_> {
         }
         self.barrier.finish(running);
         take_hardware(counting, &mut outcome);
+        outcome.pieces = pieces;
         drop(remains);
         Some(outcome)
     }

@@ -9,6 +9,7 @@ mod timing;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::arena::Pieces;
 use crate::backend::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock::Clock;
@@ -42,6 +43,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) effective: Effective,
     /// What the processor counted in this worker.
     pub(crate) hardware: Hardware,
+    /// Stretches of physical memory that its buffers lie in, where that is known.
+    pub(crate) pieces: Option<Pieces>,
     /// How this worker kept up with its share of a rate.
     pub(crate) pace: Option<Pace>,
     /// What it did over time.
@@ -257,6 +260,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 end_sync_ns: 0,
                 effective: backend.effective(),
                 hardware: Hardware::default(),
+                pieces: None,
                 pace: None,
                 series: Recorder::new(clock),
                 signed: None,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_spec::tool::Tool;
 use iolab_spec::trial::{CacheState, HUGE_PAGE_BYTES, Layout};
 use iolab_spec::{Error, Result};
 
@@ -53,6 +54,10 @@ impl Plan {
         };
         if let Some(levels) = experiment.seek.clone() {
             experiment.seek(levels)?;
+        }
+        // Said in the experiment that the run file keeps: one that was begun without it is resumed without it.
+        if measures_the_device(&experiment)? {
+            experiment.apply_set("buffer_memory=contiguous")?;
         }
         Self::of(experiment)
     }
@@ -111,6 +116,24 @@ pub fn factor_names(experiment: &Experiment) -> Vec<String> {
     factors
         .map(|factor| factor.setting.name.to_owned())
         .collect()
+}
+
+/// Whether a run takes contiguous buffers unless the user says otherwise: some cell does direct I/O, where the pieces of a
+/// buffer decide into how many requests the kernel splits one. Not where the preparation of buffers is the question, nor
+/// beside other tools, whose buffers iolab cannot choose.
+fn measures_the_device(experiment: &Experiment) -> Result<bool> {
+    if ["buffer_memory", "buffer_init"]
+        .iter()
+        .any(|name| experiment.names(name))
+    {
+        return Ok(false);
+    }
+    let cells = cells(experiment)?;
+    let is_own = |cell: &PlannedCell| cell.spec.tool == Tool::IOLAB && !cell.spec.runs_program();
+    Ok(cells.iter().all(is_own)
+        && cells
+            .iter()
+            .any(|cell| cell.spec.trial.cache == CacheState::Direct))
 }
 
 /// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of

@@ -286,6 +286,11 @@ impl Experiment {
         Ok(())
     }
 
+    /// Whether a setting is fixed or varied, rather than left at its default.
+    pub fn names(&self, name: &str) -> bool {
+        self.ever(name, |_| true)
+    }
+
     /// Whether a setting is fixed at, or a factor has, a value that satisfies `has`.
     fn ever(&self, name: &str, has: impl Fn(&str) -> bool) -> bool {
         let fixed = self

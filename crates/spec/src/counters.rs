@@ -18,6 +18,9 @@ pub struct Counters {
     pub hardware: Hardware,
     /// What the machine as a whole went through.
     pub pressure: Pressure,
+    /// Mean length of the stretches of physical memory that the I/O buffers lay in, bytes; of up to 16 MiB of each worker.
+    /// `None` where the kernel does not show it: that takes the capability CAP_SYS_ADMIN.
+    pub buffer_piece_bytes: Option<u64>,
 }
 
 impl Counters {
@@ -31,6 +34,7 @@ impl Counters {
             bottom: both(self.bottom, earlier.bottom, Bottom::since),
             hardware: self.hardware,
             pressure: self.pressure.since(&earlier.pressure),
+            buffer_piece_bytes: self.buffer_piece_bytes,
         }
     }
 }

@@ -310,6 +310,18 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| Value::word(Some(cell.trial.buffer_init)),
     },
     Setting {
+        name: "buffer_memory",
+        aliases: &[],
+        unit: "",
+        doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly pages of 4 KiB)",
+        kind: ValueKind::Word,
+        column: "buffer_memory",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.buffer_memory, text),
+        get: |cell| Value::word(Some(cell.trial.buffer_memory)),
+    },
+    Setting {
         name: "content",
         aliases: &[],
         unit: "",

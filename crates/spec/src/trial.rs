@@ -86,6 +86,17 @@ named! {
 }
 
 named! {
+    /// The physical memory that I/O buffers lie in. A request to a device is split where its buffer has too many pieces.
+    pub enum BufferMemory: "buffer_memory" {
+        /// In few pieces: the buffers of all workers lie beside each other in an arena of huge pages, as far as the kernel
+        /// has any.
+        Contiguous = "contiguous",
+        /// Whatever pages the kernel gives: mostly of 4 KiB, in many pieces.
+        Kernel = "kernel",
+    }
+}
+
+named! {
     /// What writes put on the target.
     pub enum Content: "content" {
         /// Incompressible, and different in every 4 KiB.
@@ -183,6 +194,8 @@ pub struct TrialSpec {
     pub cache: CacheState,
     /// Buffer preparation.
     pub buffer_init: BufferInit,
+    /// What the buffers lie in.
+    pub buffer_memory: BufferMemory,
     /// What is written.
     pub content: Content,
     /// Whether written blocks bear their offset, generation and checksum, and are read back after the timed span.
@@ -232,6 +245,7 @@ impl Default for TrialSpec {
             allocate: None,
             cache: CacheState::Direct,
             buffer_init: BufferInit::Random,
+            buffer_memory: BufferMemory::Kernel,
             content: Content::Unique,
             verify: false,
             limit: Limit::default(),

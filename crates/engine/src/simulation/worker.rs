@@ -124,6 +124,7 @@ impl<'a> Worker<'a> {
                 end_sync_ns: 0,
                 effective: Effective::default(),
                 hardware: Hardware::default(),
+                pieces: None,
                 pace: None,
                 series,
                 signed: None,

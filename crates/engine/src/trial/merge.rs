@@ -1,5 +1,6 @@
 //! What the workers of a trial did, as one outcome.
 
+use crate::arena::Pieces;
 use crate::clock::Clock;
 use crate::worker::WorkerOutcome;
 use iolab_spec::counters::{Counters, Hardware};
@@ -37,8 +38,13 @@ pub(crate) fn merge(
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
     let mut hardware: Option<Hardware> = None;
+    let mut pieces: Option<Pieces> = None;
     for worker in outcomes {
         hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
+        pieces = match (pieces, worker.pieces) {
+            (Some(sum), Some(part)) => Some(sum.plus(part)),
+            (sum, part) => sum.or(part),
+        };
         add(&mut merged.reads, worker.reads);
         add(&mut merged.writes, worker.writes);
         merged.syncs += worker.syncs;
@@ -59,6 +65,7 @@ pub(crate) fn merge(
         last_end = last_end.max(worker.end);
     }
     merged.counters.hardware = hardware.unwrap_or_default();
+    merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
     merged.series = crate::series::merged(series.into_iter(), clock);
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);

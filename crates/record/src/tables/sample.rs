@@ -418,6 +418,12 @@ fn machine() -> Columns {
         )
         .since(LATER),
         known!(
+            "buffer_piece_bytes",
+            counters.buffer_piece_bytes,
+            "mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN"
+        )
+        .since(LATER),
+        known!(
             "cpu_khz",
             counters.pressure.cpu_khz,
             "greatest frequency among up to eight CPUs at the end, where cpufreq tells"

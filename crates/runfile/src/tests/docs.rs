@@ -98,6 +98,6 @@ fn every_column_is_told() {
     let same = std::fs::read_to_string(DOCS).expect("the documentation") == wanted;
     assert!(
         same,
-        "docs/RUNFILE.md tells other columns or keys than there are: IOLAB_GOLDEN=write cargo test -p iolab-run every_column writes them"
+        "docs/RUNFILE.md tells other columns or keys than there are: IOLAB_GOLDEN=write cargo test -p iolab-runfile every_column writes them"
     );
 }

@@ -197,6 +197,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
                 throttled_ns: Some(9007),
                 cpu_khz: Some(9006),
             },
+            buffer_piece_bytes: Some(9016),
         },
         region: Region {
             before: Some(residency(10_001)),

@@ -22,6 +22,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("allocate", "append", "append"),
     ("cache", "hot", "hot"),
     ("buffer_init", "zeroed", "zeroed"),
+    ("buffer_memory", "contiguous", "contiguous"),
     ("content", "repeated", "repeated"),
     ("verify", "on", "true"),
     ("bytes", "1048576", "1MiB"),

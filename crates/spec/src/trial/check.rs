@@ -179,9 +179,9 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
         );
     }
     let blocks = verify_table_bytes(spec) / 8;
-    if blocks > BLOCKS_MAX {
+    if blocks > VERIFIED_BLOCKS_MAX {
         return fail(
-            format!("verify of {blocks} blocks, more than {BLOCKS_MAX}"),
+            format!("verify of {blocks} blocks, more than {VERIFIED_BLOCKS_MAX}"),
             "8 bytes of memory are needed for each block: choose a larger bs or a smaller region, or leave verify out",
         );
     }

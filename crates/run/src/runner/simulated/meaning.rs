@@ -1,7 +1,9 @@
 //! Which settings have a meaning on a disk that is computed. A built-in experiment is carried out without those levels of
 //! its factors that have none; what the user asks for is refused.
 
-use iolab_spec::trial::{Allocate, Backend, BufferInit, CacheState, Content, Descriptors, Layout};
+use iolab_spec::trial::{
+    Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, Layout,
+};
 use iolab_spec::{Error, Result};
 
 use iolab_plan::experiment::Experiment;
@@ -81,6 +83,11 @@ static RULES: &[Rule] = &[
         why: "no data is copied on a model",
     },
     Rule {
+        setting: "buffer_memory",
+        has: |cell| cell.trial.buffer_memory == BufferMemory::Kernel,
+        why: "no data is copied on a model",
+    },
+    Rule {
         setting: "content",
         has: |cell| cell.trial.content == Content::Unique,
         why: NO_DATA,
@@ -140,6 +147,10 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             Some((_, names)) => names.push(named),
             None => left_out.push((rule.why, vec![named])),
         }
+    }
+    if !experiment.names("buffer_memory") {
+        // The default of a new run is meant for real devices.
+        experiment.apply_set("buffer_memory=kernel")?;
     }
     let reasons: Vec<String> = left_out
         .into_iter()

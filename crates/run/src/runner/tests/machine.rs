@@ -341,6 +341,7 @@ fn counters(
             throttled_ns: None,
             cpu_khz: Some(2_600_000),
         },
+        buffer_piece_bytes: None,
     }
 }
 

@@ -1,0 +1,234 @@
+//! Memory that I/O buffers lie in: one anonymous mapping of a worker, or of all workers together where it is to be
+//! contiguous in physical memory, so that a thousand workers with small buffers share huge pages instead of taking one
+//! each.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+
+use iolab_spec::trial::{BufferInit, BufferMemory, CacheState, HUGE_PAGE_BYTES, TrialSpec};
+use iolab_spec::{Error, Result};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+/// Buffers start on huge-page boundaries when they are at least this large, or are to lie in huge pages.
+pub(crate) const HUGE_PAGE: usize = HUGE_PAGE_BYTES as usize;
+
+/// A mapping that is unmapped when the last of its buffers is dropped.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    map: NonNull<u8>,
+    map_len: usize,
+    /// Where the first buffer starts.
+    start: NonNull<u8>,
+}
+
+// SAFETY: an arena is an address range that it owns. It gives out addresses only; who may use the memory behind them is
+// settled by the slots of the buffers.
+unsafe impl Send for Arena {}
+// SAFETY: as above; no method changes it.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Maps memory for the buffers of so many workers.
+    ///
+    /// # Errors
+    /// Of kind usage: there is no memory.
+    pub(crate) fn new(spec: &TrialSpec, workers: u32) -> Result<Self> {
+        let (stride, unit) = (stride(spec), unit(spec));
+        let align = if stride >= HUGE_PAGE { HUGE_PAGE } else { unit };
+        let used = stride
+            .checked_mul(spec.depth as usize)
+            .and_then(|len| len.checked_mul(workers as usize))
+            .and_then(|len| len.checked_next_multiple_of(unit))
+            .ok_or_else(|| no_memory(spec))?;
+        let map_len = used.checked_add(align).ok_or_else(|| no_memory(spec))?;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let map = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                map_len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        }
+        .map_err(|_| no_memory(spec))?;
+        let map = NonNull::new(map.cast::<u8>()).ok_or_else(|| no_memory(spec))?;
+        let shift = map.addr().get().next_multiple_of(align) - map.addr().get();
+        let arena = Self {
+            map,
+            map_len,
+            // SAFETY: `shift` is below `align`, by which the mapping is longer than what is used of it.
+            start: unsafe { map.add(shift) },
+        };
+        if is_contiguous(spec) {
+            // Where the kernel has no huge pages, small ones do.
+            // SAFETY: the range is our own anonymous mapping, and the advice discards no data.
+            let _ = unsafe { madvise(arena.start.as_ptr().cast(), used, Advice::LinuxHugepage) };
+        }
+        Ok(arena)
+    }
+
+    /// The address of a byte behind the start of the first buffer.
+    pub(crate) fn at(&self, byte: usize) -> NonNull<u8> {
+        let shift = self.start.addr().get() - self.map.addr().get();
+        assert!(byte <= self.map_len - shift, "inside of the mapping");
+        // SAFETY: the address lies in the mapping or at its end, as just checked.
+        unsafe { self.start.add(byte) }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what was mapped. Buffers hold the arena as long as any of their slots is away, so that
+        // nothing refers to the memory any more.
+        let unmapped = unsafe { munmap(self.map.as_ptr().cast(), self.map_len) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+/// Bytes from one buffer to the next.
+pub(crate) fn stride(spec: &TrialSpec) -> usize {
+    (spec.bs as usize).next_multiple_of(rustix::param::page_size())
+}
+
+/// Whether all workers' buffers lie in one arena of huge pages: for direct I/O, which the pieces of a buffer concern. A
+/// preparation that stands for pages of its own goes first.
+pub(crate) fn is_contiguous(spec: &TrialSpec) -> bool {
+    spec.buffer_memory == BufferMemory::Contiguous
+        && spec.cache == CacheState::Direct
+        && !matches!(spec.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
+}
+
+/// The pages that the buffers are made of, bytes.
+pub(crate) fn unit(spec: &TrialSpec) -> usize {
+    match spec.buffer_init {
+        BufferInit::Huge => HUGE_PAGE,
+        _ if is_contiguous(spec) => HUGE_PAGE,
+        _ => rustix::param::page_size(),
+    }
+}
+
+/// Memory that the buffers of all workers take, bytes.
+pub(crate) fn bytes_of(spec: &TrialSpec) -> u64 {
+    let unit = unit(spec) as u64;
+    let (arenas, workers) = match is_contiguous(spec) {
+        true => (1, u64::from(spec.threads)),
+        false => (u64::from(spec.threads), 1),
+    };
+    (stride(spec) as u64)
+        .saturating_mul(u64::from(spec.depth))
+        .saturating_mul(workers)
+        .div_ceil(unit)
+        .saturating_mul(unit)
+        .saturating_mul(arenas)
+}
+
+pub(crate) fn no_memory(spec: &TrialSpec) -> Error {
+    Error::usage(format!(
+        "no memory for {} buffers of {} bytes in each of {} threads",
+        spec.depth, spec.bs, spec.threads
+    ))
+    .hint("choose fewer threads, a smaller depth or a smaller bs")
+}
+
+/// Stretches of physical memory that a range lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pieces {
+    /// Bytes that were looked at.
+    pub(crate) bytes: u64,
+    /// Stretches that they lie in.
+    pub(crate) count: u64,
+}
+
+impl Pieces {
+    /// Most bytes that are looked at of one worker's buffers.
+    const BYTES_MAX: usize = 16 << 20;
+
+    /// Looks at the start of a range of addresses: proc_pid_pagemap(5). `None` where the kernel shows no page numbers, which
+    /// takes the capability CAP_SYS_ADMIN.
+    pub(crate) fn of(range: &Range<usize>) -> Option<Self> {
+        const ENTRY: usize = 8;
+        let page = rustix::param::page_size();
+        // Opened each time: workers have descriptor tables of their own.
+        let file = File::open("/proc/self/pagemap").ok()?;
+        let first = range.start / page;
+        let pages = range.len().min(Self::BYTES_MAX).div_ceil(page);
+        let mut entries = vec![0; pages * ENTRY];
+        let offset = (first * ENTRY) as u64;
+        file.read_exact_at(&mut entries, offset).ok()?;
+        let frames = entries.chunks_exact(ENTRY).map(|entry| {
+            let entry = u64::from_ne_bytes(entry.try_into().expect("eight bytes"));
+            // Bit 63: the page is present. Bits 0 to 54: its number, 0 without the capability.
+            let frame = entry & ((1 << 55) - 1);
+            (entry >> 63 == 1 && frame > 0).then_some(frame)
+        });
+        let mut pieces = Self::default();
+        let mut next = None;
+        for frame in frames.flatten() {
+            pieces.bytes += page as u64;
+            pieces.count += u64::from(next != Some(frame));
+            next = Some(frame + 1);
+        }
+        (pieces.count > 0).then_some(pieces)
+    }
+
+    /// Of two ranges together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            count: self.count + other.count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direct(bs: u64, depth: u32, threads: u32) -> TrialSpec {
+        TrialSpec {
+            bs,
+            depth,
+            threads,
+            buffer_memory: BufferMemory::Contiguous,
+            ..TrialSpec::default()
+        }
+    }
+
+    #[test]
+    fn many_workers_with_small_buffers_share_huge_pages() {
+        assert_eq!(bytes_of(&direct(4096, 1, 1024)), 4 << 20);
+        assert_eq!(bytes_of(&direct(4096, 1, 1)), 2 << 20);
+        let kernel = TrialSpec {
+            buffer_memory: BufferMemory::Kernel,
+            ..direct(4096, 1, 1024)
+        };
+        assert_eq!(bytes_of(&kernel), 4 << 20);
+        let buffered = TrialSpec {
+            cache: CacheState::Hot,
+            ..direct(4096, 1, 1)
+        };
+        assert_eq!(bytes_of(&buffered), 4096);
+    }
+
+    #[test]
+    fn an_arena_starts_on_a_huge_page_and_holds_all_buffers() {
+        let spec = direct(64 << 10, 4, 9);
+        let arena = Arena::new(&spec, spec.threads).expect("memory");
+        assert_eq!(arena.at(0).addr().get() % HUGE_PAGE, 0);
+        let _ = arena.at(9 * 4 * (64 << 10));
+    }
+
+    #[test]
+    fn pieces_are_counted_where_the_kernel_shows_them() {
+        let memory = vec![1u8; 1 << 20];
+        let start = memory.as_ptr().addr();
+        let Some(pieces) = Pieces::of(&(start..start + memory.len())) else {
+            eprintln!("skipped: /proc/self/pagemap shows no page numbers to this user");
+            return;
+        };
+        assert!(pieces.count >= 1 && pieces.bytes >= 1 << 20, "{pieces:?}");
+        assert!(pieces.count <= pieces.bytes / rustix::param::page_size() as u64);
+    }
+}
