@@ -75,6 +75,10 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             "the preparation of its buffers cannot be chosen",
         ),
         (
+            spec.reads() && spec.writes() && spec.sync.follows_writes(),
+            "in a mix it syncs after reads too",
+        ),
+        (
             spec.sync == SyncPolicy::RwfDsync,
             "it has no option for RWF_DSYNC",
         ),
@@ -307,7 +311,7 @@ mod tests {
             depth: 8,
             batch: Batch::Percent(50),
             read_percent: 70,
-            sync: SyncPolicy::Each,
+            sync: SyncPolicy::Odsync,
             ..timed()
         };
         let mixed = line(&pass);
@@ -315,7 +319,7 @@ mod tests {
             "--rw=randrw ",
             "--rwmixread=70 ",
             "--norandommap ",
-            "--fsync=1 ",
+            "--sync=dsync ",
             "--iodepth=8 ",
             "--iodepth_batch=4 --iodepth_batch_complete_min=4 ",
             "--fixedbufs --registerfiles ",
@@ -354,7 +358,12 @@ mod tests {
             buffer_init: BufferInit::Huge,
             ..timed()
         };
-        for spec in [strided.clone(), bounded(6), reverse, open, huge] {
+        let mixed = TrialSpec {
+            read_percent: 50,
+            sync: SyncPolicy::Fdatasync,
+            ..timed()
+        };
+        for spec in [strided.clone(), bounded(6), reverse, open, huge, mixed] {
             arguments(&spec, &["/x".into()]).expect_err("a gap");
         }
         for name in ["/a\\b", "/a\nb", "/$x", "/x ", "/50%"] {

@@ -512,6 +512,12 @@ fn notes(jobs: &[Job], cells: &[CellSpec], whole: Option<u64>) -> Vec<String> {
             "with a rate, latency counts from the time at which a request was due",
         ),
         (
+            any(|cell| {
+                cell.trial.reads() && cell.trial.writes() && cell.trial.sync.follows_writes()
+            }),
+            "a sync follows writes alone; in a mix of reads and writes fio syncs after reads too",
+        ),
+        (
             any(|cell| cell.trial.verify),
             "data is checked with iolab's own checksum (CRC-32C), after each trial and outside its time",
         ),
