@@ -1,11 +1,12 @@
 //! Words of definitions and run files: an enum whose every value has one name.
 
-/// Defines an enum with its names: one list serves parsing, printing and messages.
+/// Defines an enum with its names: one list serves parsing, printing and messages. `else FUNCTION` names what answers other
+/// texts: a second name of a value, or why there is none of this name.
 #[macro_export]
 macro_rules! named {
     (
         $(#[$outer:meta])*
-        pub enum $type:ident: $what:literal {
+        pub enum $type:ident: $what:literal $(, else $other:path)? {
             $($(#[$inner:meta])* $value:ident = $name:literal,)+
         }
     ) => {
@@ -39,6 +40,9 @@ macro_rules! named {
             type Err = $crate::Error;
 
             fn from_str(text: &str) -> $crate::Result<Self> {
+                $(if let Some(answer) = $other(text) {
+                    return answer;
+                })?
                 let of = |value: &&Self| value.name() == text;
                 Self::ALL.iter().find(of).copied().ok_or_else(|| {
                     $crate::Error::usage(format!(concat!($what, " '{}' is unknown"), text))

@@ -6,7 +6,7 @@ use crate::named::named;
 
 named! {
     /// When written data is made durable.
-    pub enum SyncPolicy: "sync policy" {
+    pub enum SyncPolicy: "sync policy", else other_sync_names {
         /// Never.
         None = "none",
         /// `fsync` once at the end, inside the timed span.
@@ -21,6 +21,18 @@ named! {
         Odsync = "odsync",
         /// Each write carries `RWF_DSYNC`.
         RwfDsync = "rwf_dsync",
+    }
+}
+
+/// `fsync` is fio's name of `each`; `sync_file_range` is no policy.
+fn other_sync_names(text: &str) -> Option<Result<SyncPolicy>> {
+    match text {
+        "fsync" => Some(Ok(SyncPolicy::Each)),
+        "sync_file_range" => Some(Err(Error::usage(
+            "sync=sync_file_range makes nothing durable: it flushes neither metadata nor the cache of the device",
+        )
+        .hint("set sync=fdatasync for what a log needs, or sync=none"))),
+        _ => None,
     }
 }
 
