@@ -14,8 +14,7 @@ const SEGMENT_MIN: usize = 2;
 /// is the root mean square of the differences over `sqrt(2)` instead. Segments hold at
 /// least 2 values. Of equally good solutions the one whose last change is the earliest is taken.
 ///
-/// `penalty` is what a change must save, in units of `s^2`. The default is
-/// `3 ln(n) (1 + 20 / n)`; the second factor makes up for the unsure `s` of short series. On
+/// `penalty` is what a change must save, in units of `s^2`. The default is [`changepoint_penalty`]. On
 /// independent normal values it finds a change in 2 % of series or less; of values with a long
 /// tail in more, so give it their logarithms. Values that are autocorrelated or drift look like
 /// shifts: see [`crate::lag1`] and [`crate::mann_kendall`]. Source: Killick, Fearnhead and Eckley, "Optimal detection of
@@ -27,7 +26,7 @@ const SEGMENT_MIN: usize = 2;
 /// `penalty` is negative or not finite, or when a square overflows.
 pub fn changepoints(data: &[f64], penalty: Option<f64>) -> Option<Vec<usize>> {
     let n = data.len();
-    let penalty = penalty.unwrap_or_else(|| default_penalty(n));
+    let penalty = penalty.unwrap_or_else(|| changepoint_penalty(n));
     if n < 2 * SEGMENT_MIN || !(penalty >= 0.0 && penalty.is_finite()) {
         return None;
     }
@@ -40,7 +39,9 @@ pub fn changepoints(data: &[f64], penalty: Option<f64>) -> Option<Vec<usize>> {
     Some(pelt(&costs, n, penalty))
 }
 
-fn default_penalty(n: usize) -> f64 {
+/// What a change must save by default in a series of `n` values: `3 ln(n) (1 + 20 / n)`. The second factor makes up for the
+/// unsure noise of short series.
+pub fn changepoint_penalty(n: usize) -> f64 {
     let n = n.max(1) as f64;
     3.0 * n.ln() * (1.0 + 20.0 / n)
 }

@@ -10,6 +10,7 @@ mod autocorrelation;
 mod binomial;
 mod bootstrap;
 mod changepoint;
+mod contrast;
 mod dependent;
 mod describe;
 mod equivalence;
@@ -37,13 +38,14 @@ mod trend;
 
 pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
 pub use bootstrap::bca_interval;
-pub use changepoint::changepoints;
+pub use changepoint::{changepoint_penalty, changepoints};
+pub use contrast::{Contrast, contrast};
 pub use dependent::{
     tost_log_dependent, trimmed_test_dependent, trimmed_within_dependent, welch_dependent,
 };
 pub use describe::{cv, mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
-pub use family::{benjamini_hochberg, holm};
+pub use family::{benjamini_hochberg, holm, holm_weighted};
 pub use interval::{Interval, mean_interval, median_interval};
 pub use lasting::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};

@@ -1,9 +1,10 @@
 //! Two samples, families and planning against SciPy, statsmodels, mpmath and published values.
 //!
-//! `reference_two_samples.py`, `reference_power.py` and `reference_bootstrap.py` beside this
+//! `reference_two_samples.py`, `reference_power.py`, `reference_contrast.py` and `reference_bootstrap.py` beside this
 //! folder made the numbers.
 
 mod bootstrap;
+mod contrast;
 mod data;
 mod degenerate;
 mod equivalence;
