@@ -3,6 +3,7 @@
 
 use crate::analysis::{Analysis, analyse};
 use iolab_record::RunRecord;
+use iolab_spec::response::Response;
 
 /// A record and what [`analyse`] makes of it. The two always belong together.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,12 @@ impl AnalysedRun {
     pub fn of(record: RunRecord) -> Self {
         let analysis = analyse(&record);
         Self { record, analysis }
+    }
+
+    /// Analyses a record by another quantity than the response of its experiment, where there is one.
+    pub fn by(mut record: RunRecord, metric: Option<Response>) -> Self {
+        record.experiment.response = metric.unwrap_or(record.experiment.response);
+        Self::of(record)
     }
 
     /// What the run file holds.

@@ -33,7 +33,7 @@ use iolab_record::{
 
 /// Fewest requests of a trial whose 99th percentile is told: with fewer its 95 % interval has no upper end (see
 /// [`iolab_stats::quantile_ranks`]).
-pub const TAIL_REQUESTS_MIN: u64 = 368;
+pub const TAIL_REQUESTS_MIN: u64 = Response::P99.requests_min();
 
 /// Latency quantiles of a cell, ns: medians over its trials, and the greatest of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -310,11 +310,7 @@ impl Context {
             pace: CellPace::of(&ok, cell.trial().threads),
             concurrency: Concurrency::of(cell, &ok),
             efficiency: None,
-            cpu_ns_per_request: median_of(&ok, |s| {
-                // What took no CPU time at all was not counted, as in some trials of other tools.
-                let cpu = s.cpu_ns();
-                per_request(cpu as f64, s).filter(|_| cpu > 0)
-            }),
+            cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served::served(&ok),
             verified: CellVerified::of(trials),

@@ -2,7 +2,7 @@
 
 mod judge;
 mod levels;
-mod matching;
+pub(crate) mod matching;
 mod peers;
 mod pressure;
 
@@ -15,7 +15,8 @@ pub use peers::{PEER_MARGIN, with_peers};
 
 use iolab_spec::Result;
 
-use iolab_spec::response::Response;
+use crate::analysis::Response;
+use crate::disturbance::Disturbance;
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -33,6 +34,18 @@ pub enum Better {
     Lower,
     /// Nobody said.
     Unstated,
+}
+
+impl Better {
+    /// What a shown change says, by its direction.
+    pub(crate) fn verdict(self, is_higher: bool) -> Verdict {
+        match (self, is_higher) {
+            (Better::Higher, true) | (Better::Lower, false) => Verdict::Faster,
+            (Better::Higher, false) | (Better::Lower, true) => Verdict::Slower,
+            (Better::Unstated, true) => Verdict::Higher,
+            (Better::Unstated, false) => Verdict::Lower,
+        }
+    }
 }
 
 impl From<Response> for Better {
@@ -77,6 +90,23 @@ pub struct Terms {
     pub better: Better,
     /// Numbers of trials for which the p values are wanted too, the first ones of each side.
     pub repeats: Vec<usize>,
+    /// Whether two runs are judged by the spread of the trials within them. Runs of an unchanged machine differ by more.
+    pub within_run: bool,
+}
+
+/// What the verdicts of a comparison rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Bare numbers, taken for independent.
+    Numbers,
+    /// The ratios within the blocks that both sides went through in one run.
+    Blocks,
+    /// One run on each side: a difference is not shown.
+    Runs,
+    /// The trials within two runs, as was asked for.
+    TrialsWithinRuns,
+    /// Both sides are the same run.
+    SameRun,
 }
 
 impl Terms {
@@ -99,6 +129,8 @@ pub struct Pair {
     pub served: Option<(String, String)>,
     /// Where both sides were measured in the same blocks: the logarithm of new over base in each block, in order.
     pub within_blocks: Option<Vec<f64>>,
+    /// In what the sides differ that disturbs; nothing where they were measured in the same blocks.
+    pub disturbed: Vec<Disturbance>,
 }
 
 /// What can be said of a cell.
@@ -114,8 +146,17 @@ pub enum Verdict {
     Lower,
     /// The ratio is within the margin.
     Equivalent,
+    /// Both sides are the same run.
+    Identical,
+    /// A gate found no change for the worse: the new run lies within what the earlier ones predict.
+    NoChange,
     /// A difference or equivalence would be shown, were the trials independent of each other.
     Drifting,
+    /// A difference would be shown if runs of an unchanged machine did not differ; with one run on each side nobody knows
+    /// how far they do.
+    OneRunEach,
+    /// A difference or equivalence would be shown, but the sides differ in what disturbs.
+    Disturbed,
     /// None of these is shown by the trials there are.
     CannotTell,
 }
@@ -123,7 +164,10 @@ pub enum Verdict {
 impl Verdict {
     /// Whether it leaves the question open.
     pub fn is_open(self) -> bool {
-        matches!(self, Verdict::CannotTell | Verdict::Drifting)
+        matches!(
+            self,
+            Verdict::CannotTell | Verdict::Drifting | Verdict::OneRunEach | Verdict::Disturbed
+        )
     }
 }
 
@@ -135,7 +179,11 @@ impl fmt::Display for Verdict {
             Verdict::Higher => "higher",
             Verdict::Lower => "lower",
             Verdict::Equivalent => "equivalent",
+            Verdict::Identical => "identical",
+            Verdict::NoChange => "no change shown",
             Verdict::Drifting => "cannot tell (drift)",
+            Verdict::OneRunEach => "cannot tell (one run each)",
+            Verdict::Disturbed => "cannot tell (disturbed)",
             Verdict::CannotTell => "cannot tell",
         })
     }
@@ -284,6 +332,8 @@ pub struct Comparison {
     pub only_new: Vec<String>,
     /// In what the sides differ besides.
     pub differences: Vec<Difference>,
+    /// What the verdicts rest on.
+    pub unit: Unit,
     /// What was asked.
     pub terms: Terms,
     /// The values, in the order of the base's cells.
@@ -310,6 +360,15 @@ impl Comparison {
             better: matched.response.into(),
             ..terms
         };
+        let unit = if std::ptr::eq(base.run, new.run) {
+            Unit::Blocks
+        } else if base.run.record().is_same_run(new.run.record()) {
+            Unit::SameRun
+        } else if terms.within_run {
+            Unit::TrialsWithinRuns
+        } else {
+            Unit::Runs
+        };
         let [base, new] = names;
         Ok(Self {
             base,
@@ -319,7 +378,8 @@ impl Comparison {
             only_base: matched.only_base,
             only_new: matched.only_new,
             differences: matched.differences,
-            cells: judge::compare(&matched.pairs, &terms),
+            cells: judge::compare(&matched.pairs, &terms, unit),
+            unit,
             overall: match matched.pairs.len() {
                 1 => None,
                 _ => judge::overall(&matched.together, terms.margin),
@@ -345,7 +405,8 @@ impl Comparison {
             only_base: Vec::new(),
             only_new: Vec::new(),
             differences: Vec::new(),
-            cells: judge::compare(&pairs, &terms),
+            cells: judge::compare(&pairs, &terms, Unit::Numbers),
+            unit: Unit::Numbers,
             overall: None,
             pairs,
             terms,
@@ -399,6 +460,17 @@ pub enum Conclusion {
     Regression,
     /// No cell is slower, but some have no verdict.
     CannotTell,
+}
+
+impl Conclusion {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Conclusion::Settled => "settled",
+            Conclusion::Regression => "slower",
+            Conclusion::CannotTell => "cannot tell",
+        }
+    }
 }
 
 #[cfg(test)]

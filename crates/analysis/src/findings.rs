@@ -233,10 +233,10 @@ pub fn best_size(analysis: &Analysis) -> Vec<Finding> {
             .filter(|p| overlap(p, best))
             .map(|p| format_size(p.size))
             .collect();
-        let word = if response == Response::Latency {
-            "Lowest"
-        } else {
+        let word = if response.more_is_better() {
             "Highest"
+        } else {
+            "Lowest"
         };
         let tail = if interval.is_none() {
             " Too few trials to say which sizes differ from it.".to_owned()

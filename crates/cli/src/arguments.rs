@@ -7,10 +7,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_plan::experiment::REFINE_MAX;
-use iolab_report::figure::{Center, Kind, Quantity, Reference, Spread, parse_length};
+use iolab_report::figure::{Center, Kind, Reference, Spread, parse_length};
 use iolab_run::peer::PEERS;
 use iolab_serve::Speed;
 use iolab_spec::foreign::unknown_option;
+use iolab_spec::response::Response;
 use iolab_spec::units::{parse_duration, parse_share, parse_size};
 
 const EXAMPLES: &str = "\
@@ -28,8 +29,11 @@ Examples:
   iolab run load-latency --slo 'p99<1ms'
                                     up to which rate do 99 % of the requests take less than 1 ms
   iolab fit etcd /mnt/disk          is this disk good enough for etcd: yes, no, or cannot tell
-  iolab compare before.iolab after.iolab
-                                    per cell: faster, slower, equivalent, or cannot tell
+  iolab compare --base a*.iolab --new b*.iolab
+                                    several runs of each side; per cell: slower, faster,
+                                    equivalent, or cannot tell
+  iolab gate --history runs NEW.iolab
+                                    for CI: fails when NEW is slower than the last runs predict
   iolab report iolab-results/*.iolab -o report.html
                                     all of it as one page: findings, tables, evidence, data
   iolab export FILE --format csv    one row per sample, for pandas, R or DuckDB
@@ -43,7 +47,7 @@ Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is
 second. A bare time is in seconds.
 
 Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 4 compare
-found a cell slower, fit or --slo says no; 5 one of them cannot tell; 130 interrupted.";
+or gate found a cell slower, fit or --slo says no; 5 one of them cannot tell; 130 interrupted.";
 
 const FIT_HELP: &str = "\
 WHAT is a set of workloads, each with levels that have to hold: 'iolab show etcd' prints one with the
@@ -64,10 +68,38 @@ Zsh:   iolab completions zsh > DIR/_iolab       # DIR: a directory in $fpath
 Fish:  iolab completions fish > ~/.config/fish/completions/iolab.fish";
 
 const COMPARE_HELP: &str = "\
+What is compared decides what counts as one observation:
+  --base FILE... --new FILE...   a run: the spread from run to run is the yardstick; from 3 runs on
+  BASE NEW (run files)           one run each: equivalent or not; slower and faster are not called,
+                                 because two runs do not show how far runs differ anyway
+  BASE NEW --within-run          a trial within these two runs
+  RUN --by FACTOR                a block of trials that both levels went through in one run
+  BASE NEW (text)                a number
+
 Verdicts: slower or faster, when a difference is shown (p below 0.05 after Holm's correction over
-all cells) and the ratio of medians lies outside the margin; equivalent, when two one-sided tests
-show the ratio within the margin; else it cannot tell, with the number of further trials that
-would settle it. Exit code 4 when a cell is slower, else 5 when a cell cannot be told, else 0.";
+all cells) and the ratio lies outside the margin; equivalent, when two one-sided tests show the
+ratio within the margin; cannot tell (disturbed), when the two sides differ in other traffic, steal,
+CPU pressure, CPU quota or splitting of requests; identical, for a run and itself; else cannot tell.
+Exit code 4 when a cell is slower, else 5 when a cell cannot be told, else 0.";
+
+const GATE_HELP: &str = "\
+Earlier runs are those in FOLDER that are finished, began before NEW, and have the same experiment,
+settings, budget, machine and target as far as the run files tell. At least 5 are needed.
+
+Verdicts: slower (the alarm) or faster, when the median of a cell, or of all cells together, lies
+outside of what the earlier runs predict for one new run, at a false alarm rate of 5 % over all
+cells; cannot tell (disturbed), when NEW differs from all earlier runs in other traffic, steal, CPU
+pressure, CPU quota or splitting; else no change shown, or with --strict equivalent or cannot tell.
+The change that would have been found with a chance of 90 % is printed.
+
+Exit code 4 on an alarm; else 5 when there are too few earlier runs, a cell is missing in NEW, or a
+cell cannot be told; else 0.";
+
+const HISTORY_HELP: &str = "\
+Runs belong to one line when they have the same experiment, settings, budget, machine and target. A
+level shift is a lasting change of the median of a cell, or of all cells together, against the
+spread from run to run; no more than 5 % of unchanged lines show one. What changed in the
+environment between two runs is listed with its date.";
 
 const DOCTOR_HELP: &str = "\
 Every line is 'fine', 'worth knowing' (it colours results) or 'must fix' (results would be wrong, or
@@ -172,6 +204,10 @@ pub(crate) enum Command {
     Resume(Resume),
     /// Compare two runs, cell by cell: ratio with interval, p, verdict; the exit code is for CI
     Compare(Compare),
+    /// Hold a new run against the last ones of the same experiment: the gate for CI
+    Gate(Gate),
+    /// Show each experiment over time per machine: level shifts, and what changed between runs
+    History(History),
     /// Describe numbers, one a line: summary, intervals, drift, a histogram
     Stats(Stats),
     /// Say what a target and this machine are, what can be trusted on them, and what to set
@@ -502,8 +538,8 @@ pub(crate) struct Plot {
     #[arg(long, value_name = "FACTOR")]
     pub(crate) x: Option<String>,
     /// throughput, iops, latency (p50), p90, p99, p99.9, max, elapsed or cpu (time per request)
-    #[arg(long, value_name = "QUANTITY", value_parser = Quantity::from_str)]
-    pub(crate) y: Option<Quantity>,
+    #[arg(long, value_name = "QUANTITY", value_parser = Response::from_str)]
+    pub(crate) y: Option<Response>,
     /// Factor with a line for each level; none for no such factor
     #[arg(long, value_name = "FACTOR")]
     pub(crate) series: Option<String>,
@@ -627,15 +663,30 @@ pub(crate) struct Resume {
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct Compare {
     /// Run file, or text with one number a line ('-': standard input)
-    pub(crate) base: PathBuf,
+    #[arg(required_unless_present = "base_runs")]
+    pub(crate) base: Option<PathBuf>,
     /// What is compared with it, of the same kind; left out with --by
     pub(crate) new: Option<PathBuf>,
+    /// Run files of the base side, from several runs
+    #[arg(long = "base", value_name = "FILE", num_args = 1.., requires = "new_runs",
+          conflicts_with_all = ["base", "new", "by", "test", "repeats", "better", "within_run"])]
+    pub(crate) base_runs: Vec<PathBuf>,
+    /// Run files of the new side
+    #[arg(long = "new", value_name = "FILE", num_args = 1.., requires = "base_runs")]
+    pub(crate) new_runs: Vec<PathBuf>,
     /// Compare two levels of a factor of one run; the levels can be left out when it has two
     #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]", conflicts_with = "new")]
     pub(crate) by: Option<String>,
     /// The smallest change that matters
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
+    /// Compare by this instead of the response of the experiment: p50, p90, p99, p99.9, max, cpu
+    /// (time per request), throughput, iops or elapsed
+    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
+    pub(crate) metric: Option<Response>,
+    /// Judge two runs by the spread of the trials within them, without what differs from run to run
+    #[arg(long)]
+    pub(crate) within_run: bool,
     /// Tests whose p values are shown; the first one decides
     #[arg(
         long,
@@ -655,6 +706,85 @@ pub(crate) struct Compare {
     /// How it is written
     #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
     pub(crate) format: CompareFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = GATE_HELP)]
+pub(crate) struct Gate {
+    /// The new run file
+    pub(crate) new: PathBuf,
+    /// Folder with the run files of earlier runs
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) history: PathBuf,
+    /// Use at most the last N earlier runs
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=10_000))]
+    pub(crate) last: u32,
+    /// Want each cell to be shown equivalent to the earlier runs within the margin; exit code 5 when
+    /// one is not
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// The smallest change that matters to --strict
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    pub(crate) margin: f64,
+    /// Judge by this instead of the response of the experiment: p50, p90, p99, p99.9, max, cpu (time
+    /// per request), throughput, iops or elapsed
+    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
+    pub(crate) metric: Option<Response>,
+    /// Use runs of other hosts with the same hardware too: for CI runners and containers, whose
+    /// names change
+    #[arg(long)]
+    pub(crate) any_host: bool,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = GateFormat::Text)]
+    pub(crate) format: GateFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateFormat {
+    /// A table and what follows from it
+    Text,
+    /// Everything at full precision, with the median of each run
+    Json,
+    /// One row per cell
+    Csv,
+    /// A Markdown table
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = HISTORY_HELP)]
+pub(crate) struct History {
+    /// Folder with run files
+    pub(crate) folder: PathBuf,
+    /// Show this instead of the response of each experiment: p50, p90, p99, p99.9, max, cpu (time
+    /// per request), throughput, iops or elapsed
+    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
+    pub(crate) metric: Option<Response>,
+    /// Put runs of hosts with the same hardware in one line
+    #[arg(long)]
+    pub(crate) any_host: bool,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = HistoryFormat::Text)]
+    pub(crate) format: HistoryFormat,
+    /// Write to a new file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HistoryFormat {
+    /// A table per line, its level shifts and what changed
+    Text,
+    /// A page with a figure per line
+    Html,
+    /// A figure, where the folder holds one line
+    Svg,
+    /// Everything at full precision
+    Json,
+    /// One row per run and cell
+    Csv,
+    /// The same as Apache Parquet
+    Parquet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

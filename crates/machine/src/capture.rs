@@ -65,6 +65,11 @@ fn number_of(path: impl AsRef<Path>) -> Option<u64> {
 }
 
 fn machine(list: &mut Environment, cpu: &Path) {
+    let name = rustix::system::uname();
+    list.put(
+        &KEYS.host_name,
+        name.nodename().to_string_lossy().into_owned(),
+    );
     list.put(&KEYS.machine_vendor, firmware_text("sys_vendor"));
     list.put(&KEYS.machine_product, firmware_text("product_name"));
     list.put(&KEYS.machine_is_virtual, is_virtual());

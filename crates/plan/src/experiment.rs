@@ -277,10 +277,11 @@ impl Experiment {
 
     /// A latency that is not recorded cannot be the response.
     fn check_latency(&self) -> Result<()> {
-        if self.response == Response::Latency && self.ever("latency", |value| value == "false") {
-            return Err(Error::usage(
-                "the response is latency, but latency=false leaves it unrecorded",
-            )
+        if self.response.is_latency() && self.ever("latency", |value| value == "false") {
+            return Err(Error::usage(format!(
+                "the response is {}, but latency=false leaves latencies unrecorded",
+                self.response.name()
+            ))
             .hint("set latency=true, or ask for another response"));
         }
         Ok(())

@@ -25,7 +25,7 @@ use iolab_spec::trial::TrialSpec;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, KEYS};
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
@@ -437,6 +437,36 @@ impl Cell {
 }
 
 impl RunRecord {
+    /// Tells runs apart: 16 hexadecimal digits from when, where and with which seed the run began. Every copy of a run file
+    /// has the same.
+    pub fn id(&self) -> String {
+        let host = self.host().unwrap_or_default();
+        let seed = self.run.seed.to_string();
+        let parts = [
+            self.run.started_utc.as_str(),
+            &seed,
+            &self.run.target,
+            &self.experiment.name,
+            &host,
+        ];
+        // FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/. The byte 0 ends each part.
+        let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        format!("{hash:016x}")
+    }
+
+    /// Whether the other record is of the same run and holds as much of it.
+    pub fn is_same_run(&self, other: &Self) -> bool {
+        self.id() == other.id() && self.samples.len() == other.samples.len()
+    }
+
+    /// Name of the host that planned the run; `None` in files from before it was kept.
+    pub fn host(&self) -> Option<String> {
+        self.environment.get(&KEYS.host_name)
+    }
+
     /// Each cell with the trials that summaries rest on: those that succeeded and are no warm-up, in the order of time.
     pub fn measured(&self) -> impl Iterator<Item = (&Cell, Vec<&Sample>)> {
         let mut trials: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
@@ -454,9 +484,28 @@ impl Sample {
         match response {
             Response::Throughput => Some(self.throughput_mb_s()),
             Response::Iops => Some(self.iops()),
-            Response::Latency => self.latency_p50_ns().map(|ns| ns as f64),
             Response::Elapsed => Some(self.elapsed_ns as f64),
+            Response::Latency => self.quantile_ns(response, |l| l.p50_ns),
+            Response::P90 => self.quantile_ns(response, |l| l.p90_ns),
+            Response::P99 => self.quantile_ns(response, |l| l.p99_ns),
+            Response::P999 => self.quantile_ns(response, |l| l.p999_ns),
+            Response::Max => self.quantile_ns(response, |l| l.max_ns),
+            Response::Cpu => self.cpu_ns_per_request(),
         }
+    }
+
+    /// A quantile of what was waited for, ns; `None` where there are too few requests for it.
+    fn quantile_ns(&self, response: Response, of: fn(LatencySummary) -> u64) -> Option<f64> {
+        let direction = self.main_direction();
+        let enough = direction.requests >= response.requests_min();
+        enough.then(|| Some(of(direction.waited()?) as f64))?
+    }
+
+    /// CPU time per request, ns; `None` without requests, and where no CPU time was counted at all, as in some trials of
+    /// other tools.
+    pub fn cpu_ns_per_request(&self) -> Option<f64> {
+        let (cpu, requests) = (self.cpu_ns(), self.requests());
+        (cpu > 0 && requests > 0).then(|| cpu as f64 / requests as f64)
     }
 
     /// Whether summaries rest on it: it succeeded and is no warm-up.
@@ -496,11 +545,6 @@ impl Sample {
         } else {
             &self.writes
         }
-    }
-
-    /// Median response time at a given rate, else median service time, ns; of the direction with more requests.
-    pub fn latency_p50_ns(&self) -> Option<u64> {
-        self.main_direction().waited().map(|l| l.p50_ns)
     }
 }
 

@@ -85,6 +85,11 @@ fn unit(response: Option<Response>) -> (&'static str, f64) {
         Some(Response::Iops) => ("requests/s", 1.0),
         Some(Response::Latency) => ("p50-sec/request", 1e-9),
         Some(Response::Elapsed) => ("sec/op", 1e-9),
+        Some(Response::P90) => ("p90-sec/request", 1e-9),
+        Some(Response::P99) => ("p99-sec/request", 1e-9),
+        Some(Response::P999) => ("p99.9-sec/request", 1e-9),
+        Some(Response::Max) => ("max-sec/request", 1e-9),
+        Some(Response::Cpu) => ("cpu-sec/request", 1e-9),
         None => ("value", 1.0),
     }
 }

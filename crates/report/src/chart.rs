@@ -129,8 +129,8 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
         .map(|factor| format!(" by {}", plain(factor)))
         .unwrap_or_default();
     let unit = match analysis.response {
-        Response::Latency | Response::Elapsed | Response::Iops => String::new(),
         Response::Throughput => " in MB/s".to_owned(),
+        _ => String::new(),
     };
     let scale = match scale {
         Scale::Linear { .. } => String::new(),

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use iolab_analysis::analysis::Response;
-use iolab_analysis::compare::{CellComparison, Comparison, Further, POWER, Side};
+use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, POWER, Side, Unit};
+use iolab_analysis::disturbance::Disturbance;
 use iolab_analysis::findings::{overall, tally};
 use iolab_spec::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
@@ -41,15 +42,7 @@ fn heading(comparison: &Comparison) -> String {
     ];
     if !comparison.differences.is_empty() {
         lines.push("\nThe two differ in:".to_owned());
-        let parts = comparison.differences.iter();
-        lines.extend(parts.map(|d| {
-            format!(
-                "  {}: {} -> {}",
-                plain(&d.what),
-                plain(&d.base),
-                plain(&d.new)
-            )
-        }));
+        lines.extend(difference_lines(&comparison.differences));
     }
     for (side, cells) in [
         ("base", &comparison.only_base),
@@ -65,6 +58,14 @@ fn heading(comparison: &Comparison) -> String {
     }
     lines.push(format!("\n{}\n", caption(comparison)));
     lines.join("\n")
+}
+
+/// A line for each difference between two sides.
+pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
+    differences.iter().map(|d| {
+        let [what, base, new] = [&d.what, &d.base, &d.new].map(|text| plain(text));
+        format!("  {what}: {base} -> {new}")
+    })
 }
 
 /// What the table shows.
@@ -103,11 +104,11 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         column("base", 1, &|c| median(&c.base)),
         column("new", 1, &|c| median(&c.new)),
         column(estimator(comparison), 0, &|c| {
-            c.ratio().map_or_else(none, |r| share(r.ratio))
+            c.ratio().map_or_else(none, |r| factor(r.ratio))
         }),
         column("95 % interval", 0, &|c| {
             let interval = c.ratio().and_then(|r| r.interval);
-            interval.map_or_else(none, |i| format!("{} to {}", share(i.low), share(i.high)))
+            interval.map_or_else(none, |i| format!("{} to {}", factor(i.low), factor(i.high)))
         }),
     ]);
     // Who asked for several tests wants to see them.
@@ -170,12 +171,12 @@ fn verdict(cell: &CellComparison) -> String {
     }
 }
 
-fn none() -> String {
+pub(crate) fn none() -> String {
     "-".to_owned()
 }
 
 /// A ratio to three decimals: what matters is its distance from 1.
-fn share(ratio: f64) -> String {
+pub(crate) fn factor(ratio: f64) -> String {
     if (0.01..100.0).contains(&ratio) {
         format!("{ratio:.3}")
     } else {
@@ -191,6 +192,8 @@ fn value(response: Option<Response>, value: f64) -> String {
 /// What follows from the table, in sentences.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = vec![tally(comparison)];
+    remarks.extend(rests_on(comparison.unit).map(str::to_owned));
+    remarks.extend(disturbed(comparison));
     remarks.extend(overall(comparison));
     remarks.extend(advice(comparison));
     let served = comparison.cells.iter();
@@ -214,6 +217,47 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// What the verdicts rest on, where a reader may take them for more.
+fn rests_on(unit: Unit) -> Option<&'static str> {
+    match unit {
+        Unit::Numbers | Unit::Blocks => None,
+        Unit::SameRun => Some("Both files hold the same run."),
+        Unit::Runs => Some(
+            "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), hold the new run against earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",
+        ),
+        Unit::TrialsWithinRuns => Some(
+            "Judged within the runs (--within-run): the verdicts allow for the spread of the trials within these two runs, not for what differs from run to run on an unchanged machine.",
+        ),
+    }
+}
+
+/// In what the sides differ that disturbs, each once.
+fn disturbed(comparison: &Comparison) -> Vec<String> {
+    let mut found: Vec<(Disturbance, usize)> = Vec::new();
+    for disturbance in comparison.pairs.iter().flat_map(|pair| &pair.disturbed) {
+        match found.iter_mut().find(|(d, _)| d.what == disturbance.what) {
+            Some((_, n)) => *n += 1,
+            None => found.push((*disturbance, 1)),
+        }
+    }
+    found
+        .iter()
+        .map(|(what, n)| disturbance_words(what, *n))
+        .collect()
+}
+
+/// A disturbance of so many cells, and what to do.
+pub(crate) fn disturbance_words(found: &Disturbance, n: usize) -> String {
+    format!(
+        "Disturbed in {}: {}, {} on the base's side, {} on the new one. A difference there may come from that: {}.",
+        cells(n),
+        found.what.words(),
+        found.base_words(),
+        found.new_words(),
+        found.what.remedy()
+    )
 }
 
 /// How many trials would settle what cannot be told.
@@ -244,7 +288,7 @@ fn advice(comparison: &Comparison) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-fn cells(n: usize) -> String {
+pub(crate) fn cells(n: usize) -> String {
     match n {
         1 => "1 cell".to_owned(),
         n => format!("{n} cells"),

@@ -31,12 +31,13 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_analysis::crossing::FIRST_TRIALS;
+use iolab_analysis::history;
 use iolab_analysis::knots::Bends;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_record::{RunRecord, SampleSeries};
 use iolab_spec::{Error, Result};
 
-pub use options::{Center, Kind, Options, Quantity, Reference, Spread, parse_length};
+pub use options::{Center, Kind, Options, Reference, Spread, parse_length};
 pub(crate) use svg::escaped;
 pub use svg::style;
 
@@ -130,6 +131,14 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
     Figure::new(model, options)
 }
 
+/// Draws an experiment over time.
+///
+/// # Errors
+/// Of kind usage when no run has a value.
+pub fn history(line: &history::Line, options: &Options) -> Result<Figure> {
+    Figure::new(kinds::history::model(line, options)?, options)
+}
+
 /// The two sides that the runs hold: two runs, or two levels of a factor of one.
 fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
     let terms = Terms {
@@ -137,6 +146,7 @@ fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
         tests: vec![Test::Welch],
         better: Better::Unstated,
         repeats: FIRST_TRIALS.to_vec(),
+        within_run: false,
     };
     let source = |run| Source { run, held: None };
     match (runs, options.by.as_deref().or_else(|| programs(runs))) {

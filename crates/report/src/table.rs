@@ -150,9 +150,9 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     };
     columns.extend([
         column("n", 4, &|c| c.n.to_string()),
-        column(heading(response), 0, &|c| {
+        column(response.heading(), 0, &|c| {
             let mark = match response {
-                Response::Latency if leaves_sync_out(c) => "*",
+                response if response.is_latency() && leaves_sync_out(c) => "*",
                 _ => "",
             };
             c.response
@@ -293,18 +293,11 @@ pub(crate) fn none() -> String {
     "-".to_owned()
 }
 
-fn heading(response: Response) -> &'static str {
-    match response {
-        Response::Latency => "latency",
-        Response::Elapsed => "time",
-        other => other.unit(),
-    }
-}
-
 pub(crate) fn bare(response: Response, value: f64) -> String {
-    match response {
-        Response::Latency | Response::Elapsed => format_ns(value),
-        _ => significant(value),
+    if response.is_time() {
+        format_ns(value)
+    } else {
+        significant(value)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 use crate::quantity::{format_ns, significant};
 
-/// The measured quantity that an experiment asks about.
+/// A quantity that each trial has a value of: what an experiment asks about, or what runs are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Response {
     /// Bytes per second, in MB/s.
@@ -19,14 +19,44 @@ pub enum Response {
     Latency,
     /// Time of a whole trial, in ns.
     Elapsed,
+    /// 90th percentile of the same times as [`Response::Latency`], in ns.
+    P90,
+    /// 99th percentile, in ns.
+    P99,
+    /// 99.9th percentile, in ns.
+    P999,
+    /// Greatest of these times, in ns.
+    Max,
+    /// CPU time per request, user and system together, in ns.
+    Cpu,
 }
 
 impl Response {
     /// Every response.
-    pub const ALL: [Self; 4] = [Self::Throughput, Self::Iops, Self::Latency, Self::Elapsed];
+    pub const ALL: [Self; 9] = [
+        Self::Throughput,
+        Self::Iops,
+        Self::Latency,
+        Self::Elapsed,
+        Self::P90,
+        Self::P99,
+        Self::P999,
+        Self::Max,
+        Self::Cpu,
+    ];
 
     /// Their names in definitions and run files.
-    pub const NAMES: &'static [&'static str] = &["throughput", "iops", "latency", "elapsed"];
+    pub const NAMES: &'static [&'static str] = &[
+        "throughput",
+        "iops",
+        "latency",
+        "elapsed",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+        "cpu",
+    ];
 
     /// Its name in definitions and run files.
     pub fn name(self) -> &'static str {
@@ -35,7 +65,15 @@ impl Response {
 
     /// Whether its values are times, in ns.
     pub fn is_time(self) -> bool {
-        matches!(self, Response::Latency | Response::Elapsed)
+        !matches!(self, Response::Throughput | Response::Iops)
+    }
+
+    /// Whether it takes latencies that were recorded request by request.
+    pub fn is_latency(self) -> bool {
+        matches!(
+            self,
+            Response::Latency | Response::P90 | Response::P99 | Response::P999 | Response::Max
+        )
     }
 
     /// Whether the better of two values is the greater.
@@ -48,28 +86,55 @@ impl Response {
         if self.more_is_better() { value } else { -value }
     }
 
+    /// Fewest requests of a trial that has a value: with fewer the 95 % interval of the quantile has no upper end (see
+    /// [`iolab_stats::quantile_ranks`]).
+    pub const fn requests_min(self) -> u64 {
+        match self {
+            Response::P90 => 36,
+            Response::P99 => 368,
+            Response::P999 => 3688,
+            _ => 1,
+        }
+    }
+
     /// Unit of the values, as a heading says it.
     pub fn unit(self) -> &'static str {
         match self {
             Response::Throughput => "MB/s",
             Response::Iops => "IOPS",
-            Response::Latency | Response::Elapsed => "ns",
+            _ => "ns",
         }
     }
 
     /// Writes a value with its unit.
     pub fn format(self, value: f64) -> String {
         match self {
-            Response::Latency | Response::Elapsed => format_ns(value),
-            _ => format!("{} {}", significant(value), self.unit()),
+            Response::Throughput | Response::Iops => {
+                format!("{} {}", significant(value), self.unit())
+            }
+            _ => format_ns(value),
+        }
+    }
+
+    /// As the heading of a column calls it.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Response::Throughput | Response::Iops => self.unit(),
+            Response::Elapsed => "time",
+            Response::Cpu => "CPU/request",
+            other => other.name(),
         }
     }
 }
 
+/// From its name, or `p50` for [`Response::Latency`].
 impl FromStr for Response {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        if text == "p50" {
+            return Ok(Response::Latency);
+        }
         let named = |response: &Self| response.name() == text;
         Self::ALL
             .into_iter()
@@ -86,6 +151,11 @@ impl fmt::Display for Response {
             Response::Iops => "IOPS",
             Response::Latency => "median latency",
             Response::Elapsed => "elapsed time",
+            Response::P90 => "90th percentile of latency",
+            Response::P99 => "99th percentile of latency",
+            Response::P999 => "99.9th percentile of latency",
+            Response::Max => "greatest latency",
+            Response::Cpu => "CPU time per request",
         })
     }
 }

@@ -55,6 +55,8 @@ pub struct Circumstances {
     pub io_stall: Option<f64>,
     /// Share of the time in which some task waited for memory.
     pub memory_stall: Option<f64>,
+    /// Time in which the CPU quota of the control group was used up, over the time of all CPUs.
+    pub quota_wait: Option<f64>,
     /// Times per second that a worker was preempted; `None` where it was so hardly at all.
     pub preemptions: Option<f64>,
     /// Time that the machine slept during trials, ns.
@@ -162,6 +164,7 @@ impl Context {
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
+            quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / cpus),
             preemptions: preemptions(cell, trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),

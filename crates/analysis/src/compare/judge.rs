@@ -8,23 +8,39 @@ use iolab_stats::{
 };
 
 use super::{
-    ALPHA, Better, CONFIDENCE, CellComparison, Further, Overall, POWER, Pair, Repeats, Side, Terms,
-    Test, Verdict,
+    ALPHA, CONFIDENCE, CellComparison, Further, Overall, POWER, Pair, Repeats, Side, Terms, Test,
+    Unit, Verdict,
 };
 
 /// More trials than this are no advice.
 const TRIALS_ADVISED_MAX: usize = 1000;
 
 /// Compares all pairs, in their order.
-pub(super) fn compare(pairs: &[Pair], terms: &Terms) -> Vec<CellComparison> {
+pub(super) fn compare(pairs: &[Pair], terms: &Terms, unit: Unit) -> Vec<CellComparison> {
     let mut cells = judge(pairs, terms);
+    for (cell, pair) in cells.iter_mut().zip(pairs) {
+        cell.verdict = allowed(cell.verdict, pair, unit);
+    }
     let family = cells.iter().filter(|c| c.p_adjusted.is_some()).count();
     for (cell, pair) in cells.iter_mut().zip(pairs) {
-        if cell.verdict == Verdict::CannotTell {
+        // Trials do not settle what differs from run to run.
+        if cell.verdict == Verdict::CannotTell && unit != Unit::Runs {
             cell.further = further(cell, pair, terms, family);
         }
     }
     cells
+}
+
+/// What may be said of a cell, given what the two sides are.
+fn allowed(verdict: Verdict, pair: &Pair, unit: Unit) -> Verdict {
+    match (verdict, unit) {
+        (_, Unit::SameRun) => Verdict::Identical,
+        (Verdict::CannotTell | Verdict::Drifting, _) => verdict,
+        _ if !pair.disturbed.is_empty() => Verdict::Disturbed,
+        (Verdict::Equivalent, _) => verdict,
+        (_, Unit::Runs) => Verdict::OneRunEach,
+        _ => verdict,
+    }
 }
 
 /// All cells put together, from the mean of their logarithms in each block.
@@ -67,6 +83,7 @@ fn measure(
         new,
         served,
         within_blocks,
+        ..
     }: &Pair,
     terms: &Terms,
 ) -> CellComparison {
@@ -168,13 +185,12 @@ fn verdict(cell: &CellComparison, terms: &Terms) -> Verdict {
         (Some(ratio), _) if is_inside(ratio, terms.margin) => {
             equivalent.then_some((Verdict::Equivalent, cell.tost_dependent_p))
         }
-        (Some(ratio), _) => differs.then_some((
-            directed(ratio > 1.0, terms.better),
-            cell.dependent_p_adjusted,
-        )),
+        (Some(ratio), _) => {
+            differs.then_some((terms.better.verdict(ratio > 1.0), cell.dependent_p_adjusted))
+        }
         // Without a ratio, as with values that are not positive, the margin has no meaning.
         (None, Some(test)) => differs.then_some((
-            directed(test.difference > 0.0, terms.better),
+            terms.better.verdict(test.difference > 0.0),
             cell.dependent_p_adjusted,
         )),
         (None, None) => None,
@@ -188,15 +204,6 @@ fn verdict(cell: &CellComparison, terms: &Terms) -> Verdict {
 
 fn is_inside(ratio: f64, margin: f64) -> bool {
     ratio.ln().abs() <= margin.ln_1p()
-}
-
-fn directed(higher: bool, better: Better) -> Verdict {
-    match (better, higher) {
-        (Better::Higher, true) | (Better::Lower, false) => Verdict::Faster,
-        (Better::Higher, false) | (Better::Lower, true) => Verdict::Slower,
-        (Better::Unstated, true) => Verdict::Higher,
-        (Better::Unstated, false) => Verdict::Lower,
-    }
 }
 
 /// The shift of the logarithms, and their standard deviation on each side: where the sides share blocks, one that would

@@ -7,6 +7,7 @@ use iolab_spec::{Error, Result};
 use super::{Pair, pressure};
 use crate::analysed::AnalysedRun;
 use crate::analysis::{CellAnalysis, Response};
+use crate::disturbance::disturbances;
 use iolab_plan::cells::{cells, label};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
@@ -47,9 +48,9 @@ pub(super) struct Matched {
 }
 
 /// A cell with the levels that it is matched by.
-struct Keyed<'a> {
-    levels: Vec<String>,
-    cell: &'a CellAnalysis,
+pub(crate) struct Keyed<'a> {
+    pub(crate) levels: Vec<String>,
+    pub(crate) cell: &'a CellAnalysis,
 }
 
 /// Matches the cells of two sides by the levels of all factors of both; where a factor of one side is fixed on the
@@ -58,15 +59,8 @@ struct Keyed<'a> {
 /// # Errors
 /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
 pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> {
-    let response = base.run.analysis().response;
-    let other = new.run.analysis().response;
-    if response != other {
-        return Err(
-            Error::usage(format!("BASE measures {response} and NEW {other}"))
-                .hint("compare runs of the same experiment"),
-        );
-    }
-    let factors = common_factors(&base, &new);
+    let response = common_response(&[base, new])?;
+    let factors = common_factors(&[base, new]);
     let base_cells = keyed(base, &factors)?;
     let new_cells = keyed(new, &factors)?;
     let partner = |levels: &[String]| new_cells.iter().find(|c| c.levels == levels);
@@ -98,6 +92,10 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
             base: a.cell.values.clone(),
             new: b.cell.values.clone(),
             served: served(a.cell).zip(served(b.cell)),
+            disturbed: match within {
+                Some(_) => Vec::new(),
+                None => disturbances(&[&a.cell.circumstances], &[&b.cell.circumstances]),
+            },
             within_blocks: within.map(|blocks| blocks.into_values().collect()),
         })
         .collect();
@@ -111,7 +109,8 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
         let held = base.held.or(new.held).map(|(factor, _)| column_of(factor));
         factors.iter().any(|f| column_of(f) == name) || held == Some(name)
     };
-    differences.extend(setting_differences(&both, expected));
+    let cells: Vec<_> = both.iter().map(|(a, b)| (a.cell, b.cell)).collect();
+    differences.extend(setting_differences(&cells, expected));
     Ok(Matched {
         response,
         pairs,
@@ -123,10 +122,26 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
     })
 }
 
-/// The factors of the base, then those that only the new side has; without a factor that is held.
-fn common_factors(base: &Source<'_>, new: &Source<'_>) -> Vec<String> {
+/// What all sources measure.
+///
+/// # Errors
+/// Of kind usage where they do not measure the same.
+pub(crate) fn common_response(sources: &[Source<'_>]) -> Result<Response> {
+    let mut all = sources.iter().map(|source| source.run.analysis().response);
+    let first = all.next().unwrap_or_default();
+    match all.find(|response| *response != first) {
+        None => Ok(first),
+        Some(other) => Err(
+            Error::usage(format!("BASE measures {first} and NEW {other}"))
+                .hint("compare runs of the same experiment, or name what to compare with --metric"),
+        ),
+    }
+}
+
+/// The factors of the first source, then those that only later ones have; without a factor that is held.
+pub(crate) fn common_factors(sources: &[Source<'_>]) -> Vec<String> {
     let mut factors: Vec<String> = Vec::new();
-    for source in [base, new] {
+    for source in sources {
         let held = source.held.map(|(factor, _)| factor);
         for factor in &source.run.record().experiment.factors {
             if Some(factor.as_str()) != held && !factors.contains(factor) {
@@ -137,7 +152,11 @@ fn common_factors(base: &Source<'_>, new: &Source<'_>) -> Vec<String> {
     factors
 }
 
-fn keyed<'a>(source: Source<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
+/// The cells of a source with their levels of the factors; gaps are left out.
+///
+/// # Errors
+/// Of kind usage where the definition is needed and cannot be read.
+pub(crate) fn keyed<'a>(source: Source<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
     let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);
     // Only a factor of the other side makes it necessary to read the definition.
@@ -179,7 +198,7 @@ fn keyed<'a>(source: Source<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
         .collect())
 }
 
-fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> Error {
+pub(crate) fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> Error {
     let example = |cells: &[Keyed<'_>]| match cells.first() {
         Some(cell) => format!("has cells such as {}", label(factors, &cell.levels)),
         None => "has no cell".to_owned(),
@@ -226,11 +245,12 @@ fn together(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
     first.iter().filter_map(mean).collect()
 }
 
-fn served(cell: &CellAnalysis) -> Option<String> {
+pub(crate) fn served(cell: &CellAnalysis) -> Option<String> {
     cell.served.as_ref().map(ToString::to_string)
 }
 
-fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
+/// In what two runs differ: what was asked of what, and the environment.
+pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
     let named = |record: &RunRecord| {
         [
             ("experiment", record.experiment.name.clone()),
@@ -263,13 +283,13 @@ fn unknown() -> String {
 }
 
 /// Settings that the cells of a pair do not share, those that are expected left out.
-fn setting_differences(
-    both: &[(&Keyed<'_>, &Keyed<'_>)],
+pub(crate) fn setting_differences(
+    both: &[(&CellAnalysis, &CellAnalysis)],
     expected: impl Fn(&str) -> bool,
 ) -> Vec<Difference> {
     let mut found: Vec<Difference> = Vec::new();
     for (a, b) in both {
-        for ((setting, base), (_, new)) in a.cell.cell.in_force().zip(b.cell.cell.in_force()) {
+        for ((setting, base), (_, new)) in a.cell.in_force().zip(b.cell.in_force()) {
             let name = setting.column;
             if base == new || expected(name) {
                 continue;
@@ -302,7 +322,7 @@ fn text(value: Value) -> String {
 }
 
 /// The column of a cell that keeps a setting.
-fn column_of(setting: &str) -> &str {
+pub(crate) fn column_of(setting: &str) -> &str {
     match setting {
         "linkage" => "command",
         name => Setting::find(name).map_or(name, |setting| setting.column),

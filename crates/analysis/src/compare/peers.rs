@@ -22,6 +22,7 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
         tests: vec![Test::Welch],
         better: Better::Unstated,
         repeats: Vec::new(),
+        within_run: false,
     };
     // A peer without a cell in common was not asked for, or could carry out none.
     peers

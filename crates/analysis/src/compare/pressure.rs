@@ -1,40 +1,34 @@
-//! In what the circumstances of two sides differ: CPU time taken by others, waiting, traffic of others.
+//! In what the circumstances of two sides differ over all their cells.
 
 use iolab_stats::median;
 
 use super::Difference;
 use crate::analysis::Circumstances;
-use iolab_spec::quantity::format_percent;
+use crate::disturbance::Disturber;
 
-/// Least difference of two shares that is told.
+/// Least difference of two shares that is told. A cell is not judged for so little: see [`Disturber::differs`].
 const STRONG: f64 = 0.05;
 
-/// A share, and its name as a difference.
-type Share = (&'static str, fn(&Circumstances) -> Option<f64>);
-
-const SHARES: [Share; 4] = [
-    ("steal", |c| c.steal),
-    ("cpu_stall", |c| c.cpu_stall),
-    ("memory_stall", |c| c.memory_stall),
-    ("other_traffic", |c| c.others),
-];
-
-/// The shares whose medians over the matched cells differ strongly.
+/// What disturbs, where its medians over the matched cells differ strongly.
 pub(super) fn differences(pairs: &[(&Circumstances, &Circumstances)]) -> Vec<Difference> {
-    let difference = |(what, share): Share| {
+    let difference = |what: Disturber| {
         let known: Vec<(f64, f64)> = pairs
             .iter()
-            .filter_map(|(base, new)| Some((share(base)?, share(new)?)))
+            .filter_map(|(base, new)| Some((what.value(base)?, what.value(new)?)))
             .collect();
         let (base, new): (Vec<f64>, Vec<f64>) = known.into_iter().unzip();
         let (base, new) = (median(&base)?, median(&new)?);
-        ((base - new).abs() >= STRONG).then(|| Difference {
-            what: what.to_owned(),
-            base: format_percent(base),
-            new: format_percent(new),
+        let strong = match what {
+            Disturber::Splitting => what.differs(base, new),
+            _ => (base - new).abs() >= STRONG,
+        };
+        strong.then(|| Difference {
+            what: what.name().to_owned(),
+            base: what.format(base),
+            new: what.format(new),
         })
     };
-    SHARES.into_iter().filter_map(difference).collect()
+    Disturber::ALL.into_iter().filter_map(difference).collect()
 }
 
 #[cfg(test)]

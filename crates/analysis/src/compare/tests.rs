@@ -11,6 +11,7 @@ fn terms() -> Terms {
         tests: vec![Test::Welch],
         better: Better::Higher,
         repeats: Vec::new(),
+        within_run: false,
     }
 }
 

@@ -35,8 +35,11 @@ fn verdicts(comparison: &Comparison) -> String {
         (Verdict::Higher, "higher".to_owned()),
         (Verdict::Lower, "lower".to_owned()),
         (Verdict::Equivalent, format!("equivalent within {margin}")),
+        (Verdict::Identical, Verdict::Identical.to_string()),
         (Verdict::CannotTell, Verdict::CannotTell.to_string()),
         (Verdict::Drifting, Verdict::Drifting.to_string()),
+        (Verdict::OneRunEach, Verdict::OneRunEach.to_string()),
+        (Verdict::Disturbed, Verdict::Disturbed.to_string()),
     ]
     .into_iter()
     .map(|(verdict, words)| (comparison.count(verdict), words))

@@ -1,7 +1,7 @@
 //! Runs against each other: which cells belong together, and what else differs.
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Verdict};
+use iolab_analysis::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Unit, Verdict};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
@@ -18,6 +18,7 @@ fn terms() -> Terms {
         tests: vec![Test::Welch],
         better: Better::Unstated,
         repeats: Vec::new(),
+        within_run: true,
     }
 }
 
@@ -28,7 +29,12 @@ fn of(
     held: Option<(&str, [&str; 2])>,
 ) -> iolab_spec::Result<Comparison> {
     let first = AnalysedRun::of(base.clone());
-    let second = (!std::ptr::eq(base, new)).then(|| AnalysedRun::of(new.clone()));
+    let second = (!std::ptr::eq(base, new)).then(|| {
+        // Made-up runs all begin at the same time; what tells them apart is their seed.
+        let mut other = new.clone();
+        other.run.seed += 1;
+        AnalysedRun::of(other)
+    });
     let source = |run, side: usize| Source {
         run,
         held: held.map(|(factor, levels)| (factor, levels[side])),
@@ -326,4 +332,49 @@ fn a_difference_in_any_fixed_setting_is_named() {
         let named = named.unwrap_or_else(|| panic!("{} is not named", setting.name));
         assert_ne!(named.base, named.new);
     }
+}
+
+#[test]
+fn two_runs_do_not_accuse_each_other() {
+    let one_run_each = |base: &RunRecord, new: &RunRecord| {
+        let (first, second) = (AnalysedRun::of(base.clone()), AnalysedRun::of(new.clone()));
+        let source = |run| Source { run, held: None };
+        let names = ["base".to_owned(), "new".to_owned()];
+        let terms = Terms {
+            within_run: false,
+            ..terms()
+        };
+        Comparison::of_runs(names, source(&first), source(&second), terms).unwrap()
+    };
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 400.0)]);
+    let mut new = size_curve("read-size", &[("4KiB", 50.0), ("64KiB", 401.0)]);
+    new.run.seed += 1;
+    let comparison = one_run_each(&base, &new);
+    let verdicts: Vec<Verdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [Verdict::OneRunEach, Verdict::Equivalent]);
+    assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
+    assert_eq!(comparison.unit, Unit::Runs);
+    // A run and a copy of its file.
+    let comparison = one_run_each(&base, &base);
+    assert_eq!(comparison.count(Verdict::Identical), 2);
+    assert_eq!(comparison.conclusion(), Conclusion::Settled);
+    // The same run, before it was finished.
+    let mut part = base.clone();
+    part.samples.pop();
+    assert_eq!(one_run_each(&part, &base).unit, Unit::Runs);
+}
+
+#[test]
+fn a_busy_neighbour_is_named_and_nobody_is_accused() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 400.0)]);
+    let mut new = size_curve("read-size", &[("4KiB", 50.0), ("64KiB", 200.0)]);
+    for sample in new.samples.iter_mut().filter(|s| s.cell == 0) {
+        if let Some(device) = &mut sample.counters.device {
+            device.read_bytes *= 5;
+        }
+    }
+    let comparison = of(&base, &new, None).unwrap();
+    let verdicts: Vec<Verdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Disturbed, Verdict::Slower]);
+    assert_eq!(comparison.pairs[0].disturbed.len(), 1);
 }

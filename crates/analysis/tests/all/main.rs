@@ -15,6 +15,8 @@ mod latencies;
 mod pace;
 mod peers;
 mod preparation;
+mod run_to_run;
+mod runs;
 mod shape;
 mod timeline;
 mod verified;

@@ -4,29 +4,72 @@ use std::io::Write;
 use std::path::Path;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Conclusion, Source, Terms, Test};
+use iolab_analysis::compare::{ALPHA, Better, Comparison, Conclusion, Source, Terms, Test};
 use iolab_analysis::numbers;
-use iolab_report::{benchstat, compare as report};
+use iolab_analysis::runs::{LooksFor, RunTerms, RunsComparison};
+use iolab_report::{benchstat, compare as report, runs as runs_report};
 use iolab_spec::{Error, Result};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
-use crate::command::read_run;
+use crate::command::{filed, named_runs, read_run_by};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
 /// Writes the comparison to stdout; the outcome says how it ended.
 pub(crate) fn compare(options: &Compare) -> Outcome {
+    if !options.base_runs.is_empty() {
+        return many_runs(options);
+    }
     let comparison = compared(options)?;
-    match write(&comparison, options.format) {
+    conclude(write(&comparison, options.format), comparison.conclusion())
+}
+
+/// How a command ends whose output is written and that came to a conclusion.
+pub(super) fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
+    match written {
         // A reader that has seen enough changes nothing about the conclusion.
         Ok(()) | Err(Failure::BrokenPipe) => {}
         Err(other) => return Err(other),
     }
-    match comparison.conclusion() {
+    match conclusion {
         Conclusion::Settled => Ok(()),
         Conclusion::Regression => Err(Failure::No),
         Conclusion::CannotTell => Err(Failure::CannotTell),
     }
+}
+
+/// Several runs of each side.
+fn many_runs(options: &Compare) -> Outcome {
+    let base = named_runs(&options.base_runs, options.metric)?;
+    let new = named_runs(&options.new_runs, options.metric)?;
+    let terms = RunTerms {
+        margin: options.margin,
+        alpha: ALPHA,
+        looks_for: LooksFor::Changes,
+        base_min: 1,
+    };
+    let compared = RunsComparison::of(&filed(&base), &filed(&new), terms)?;
+    conclude(write_runs(&compared, options.format), compared.conclusion())
+}
+
+fn write_runs(compared: &RunsComparison, format: CompareFormat) -> Outcome {
+    let mut to = output::open(None)?;
+    match format {
+        CompareFormat::Json => runs_report::json(compared, &mut to)?,
+        CompareFormat::Csv => runs_report::csv(Some(compared), &mut to)?,
+        CompareFormat::Benchstat => {
+            return Err(Error::usage("benchstat takes the trials of two runs for independent")
+                .hint("choose another --format, or write both sides with 'iolab export --format benchstat'")
+                .into());
+        }
+        CompareFormat::Markdown => write!(to, "{}", runs_report::markdown(compared))?,
+        CompareFormat::Text => {
+            let style = output::style();
+            writeln!(to, "{}", runs_report::text(compared, style.width))?;
+            output::paragraphs(&runs_report::remarks(compared), style, &mut to)?;
+        }
+    }
+    Ok(to.flush()?)
 }
 
 fn write(comparison: &Comparison, format: CompareFormat) -> Outcome {
@@ -46,7 +89,10 @@ fn write(comparison: &Comparison, format: CompareFormat) -> Outcome {
 }
 
 fn compared(options: &Compare) -> Result<Comparison> {
-    let base_is_run = is_run(&options.base)?;
+    let Some(base) = &options.base else {
+        return Err(Error::usage("there is nothing to compare").hint("name two files"));
+    };
+    let base_is_run = is_run(base)?;
     match (&options.new, &options.by) {
         (Some(new), None) => {
             let new_is_run = is_run(new)?;
@@ -57,15 +103,15 @@ fn compared(options: &Compare) -> Result<Comparison> {
                 );
             }
             if base_is_run {
-                runs(options, new)
+                runs(options, base, new)
             } else {
-                texts(options, new)
+                texts(options, base, new)
             }
         }
-        (None, Some(by)) if base_is_run => levels(options, by),
+        (None, Some(by)) if base_is_run => levels(options, base, by),
         (None, Some(_)) => Err(Error::usage(format!(
             "{} is no run file, so it has no factors",
-            options.base.display()
+            base.display()
         ))
         .hint("give two text files, or one run file with --by")),
         _ => Err(Error::usage("there is nothing to compare it with")
@@ -101,23 +147,25 @@ fn terms(options: &Compare) -> Terms {
             None => Better::Unstated,
         },
         repeats: options.repeats.iter().map(|n| *n as usize).collect(),
+        within_run: options.within_run,
     }
 }
 
-fn runs(options: &Compare, new: &Path) -> Result<Comparison> {
+fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
     check_no_better(options)?;
-    let runs = [read_run(&options.base)?, read_run(new)?];
-    let [base, new_run] = &runs;
+    let read = |path| read_run_by(path, options.metric);
+    let runs = [read(base)?, read(new)?];
     let source = |run| Source { run, held: None };
-    let names = [name(&options.base, base), name(new, new_run)];
-    Comparison::of_runs(names, source(base), source(new_run), terms(options))
+    let names = [name(base, &runs[0]), name(new, &runs[1])];
+    let [base, new] = &runs;
+    Comparison::of_runs(names, source(base), source(new), terms(options))
 }
 
 /// Two levels of one run.
-fn levels(options: &Compare, by: &str) -> Result<Comparison> {
+fn levels(options: &Compare, base: &Path, by: &str) -> Result<Comparison> {
     check_no_better(options)?;
-    let run = read_run(&options.base)?;
-    let of = format!(" of {}", name(&options.base, &run));
+    let run = read_run_by(base, options.metric)?;
+    let of = format!(" of {}", name(base, &run));
     Comparison::of_levels(&run, by, &of, terms(options))
 }
 
@@ -140,8 +188,12 @@ fn name(path: &Path, run: &AnalysedRun) -> String {
     )
 }
 
-fn texts(options: &Compare, new: &Path) -> Result<Comparison> {
-    let names = [&*options.base, new].map(|path| path.display().to_string());
-    let (base, new) = (numbers::read(&options.base)?, numbers::read(new)?);
+fn texts(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
+    if options.metric.is_some() || options.within_run {
+        return Err(Error::usage("--metric and --within-run are for run files")
+            .hint("leave them out: a text file is nothing but numbers"));
+    }
+    let names = [base, new].map(|path| path.display().to_string());
+    let (base, new) = (numbers::read(base)?, numbers::read(new)?);
     Ok(Comparison::of_numbers(names, base, new, terms(options)))
 }

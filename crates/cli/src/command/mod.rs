@@ -5,6 +5,8 @@ mod completions;
 mod doctor;
 mod export;
 mod fit;
+mod gate;
+mod history;
 mod import;
 mod list;
 mod model;
@@ -19,13 +21,16 @@ mod stats;
 mod study;
 mod table;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_spec::Result;
+use iolab_analysis::runs::FiledRun;
+use iolab_spec::response::Response;
+use iolab_spec::{Error, Result};
 
 use crate::arguments::Command;
 use crate::exit::Outcome;
+use crate::output;
 
 /// Carries a command out.
 pub(crate) fn carry_out(command: Command) -> Outcome {
@@ -40,6 +45,8 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Plot(options) => plot::plot(&options),
         Command::Resume(options) => resume::resume(&options),
         Command::Compare(options) => compare::compare(&options),
+        Command::Gate(options) => gate::gate(&options),
+        Command::History(options) => history::history(&options),
         Command::Stats(options) => stats::stats(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Report(options) => report::report(&options),
@@ -52,5 +59,54 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
 
 /// A run file, analysed.
 fn read_run(path: &Path) -> Result<AnalysedRun> {
-    iolab_runfile::read(path).map(AnalysedRun::of)
+    read_run_by(path, None)
+}
+
+/// A run file, analysed by another quantity than the response of its experiment.
+fn read_run_by(path: &Path, metric: Option<Response>) -> Result<AnalysedRun> {
+    Ok(AnalysedRun::by(iolab_runfile::read(path)?, metric))
+}
+
+/// A run and the name of its file.
+type NamedRun = (String, AnalysedRun);
+
+fn named_runs(paths: &[PathBuf], metric: Option<Response>) -> Result<Vec<NamedRun>> {
+    let run = |path: &PathBuf| Ok((path.display().to_string(), read_run_by(path, metric)?));
+    paths.iter().map(run).collect()
+}
+
+/// All run files of a folder, in the order of their names. One that cannot be read is left out, and the user told so.
+fn runs_of_folder(folder: &Path, metric: Option<Response>) -> Result<Vec<NamedRun>> {
+    let unreadable = |error: std::io::Error| {
+        Error::usage(format!(
+            "cannot read the folder {}: {error}",
+            folder.display()
+        ))
+        .hint("name a folder with run files (*.iolab)")
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "iolab")
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut runs = Vec::new();
+    for path in paths {
+        match read_run_by(&path, metric) {
+            Ok(run) => runs.push((path.display().to_string(), run)),
+            Err(error) => output::note(format_args!("note: left out: {error}")),
+        }
+    }
+    Ok(runs)
+}
+
+fn filed(runs: &[NamedRun]) -> Vec<FiledRun<'_>> {
+    runs.iter()
+        .map(|(file, run)| FiledRun { file, run })
+        .collect()
 }

@@ -141,6 +141,7 @@ fn show(record: &RunRecord) {
         tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
         better: Better::Unstated,
         repeats: vec![3],
+        within_run: true,
     };
     let side = Source {
         run: &run,

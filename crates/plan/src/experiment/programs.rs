@@ -3,7 +3,6 @@
 use iolab_spec::{Error, Result};
 
 use super::Experiment;
-use iolab_spec::response::Response;
 use iolab_spec::settings::Setting;
 
 /// The two settings that name a program.
@@ -49,7 +48,7 @@ impl Experiment {
                     .hint("ask the two as two experiments"),
             );
         }
-        if self.response == Response::Latency {
+        if self.response.is_latency() {
             return Err(
                 Error::usage("the requests of a program are not timed one by one")
                     .hint("ask for the response elapsed, the time of the whole program"),
@@ -83,6 +82,7 @@ impl Experiment {
 mod tests {
     use super::*;
     use crate::cells::cells;
+    use iolab_analysis::analysis::Response;
 
     fn linkage() -> Experiment {
         Experiment::find("linkage").expect("built in")

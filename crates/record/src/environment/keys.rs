@@ -66,6 +66,7 @@ keys! {
     iolab_build: Text = "`release`, or `debug`, which is slow";
     clock_source: Text = "the clock in use, and why";
     clock_cost_ns: Tenths (passing) = "cost of one time stamp, ns";
+    host_name: Text = "name of the host";
     machine_vendor: Text = "maker of the machine, as its firmware has it";
     machine_product: Text = "product name of the machine, as its firmware has it";
     machine_is_virtual: Flag = "whether the processor reports a hypervisor";

@@ -1,11 +1,11 @@
 //! The cells of one or several runs as rows, and which factor plays which part in a figure.
 
-use iolab_analysis::analysis::CellAnalysis;
+use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_record::Sample;
 use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};
 
-use super::options::{Options, Quantity};
+use super::options::Options;
 use super::words::{self, Measure};
 use super::{RUN, Run};
 
@@ -30,7 +30,7 @@ pub(super) struct Row<'a> {
 /// All cells that have a value.
 #[derive(Debug, Clone)]
 pub(super) struct Data<'a> {
-    pub(super) quantity: Quantity,
+    pub(super) quantity: Response,
     /// The factors that vary; the run is one where there are several.
     pub(super) factors: Vec<&'a str>,
     pub(super) rows: Vec<Row<'a>>,
@@ -43,10 +43,10 @@ pub(super) fn measured<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Sample> {
 }
 
 /// The values of a quantity in the measured trials of a cell, in the order of time.
-pub(super) fn values(run: &Run<'_>, cell: i64, quantity: Quantity) -> Vec<f64> {
+pub(super) fn values(run: &Run<'_>, cell: i64, quantity: Response) -> Vec<f64> {
     measured(run)
         .filter(|sample| sample.cell == cell)
-        .filter_map(|sample| quantity.value(sample))
+        .filter_map(|sample| sample.value(quantity))
         .collect()
 }
 
@@ -55,7 +55,7 @@ impl<'a> Data<'a> {
     ///
     /// # Errors
     /// Of kind usage when no cell has a value.
-    pub(super) fn new(runs: &'a [Run<'a>], quantity: Quantity) -> Result<Self> {
+    pub(super) fn new(runs: &'a [Run<'a>], quantity: Response) -> Result<Self> {
         let mut factors: Vec<&str> = Vec::new();
         for factor in runs.iter().flat_map(|run| &run.analysis().factors) {
             if !factors.contains(&factor.as_str()) {
@@ -128,7 +128,7 @@ impl<'a> Data<'a> {
     }
 }
 
-fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Quantity) -> Vec<Row<'a>> {
+fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Response) -> Vec<Row<'a>> {
     let own = &run.analysis().factors;
     let level = |cell: &'a CellAnalysis, factor: &str| -> &'a str {
         if factor == RUN {
@@ -155,9 +155,9 @@ fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Quantity
         .collect()
 }
 
-fn no_values(runs: &[Run<'_>], quantity: Quantity) -> Error {
+fn no_values(runs: &[Run<'_>], quantity: Response) -> Error {
     let trials = runs.iter().any(|run| measured(run).next().is_some());
-    let what = quantity.noun();
+    let what = words::of_response(quantity);
     if trials {
         Error::usage(format!("no trial has a value of the {what}"))
             .hint("choose another quantity with --y: throughput, elapsed")

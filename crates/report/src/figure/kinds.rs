@@ -5,33 +5,25 @@ mod axis;
 pub(super) mod compare;
 pub(super) mod course;
 pub(super) mod heat;
+pub(super) mod history;
 pub(super) mod latency;
 pub(super) mod load;
 pub(super) mod order;
 pub(super) mod response;
 
-use iolab_analysis::analysis::CellAnalysis;
+use iolab_analysis::analysis::{CellAnalysis, Response};
 
 use super::Run;
 use super::data::{Data, Row, verdict};
 use super::model::{Along, Line};
-use super::options::{Options, Quantity};
+use super::options::Options;
 use super::words;
 use crate::plain::plain;
 
 /// What is shown: as asked, else the response of the first run.
-fn quantity(runs: &[Run<'_>], options: &Options) -> Quantity {
-    let response = || runs.first().map(|run| run.analysis().response.into());
-    options.y.or_else(response).unwrap_or(Quantity::Throughput)
-}
-
-/// The unit of a quantity's values, for whoever reads them out of a figure.
-fn unit(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::Throughput => "MB/s",
-        Quantity::Iops => "IOPS",
-        _ => "ns",
-    }
+fn quantity(runs: &[Run<'_>], options: &Options) -> Response {
+    let response = || runs.first().map(|run| run.analysis().response);
+    options.y.or_else(response).unwrap_or(Response::Throughput)
 }
 
 /// The title of a panel: the levels of the facets.
@@ -86,14 +78,14 @@ fn cell_name(row: &Row<'_>) -> String {
 }
 
 /// What a figure is about: `read-size: throughput`.
-fn subject(runs: &[Run<'_>], quantity: Quantity) -> String {
+fn subject(runs: &[Run<'_>], quantity: Response) -> String {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
         if !names.contains(&run.analysis().experiment.as_str()) {
             names.push(&run.analysis().experiment);
         }
     }
-    format!("{}: {}", names.join(", "), quantity.noun())
+    format!("{}: {}", names.join(", "), words::of_response(quantity))
 }
 
 /// Which models have computed the runs; `None` where only devices were measured.

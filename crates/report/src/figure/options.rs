@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use iolab_analysis::analysis::Response;
-use iolab_record::Sample;
 use iolab_spec::level::{Level, Levels, Quantity as LevelQuantity, Requests};
 use iolab_spec::{Error, Result};
 
@@ -89,14 +88,14 @@ impl Options {
     pub fn show_levels(&mut self, levels: &Levels) {
         let shown = |level: &Level| {
             let quantity = match level.quantity {
-                LevelQuantity::Quantile(q) => Quantity::of_quantile(q),
-                LevelQuantity::Max => Some(Quantity::Max),
+                LevelQuantity::Quantile(q) => of_quantile(q),
+                LevelQuantity::Max => Some(Response::Max),
                 LevelQuantity::Mean | LevelQuantity::Iops | LevelQuantity::Throughput => None,
             };
             let is_all = matches!(level.of, Requests::All | Requests::Reads | Requests::Writes);
             quantity.filter(|_| is_all)
         };
-        let known: Vec<(&Level, Quantity)> = levels
+        let known: Vec<(&Level, Response)> = levels
             .all()
             .iter()
             .filter_map(|level| Some((level, shown(level)?)))
@@ -116,140 +115,16 @@ impl Options {
     }
 }
 
-/// A quantity that a trial has a value of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
-    /// MB/s.
-    Throughput,
-    /// Requests per second.
-    Iops,
-    /// Median latency, ns.
-    P50,
-    /// 90th percentile of the latency, ns.
-    P90,
-    /// 99th percentile of the latency, ns.
-    P99,
-    /// 99.9th percentile of the latency, ns.
-    P999,
-    /// Greatest latency, ns.
-    Max,
-    /// Time of the whole trial, ns.
-    Elapsed,
-    /// CPU time per request, ns.
-    Cpu,
-}
-
-impl Quantity {
-    /// The one that is this quantile of the times; `None` where no trial keeps it.
-    fn of_quantile(q: f64) -> Option<Self> {
-        let kept = [
-            (0.5, Quantity::P50),
-            (0.9, Quantity::P90),
-            (0.99, Quantity::P99),
-            (0.999, Quantity::P999),
-        ];
-        let found = kept.into_iter().find(|(known, _)| (known - q).abs() < 1e-9);
-        found.map(|(_, quantity)| quantity)
-    }
-
-    /// Every quantity.
-    pub const ALL: [Quantity; 9] = [
-        Quantity::Throughput,
-        Quantity::Iops,
-        Quantity::P50,
-        Quantity::P90,
-        Quantity::P99,
-        Quantity::P999,
-        Quantity::Max,
-        Quantity::Elapsed,
-        Quantity::Cpu,
+/// The response that is this quantile of the times; `None` where no trial keeps it.
+fn of_quantile(q: f64) -> Option<Response> {
+    let kept = [
+        (0.5, Response::Latency),
+        (0.9, Response::P90),
+        (0.99, Response::P99),
+        (0.999, Response::P999),
     ];
-
-    /// Its value in one trial; `None` where the trial has none.
-    pub fn value(self, sample: &Sample) -> Option<f64> {
-        let latency = || sample.main_direction().waited();
-        match self {
-            Quantity::Throughput => sample.value(Response::Throughput),
-            Quantity::Iops => sample.value(Response::Iops),
-            Quantity::Elapsed => sample.value(Response::Elapsed),
-            Quantity::P50 => sample.value(Response::Latency),
-            Quantity::P90 => latency().map(|l| l.p90_ns as f64),
-            Quantity::P99 => latency().map(|l| l.p99_ns as f64),
-            Quantity::P999 => latency().map(|l| l.p999_ns as f64),
-            Quantity::Max => latency().map(|l| l.max_ns as f64),
-            Quantity::Cpu => {
-                let requests = sample.requests();
-                (requests > 0).then(|| sample.cpu_ns() as f64 / requests as f64)
-            }
-        }
-    }
-
-    /// Whether its values are times, in ns.
-    pub fn is_time(self) -> bool {
-        !matches!(self, Quantity::Throughput | Quantity::Iops)
-    }
-
-    /// What it is, as the label of an axis says it, without a unit.
-    pub fn noun(self) -> &'static str {
-        match self {
-            Quantity::Throughput => "throughput",
-            Quantity::Iops => "requests per second",
-            Quantity::P50 => "median latency",
-            Quantity::P90 => "90th percentile of latency",
-            Quantity::P99 => "99th percentile of latency",
-            Quantity::P999 => "99.9th percentile of latency",
-            Quantity::Max => "greatest latency",
-            Quantity::Elapsed => "elapsed time",
-            Quantity::Cpu => "CPU time per request",
-        }
-    }
-
-    /// Writes a value with its unit.
-    pub fn format(self, value: f64) -> String {
-        match self {
-            Quantity::Throughput => Response::Throughput.format(value),
-            Quantity::Iops => Response::Iops.format(value),
-            _ => Response::Elapsed.format(value),
-        }
-    }
-}
-
-impl From<Response> for Quantity {
-    fn from(response: Response) -> Self {
-        match response {
-            Response::Throughput => Quantity::Throughput,
-            Response::Iops => Quantity::Iops,
-            Response::Latency => Quantity::P50,
-            Response::Elapsed => Quantity::Elapsed,
-        }
-    }
-}
-
-impl fmt::Display for Quantity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Quantity::Throughput => "throughput",
-            Quantity::Iops => "iops",
-            Quantity::P50 => "p50",
-            Quantity::P90 => "p90",
-            Quantity::P99 => "p99",
-            Quantity::P999 => "p99.9",
-            Quantity::Max => "max",
-            Quantity::Elapsed => "elapsed",
-            Quantity::Cpu => "cpu",
-        })
-    }
-}
-
-impl FromStr for Quantity {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if text == "latency" {
-            return Ok(Quantity::P50);
-        }
-        named(text, "quantity", &Quantity::ALL)
-    }
+    let found = kept.into_iter().find(|(known, _)| (known - q).abs() < 1e-9);
+    found.map(|(_, response)| response)
 }
 
 /// What stands for the trials of a cell.
@@ -293,7 +168,7 @@ pub struct Options {
     /// Factor along the x axis (`run` for the runs of several files).
     pub x: Option<String>,
     /// What is shown; the response of the experiment where it is `None`.
-    pub y: Option<Quantity>,
+    pub y: Option<Response>,
     /// Factor with a line for each level; `none` for no such factor.
     pub series: Option<String>,
     /// Factor with a panel for each level.
@@ -422,10 +297,10 @@ mod tests {
         for kind in Kind::ALL {
             assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
         }
-        for quantity in Quantity::ALL {
-            assert_eq!(quantity.to_string().parse::<Quantity>().unwrap(), quantity);
+        for response in Response::ALL {
+            assert_eq!(response.name().parse::<Response>().unwrap(), response);
         }
-        assert_eq!("latency".parse::<Quantity>().unwrap(), Quantity::P50);
+        assert_eq!("p50".parse::<Response>().unwrap(), Response::Latency);
         assert!(
             "pie"
                 .parse::<Kind>()

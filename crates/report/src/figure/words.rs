@@ -1,5 +1,6 @@
 //! Factors, levels and ticks in the words of a figure.
 
+use iolab_analysis::analysis::Response;
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::settings::{Setting, ValueKind};
 use iolab_spec::units::{parse_duration, parse_size};
@@ -67,6 +68,22 @@ pub(super) fn axis(factor: &str) -> String {
         _ => "",
     };
     capital(&format!("{}{unit}", noun(factor)))
+}
+
+/// A response as the label of an axis says it, without a unit.
+pub(super) fn of_response(response: Response) -> String {
+    match response {
+        Response::Iops => "requests per second".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// A response where there is little room: `p50`, `p99`.
+pub(super) fn short(response: Response) -> &'static str {
+    match response {
+        Response::Latency => "p50",
+        other => other.name(),
+    }
 }
 
 /// The text with a capital at its start.

@@ -34,13 +34,17 @@ fn new() -> RunRecord {
 }
 
 fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
-    let runs = [base, new].map(|record| AnalysedRun::of(record.clone()));
+    // Made-up runs all begin at the same time; what tells them apart is their seed.
+    let mut new = new.clone();
+    new.run.seed += 1;
+    let runs = [base.clone(), new].map(AnalysedRun::of);
     let [base, new] = runs.each_ref().map(|run| Source { run, held: None });
     let terms = Terms {
         margin: 0.05,
         tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
         better: Better::Unstated,
         repeats: vec![6],
+        within_run: true,
     };
     let names = ["a.iolab".to_owned(), "b.iolab\u{1b}[31m".to_owned()];
     Comparison::of_runs(names, base, new, terms).unwrap()

@@ -218,6 +218,7 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
                 tests: vec![Test::Welch],
                 better: Better::Unstated,
                 repeats: Vec::new(),
+                within_run: true,
             },
         )
         .expect("the same cells");

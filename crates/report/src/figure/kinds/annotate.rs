@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use iolab_analysis::analysis::Analysis;
+use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::knots::{Bends, bendable};
 use iolab_analysis::thresholds::Threshold;
 use iolab_spec::quantity::format_bytes;
@@ -12,13 +12,12 @@ use iolab_spec::trial::CacheState;
 use super::super::Run;
 use super::super::data::{Data, Parts, Row};
 use super::super::model::{Along, Bend, Line, Model, Series};
-use super::super::options::Quantity;
 
 /// Most curves whose bends are looked for: each takes time, and more would hide the figure.
 const CURVES_MAX: usize = 3;
 
 /// A line for each ceiling that binds one of these cells in this quantity.
-pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Quantity) -> Vec<Line> {
+pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Response) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {
         let Some(at) = ceiling(row, quantity) else {
@@ -40,10 +39,10 @@ pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Quantity) -> Vec<Line> {
 }
 
 /// The ceiling of a cell, where it is one of the quantity drawn.
-pub(super) fn ceiling(row: &Row<'_>, quantity: Quantity) -> Option<f64> {
+pub(super) fn ceiling(row: &Row<'_>, quantity: Response) -> Option<f64> {
     let is_iops = match quantity {
-        Quantity::Throughput => false,
-        Quantity::Iops => true,
+        Response::Throughput => false,
+        Response::Iops => true,
         _ => return None,
     };
     let efficiency = row.cell.efficiency.filter(|e| e.is_iops == is_iops)?;
@@ -64,7 +63,7 @@ pub(super) fn thresholds_and_bends(
     };
     let mut suspects: Vec<Threshold> = Vec::new();
     let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
-    if curves <= CURVES_MAX && data.quantity == Quantity::from(run.analysis().response) {
+    if curves <= CURVES_MAX && data.quantity == run.analysis().response {
         let bends = run
             .bends
             .map_or_else(|| Cow::Owned(Bends::of(run.analysis())), Cow::Borrowed);

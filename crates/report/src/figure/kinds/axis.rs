@@ -4,7 +4,7 @@ use iolab_analysis::analysis::Response;
 
 use super::super::data::Data;
 use super::super::model::{Axis, Ticks};
-use super::super::options::{Options, Quantity};
+use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words::{self, Measure};
 use crate::chart::spans_decades;
@@ -135,13 +135,13 @@ fn numbers<'a>(
 
 /// The axis of a quantity that holds all values, on the scale that the options ask for or that suits them.
 pub(super) fn of_quantity(
-    quantity: Quantity,
+    quantity: Response,
     values: &[f64],
     from_zero: bool,
     options: &Options,
 ) -> Axis {
     let response = match quantity {
-        Quantity::Elapsed => Response::Elapsed,
+        Response::Elapsed => Response::Elapsed,
         _ => Response::Throughput,
     };
     let positive = values.iter().any(|value| *value > 0.0);
@@ -154,10 +154,10 @@ pub(super) fn of_quantity(
     } else {
         Scale::linear(values.iter().copied(), from_zero)
     };
-    let noun = words::capital(quantity.noun());
+    let noun = words::capital(&words::of_response(quantity));
     let (label, ticks) = match quantity {
-        Quantity::Throughput => (format!("{noun} (MB/s)"), Ticks::Number),
-        Quantity::Iops => (noun, Ticks::Number),
+        Response::Throughput => (format!("{noun} (MB/s)"), Ticks::Number),
+        Response::Iops => (noun, Ticks::Number),
         _ if is_log => (noun, Ticks::Time),
         _ => {
             let (factor, unit) = words::time_unit(scale.ends().1);

@@ -1,5 +1,6 @@
 //! Two sides: both of them with their ratio below, or the p values of their difference.
 
+use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Side};
 use iolab_analysis::crossing::MARGINS;
 use iolab_spec::quantity::{format_p, significant};
@@ -8,11 +9,11 @@ use iolab_spec::{Error, Result};
 use super::super::model::{
     Arrangement, Axis, Band, Look, Model, Origin, Panel, Point, Series, Ticks,
 };
-use super::super::options::{Options, Quantity};
+use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words::{self, Measure};
 use super::axis::{self, FactorAxis};
-use super::{line_across, unit};
+use super::line_across;
 
 /// Level of the tests.
 const ALPHA: f64 = 0.05;
@@ -171,7 +172,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
     let cells = Cells::new(comparison, options)?;
     let ratios = ratio_panel(&cells, options)?;
     let mut panels = Vec::new();
-    let quantity = comparison.response.map(Quantity::from);
+    let quantity = comparison.response;
     if let (1, Some(quantity)) = (cells.others.len(), quantity) {
         panels.push(sides_panel(&cells, quantity, options));
     }
@@ -196,7 +197,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
         title: String::new(),
         description: cells.description("Ratio"),
         legend: String::new(),
-        unit: quantity.map_or("", unit).to_owned(),
+        unit: quantity.map_or("", Response::unit).to_owned(),
         panels,
         arrangement: Arrangement::Stack,
         hollow: String::new(),
@@ -216,10 +217,10 @@ fn ratio_label(comparison: &Comparison) -> String {
 
 /// Whether the sides are two programs, for which the margins of the linkage study are drawn.
 fn is_programs(comparison: &Comparison) -> bool {
-    comparison.response == Some(iolab_analysis::analysis::Response::Elapsed)
+    comparison.response == Some(Response::Elapsed)
 }
 
-fn sides_panel(cells: &Cells<'_>, quantity: Quantity, options: &Options) -> Panel {
+fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Panel {
     let comparison = cells.comparison;
     let line = cells
         .others

@@ -1,12 +1,13 @@
 //! Throughput inside the trials, over their time: a cache that fills, a device that throttles.
 
+use iolab_analysis::analysis::Response;
 use iolab_record::SampleSeries;
 use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, measured};
 use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
-use super::super::options::{Options, Quantity};
+use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
 use super::axis;
@@ -23,7 +24,7 @@ const INTERVALS_MIN: usize = 2;
 /// # Errors
 /// Of kind usage when no trial was long enough to have a course.
 pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
-    let data = Data::new(runs, Quantity::Throughput)?;
+    let data = Data::new(runs, Response::Throughput)?;
     let parts = Parts::without_x(&data, options)?;
     let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
     let trials: usize = runs.iter().map(|run| run.series.len()).sum();
@@ -61,7 +62,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     }
     let x = time_axis(points().map(|point| point.x).fold(0.0, f64::max));
     let values: Vec<f64> = points().map(|point| point.y).collect();
-    let mut y = axis::of_quantity(Quantity::Throughput, &values, true, options);
+    let mut y = axis::of_quantity(Response::Throughput, &values, true, options);
     if values.contains(&0.0) && options.log_y.is_none() {
         // A stall is what such a figure is made to show, and zero has no place on a log axis.
         y.scale = Scale::linear(values.iter().copied(), true);
@@ -73,12 +74,12 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         title: String::new(),
         description: format!(
             "{} inside the trials",
-            super::subject(runs, Quantity::Throughput)
+            super::subject(runs, Response::Throughput)
         ),
         legend: parts
             .series
             .map_or_else(String::new, |i| super::legend(&data, i)),
-        unit: super::unit(Quantity::Throughput).to_owned(),
+        unit: Response::Throughput.unit().to_owned(),
         panels,
         arrangement: Arrangement::Facets,
         hollow: String::new(),

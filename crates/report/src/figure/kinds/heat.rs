@@ -1,12 +1,13 @@
 //! Two factors as rows and columns, the value as colour.
 
+use iolab_analysis::analysis::Response;
 use iolab_spec::quantity::significant;
 use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, verdict};
 use super::super::model::{Arrangement, Field, Model, Origin, Panel};
-use super::super::options::{Options, Quantity};
+use super::super::options::Options;
 use super::super::words;
 use super::axis::{self, FactorAxis};
 use super::response::center;
@@ -65,7 +66,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         format!("; marked corner: {hollow}")
     };
     let unit = match quantity {
-        Quantity::Throughput => ", MB/s",
+        Response::Throughput => ", MB/s",
         _ => "",
     };
     Ok(Model {
@@ -77,11 +78,11 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             words::noun(data.factors[y])
         ),
         legend: String::new(),
-        unit: super::unit(quantity).to_owned(),
+        unit: quantity.unit().to_owned(),
         panels,
         arrangement: Arrangement::Facets,
         hollow: String::new(),
-        note: format!("Colour: {}{unit}{corner}.", quantity.noun()),
+        note: format!("Colour: {}{unit}{corner}.", words::of_response(quantity)),
     })
 }
 
@@ -107,7 +108,7 @@ fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
 }
 
 /// A value as a field has room for it.
-fn short(quantity: Quantity, value: f64) -> String {
+fn short(quantity: Response, value: f64) -> String {
     if quantity.is_time() {
         return quantity.format(value).replace(" us", " µs");
     }

@@ -1,6 +1,7 @@
 //! The distribution of latency over all requests: by percentile with the tail stretched, or as a cumulative share.
 
 use hdrhistogram::Histogram;
+use iolab_analysis::analysis::Response;
 use iolab_record::{LatencyOf, Operation, RequestTime};
 use iolab_spec::quantity::format_ns;
 use iolab_spec::{Error, Result};
@@ -10,7 +11,7 @@ use super::super::data::{Data, Parts, Row, verdict};
 use super::super::model::{
     Arrangement, Axis, Look, Model, Note, Origin, Panel, Point, Series, Ticks,
 };
-use super::super::options::{Options, Quantity};
+use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
 use super::axis;
@@ -46,7 +47,7 @@ struct Distribution<'a> {
 /// # Errors
 /// Of kind usage: no latencies in the run files, or more cells than can be told apart.
 pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -> Result<Model> {
-    let data = Data::new(runs, Quantity::P50)?;
+    let data = Data::new(runs, Response::Latency)?;
     let parts = Parts::without_x(&data, options)?;
     let mut cells = Vec::new();
     for row in &data.rows {
@@ -154,7 +155,7 @@ fn axes(cells: &[Distribution<'_>], view: View, options: &Options) -> (Axis, Axi
         log_y: Some(is_log.unwrap_or(true)),
         ..options.clone()
     };
-    let mut latency = axis::of_quantity(Quantity::P50, &values, true, &asked);
+    let mut latency = axis::of_quantity(Response::Latency, &values, true, &asked);
     latency.label = latency.label.replace("Median latency", "Latency");
     match view {
         View::Percentiles => {

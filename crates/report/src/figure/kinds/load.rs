@@ -1,11 +1,12 @@
 //! Latency against throughput as the load grows: the way a storage system bends under work.
 
+use iolab_analysis::analysis::Response;
 use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, values, verdict};
 use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
-use super::super::options::{Options, Quantity};
+use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
 use super::response::{center, interval, references};
@@ -19,7 +20,7 @@ const LOADS: [&str; 3] = ["rate", "depth", "threads"];
 /// # Errors
 /// Of kind usage: no factor that makes load varies, or no latencies.
 pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
-    let quantity = options.y.unwrap_or(Quantity::P50);
+    let quantity = options.y.unwrap_or(Response::Latency);
     let data = Data::new(runs, quantity)?;
     let load = load(&data, options)?;
     let parts = Parts::of(
@@ -31,7 +32,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     )?;
     let single = parts.series.is_none() && options.y.is_none();
     let quantities = if single {
-        vec![Quantity::P50, Quantity::P99]
+        vec![Response::Latency, Response::P99]
     } else {
         vec![quantity]
     };
@@ -73,7 +74,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         legend: parts
             .series
             .map_or_else(String::new, |i| super::legend(&data, i)),
-        unit: super::unit(quantity).to_owned(),
+        unit: quantity.unit().to_owned(),
         panels,
         arrangement: Arrangement::Facets,
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
@@ -161,8 +162,8 @@ fn lines_of(
                 )
             }
             None if single => (
-                data.quantity.to_string(),
-                usize::from(data.quantity != Quantity::P50),
+                words::short(data.quantity).to_owned(),
+                usize::from(data.quantity != Response::Latency),
             ),
             None => (String::new(), 0),
         };
@@ -190,7 +191,7 @@ fn point(
     load: usize,
     options: &Options,
 ) -> Option<Point> {
-    let iops = values(&runs[row.run], row.cell.cell.id, Quantity::Iops);
+    let iops = values(&runs[row.run], row.cell.cell.id, Response::Iops);
     let iops = center(&iolab_stats::summary(&iops)?, options);
     let value = center(&row.summary, options);
     let verdict = verdict(row.cell);
@@ -202,13 +203,13 @@ fn point(
         origin: Origin {
             cell: Some(row.cell.cell.id),
             n: Some(row.summary.n),
-            x: Quantity::Iops.format(iops),
+            x: Response::Iops.format(iops),
             text: format!(
                 "{}: {} {} at {}; n = {}; {verdict}",
                 words::level(data.factors[load], row.levels[load]),
-                data.quantity,
+                words::short(data.quantity),
                 data.quantity.format(value),
-                Quantity::Iops.format(iops),
+                Response::Iops.format(iops),
                 row.summary.n
             ),
             verdict,

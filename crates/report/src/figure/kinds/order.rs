@@ -1,13 +1,15 @@
 //! Every trial in the order of time, so that drift, throttling and groups show.
 
+use iolab_analysis::analysis::Response;
 use iolab_plan::cells::label;
 use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{measured, verdict};
 use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
-use super::super::options::{Options, Quantity};
+use super::super::options::Options;
 use super::super::scale::Scale;
+use super::super::words;
 use crate::plain::plain;
 
 /// Most cells that get a colour of their own.
@@ -71,7 +73,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         unit: if relative {
             String::new()
         } else {
-            super::unit(quantity).to_owned()
+            quantity.unit().to_owned()
         },
         panels,
         arrangement: Arrangement::Facets,
@@ -94,7 +96,7 @@ fn trials_axis(most: usize) -> Axis {
     }
 }
 
-fn y_axis(quantity: Quantity, values: &[f64], relative: bool, options: &Options) -> Axis {
+fn y_axis(quantity: Response, values: &[f64], relative: bool, options: &Options) -> Axis {
     if !relative {
         let most = values.iter().copied().fold(0.0, f64::max);
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -107,7 +109,7 @@ fn y_axis(quantity: Quantity, values: &[f64], relative: bool, options: &Options)
     Axis {
         label: format!(
             "{} / median of its cell",
-            super::super::words::capital(quantity.noun())
+            words::capital(&words::of_response(quantity))
         ),
         scale: if is_log {
             Scale::log(values.iter().copied())
@@ -119,7 +121,7 @@ fn y_axis(quantity: Quantity, values: &[f64], relative: bool, options: &Options)
 }
 
 /// The trials of a run: a series per cell where they are few, else one for all.
-fn series(run: &Run<'_>, quantity: Quantity, is_response: bool) -> Vec<Series> {
+fn series(run: &Run<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
     let cells = &run.analysis().cells;
     let relative = cells.len() > 1;
     let apart = cells.len() <= CELLS_MAX;
@@ -138,7 +140,7 @@ fn series(run: &Run<'_>, quantity: Quantity, is_response: bool) -> Vec<Series> {
         let Some(at) = cells.iter().position(|cell| cell.cell.id == sample.cell) else {
             continue;
         };
-        let (Some(value), Some(median)) = (quantity.value(sample), medians[at]) else {
+        let (Some(value), Some(median)) = (sample.value(quantity), medians[at]) else {
             continue;
         };
         let name = label(&run.analysis().factors, &cells[at].cell.levels);

@@ -1,13 +1,14 @@
 //! The response against a factor: a line for each level of a second one, a panel for each of a third; bars where the
 //! levels are names.
 
+use iolab_analysis::analysis::Response;
 use iolab_spec::Result;
 use iolab_stats::Summary;
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
 use super::super::model::{Arrangement, Line, Look, Model, Origin, Panel, Point, Series};
-use super::super::options::{Center, Options, Quantity, Spread};
+use super::super::options::{Center, Options, Spread};
 use super::super::words;
 use super::annotate;
 use super::axis::{self, FactorAxis};
@@ -89,7 +90,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         legend: parts
             .series
             .map_or_else(String::new, |i| super::legend(&data, i)),
-        unit: super::unit(quantity).to_owned(),
+        unit: quantity.unit().to_owned(),
         panels,
         arrangement: Arrangement::Facets,
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
@@ -196,7 +197,7 @@ fn series(
     }
 }
 
-fn point(x: f64, row: &Row<'_>, level: &str, quantity: Quantity, options: &Options) -> Point {
+fn point(x: f64, row: &Row<'_>, level: &str, quantity: Response, options: &Options) -> Point {
     let value = center(&row.summary, options);
     let interval = interval(&row.summary, options);
     let verdict = verdict(row.cell);

@@ -1,0 +1,216 @@
+//! What disturbs a measurement from outside, and whether the runs of two sides differ in it. METHODS.md has the rule.
+
+use crate::analysis::Circumstances;
+use iolab_spec::quantity::{digits, format_percent};
+
+/// Something that disturbs the trials of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disturber {
+    /// CPU time that the hypervisor took.
+    Steal,
+    /// Tasks that waited for a CPU.
+    CpuPressure,
+    /// Tasks that waited for memory.
+    MemoryPressure,
+    /// Bytes that others had the device carry.
+    OtherTraffic,
+    /// Time in which the CPU quota of the control group was used up.
+    Quota,
+    /// Requests that reached the device in pieces, which the memory of the buffers decides.
+    Splitting,
+}
+
+/// A disturber in which two sides differ: the least and the greatest value among the runs of each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Disturbance {
+    /// What it is.
+    pub what: Disturber,
+    /// Values of the base's runs.
+    pub base: (f64, f64),
+    /// Values of the new runs.
+    pub new: (f64, f64),
+}
+
+impl Disturber {
+    /// Every disturber.
+    pub const ALL: [Self; 6] = [
+        Self::Steal,
+        Self::CpuPressure,
+        Self::MemoryPressure,
+        Self::OtherTraffic,
+        Self::Quota,
+        Self::Splitting,
+    ];
+
+    /// Its name, as in the columns of exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Steal => "steal",
+            Self::CpuPressure => "cpu_stall",
+            Self::MemoryPressure => "memory_stall",
+            Self::OtherTraffic => "other_traffic",
+            Self::Quota => "cpu_quota_wait",
+            Self::Splitting => "device_ios_per_request",
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Steal => "CPU time taken by the hypervisor",
+            Self::CpuPressure => "waiting for a CPU",
+            Self::MemoryPressure => "waiting for memory",
+            Self::OtherTraffic => "other traffic on the device",
+            Self::Quota => "waiting for the CPU quota",
+            Self::Splitting => "device I/Os per request",
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Steal => "repeat the run while the host is less busy, or on a dedicated host",
+            Self::CpuPressure => {
+                "stop the processes that use the CPUs ('top -b -n 1 -o %CPU' lists them), then repeat the run"
+            }
+            Self::MemoryPressure => "free memory, then repeat the run",
+            Self::OtherTraffic => {
+                "stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run"
+            }
+            Self::Quota => {
+                "raise the CPU quota of the control group (cpu.max), then repeat the run"
+            }
+            Self::Splitting => {
+                "repeat the run with --set buffer_init=huge, which keeps the buffers in one piece"
+            }
+        }
+    }
+
+    /// Its value in a cell; `None` where it was not counted.
+    pub fn value(self, around: &Circumstances) -> Option<f64> {
+        match self {
+            Self::Steal => around.steal,
+            Self::CpuPressure => around.cpu_stall,
+            Self::MemoryPressure => around.memory_stall,
+            Self::OtherTraffic => around.others,
+            Self::Quota => around.quota_wait,
+            Self::Splitting => around.ios_per_request,
+        }
+    }
+
+    /// Writes a value.
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Self::Splitting => digits(value, 3),
+            _ => format_percent(value),
+        }
+    }
+
+    /// Whether two values differ by more than undisturbed runs of one machine do.
+    pub fn differs(self, a: f64, b: f64) -> bool {
+        /// Difference of two shares.
+        const SHARE: f64 = 0.05;
+        /// The same for tasks that wait for a CPU: iolab's own workers do so too.
+        const CPU_SHARE: f64 = 0.25;
+        /// Ratio of two numbers of I/Os.
+        const PIECES: f64 = 1.2;
+        match self {
+            Self::Splitting => a.max(b) >= PIECES * a.min(b),
+            Self::CpuPressure => (a - b).abs() >= CPU_SHARE,
+            _ => (a - b).abs() >= SHARE,
+        }
+    }
+}
+
+/// In what the runs of two sides differ that disturbs: every run of one side lies above every run of the other, and so
+/// far that it matters. What a side does not know is no difference.
+pub fn disturbances(base: &[&Circumstances], new: &[&Circumstances]) -> Vec<Disturbance> {
+    let differing = |what: Disturber| {
+        let (base, new) = (range(what, base)?, range(what, new)?);
+        let apart = base.1 < new.0 && what.differs(base.1, new.0)
+            || new.1 < base.0 && what.differs(new.1, base.0);
+        apart.then_some(Disturbance { what, base, new })
+    };
+    Disturber::ALL.into_iter().filter_map(differing).collect()
+}
+
+/// The least and the greatest value; `None` where no run has one.
+fn range(what: Disturber, runs: &[&Circumstances]) -> Option<(f64, f64)> {
+    let values = || runs.iter().filter_map(|around| what.value(around));
+    let least = values().min_by(f64::total_cmp)?;
+    let most = values().max_by(f64::total_cmp)?;
+    Some((least, most))
+}
+
+impl Disturbance {
+    /// The values of one side, as people read them.
+    fn side(&self, (least, most): (f64, f64)) -> String {
+        let (least, most) = (self.what.format(least), self.what.format(most));
+        if least == most {
+            least
+        } else {
+            format!("{least} to {most}")
+        }
+    }
+
+    /// The values of the base's runs, as people read them.
+    pub fn base_words(&self) -> String {
+        self.side(self.base)
+    }
+
+    /// The values of the new runs, as people read them.
+    pub fn new_words(&self) -> String {
+        self.side(self.new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn others(share: f64) -> Circumstances {
+        Circumstances {
+            others: Some(share),
+            ..Circumstances::default()
+        }
+    }
+
+    #[test]
+    fn a_busy_neighbour_is_a_difference_and_what_the_base_had_too_is_none() {
+        let (quiet, busy, busier) = (others(0.01), others(0.37), others(4.53));
+        let found = disturbances(&[&quiet, &busy], &[&busier]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].what, Disturber::OtherTraffic);
+        assert_eq!(found[0].base_words(), "1.0 % to 37 %");
+        assert_eq!(found[0].new_words(), "453 %");
+        // One run of the base was as busy.
+        assert_eq!(disturbances(&[&quiet, &busier], &[&busy]), []);
+        // A base that was disturbed says as little.
+        assert_eq!(disturbances(&[&busy], &[&quiet]).len(), 1);
+    }
+
+    #[test]
+    fn small_differences_and_unknown_values_are_none() {
+        assert_eq!(disturbances(&[&others(0.01)], &[&others(0.05)]), []);
+        let unknown = Circumstances::default();
+        assert_eq!(disturbances(&[&unknown], &[&others(4.0)]), []);
+        assert_eq!(disturbances(&[], &[&others(4.0)]), []);
+        let stalled = |share| Circumstances {
+            cpu_stall: Some(share),
+            ..Circumstances::default()
+        };
+        assert_eq!(disturbances(&[&stalled(0.1)], &[&stalled(0.3)]), []);
+        assert_eq!(disturbances(&[&stalled(0.1)], &[&stalled(0.4)]).len(), 1);
+    }
+
+    #[test]
+    fn pieces_differ_by_their_ratio() {
+        let pieces = |ios| Circumstances {
+            ios_per_request: Some(ios),
+            ..Circumstances::default()
+        };
+        assert_eq!(disturbances(&[&pieces(1.0)], &[&pieces(1.1)]), []);
+        let found = disturbances(&[&pieces(1.0)], &[&pieces(3.87)]);
+        assert_eq!(found[0].new_words(), "3.87");
+    }
+}

@@ -1,0 +1,359 @@
+//! Experiments over time, per machine and target: levels, their lasting shifts, and what changed in the environment.
+
+use iolab_spec::Result;
+use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
+
+use crate::analysis::{CellAnalysis, Response};
+use crate::compare::matching::{common_factors, keyed};
+use crate::compare::{ALPHA, Source};
+use crate::runs::kin::{Kinship, Unlike};
+use crate::runs::{FiledRun, RunName, in_time};
+use iolab_plan::cells::label;
+use iolab_record::RunStatus;
+use iolab_record::environment;
+
+/// A folder of runs, in lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    /// Runs that belong together, the longest line first.
+    pub lines: Vec<Line>,
+    /// Runs that are in no line, and why.
+    pub left_out: Vec<(String, Unlike)>,
+}
+
+/// One experiment on one machine and target, in the order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// What is shown.
+    pub response: Response,
+    /// The target of the last run.
+    pub target: String,
+    /// The factors that tell the cells apart.
+    pub factors: Vec<String>,
+    /// The runs.
+    pub runs: Vec<RunName>,
+    /// Each cell over time.
+    pub cells: Vec<Course>,
+    /// All cells together, relative to the mean of the line; `None` for fewer than two cells that every run has.
+    pub overall: Option<Course>,
+    /// What changed in the environment.
+    pub changes: Vec<Change>,
+}
+
+/// A cell over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// Its levels; none for all cells together.
+    pub levels: Vec<String>,
+    /// A point for each run of the line; `None` where the run has no value.
+    pub points: Vec<Option<Point>>,
+    /// Standard deviation from run to run within the levels, of the logarithms; `None` below three runs.
+    pub sd: Option<f64>,
+    /// Where the level shifts, in the order of time.
+    pub shifts: Vec<Shift>,
+}
+
+/// A cell in one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Median over the trials.
+    pub median: f64,
+    /// Its 95 % interval within the run.
+    pub interval: Option<(f64, f64)>,
+    /// Measured trials.
+    pub trials: usize,
+}
+
+/// A shift of the level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// The first run of the new level, a place in [`Line::runs`].
+    pub at: usize,
+    /// The last run of the old level.
+    pub after: usize,
+    /// New level minus old level, on the logarithms.
+    pub contrast: Contrast,
+}
+
+/// Something that changed in the environment from a run to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The first run with the new value, a place in [`Line::runs`].
+    pub at: usize,
+    /// What: a key of the environment, or the version of iolab.
+    pub what: String,
+    /// Its value before; `None` where it was not known.
+    pub before: Option<String>,
+    /// Its value from then on.
+    pub now: Option<String>,
+}
+
+impl History {
+    /// Sorts runs into lines and looks for shifts in each.
+    ///
+    /// # Errors
+    /// Of kind usage where the definition in a run file is needed and cannot be read.
+    pub fn of(runs: &[FiledRun<'_>], kinship: Kinship) -> Result<Self> {
+        let mut lines: Vec<Vec<FiledRun<'_>>> = Vec::new();
+        let mut left_out = Vec::new();
+        for run in in_time(runs) {
+            if run.run.record().run.status != RunStatus::Done {
+                left_out.push((run.file.to_owned(), Unlike::Unfinished));
+                continue;
+            }
+            let mut home = None;
+            for (place, line) in lines.iter().enumerate() {
+                let last = line[line.len() - 1];
+                if kinship.strange(&last, &run)?.is_none() {
+                    home = Some(place);
+                    break;
+                }
+            }
+            match home {
+                Some(place) => lines[place].push(run),
+                None => lines.push(vec![run]),
+            }
+        }
+        let mut lines: Vec<Line> = lines.iter().map(|runs| line(runs)).collect::<Result<_>>()?;
+        lines.sort_by_key(|line| std::cmp::Reverse(line.runs.len()));
+        Ok(Self { lines, left_out })
+    }
+}
+
+impl Line {
+    /// A cell in words: its levels.
+    pub fn label(&self, course: &Course) -> String {
+        label(&self.factors, &course.levels)
+    }
+
+    /// All cells together, then each cell.
+    pub fn courses(&self) -> impl Iterator<Item = &Course> {
+        self.overall.iter().chain(&self.cells)
+    }
+
+    /// The runs at which any level shifts, each once, in the order of time.
+    pub fn shifted_at(&self) -> Vec<usize> {
+        let mut places: Vec<usize> = self
+            .courses()
+            .flat_map(|course| course.shifts.iter().map(|shift| shift.at))
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+fn line(runs: &[FiledRun<'_>]) -> Result<Line> {
+    let last = runs[runs.len() - 1].run.record();
+    let sources: Vec<Source<'_>> = runs
+        .iter()
+        .map(|run| Source {
+            run: run.run,
+            held: None,
+        })
+        .collect();
+    let factors = common_factors(&sources);
+    let mut levels: Vec<Vec<String>> = Vec::new();
+    let mut cells: Vec<Vec<(Vec<String>, &CellAnalysis)>> = Vec::new();
+    for source in sources {
+        let keyed = keyed(source, &factors)?.into_iter();
+        cells.push(keyed.map(|cell| (cell.levels, cell.cell)).collect());
+    }
+    for (cell, _) in cells.iter().rev().flatten() {
+        if !levels.contains(cell) {
+            levels.push(cell.clone());
+        }
+    }
+    let points = |levels: &Vec<String>| -> Vec<Option<Point>> {
+        let of = |cells: &Vec<(Vec<String>, &CellAnalysis)>| {
+            let (_, cell) = cells.iter().find(|(other, _)| other == levels)?;
+            point(cell)
+        };
+        cells.iter().map(of).collect()
+    };
+    let all: Vec<(Vec<String>, Vec<Option<Point>>)> = levels
+        .into_iter()
+        .map(|levels| {
+            let points = points(&levels);
+            (levels, points)
+        })
+        .collect();
+    let together = together(&all);
+    let series = all.len() + usize::from(together.is_some());
+    Ok(Line {
+        experiment: last.experiment.name.clone(),
+        response: last.experiment.response,
+        target: last.run.target.clone(),
+        factors,
+        runs: runs.iter().map(FiledRun::name).collect(),
+        overall: together.map(|points| course(Vec::new(), points, series)),
+        cells: all
+            .into_iter()
+            .map(|(levels, points)| course(levels, points, series))
+            .collect(),
+        changes: changes(runs),
+    })
+}
+
+fn point(cell: &CellAnalysis) -> Option<Point> {
+    let response = cell.response?;
+    Some(Point {
+        median: response.median,
+        interval: response.median_interval.map(|i| (i.low, i.high)),
+        trials: response.n,
+    })
+}
+
+/// The geometric mean over the cells that every run has, relative to that over all runs.
+fn together(cells: &[(Vec<String>, Vec<Option<Point>>)]) -> Option<Vec<Option<Point>>> {
+    let logs: Vec<Vec<f64>> = cells
+        .iter()
+        .filter_map(|(_, points)| points.iter().map(|point| log(point.as_ref()?)).collect())
+        .collect();
+    if logs.len() < 2 {
+        return None;
+    }
+    let runs = logs[0].len();
+    let means: Vec<f64> = (0..runs)
+        .map(|run| logs.iter().map(|cell| cell[run]).sum::<f64>() / logs.len() as f64)
+        .collect();
+    let centre = mean(&means)?;
+    let point = |mean: &f64| {
+        Some(Point {
+            median: (mean - centre).exp(),
+            interval: None,
+            trials: 0,
+        })
+    };
+    Some(means.iter().map(point).collect())
+}
+
+fn log(point: &Point) -> Option<f64> {
+    (point.median > 0.0).then(|| point.median.ln())
+}
+
+/// Looks for shifts; `series` is how many series of the line are looked at, so that the family keeps its rate.
+fn course(levels: Vec<String>, points: Vec<Option<Point>>, series: usize) -> Course {
+    let (places, logs): (Vec<usize>, Vec<f64>) = points
+        .iter()
+        .enumerate()
+        .filter_map(|(place, point)| Some((place, log(point.as_ref()?)?)))
+        .unzip();
+    let changes = shifts(&logs, series);
+    let segments = segments(&logs, &changes);
+    let shifts = changes
+        .iter()
+        .zip(segments.windows(2))
+        .filter_map(|(change, pair)| {
+            Some(Shift {
+                at: places[*change],
+                after: places[*change - 1],
+                contrast: contrast(pair[0], pair[1], 0.0)?,
+            })
+        })
+        .collect();
+    Course {
+        levels,
+        sd: spread(&segments),
+        points,
+        shifts,
+    }
+}
+
+/// The places at which the level shifts: of those that PELT proposes, the ones that the spread within the two levels shows.
+/// As long as one fails, the weakest is dropped and the levels beside it become one.
+fn shifts(logs: &[f64], series: usize) -> Vec<usize> {
+    // Each series and each place is a question of its own: METHODS.md, "Runs over time".
+    let questions = (series * logs.len()) as f64;
+    let penalty = changepoint_penalty(logs.len()) + 2.0 * (series as f64).ln();
+    let mut changes = changepoints(logs, Some(penalty)).unwrap_or_default();
+    loop {
+        let weakest = segments(logs, &changes)
+            .windows(2)
+            .map(|pair| contrast(pair[0], pair[1], 0.0).map_or(1.0, |contrast| contrast.p()))
+            .enumerate()
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        match weakest {
+            Some((change, p)) if p * questions > ALPHA => changes.remove(change),
+            _ => return changes,
+        };
+    }
+}
+
+/// The values between the changes.
+fn segments<'a>(logs: &'a [f64], changes: &[usize]) -> Vec<&'a [f64]> {
+    let starts = std::iter::once(0).chain(changes.iter().copied());
+    let ends = changes.iter().copied().chain([logs.len()]);
+    starts.zip(ends).map(|(from, to)| &logs[from..to]).collect()
+}
+
+/// The standard deviation of all values about the means of their levels.
+fn spread(segments: &[&[f64]]) -> Option<f64> {
+    let values: usize = segments.iter().map(|segment| segment.len()).sum();
+    let free = values
+        .checked_sub(segments.len())
+        .filter(|free| *free > 1)?;
+    let squares: f64 = segments
+        .iter()
+        .filter_map(|segment| {
+            let mean = mean(segment)?;
+            Some(segment.iter().map(|x| (x - mean).powi(2)).sum::<f64>())
+        })
+        .sum();
+    Some((squares / free as f64).sqrt())
+}
+
+fn changes(runs: &[FiledRun<'_>]) -> Vec<Change> {
+    let pairs = runs.windows(2).enumerate();
+    pairs
+        .flat_map(|(place, pair)| {
+            let [before, now] = [pair[0], pair[1]].map(|run| run.run.record());
+            environment::differences(&before.environment, &now.environment)
+                .into_iter()
+                .map(move |(what, before, now)| Change {
+                    at: place + 1,
+                    what,
+                    before,
+                    now,
+                })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::*;
+
+    /// Lines of eight series of independent normal values: how often one of them seems to shift.
+    #[test]
+    fn an_unchanged_line_rarely_shifts() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+        let mut normal = || {
+            let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
+            radius * (std::f64::consts::TAU * uniform()).cos()
+        };
+        const LINES: usize = 500;
+        const SERIES: usize = 8;
+        for runs in [6, 10, 20, 60] {
+            let mut line = || {
+                let point = |z: f64| Point {
+                    median: (0.1 * z).exp(),
+                    interval: None,
+                    trials: 10,
+                };
+                let points = (0..runs).map(|_| Some(point(normal()))).collect();
+                !course(Vec::new(), points, SERIES).shifts.is_empty()
+            };
+            let shifting =
+                (0..LINES).filter(|_| (0..SERIES).map(|_| line()).filter(|s| *s).count() > 0);
+            let rate = shifting.count() as f64 / LINES as f64;
+            assert!(rate <= 0.05, "{runs} runs: {rate}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Which runs belong to the history of a run: those of the same experiment, with the same settings, on the same machine and
+//! target, as the run files tell.
+
+use std::fmt;
+
+use iolab_spec::Result;
+
+use super::{FiledRun, in_time};
+use crate::analysis::CellAnalysis;
+use crate::compare::Source;
+use crate::compare::matching::{common_factors, keyed, setting_differences};
+use iolab_record::environment::{Environment, KEYS, Key, Kind};
+use iolab_record::{RunRecord, RunStatus, TargetKind};
+
+/// Why a run is left out of the history of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unlike {
+    /// It is the same run.
+    Itself,
+    /// It began later.
+    Later,
+    /// It is not finished.
+    Unfinished,
+    /// It asks another question.
+    Experiment,
+    /// A setting differs, or how long is measured.
+    Settings(String),
+    /// A fact of the machine differs.
+    Machine(&'static str),
+    /// A fact of the target differs.
+    Target(&'static str),
+    /// More recent runs are enough.
+    Older,
+}
+
+impl fmt::Display for Unlike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unlike::Itself => f.write_str("the new run itself"),
+            Unlike::Later => f.write_str("began after the new run"),
+            Unlike::Unfinished => f.write_str("not finished"),
+            Unlike::Experiment => f.write_str("another experiment"),
+            Unlike::Settings(what) => write!(f, "another setting ({what})"),
+            Unlike::Machine(what) => write!(f, "another machine ({what})"),
+            Unlike::Target(what) => write!(f, "another target ({what})"),
+            Unlike::Older => f.write_str("older than the runs that are used (--last)"),
+        }
+    }
+}
+
+/// What must agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kinship {
+    /// Runs of other hosts with the same hardware count too.
+    pub any_host: bool,
+}
+
+impl Kinship {
+    /// Why `old` is no earlier run of what `new` measured; `None` where it is one.
+    ///
+    /// # Errors
+    /// Of kind usage where a definition is needed and cannot be read.
+    pub fn unlike(self, new: &FiledRun<'_>, old: &FiledRun<'_>) -> Result<Option<Unlike>> {
+        let (a, b) = (new.run.record(), old.run.record());
+        if a.id() == b.id() {
+            return Ok(Some(Unlike::Itself));
+        }
+        if b.run.started_utc > a.run.started_utc {
+            return Ok(Some(Unlike::Later));
+        }
+        self.strange(new, old)
+    }
+
+    /// Why two runs are not of one line, whichever was the earlier.
+    ///
+    /// # Errors
+    /// As [`Kinship::unlike`].
+    pub fn strange(self, a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<Unlike>> {
+        let (x, y) = (a.run.record(), b.run.record());
+        if y.run.status != RunStatus::Done {
+            return Ok(Some(Unlike::Unfinished));
+        }
+        if x.experiment.name != y.experiment.name
+            || x.experiment.response != y.experiment.response
+            || x.experiment.factors != y.experiment.factors
+        {
+            return Ok(Some(Unlike::Experiment));
+        }
+        let other = machine(x, y, self)
+            .map(Unlike::Machine)
+            .or_else(|| target(x, y).map(Unlike::Target))
+            .or_else(|| design(x, y).map(|what| Unlike::Settings(what.to_owned())));
+        match other {
+            Some(other) => Ok(Some(other)),
+            None => Ok(setting(a, b)?.map(Unlike::Settings)),
+        }
+    }
+
+    /// The runs among `all` that `new` is held against: the last `most` of its kin, in the order of time; and why each of the
+    /// others is left out.
+    ///
+    /// # Errors
+    /// As [`Kinship::unlike`].
+    pub fn history<'a>(
+        self,
+        new: &FiledRun<'_>,
+        all: &[FiledRun<'a>],
+        most: usize,
+    ) -> Result<(Vec<FiledRun<'a>>, Vec<(String, Unlike)>)> {
+        let (mut used, mut unused) = (Vec::new(), Vec::new());
+        for run in in_time(all) {
+            match self.unlike(new, &run)? {
+                None => used.push(run),
+                Some(why) => unused.push((run.file.to_owned(), why)),
+            }
+        }
+        let older = used.len().saturating_sub(most);
+        let older = used.drain(..older);
+        unused.extend(older.map(|run| (run.file.to_owned(), Unlike::Older)));
+        Ok((used, unused))
+    }
+}
+
+/// Whether a fact that both know differs.
+fn differs<K: Kind>(
+    a: &Environment,
+    b: &Environment,
+    key: &'static Key<K>,
+) -> Option<&'static str> {
+    let (x, y) = (a.text(key.name())?, b.text(key.name())?);
+    (x != y).then(|| key.name())
+}
+
+fn machine(a: &RunRecord, b: &RunRecord, kinship: Kinship) -> Option<&'static str> {
+    let (x, y) = (&a.environment, &b.environment);
+    let host = || differs(x, y, &KEYS.host_name).filter(|_| !kinship.any_host);
+    host()
+        .or_else(|| differs(x, y, &KEYS.machine_vendor))
+        .or_else(|| differs(x, y, &KEYS.machine_product))
+        .or_else(|| differs(x, y, &KEYS.architecture))
+        .or_else(|| differs(x, y, &KEYS.cpu_model))
+        .or_else(|| differs(x, y, &KEYS.cpu_usable_count))
+        .or_else(|| memory(x, y))
+}
+
+/// Kernels of different versions leave a little more or less of the same memory.
+fn memory(a: &Environment, b: &Environment) -> Option<&'static str> {
+    const SHARE: f64 = 0.02;
+    let (x, y) = (a.get(&KEYS.memory_bytes)?, b.get(&KEYS.memory_bytes)?);
+    let apart = x.abs_diff(y) as f64;
+    (apart > SHARE * x.max(y) as f64).then(|| KEYS.memory_bytes.name())
+}
+
+/// A scratch file may lie in any folder of its file system; anything else is named by its path.
+fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
+    let (x, y) = (&a.environment, &b.environment);
+    if a.run.target_kind != b.run.target_kind {
+        return Some("kind");
+    }
+    let mounted = |list: &Environment| list.get(&KEYS.mount_point).is_some();
+    let by_mount = a.run.target_kind == TargetKind::Scratch && mounted(x) && mounted(y);
+    if !by_mount && a.run.target != b.run.target {
+        return Some("path");
+    }
+    differs(x, y, &KEYS.mount_point)
+        .filter(|_| by_mount)
+        .or_else(|| differs(x, y, &KEYS.file_system))
+        .or_else(|| differs(x, y, &KEYS.device_vendor))
+        .or_else(|| differs(x, y, &KEYS.device_model))
+        .or_else(|| differs(x, y, &KEYS.device_bytes))
+        .or_else(|| differs(x, y, &KEYS.device_transport))
+}
+
+/// How long and how often is measured decides how much runs differ.
+fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
+    let (x, y) = (&a.experiment, &b.experiment);
+    let parts = [
+        ("budget", x.budget_ns == y.budget_ns),
+        ("precision", x.precision == y.precision),
+        ("trials_min", x.trials_min == y.trials_min),
+        ("trials_max", x.trials_max == y.trials_max),
+    ];
+    parts
+        .into_iter()
+        .find_map(|(name, same)| (!same).then_some(name))
+}
+
+/// The first setting in which cells of equal levels differ.
+fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<String>> {
+    let sources = [a, b].map(|run| Source {
+        run: run.run,
+        held: None,
+    });
+    let factors = common_factors(&sources);
+    let (x, y) = (keyed(sources[0], &factors)?, keyed(sources[1], &factors)?);
+    let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = x
+        .iter()
+        .filter_map(|cell| {
+            let other = y.iter().find(|other| other.levels == cell.levels)?;
+            Some((cell.cell, other.cell))
+        })
+        .collect();
+    if pairs.is_empty() {
+        return Ok(Some("no cell in common".to_owned()));
+    }
+    let differing = setting_differences(&pairs, |_| false);
+    Ok(differing.into_iter().next().map(|found| found.what))
+}

@@ -1,0 +1,181 @@
+//! Which cells of many runs belong together, and in what the sides differ besides.
+
+use iolab_spec::Result;
+
+use super::{FiledRun, RunCell, RunTerms, RunsCell, RunsComparison, judge};
+use crate::analysis::{CellAnalysis, Circumstances};
+use crate::compare::matching::{
+    Keyed, column_of, common_factors, common_response, keyed, no_common_cell, run_differences,
+    served, setting_differences,
+};
+use crate::compare::{Difference, Source};
+use crate::disturbance::disturbances;
+use iolab_plan::cells::label;
+
+/// A side: its runs, and the cells of each.
+struct Side<'a> {
+    runs: &'a [FiledRun<'a>],
+    cells: Vec<Vec<Keyed<'a>>>,
+}
+
+impl<'a> Side<'a> {
+    fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
+        let cells = runs.iter().map(|run| keyed(source(run), factors));
+        Ok(Self {
+            runs,
+            cells: cells.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The levels of all cells, each once, in the order of the last run, whose definition is the newest.
+    fn levels(&self) -> Vec<&Vec<String>> {
+        let mut levels: Vec<&Vec<String>> = Vec::new();
+        for cell in self.cells.iter().rev().flatten() {
+            if !levels.contains(&&cell.levels) {
+                levels.push(&cell.levels);
+            }
+        }
+        levels
+    }
+
+    /// The cell with these levels in each run.
+    fn cell(&self, levels: &[String]) -> Vec<Option<&'a CellAnalysis>> {
+        let of = |cells: &Vec<Keyed<'a>>| {
+            let found = cells.iter().find(|cell| cell.levels == levels);
+            found.map(|cell| cell.cell)
+        };
+        self.cells.iter().map(of).collect()
+    }
+}
+
+fn source<'a>(run: &FiledRun<'a>) -> Source<'a> {
+    Source {
+        run: run.run,
+        held: None,
+    }
+}
+
+pub(super) fn compare(
+    base: &[FiledRun<'_>],
+    new: &[FiledRun<'_>],
+    terms: RunTerms,
+) -> Result<RunsComparison> {
+    let sources: Vec<Source<'_>> = base.iter().chain(new).map(source).collect();
+    let response = common_response(&sources)?;
+    let factors = common_factors(&sources);
+    let (base, new) = (Side::new(base, &factors)?, Side::new(new, &factors)?);
+    let (of_base, of_new) = (base.levels(), new.levels());
+    let alone = |all: &[&Vec<String>], other: &[&Vec<String>]| -> Vec<String> {
+        let alone = all.iter().filter(|levels| !other.contains(levels));
+        alone.map(|levels| label(&factors, levels)).collect()
+    };
+    let both: Vec<&Vec<String>> = of_new
+        .iter()
+        .filter(|levels| of_base.contains(levels))
+        .copied()
+        .collect();
+    if both.is_empty() {
+        let none = Vec::new();
+        let (a, b) = (base.cells.last(), new.cells.last());
+        return Err(no_common_cell(
+            &factors,
+            a.unwrap_or(&none),
+            b.unwrap_or(&none),
+        ));
+    }
+    let mut cells: Vec<RunsCell> = Vec::new();
+    let mut logs: Vec<RunCell> = Vec::new();
+    for levels in &both {
+        let (a, b) = (base.cell(levels), new.cell(levels));
+        let disturbed = disturbances(&around(&a), &around(&b));
+        let medians = |side: &[Option<&CellAnalysis>]| -> Vec<Option<f64>> {
+            let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
+            side.iter().map(median).collect()
+        };
+        let (a_medians, b_medians) = (medians(&a), medians(&b));
+        logs.push(RunCell {
+            base: logarithms(&a_medians),
+            new: logarithms(&b_medians),
+            is_disturbed: !disturbed.is_empty(),
+        });
+        cells.push(RunsCell {
+            levels: (*levels).clone(),
+            base: a_medians,
+            new: b_medians,
+            served: served_of(&a).zip(served_of(&b)),
+            disturbed,
+            judged: UNJUDGED,
+        });
+    }
+    let (judged, overall) = judge(&logs, response.into(), &terms);
+    for (cell, judged) in cells.iter_mut().zip(judged) {
+        cell.judged = judged;
+    }
+    let last = new.runs[new.runs.len() - 1].run.record();
+    Ok(RunsComparison {
+        response,
+        experiment: last.experiment.name.clone(),
+        target: last.run.target.clone(),
+        terms,
+        base: base.runs.iter().map(FiledRun::name).collect(),
+        new: new.runs.iter().map(FiledRun::name).collect(),
+        only_base: alone(&of_base, &of_new),
+        only_new: alone(&of_new, &of_base),
+        differences: differences(&base, &new, &both, &factors),
+        factors,
+        cells,
+        overall,
+    })
+}
+
+const UNJUDGED: super::Judged = super::Judged {
+    contrast: None,
+    p: None,
+    p_adjusted: None,
+    detectable: None,
+    verdict: crate::compare::Verdict::CannotTell,
+};
+
+fn logarithms(medians: &[Option<f64>]) -> Vec<Option<f64>> {
+    let log = |median: &Option<f64>| median.filter(|m| *m > 0.0).map(f64::ln);
+    medians.iter().map(log).collect()
+}
+
+fn around<'a>(cells: &[Option<&'a CellAnalysis>]) -> Vec<&'a Circumstances> {
+    let known = cells.iter().flatten();
+    known.map(|cell| &cell.circumstances).collect()
+}
+
+/// Where the bytes of all runs came from; several places are named together.
+fn served_of(cells: &[Option<&CellAnalysis>]) -> Option<String> {
+    let mut places: Vec<String> = Vec::new();
+    for place in cells.iter().flatten().filter_map(|cell| served(cell)) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    (!places.is_empty()).then(|| places.join(", "))
+}
+
+/// In what the last run of the base and the first new one differ: the two that are nearest in time.
+fn differences(
+    base: &Side<'_>,
+    new: &Side<'_>,
+    both: &[&Vec<String>],
+    factors: &[String],
+) -> Vec<Difference> {
+    let (Some(before), Some(after)) = (base.runs.last(), new.runs.first()) else {
+        return Vec::new();
+    };
+    let mut found = run_differences(before.run.record(), after.run.record());
+    let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = both
+        .iter()
+        .filter_map(|levels| {
+            let (a, b) = (base.cell(levels), new.cell(levels));
+            Some(((*a.last()?)?, (*b.first()?)?))
+        })
+        .collect();
+    let expected = |name: &str| factors.iter().any(|factor| column_of(factor) == name);
+    found.extend(setting_differences(&pairs, expected));
+    found
+}

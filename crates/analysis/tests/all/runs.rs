@@ -1,0 +1,313 @@
+//! Runs against runs, gates and histories, on records that are made up.
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::compare::{ALPHA, Conclusion, Verdict};
+use iolab_analysis::disturbance::Disturber;
+use iolab_analysis::gate::{Gate, GateTerms};
+use iolab_analysis::history::History;
+use iolab_analysis::runs::kin::{Kinship, Unlike};
+use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunTerms, RunsComparison};
+use iolab_record::environment::KEYS;
+use iolab_record::{RunRecord, RunStatus};
+use iolab_spec::response::Response;
+use iolab_spec::{Kind, Result};
+
+use crate::synthetic::{add_cell, around, record};
+
+/// Runs of two cells around these throughputs, one a day.
+fn runs(mb_s: &[f64]) -> Vec<RunRecord> {
+    let run = |(day, mb_s): (usize, &f64)| {
+        let mut run = record("read-size", &["bs"]);
+        add_cell(&mut run, &["bs=4KiB"], &around(*mb_s));
+        // The second cell has a spread of its own.
+        let other = 5.0 * mb_s * (1.0 + 0.01 * (day as f64 * 2.4).sin());
+        add_cell(&mut run, &["bs=64KiB"], &around(other));
+        run.run.started_utc = format!("2026-01-{:02}T03:04:05Z", day + 1);
+        run.run.seed = day as u64;
+        run
+    };
+    mb_s.iter().enumerate().map(run).collect()
+}
+
+/// Ten runs within 2 % of 100 MB/s.
+const STEADY: [f64; 10] = [
+    100.0, 101.2, 99.1, 100.4, 98.9, 101.8, 99.6, 100.9, 98.4, 100.2,
+];
+
+fn analysed(records: &[RunRecord]) -> Vec<(String, AnalysedRun)> {
+    let named = |(place, record): (usize, &RunRecord)| {
+        (format!("{place}.iolab"), AnalysedRun::of(record.clone()))
+    };
+    records.iter().enumerate().map(named).collect()
+}
+
+fn filed(runs: &[(String, AnalysedRun)]) -> Vec<FiledRun<'_>> {
+    runs.iter()
+        .map(|(file, run)| FiledRun { file, run })
+        .collect()
+}
+
+fn terms(looks_for: LooksFor) -> RunTerms {
+    RunTerms {
+        margin: 0.05,
+        alpha: ALPHA,
+        looks_for,
+        base_min: 1,
+    }
+}
+
+fn compared(base: &[RunRecord], new: &[RunRecord]) -> Result<RunsComparison> {
+    let (base, new) = (analysed(base), analysed(new));
+    RunsComparison::of(&filed(&base), &filed(&new), terms(LooksFor::Changes))
+}
+
+fn gate_with(new: &RunRecord, all: &[RunRecord], looks_for: LooksFor) -> Result<Gate> {
+    let (run, all) = (AnalysedRun::of(new.clone()), analysed(all));
+    let new = FiledRun {
+        file: "new.iolab",
+        run: &run,
+    };
+    let terms = GateTerms {
+        runs: RunTerms {
+            base_min: HISTORY_MIN,
+            ..terms(looks_for)
+        },
+        kinship: Kinship { any_host: false },
+        last: 20,
+    };
+    Gate::of(new, &filed(&all), &terms)
+}
+
+fn gate(new: &RunRecord, all: &[RunRecord]) -> Gate {
+    gate_with(new, all, LooksFor::AnyChange).unwrap()
+}
+
+/// A run after all of the others.
+fn later(mb_s: f64) -> RunRecord {
+    let mut run = runs(&[mb_s]).remove(0);
+    run.run.started_utc = "2026-02-01T00:00:00Z".to_owned();
+    run
+}
+
+#[test]
+fn the_spread_of_the_runs_is_the_yardstick() {
+    // Within the runs the trials lie within 1 %; the runs differ by far more.
+    let base = runs(&[80.0, 120.0, 95.0, 110.0]);
+    let mut new = runs(&[130.0, 90.0, 105.0, 140.0]);
+    new.iter_mut().for_each(|run| run.run.seed += 100);
+    let comparison = compared(&base, &new).unwrap();
+    assert_eq!(comparison.count(Verdict::CannotTell), 2, "{comparison:?}");
+    assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
+    let mut slow = runs(&STEADY.map(|mb_s| 0.8 * mb_s));
+    slow.iter_mut().for_each(|run| run.run.seed += 100);
+    let comparison = compared(&runs(&STEADY), &slow).unwrap();
+    assert_eq!(comparison.count(Verdict::Slower), 2);
+    assert_eq!(comparison.overall.unwrap().verdict, Verdict::Slower);
+    assert_eq!(comparison.conclusion(), Conclusion::Regression);
+    let mut same = runs(&STEADY);
+    same.reverse();
+    same.iter_mut().for_each(|run| run.run.seed += 100);
+    let comparison = compared(&runs(&STEADY), &same).unwrap();
+    assert_eq!(comparison.count(Verdict::Equivalent), 2);
+    assert_eq!(comparison.conclusion(), Conclusion::Settled);
+}
+
+#[test]
+fn a_run_is_on_one_side_only_and_counts_once() {
+    let base = runs(&STEADY);
+    assert_eq!(compared(&base, &base[..1]).unwrap_err().kind(), Kind::Usage);
+    assert_eq!(compared(&base, &[]).unwrap_err().kind(), Kind::Usage);
+    let twice = [&base[..4], &base[..4]].concat();
+    let comparison = compared(&twice, &base[4..]).unwrap();
+    assert_eq!(comparison.base.len(), 4);
+}
+
+#[test]
+fn two_runs_alone_say_nothing_of_runs() {
+    let base = runs(&STEADY);
+    let comparison = compared(&base[..1], &base[1..2]).unwrap();
+    assert_eq!(comparison.count(Verdict::CannotTell), 2);
+    assert_eq!(comparison.cells[0].judged.contrast, None);
+}
+
+#[test]
+fn a_gate_alarms_for_a_slow_run_and_for_no_other() {
+    let history = runs(&STEADY);
+    let slow = gate(&later(85.0), &history);
+    assert_eq!(slow.conclusion(), Conclusion::Regression);
+    let same = gate(&later(100.5), &history);
+    assert_eq!(same.conclusion(), Conclusion::Settled);
+    assert_eq!(same.compared.unwrap().count(Verdict::NoChange), 2);
+    let fast = gate(&later(115.0), &history);
+    assert_eq!(fast.conclusion(), Conclusion::Settled);
+    assert_eq!(fast.compared.unwrap().count(Verdict::Faster), 2);
+    // A strict one wants equivalence, which ten runs within 2 % show within 5 %.
+    let strict = gate_with(&later(100.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
+    assert_eq!(strict.compared.unwrap().count(Verdict::Equivalent), 2);
+    let unsure = gate_with(&later(97.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
+    assert_eq!(unsure.conclusion(), Conclusion::CannotTell);
+}
+
+#[test]
+fn too_few_runs_are_counted() {
+    let history = runs(&STEADY[..3]);
+    let gate = gate(&later(50.0), &history);
+    assert_eq!((gate.history, gate.missing()), (3, Some(2)));
+    assert_eq!(gate.conclusion(), Conclusion::CannotTell);
+    assert_eq!(gate.compared, None);
+}
+
+#[test]
+fn a_cell_that_is_not_measured_any_more_is_no_success() {
+    let history = runs(&STEADY);
+    let mut new = later(100.0);
+    new.cells.truncate(1);
+    new.samples.retain(|sample| sample.cell == 0);
+    let gate = gate(&new, &history);
+    assert_eq!(gate.conclusion(), Conclusion::CannotTell);
+    assert_eq!(gate.compared.unwrap().only_base, ["bs=64KiB"]);
+}
+
+#[test]
+fn a_disturbed_run_accuses_nobody() {
+    let history = runs(&STEADY);
+    let mut new = later(60.0);
+    for sample in new.samples.iter_mut().filter(|s| s.cell == 0) {
+        let device = sample.counters.device.as_mut().unwrap();
+        device.read_bytes *= 4;
+    }
+    let gate = gate(&new, &history);
+    let compared = gate.compared.as_ref().unwrap();
+    assert_eq!(compared.cells[0].judged.verdict, Verdict::Disturbed);
+    assert_eq!(compared.cells[0].disturbed[0].what, Disturber::OtherTraffic);
+    // The other cell was not disturbed.
+    assert_eq!(compared.cells[1].judged.verdict, Verdict::Slower);
+    assert_eq!(gate.conclusion(), Conclusion::Regression);
+    new.samples.retain(|sample| sample.cell == 0);
+    let alone: Vec<RunRecord> = history
+        .into_iter()
+        .map(|mut run| {
+            run.cells.truncate(1);
+            run.samples.retain(|sample| sample.cell == 0);
+            run
+        })
+        .collect();
+    new.cells.truncate(1);
+    let gate = self::gate(&new, &alone);
+    assert_eq!(gate.conclusion(), Conclusion::CannotTell);
+}
+
+#[test]
+fn only_runs_of_the_same_kind_are_history() {
+    type Change = fn(&mut RunRecord);
+    let cases: [(Change, Unlike); 9] = [
+        (
+            |run| run.run.status = RunStatus::Interrupted,
+            Unlike::Unfinished,
+        ),
+        (
+            |run| run.run.started_utc = "2027-01-01T00:00:00Z".to_owned(),
+            Unlike::Later,
+        ),
+        (
+            |run| run.experiment.name = "other".to_owned(),
+            Unlike::Experiment,
+        ),
+        (
+            |run| run.experiment.budget_ns *= 2,
+            Unlike::Settings("budget".to_owned()),
+        ),
+        (
+            |run| run.cells[1].spec.trial.threads = 4,
+            Unlike::Settings("threads".to_owned()),
+        ),
+        (
+            |run| run.run.target = "/other".to_owned(),
+            Unlike::Target("path"),
+        ),
+        (
+            |run| run.environment.put(&KEYS.host_name, "b".to_owned()),
+            Unlike::Machine("host_name"),
+        ),
+        (
+            |run| run.environment.put(&KEYS.cpu_model, "Z80".to_owned()),
+            Unlike::Machine("cpu_model"),
+        ),
+        (
+            |run| run.environment.put(&KEYS.device_model, "Old".to_owned()),
+            Unlike::Target("device_model"),
+        ),
+    ];
+    let mut new = later(100.0);
+    new.environment.put(&KEYS.host_name, "a".to_owned());
+    new.environment.put(&KEYS.cpu_model, "6502".to_owned());
+    new.environment.put(&KEYS.device_model, "New".to_owned());
+    for (change, expected) in cases {
+        let mut old = runs(&[100.0]).remove(0);
+        change(&mut old);
+        let gate = gate(&new, &[old]);
+        assert_eq!(gate.unused, [("0.iolab".to_owned(), expected)]);
+    }
+    assert_eq!(gate(&new, &[new.clone()]).unused[0].1, Unlike::Itself);
+    // What the older run does not know cannot differ.
+    assert_eq!(gate(&new, &runs(&[100.0])).history, 1);
+}
+
+#[test]
+fn only_the_last_runs_count() {
+    let history = runs(&[100.0; 25]);
+    let gate = gate(&later(100.0), &history);
+    assert_eq!(gate.history, 20);
+    assert_eq!(gate.unused.len(), 5);
+    assert_eq!(gate.unused[0], ("0.iolab".to_owned(), Unlike::Older));
+}
+
+#[test]
+fn tails_are_compared_where_there_are_requests_enough() {
+    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(Response::P99));
+    let p99 = run.analysis().cells[0].response.unwrap();
+    let p50 = run.analysis().cells[0].latency_p50.unwrap();
+    assert!((p99.median / p50.median - 3.0).abs() < 1e-9);
+    assert!(p99.median_interval.is_some());
+    // 1000 requests have no 99.9th percentile with an interval.
+    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(Response::P999));
+    assert_eq!(run.analysis().cells[0].response, None);
+    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(Response::Cpu));
+    let cpu = run.analysis().cells[0].response.unwrap();
+    assert_eq!(cpu.median, 1000.0);
+}
+
+#[test]
+fn a_history_finds_where_a_level_shifts_and_what_changed_there() {
+    let mut all = runs(&[&STEADY[..], &STEADY.map(|mb_s| 0.7 * mb_s)].concat());
+    for run in &mut all[10..] {
+        run.environment.put(&KEYS.kernel_release, "6.2".to_owned());
+    }
+    for run in &mut all[..10] {
+        run.environment.put(&KEYS.kernel_release, "6.1".to_owned());
+    }
+    all.push({
+        let mut other = later(100.0);
+        other.experiment.name = "other".to_owned();
+        other
+    });
+    let all = analysed(&all);
+    let history = History::of(&filed(&all), Kinship { any_host: false }).unwrap();
+    let sizes: Vec<usize> = history.lines.iter().map(|line| line.runs.len()).collect();
+    assert_eq!(sizes, [20, 1]);
+    let line = &history.lines[0];
+    assert_eq!(line.shifted_at(), [10]);
+    for course in line.courses() {
+        let ratio = course.shifts[0].contrast.difference.exp();
+        assert!((ratio - 0.7).abs() < 0.01, "{ratio}");
+        assert_eq!((course.shifts[0].after, course.shifts[0].at), (9, 10));
+        // The spread is that within the levels.
+        assert!(course.sd.unwrap() < 0.02, "{:?}", course.sd);
+    }
+    let changed: Vec<(usize, &str)> = line
+        .changes
+        .iter()
+        .map(|change| (change.at, change.what.as_str()))
+        .collect();
+    assert_eq!(changed, [(10, "kernel_release")]);
+}

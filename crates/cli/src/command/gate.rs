@@ -1,0 +1,58 @@
+//! `iolab gate`: a new run against the last ones.
+
+use std::io::Write;
+
+use iolab_analysis::compare::ALPHA;
+use iolab_analysis::gate::{Gate, GateTerms};
+use iolab_analysis::runs::kin::Kinship;
+use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunTerms};
+use iolab_report::runs as report;
+
+use crate::arguments::{self, GateFormat};
+use crate::command::compare::conclude;
+use crate::command::{filed, read_run_by, runs_of_folder};
+use crate::exit::Outcome;
+use crate::output;
+
+/// Writes what the gate says to stdout; the outcome says how it ended.
+pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
+    let run = read_run_by(&options.new, options.metric)?;
+    let file = options.new.display().to_string();
+    let earlier = runs_of_folder(&options.history, options.metric)?;
+    let terms = GateTerms {
+        runs: RunTerms {
+            margin: options.margin,
+            alpha: ALPHA,
+            looks_for: match options.strict {
+                true => LooksFor::AnyChangeOrEquivalence,
+                false => LooksFor::AnyChange,
+            },
+            base_min: HISTORY_MIN,
+        },
+        kinship: Kinship {
+            any_host: options.any_host,
+        },
+        last: options.last as usize,
+    };
+    let new = FiledRun {
+        file: &file,
+        run: &run,
+    };
+    let gate = Gate::of(new, &filed(&earlier), &terms)?;
+    conclude(write(&gate, options.format), gate.conclusion())
+}
+
+fn write(gate: &Gate, format: GateFormat) -> Outcome {
+    let mut to = output::open(None)?;
+    match format {
+        GateFormat::Json => report::gate_json(gate, &mut to)?,
+        GateFormat::Csv => report::csv(gate.compared.as_ref(), &mut to)?,
+        GateFormat::Markdown => write!(to, "{}", report::gate_markdown(gate))?,
+        GateFormat::Text => {
+            let style = output::style();
+            writeln!(to, "{}", report::gate_text(gate, style.width))?;
+            output::paragraphs(&report::gate_remarks(gate), style, &mut to)?;
+        }
+    }
+    Ok(to.flush()?)
+}

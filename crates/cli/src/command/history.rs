@@ -1,0 +1,79 @@
+//! `iolab history`: experiments over time.
+
+use std::io::{self, IsTerminal, Write};
+
+use iolab_analysis::history::History;
+use iolab_analysis::runs::kin::Kinship;
+use iolab_report::figure::Options;
+use iolab_report::history as report;
+use iolab_report::tidy::Format;
+use iolab_spec::{Error, Result};
+
+use crate::arguments::{self, HistoryFormat};
+use crate::command::{filed, runs_of_folder};
+use crate::exit::Outcome;
+use crate::output;
+
+/// Writes the lines of a folder to stdout or to a new file.
+pub(crate) fn history(options: &arguments::History) -> Outcome {
+    let to_terminal = options.output.is_none() && io::stdout().is_terminal();
+    if options.format == HistoryFormat::Parquet && to_terminal {
+        return Err(Error::usage("Parquet output is binary")
+            .hint("write it to a file with -o")
+            .into());
+    }
+    let runs = runs_of_folder(&options.folder, options.metric)?;
+    let kinship = Kinship {
+        any_host: options.any_host,
+    };
+    let history = History::of(&filed(&runs), kinship)?;
+    if history.lines.is_empty() {
+        return Err(
+            Error::usage(format!("no finished run in {}", options.folder.display()))
+                .hint("keep run files there: iolab run EXPERIMENT -o FOLDER/NAME.iolab")
+                .into(),
+        );
+    }
+    // What cannot be drawn leaves no empty file behind.
+    let figure = match options.format {
+        HistoryFormat::Svg => Some(only_line(&history)?),
+        _ => None,
+    };
+    let mut to = output::open(options.output.as_deref())?;
+    match options.format {
+        HistoryFormat::Text => text(&history, &mut to)?,
+        HistoryFormat::Html => to.write_all(report::html(&history)?.as_bytes())?,
+        HistoryFormat::Svg => to.write_all(figure.unwrap_or_default().as_bytes())?,
+        HistoryFormat::Json => report::json(&history, &mut to)?,
+        HistoryFormat::Csv => report::rows(&history, Format::Csv, &mut to)?,
+        HistoryFormat::Parquet => report::rows(&history, Format::Parquet, &mut to)?,
+    }
+    Ok(to.flush()?)
+}
+
+/// The figure of the only line.
+fn only_line(history: &History) -> Result<String> {
+    match history.lines.as_slice() {
+        [line] => Ok(report::figure(line, &Options::default())?.svg()),
+        lines => Err(
+            Error::usage(format!("the folder holds {} lines of runs", lines.len()))
+                .hint("draw all of them on a page: --format html"),
+        ),
+    }
+}
+
+fn text(history: &History, to: &mut dyn Write) -> Outcome {
+    let style = output::style();
+    for (place, line) in history.lines.iter().enumerate() {
+        if place > 0 {
+            writeln!(to)?;
+        }
+        writeln!(to, "{}", report::text(line, style.width, style.ascii))?;
+        output::paragraphs(&report::remarks(line), style, to)?;
+    }
+    if let Some(left_out) = report::left_out(history) {
+        writeln!(to)?;
+        output::paragraphs(&[left_out], style, to)?;
+    }
+    Ok(())
+}

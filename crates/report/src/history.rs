@@ -1,0 +1,418 @@
+//! Experiments over time: as text, as a page, as rows, as one JSON object.
+
+use std::io::{self, Write};
+
+use askama::Template;
+use iolab_analysis::history::{Change, Course, History, Line, Shift};
+use iolab_analysis::runs::{ratio, ratio_interval};
+use iolab_spec::quantity::format_percent;
+use iolab_spec::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use crate::compare::{factor, none};
+use crate::figure::{self, Options};
+use crate::layout::{self, Column, Grid};
+use crate::plain::plain;
+use crate::table::bare;
+use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
+
+/// Most runs of the small course in the table: the last ones.
+const COURSE_MAX: usize = 40;
+/// Most environment changes that are listed one by one for each line.
+const CHANGES_MAX: usize = 20;
+
+/// A line's heading and table, for a terminal of `width` columns.
+pub fn text(line: &Line, width: u16, ascii: bool) -> String {
+    format!(
+        "{}\n\n{}",
+        heading(line),
+        layout::text(columns(line, ascii), width)
+    )
+}
+
+/// What the line is.
+fn heading(line: &Line) -> String {
+    let (first, last) = (line.runs.first(), line.runs.last());
+    let day = |start: &str| plain(start.get(..10).unwrap_or(start)).into_owned();
+    let host = last
+        .and_then(|run| run.host.as_ref())
+        .map_or_else(String::new, |host| format!(", host {}", plain(host)));
+    let when = first.zip(last).map_or_else(String::new, |(first, last)| {
+        format!(
+            " from {} to {}",
+            day(&first.started_utc),
+            day(&last.started_utc)
+        )
+    });
+    let runs = match line.runs.len() {
+        1 => "1 run".to_owned(),
+        n => format!("{n} runs"),
+    };
+    format!(
+        "{} on {}{host}: {}, median of each run, {runs}{when}",
+        plain(&line.experiment),
+        plain(&line.target),
+        line.response
+    )
+}
+
+fn columns(line: &Line, ascii: bool) -> Vec<Column> {
+    let column = |heading: &str, dispensable, value: &dyn Fn(&Course) -> String| {
+        Column::new(heading, dispensable, line.cells.iter().map(value))
+    };
+    let factors = line.factors.iter().enumerate();
+    let mut columns: Vec<Column> = factors
+        .map(|(i, factor)| {
+            let level = |c: &Course| plain(c.levels.get(i).map_or("", String::as_str)).into_owned();
+            column(&plain(factor), 0, &level)
+        })
+        .collect();
+    let medians = |course: &Course| -> Vec<f64> {
+        course
+            .points
+            .iter()
+            .flatten()
+            .map(|point| point.median)
+            .collect()
+    };
+    let show = |value: Option<f64>| value.map_or_else(none, |value| bare(line.response, value));
+    columns.extend([
+        column("runs", 2, &|c| medians(c).len().to_string()),
+        column("typical", 0, &|c| show(iolab_stats::median(&medians(c)))),
+        column("last", 0, &|c| show(medians(c).last().copied())),
+        column("run SD", 1, &|c| {
+            c.sd.map_or_else(none, |sd| format_percent(sd.exp_m1()))
+        }),
+        column("shifts", 1, &|c| c.shifts.len().to_string()),
+    ]);
+    if !ascii {
+        columns.push(column("course", 3, &small_course).left());
+    }
+    columns
+}
+
+/// The last runs as small bars between the least and the greatest median.
+fn small_course(course: &Course) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let known = || course.points.iter().flatten().map(|point| point.median);
+    let least = known().fold(f64::INFINITY, f64::min);
+    let most = known().fold(0.0, f64::max);
+    let first = course.points.len().saturating_sub(COURSE_MAX);
+    let bar = |point: &Option<_>| {
+        let Some(iolab_analysis::history::Point { median, .. }) = point else {
+            return ' ';
+        };
+        let share = if most > least {
+            (median - least) / (most - least)
+        } else {
+            0.5
+        };
+        BARS[((share * 8.0) as usize).min(7)]
+    };
+    course.points[first..].iter().map(bar).collect()
+}
+
+/// What follows from a line, in sentences: its shifts, and what changed.
+pub fn remarks(line: &Line) -> Vec<String> {
+    let mut all: Vec<String> = line
+        .shifted_at()
+        .into_iter()
+        .map(|at| shifted(line, at))
+        .collect();
+    if all.is_empty() {
+        all.push(match line.runs.len() {
+            n if n < 4 => format!("{n} of the 4 runs that a search for level shifts takes."),
+            _ => "No level shift shown against the spread from run to run.".to_owned(),
+        });
+    }
+    let quiet: Vec<&Change> = line
+        .changes
+        .iter()
+        .filter(|change| !near_shift(line, change.at))
+        .collect();
+    let listed = quiet.iter().take(CHANGES_MAX);
+    all.extend(listed.map(|change| {
+        format!(
+            "{}: {} changed; no level shifted there.",
+            start(line, change.at),
+            what(change)
+        )
+    }));
+    if quiet.len() > CHANGES_MAX {
+        let more = quiet.len() - CHANGES_MAX;
+        all.push(format!(
+            "{more} more changes without a shift (--format json)."
+        ));
+    }
+    all
+}
+
+/// Whether a level shifts at a run or at the one before or after: the place of a shift is that sure.
+fn near_shift(line: &Line, at: usize) -> bool {
+    line.shifted_at()
+        .iter()
+        .any(|place| place.abs_diff(at) <= 1)
+}
+
+fn start(line: &Line, run: usize) -> String {
+    line.runs.get(run).map_or_else(none, |run| {
+        let start = run.started_utc.get(..19).unwrap_or(&run.started_utc);
+        format!("{} ({})", plain(start), plain(&run.file))
+    })
+}
+
+fn what(change: &Change) -> String {
+    let value = |value: &Option<String>| {
+        let value = value.as_deref().unwrap_or("not known");
+        plain(value).into_owned()
+    };
+    format!(
+        "{} ({} -> {})",
+        plain(&change.what),
+        value(&change.before),
+        value(&change.now)
+    )
+}
+
+/// What shifts at a run, and what changed there.
+fn shifted(line: &Line, at: usize) -> String {
+    let here = |course: &Course| course.shifts.iter().find(|shift| shift.at == at).copied();
+    let overall = line.overall.as_ref().and_then(here);
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(shift) = overall {
+        parts.push(format!("all cells together {}", size(&shift)));
+    }
+    let cells = line.cells.iter();
+    parts.extend(cells.filter_map(|course| {
+        let shift = here(course)?;
+        let label = line.label(course);
+        Some(match label.is_empty() {
+            true => size(&shift),
+            false => format!("{} {}", plain(&label), size(&shift)),
+        })
+    }));
+    let near: Vec<String> = line
+        .changes
+        .iter()
+        .filter(|change| change.at.abs_diff(at) <= 1)
+        .map(what)
+        .collect();
+    let changed = match near.as_slice() {
+        [] => "Nothing that is kept of the environment changed there".to_owned(),
+        some => format!("Changed there: {}", some.join(", ")),
+    };
+    format!(
+        "Level shift at {}: {}. {changed}.",
+        start(line, at),
+        parts.join("; ")
+    )
+}
+
+/// A shift as a factor with its interval.
+fn size(shift: &Shift) -> String {
+    let interval = ratio_interval(&shift.contrast).map_or_else(String::new, |(low, high)| {
+        format!(" (95 % interval {} to {})", factor(low), factor(high))
+    });
+    format!("x{}{interval}", factor(ratio(&shift.contrast)))
+}
+
+/// Runs that are in no line, in a sentence.
+pub fn left_out(history: &History) -> Option<String> {
+    let (first, why) = history.left_out.first()?;
+    Some(match history.left_out.len() {
+        1 => format!("Left out: {} ({why}).", plain(first)),
+        n => format!("Left out: {n} run files, such as {} ({why}).", plain(first)),
+    })
+}
+
+/// Draws a line.
+///
+/// # Errors
+/// Of kind usage when no run has a value.
+pub fn figure(line: &Line, options: &Options) -> Result<figure::Figure> {
+    figure::history(line, options)
+}
+
+#[derive(Template)]
+#[template(path = "history.html")]
+struct Page {
+    views: Vec<View>,
+    left_out: Option<String>,
+    style: &'static str,
+    figure_style: String,
+}
+
+/// A line on the page.
+struct View {
+    heading: String,
+    /// The figure as SVG, and in words.
+    figure: Option<(String, String)>,
+    table: Grid,
+    remarks: Vec<String>,
+}
+
+/// All lines as one page that needs nothing else.
+///
+/// # Errors
+/// When the page cannot be put together.
+pub fn html(history: &History) -> Result<String> {
+    let view = |(place, line): (usize, &Line)| {
+        let options = Options {
+            id: format!("line{place}"),
+            width_pt: 480.0,
+            text_pt: 9.0,
+            ..Options::default()
+        };
+        let drawn = figure::history(line, &options).ok();
+        View {
+            heading: heading(line),
+            figure: drawn.map(|figure| (figure.svg(), figure.description().to_owned())),
+            table: Grid::of(columns(line, false)),
+            remarks: remarks(line),
+        }
+    };
+    let page = Page {
+        views: history.lines.iter().enumerate().map(view).collect(),
+        left_out: left_out(history),
+        style: include_str!("../templates/report.css"),
+        figure_style: figure::style(),
+    };
+    page.render()
+        .map_err(|error| Error::failed(format!("the page cannot be put together: {error}")))
+}
+
+/// Writes a row for each run and cell.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn rows(history: &History, format: Format, to: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<Vec<Field>> = history.lines.iter().enumerate().flat_map(rows_of).collect();
+    let mut writer = TidyWriter::new(to, format, columns_of(&rows))?;
+    for row in &rows {
+        writer.row(row)?;
+    }
+    writer.finish()
+}
+
+fn rows_of((place, line): (usize, &Line)) -> impl Iterator<Item = Vec<Field>> {
+    line.runs.iter().enumerate().flat_map(move |(run, name)| {
+        let row = move |course: &Course| {
+            let point = course.points[run].as_ref()?;
+            let mut row = vec![
+                text_field("run", &name.id),
+                text_field("file", &name.file),
+                field(
+                    "host",
+                    name.host.as_deref().map(|host| plain(host).into_owned()),
+                ),
+                text_field("run_started_utc", &name.started_utc),
+                field("line", place),
+                text_field("experiment", &line.experiment),
+                text_field("target", &line.target),
+            ];
+            let levels = line.factors.iter().zip(&course.levels);
+            row.extend(
+                levels
+                    .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level)),
+            );
+            let level = course.shifts.iter().filter(|shift| shift.at <= run).count();
+            row.extend([
+                text_field("metric", line.response.name()),
+                text_field("unit", line.response.unit()),
+                field("n", point.trials),
+                field("median", point.median),
+                field("median_low", point.interval.map(|(low, _)| low)),
+                field("median_high", point.interval.map(|(_, high)| high)),
+                field("level", level),
+            ]);
+            Some(row)
+        };
+        line.cells.iter().filter_map(row)
+    })
+}
+
+/// Writes everything as one JSON object; docs/OUTPUT.md names its parts.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn json(history: &History, to: &mut dyn Write) -> io::Result<()> {
+    let lines: Vec<Value> = history.lines.iter().map(line_object).collect();
+    let left_out: Vec<Value> = history
+        .left_out
+        .iter()
+        .map(|(file, why)| json!({"file": file, "why": why.to_string()}))
+        .collect();
+    let whole = json!({"lines": lines, "left_out": left_out});
+    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    writeln!(to)
+}
+
+fn line_object(line: &Line) -> Value {
+    let runs: Vec<Value> = line
+        .runs
+        .iter()
+        .map(|run| {
+            json!({
+                "run": run.id,
+                "file": run.file,
+                "host": run.host,
+                "run_started_utc": run.started_utc,
+            })
+        })
+        .collect();
+    let course = |course: &Course| {
+        let shifts: Vec<Value> = course
+            .shifts
+            .iter()
+            .map(|shift| {
+                let interval = ratio_interval(&shift.contrast);
+                json!({
+                    "at": shift.at,
+                    "last_before": shift.after,
+                    "ratio": ratio(&shift.contrast),
+                    "ratio_low": interval.map(|(low, _)| low),
+                    "ratio_high": interval.map(|(_, high)| high),
+                    "p": shift.contrast.p(),
+                })
+            })
+            .collect();
+        let medians: Vec<Option<f64>> = course
+            .points
+            .iter()
+            .map(|p| Some(p.as_ref()?.median))
+            .collect();
+        let mut object: Map<String, Value> = line
+            .factors
+            .iter()
+            .zip(&course.levels)
+            .map(|(factor, level)| (format!("level_{}", plain(factor)), json!(level)))
+            .collect();
+        object.insert("medians".to_owned(), json!(medians));
+        object.insert("run_sd_log".to_owned(), json!(course.sd));
+        object.insert("shifts".to_owned(), json!(shifts));
+        Value::Object(object)
+    };
+    let changes: Vec<Value> = line
+        .changes
+        .iter()
+        .map(|change| {
+            json!({
+                "at": change.at,
+                "what": change.what,
+                "before": change.before,
+                "now": change.now,
+            })
+        })
+        .collect();
+    json!({
+        "experiment": line.experiment,
+        "target": line.target,
+        "metric": line.response.name(),
+        "unit": line.response.unit(),
+        "runs": runs,
+        "overall": line.overall.as_ref().map(course),
+        "cells": line.cells.iter().map(course).collect::<Vec<_>>(),
+        "changes": changes,
+        "remarks": remarks(line),
+    })
+}

@@ -1,0 +1,484 @@
+//! Runs against runs, and a new run against earlier ones: as text, as rows, as one JSON object.
+
+use std::io::{self, Write};
+
+use iolab_analysis::compare::Verdict;
+use iolab_analysis::gate::Gate;
+use iolab_analysis::runs::{
+    GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
+    ratio_interval,
+};
+use iolab_spec::quantity::{format_p, format_percent};
+use serde_json::{Map, Value, json};
+
+use crate::compare::{cells, difference_lines, disturbance_words, factor, none};
+use crate::layout::{self, Column};
+use crate::markdown::line;
+use crate::plain::plain;
+use crate::table::bare;
+use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
+
+/// The comparison for a terminal of `width` columns, without its closing remarks.
+pub fn text(compared: &RunsComparison, width: u16) -> String {
+    heading(compared) + "\n" + &layout::text(columns(compared), width)
+}
+
+/// The comparison in Markdown, with its closing remarks.
+pub fn markdown(compared: &RunsComparison) -> String {
+    let heading = heading(compared);
+    let lines = heading.lines().map(|text| line(text) + "\n");
+    let remarks = remarks(compared);
+    let remarks = remarks.iter().map(|text| format!("- {}\n", line(text)));
+    lines
+        .chain(["\n".to_owned()])
+        .chain([layout::markdown(columns(compared)), "\n".to_owned()])
+        .chain(remarks)
+        .collect()
+}
+
+fn heading(compared: &RunsComparison) -> String {
+    let mut lines = vec![
+        format!(
+            "{} on {}",
+            plain(&compared.experiment),
+            plain(&compared.target)
+        ),
+        format!("base: {}", side(&compared.base)),
+        format!("new:  {}", side(&compared.new)),
+    ];
+    if !compared.differences.is_empty() {
+        lines.push("\nThe last run of the base and the first new one differ in:".to_owned());
+        lines.extend(difference_lines(&compared.differences));
+    }
+    for (side, alone) in [("base", &compared.only_base), ("new", &compared.only_new)] {
+        if let Some(first) = alone.first() {
+            let more = match alone.len() {
+                1 => String::new(),
+                n => format!(" and {} more", n - 1),
+            };
+            lines.push(format!("\nOnly {side} has: {}{more}", plain(first)));
+        }
+    }
+    let ratio = match compared.terms.looks_for {
+        LooksFor::Changes => format!(
+            "ratio new/base with its 95 % interval, margin {}",
+            format_percent(compared.terms.margin)
+        ),
+        _ => "and the 95 % interval that they predict for one new run".to_owned(),
+    };
+    lines.push(format!(
+        "\n{}: geometric mean of the medians of the runs, {ratio}\n",
+        compared.response
+    ));
+    lines.join("\n")
+}
+
+/// The runs of a side: how many, from when to when, and their files.
+fn side(runs: &[RunName]) -> String {
+    let day = |run: &RunName| plain(run.started_utc.get(..10).unwrap_or_default()).into_owned();
+    match runs {
+        [] => "no run".to_owned(),
+        [only] => format!("{} ({})", plain(&only.file), plain(&only.started_utc)),
+        [first, .., last] => format!(
+            "{} runs from {} to {}, {} to {}",
+            runs.len(),
+            day(first),
+            day(last),
+            plain(&first.file),
+            plain(&last.file)
+        ),
+    }
+}
+
+fn columns(compared: &RunsComparison) -> Vec<Column> {
+    let column = |heading: &str, dispensable, value: &dyn Fn(&RunsCell) -> String| {
+        Column::new(heading, dispensable, compared.cells.iter().map(value))
+    };
+    let level = |i: usize| {
+        move |c: &RunsCell| plain(c.levels.get(i).map_or("", String::as_str)).into_owned()
+    };
+    let factors = compared.factors.iter().enumerate();
+    let mut columns: Vec<Column> = factors
+        .map(|(i, factor)| column(&plain(factor), 0, &level(i)))
+        .collect();
+    let response = compared.response;
+    let known = |side: &[Option<f64>]| side.iter().flatten().count();
+    let typical = |side: &[Option<f64>]| {
+        geometric_mean(side).map_or_else(none, |value| bare(response, value))
+    };
+    let of = |value: fn(&Judged) -> Option<String>| {
+        move |c: &RunsCell| value(&c.judged).unwrap_or_else(none)
+    };
+    columns.extend([
+        column("runs", 4, &|c| {
+            format!("{}+{}", known(&c.base), known(&c.new))
+        }),
+        column("base", 1, &|c| typical(&c.base)),
+        column("new", 0, &|c| typical(&c.new)),
+    ]);
+    if compared.terms.looks_for != LooksFor::Changes {
+        let predicted = |c: &RunsCell| {
+            let (low, high) = predicted(c)?;
+            Some(format!(
+                "{} to {}",
+                bare(response, low),
+                bare(response, high)
+            ))
+        };
+        columns.push(column("predicted", 1, &|c| {
+            predicted(c).unwrap_or_else(none)
+        }));
+    }
+    columns.push(column(
+        "ratio",
+        0,
+        &of(|j| Some(factor(ratio(&j.contrast?)))),
+    ));
+    if compared.terms.looks_for == LooksFor::Changes {
+        let interval = |j: &Judged| {
+            let (low, high) = ratio_interval(&j.contrast?)?;
+            Some(format!("{} to {}", factor(low), factor(high)))
+        };
+        columns.push(column("95 % interval", 0, &of(interval)));
+    }
+    columns.extend([
+        column(
+            "run SD",
+            2,
+            &of(|j| Some(format_percent(j.contrast?.sd.exp_m1()))),
+        ),
+        column("p", 5, &of(|j| j.p.map(format_p))),
+        column("p (Holm)", 3, &of(|j| j.p_adjusted.map(format_p))),
+        column(
+            "finds 90 %",
+            2,
+            &of(|j| Some(format!("x{}", factor(1.0 + j.detectable?)))),
+        ),
+    ]);
+    if compared.cells.iter().any(RunsCell::is_served_differently) {
+        let served = |c: &RunsCell| match &c.served {
+            Some((base, new)) if base == new => plain(base).into_owned(),
+            Some((base, new)) => format!("{} -> {}", plain(base), plain(new)),
+            None => none(),
+        };
+        columns.push(column("served by", 0, &served).left());
+    }
+    columns.push(column("verdict", 0, &|c| c.judged.verdict.to_string()).left());
+    columns
+}
+
+fn geometric_mean(side: &[Option<f64>]) -> Option<f64> {
+    let logs: Vec<f64> = side.iter().flatten().map(|value| value.ln()).collect();
+    Some(iolab_stats::mean(&logs)?.exp())
+}
+
+/// Where the runs of the base predict one new run to lie, 95 %.
+fn predicted(cell: &RunsCell) -> Option<(f64, f64)> {
+    let base = geometric_mean(&cell.base)?;
+    let contrast = cell.judged.contrast?;
+    let interval = contrast.interval(0.95)?;
+    let reach = ((interval.high - interval.low) / 2.0).exp();
+    Some((base / reach, base * reach))
+}
+
+/// What follows from the table, in sentences.
+pub fn remarks(compared: &RunsComparison) -> Vec<String> {
+    let mut remarks = vec![tally(compared)];
+    remarks.extend(overall(compared));
+    remarks.extend(rates(compared));
+    remarks.extend(power(compared));
+    let disturbances = compared.disturbances();
+    remarks.extend(
+        disturbances
+            .iter()
+            .map(|(what, n)| disturbance_words(what, *n)),
+    );
+    let served = compared.cells.iter();
+    let served = served.filter(|c| c.is_served_differently()).count();
+    if served > 0 {
+        remarks.push(format!(
+            "In {} the bytes did not come from the same place in all runs: the ratio there says nothing about the storage.",
+            cells(served)
+        ));
+    }
+    remarks
+}
+
+fn tally(compared: &RunsComparison) -> String {
+    let margin = format_percent(compared.terms.margin);
+    let counted: Vec<String> = [
+        Verdict::Slower,
+        Verdict::Faster,
+        Verdict::Equivalent,
+        Verdict::NoChange,
+        Verdict::CannotTell,
+        Verdict::Disturbed,
+    ]
+    .into_iter()
+    .map(|verdict| (compared.count(verdict), verdict))
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, verdict)| match verdict {
+        Verdict::Equivalent => format!("{n} equivalent within {margin}"),
+        other => format!("{n} {other}"),
+    })
+    .collect();
+    format!(
+        "Of {}: {}.",
+        cells(compared.cells.len()),
+        counted.join(", ")
+    )
+}
+
+fn overall(compared: &RunsComparison) -> Option<String> {
+    let all = compared.overall?;
+    let contrast = all.contrast?;
+    let (low, high) = ratio_interval(&contrast)?;
+    Some(format!(
+        "All undisturbed cells together: ratio {} (95 % interval {} to {}), run-to-run SD {}, p {} (Holm); {}.",
+        factor(ratio(&contrast)),
+        factor(low),
+        factor(high),
+        format_percent(contrast.sd.exp_m1()),
+        all.p_adjusted.map_or_else(none, format_p),
+        all.verdict
+    ))
+}
+
+/// How often it errs.
+fn rates(compared: &RunsComparison) -> Option<String> {
+    let judged = compared
+        .cells
+        .iter()
+        .any(|cell| cell.judged.contrast.is_some());
+    judged.then(|| {
+        let alpha = format_percent(compared.terms.alpha);
+        format!(
+            "The yardstick is the spread from run to run. On an unchanged machine at most {alpha} of such comparisons report a change in any cell."
+        )
+    })
+}
+
+/// What would have been found.
+fn power(compared: &RunsComparison) -> Option<String> {
+    let found = compared.cells.iter().filter_map(|c| c.judged.detectable);
+    let found: Vec<f64> = found.map(|share| 1.0 + share).collect();
+    let least = found.iter().copied().min_by(f64::total_cmp)?;
+    let most = found.iter().copied().max_by(f64::total_cmp)?;
+    let single = match found.len() {
+        1 => format!("A change by a factor of {}", factor(most)),
+        _ => format!(
+            "A change by a factor of {} to {}, depending on the cell, in that cell alone",
+            factor(least),
+            factor(most)
+        ),
+    };
+    let all = compared
+        .overall
+        .and_then(|all| all.detectable)
+        .map_or_else(String::new, |share| {
+            format!(", or by {} in all cells", factor(1.0 + share))
+        });
+    Some(format!(
+        "{single}{all} would have been found with a chance of {}.",
+        format_percent(GATE_POWER)
+    ))
+}
+
+/// What a gate says, for a terminal of `width` columns, without its closing remarks.
+pub fn gate_text(gate: &Gate, width: u16) -> String {
+    match &gate.compared {
+        Some(compared) => text(compared, width),
+        None => format!("new: {}\n", plain(&gate.file)),
+    }
+}
+
+/// What a gate says, in Markdown.
+pub fn gate_markdown(gate: &Gate) -> String {
+    let table = gate.compared.as_ref().map_or_else(String::new, |compared| {
+        let heading = heading(compared);
+        let lines: String = heading.lines().map(|text| line(text) + "\n").collect();
+        format!("{lines}\n{}\n", layout::markdown(columns(compared)))
+    });
+    let remarks = gate_remarks(gate);
+    let remarks: String = remarks
+        .iter()
+        .map(|text| format!("- {}\n", line(text)))
+        .collect();
+    table + &remarks
+}
+
+/// What follows for a gate, in sentences.
+pub fn gate_remarks(gate: &Gate) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(missing) = gate.missing() {
+        all.push(format!(
+            "Cannot tell: {} to hold the new run against, {HISTORY_MIN} are needed, {missing} more.",
+            match gate.history {
+                0 => "no earlier run".to_owned(),
+                1 => "1 earlier run".to_owned(),
+                n => format!("{n} earlier runs"),
+            }
+        ));
+    }
+    if let Some(compared) = &gate.compared {
+        all.extend(remarks(compared));
+    }
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for (_, why) in &gate.unused {
+        let why = why.to_string();
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, n)) => *n += 1,
+            None => reasons.push((why, 1)),
+        }
+    }
+    if !reasons.is_empty() {
+        let reasons: Vec<String> = reasons
+            .into_iter()
+            .map(|(why, n)| format!("{n} {why}"))
+            .collect();
+        all.push(format!("Run files left out: {}.", reasons.join("; ")));
+    }
+    all
+}
+
+/// Writes one row per cell as CSV.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<Vec<Field>> = compared.map_or_else(Vec::new, rows);
+    let mut writer = TidyWriter::new(to, Format::Csv, columns_of(rows.first()))?;
+    for row in &rows {
+        writer.row(row)?;
+    }
+    writer.finish()
+}
+
+/// Writes a comparison as one JSON object; docs/OUTPUT.md names its parts.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn json(compared: &RunsComparison, to: &mut dyn Write) -> io::Result<()> {
+    let mut whole = object(compared);
+    whole.insert("remarks".to_owned(), json!(remarks(compared)));
+    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    writeln!(to)
+}
+
+/// Writes what a gate says as one JSON object; docs/OUTPUT.md names its parts.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn gate_json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
+    let mut whole = gate.compared.as_ref().map_or_else(Map::new, object);
+    let unused: Vec<Value> = gate
+        .unused
+        .iter()
+        .map(|(file, why)| json!({"file": file, "why": why.to_string()}))
+        .collect();
+    whole.insert("conclusion".to_owned(), json!(gate.conclusion().name()));
+    whole.insert("file".to_owned(), json!(gate.file));
+    whole.insert("history".to_owned(), json!(gate.history));
+    whole.insert("missing".to_owned(), json!(gate.missing().unwrap_or(0)));
+    whole.insert("unused".to_owned(), json!(unused));
+    whole.insert("remarks".to_owned(), json!(gate_remarks(gate)));
+    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    writeln!(to)
+}
+
+fn object(compared: &RunsComparison) -> Map<String, Value> {
+    let runs = |runs: &[RunName]| -> Vec<Value> {
+        let run = |run: &RunName| {
+            json!({
+                "run": run.id,
+                "file": run.file,
+                "host": run.host,
+                "run_started_utc": run.started_utc,
+            })
+        };
+        runs.iter().map(run).collect()
+    };
+    let differences: Vec<Value> = compared
+        .differences
+        .iter()
+        .map(|d| json!({"what": d.what, "base": d.base, "new": d.new}))
+        .collect();
+    let cells: Vec<Value> = rows(compared)
+        .into_iter()
+        .zip(&compared.cells)
+        .map(|(row, cell)| {
+            let mut object: Map<String, Value> = row.into_iter().collect();
+            object.insert("base_medians".to_owned(), json!(cell.base));
+            object.insert("new_medians".to_owned(), json!(cell.new));
+            Value::Object(object)
+        })
+        .collect();
+    let overall = compared.overall.map(|all| {
+        let fields = judged_fields(&all);
+        Value::Object(fields.into_iter().collect())
+    });
+    let parts = [
+        ("experiment", json!(compared.experiment)),
+        ("target", json!(compared.target)),
+        ("response", json!(compared.response.to_string())),
+        ("unit", json!(compared.response.unit())),
+        ("margin", json!(compared.terms.margin)),
+        ("alpha", json!(compared.terms.alpha)),
+        ("base", json!(runs(&compared.base))),
+        ("new", json!(runs(&compared.new))),
+        ("differences", json!(differences)),
+        ("only_base", json!(compared.only_base)),
+        ("only_new", json!(compared.only_new)),
+        ("overall", json!(overall)),
+        ("cells", json!(cells)),
+    ];
+    parts
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
+    let row = |cell: &RunsCell| {
+        let levels = compared.factors.iter().zip(&cell.levels);
+        let mut row: Vec<Field> = levels
+            .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level))
+            .collect();
+        let runs = |side: &[Option<f64>]| side.iter().flatten().count();
+        let served = cell.served.as_ref();
+        let predicted = predicted(cell);
+        let disturbed: Vec<&str> = cell.disturbed.iter().map(|d| d.what.name()).collect();
+        row.extend([
+            field("base_runs", runs(&cell.base)),
+            field("new_runs", runs(&cell.new)),
+            field("base_typical", geometric_mean(&cell.base)),
+            field("new_typical", geometric_mean(&cell.new)),
+            field("predicted_low", predicted.map(|(low, _)| low)),
+            field("predicted_high", predicted.map(|(_, high)| high)),
+        ]);
+        row.extend(judged_fields(&cell.judged));
+        row.extend([
+            field("disturbed", disturbed.join(", ")),
+            field("base_served_by", served.map(|(base, _)| base.clone())),
+            field("new_served_by", served.map(|(_, new)| new.clone())),
+        ]);
+        row
+    };
+    compared.cells.iter().map(row).collect()
+}
+
+fn judged_fields(judged: &Judged) -> Vec<Field> {
+    let contrast = judged.contrast;
+    let interval = contrast.as_ref().and_then(ratio_interval);
+    vec![
+        field("ratio", contrast.as_ref().map(ratio)),
+        field("ratio_low", interval.map(|(low, _)| low)),
+        field("ratio_high", interval.map(|(_, high)| high)),
+        field("run_sd_log", contrast.map(|c| c.sd)),
+        field("df", contrast.map(|c| c.df)),
+        field("p", judged.p),
+        field("p_adjusted", judged.p_adjusted),
+        field("detectable_factor", judged.detectable.map(|d| 1.0 + d)),
+        field("verdict", judged.verdict.to_string()),
+    ]
+}
