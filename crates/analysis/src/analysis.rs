@@ -48,6 +48,21 @@ pub struct Latency {
     pub max_ns: f64,
 }
 
+/// Quantities of each trial beside those that every table shows, over the trials that have enough requests for them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Tails {
+    /// 90th percentile of latency, ns.
+    pub p90: Option<Summary>,
+    /// 99th percentile of latency, ns.
+    pub p99: Option<Summary>,
+    /// 99.9th percentile of latency, ns.
+    pub p999: Option<Summary>,
+    /// Greatest latency, ns.
+    pub max: Option<Summary>,
+    /// CPU time per request, ns.
+    pub cpu: Option<Summary>,
+}
+
 /// One cell, over its measured trials: those that succeeded and are no warm-up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellAnalysis {
@@ -79,6 +94,8 @@ pub struct CellAnalysis {
     pub mix: Option<Mix>,
     /// The 99th percentile over the median, of the trials with enough requests to tell it.
     pub tail: Option<Summary>,
+    /// Further quantities that can be the response.
+    pub tails: Tails,
     /// How the rate was kept up with; `None` in the closed loop.
     pub pace: Option<CellPace>,
     /// Requests at once, asked for and achieved; `None` where it cannot be told from outside or has no meaning.
@@ -307,6 +324,13 @@ impl Context {
             sync: quantiles(&ok, |s| s.sync_latency),
             mix: Mix::of(cell, &ok),
             tail: summarise(&ok, tail),
+            tails: Tails {
+                p90: of(Response::P90),
+                p99: of(Response::P99),
+                p999: of(Response::P999),
+                max: of(Response::Max),
+                cpu: of(Response::Cpu),
+            },
             pace: CellPace::of(&ok, cell.trial().threads),
             concurrency: Concurrency::of(cell, &ok),
             efficiency: None,

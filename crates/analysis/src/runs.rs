@@ -5,6 +5,7 @@ mod judge;
 pub mod kin;
 mod matching;
 
+use iolab_record::{RunRecord, ServedBy};
 use iolab_spec::{Error, Result};
 use iolab_stats::Contrast;
 
@@ -32,18 +33,12 @@ pub struct FiledRun<'a> {
 impl FiledRun<'_> {
     /// Which run it is.
     pub(crate) fn name(&self) -> RunName {
-        let record = self.run.record();
-        RunName {
-            file: self.file.to_owned(),
-            id: record.id(),
-            started_utc: record.run.started_utc.clone(),
-            host: record.host(),
-        }
+        RunName::of(self.file, self.run.record())
     }
 }
 
 /// Which run it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunName {
     /// The file as the user named it.
     pub file: String,
@@ -53,6 +48,18 @@ pub struct RunName {
     pub started_utc: String,
     /// On which host, where that is known.
     pub host: Option<String>,
+}
+
+impl RunName {
+    /// The run of a file.
+    pub fn of(file: &str, record: &RunRecord) -> Self {
+        Self {
+            file: file.to_owned(),
+            id: record.id(),
+            started_utc: record.run.started_utc.clone(),
+            host: record.host(),
+        }
+    }
 }
 
 /// What is asked.
@@ -88,8 +95,8 @@ pub struct RunsCell {
     pub base: Vec<Option<f64>>,
     /// The same of the new runs.
     pub new: Vec<Option<f64>>,
-    /// Where the bytes came from on the two sides, where that is known and one thing on each side.
-    pub served: Option<(String, String)>,
+    /// Where the bytes of most trials came from on the two sides, where that is known.
+    pub served: Option<(ServedBy, ServedBy)>,
     /// In what the sides differ that disturbs.
     pub disturbed: Vec<Disturbance>,
     /// What the runs say.
@@ -99,7 +106,7 @@ pub struct RunsCell {
 impl RunsCell {
     /// Whether one side's bytes came from elsewhere than the other's.
     pub fn is_served_differently(&self) -> bool {
-        self.served.as_ref().is_some_and(|(base, new)| base != new)
+        self.served.is_some_and(|(base, new)| base != new)
     }
 }
 

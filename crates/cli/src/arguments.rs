@@ -503,6 +503,10 @@ pub(crate) struct Table {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Show this instead of the response of each experiment: p50, p90, p99, p99.9, max, cpu (time
+    /// per request), throughput, iops or elapsed
+    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
+    pub(crate) metric: Option<Response>,
     /// How it is written
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]
     pub(crate) format: TableFormat,

@@ -1,11 +1,15 @@
 //! Everything measured, as tidy rows for other programs: cells, samples, their intervals, latency buckets.
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use hdrhistogram::Histogram;
 use serde_json::Value;
 
+use crate::plain::plain;
+use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Circumstances, Latency};
+use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{IntervalRow, SAMPLE, SERIES};
 use iolab_record::{Cell, EndedBy, Interval, RunRecord, SampleSeries, TargetKind};
@@ -13,18 +17,25 @@ use iolab_stats::Summary;
 
 use crate::tidy::{Column, Field, Format, Kind, TidyWriter, columns_of, field, text};
 
-/// Writes one row per cell of each analysis: its summaries, verdict and flags.
+/// Writes one row per cell of each run: its summaries, verdict and flags. Each run comes with the name of its file.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn cells<'a>(
-    analyses: impl IntoIterator<Item = &'a Analysis>,
+    runs: impl IntoIterator<Item = &'a (RunName, AnalysedRun)>,
     format: Format,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = analyses
+    let rows: Vec<Vec<Field>> = runs
         .into_iter()
-        .flat_map(|analysis| analysis.cells.iter().map(|c| cell_row(analysis, c)))
+        .flat_map(|(name, run)| {
+            let analysis = run.analysis();
+            analysis.cells.iter().map(move |cell| {
+                let mut row = run_fields(name).to_vec();
+                row.extend(cell_row(analysis, cell));
+                row
+            })
+        })
         .collect();
     let mut writer = TidyWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {
@@ -33,19 +44,34 @@ pub fn cells<'a>(
     writer.finish()
 }
 
+/// Which run a row is of: `run`, `file`, `host` and `run_started_utc`.
+pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
+    let host = run.host.as_deref();
+    [
+        text("run", &run.id),
+        text("file", &run.file),
+        field("host", host.map(|host| plain(host).into_owned())),
+        text("run_started_utc", &run.started_utc),
+    ]
+}
+
 /// Writes one row per sample of each run, warm-up and failed trials included (columns `warmup`
-/// and `ok` tell them).
+/// and `ok` tell them). Each run comes with the name of its file.
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn samples(records: &[RunRecord], format: Format, to: &mut dyn Write) -> io::Result<()> {
+pub fn samples(
+    runs: &[(RunName, &RunRecord)],
+    format: Format,
+    to: &mut dyn Write,
+) -> io::Result<()> {
     // One row of each run shows all its columns, but not what the values of each are.
     let columns = match format {
-        Format::Parquet => columns_of(records.iter().flat_map(sample_rows)),
-        _ => columns_of(records.iter().filter_map(|r| sample_rows(r).next())),
+        Format::Parquet => columns_of(runs.iter().flat_map(sample_rows)),
+        _ => columns_of(runs.iter().filter_map(|run| sample_rows(run).next())),
     };
     let mut writer = TidyWriter::new(to, format, columns)?;
-    for row in records.iter().flat_map(sample_rows) {
+    for row in runs.iter().flat_map(sample_rows) {
         writer.row(&row)?;
     }
     writer.finish()
@@ -54,6 +80,8 @@ pub fn samples(records: &[RunRecord], format: Format, to: &mut dyn Write) -> io:
 /// The latencies of one direction of one sample.
 #[derive(Debug, Clone)]
 pub struct LatencyRow {
+    /// The run.
+    pub run: Rc<RunName>,
     /// Name of the experiment.
     pub experiment: String,
     /// Id of the sample in its run file.
@@ -75,6 +103,10 @@ pub fn buckets<E: From<io::Error>>(
     to: &mut dyn Write,
 ) -> Result<(), E> {
     let columns = [
+        ("run", Kind::Text),
+        ("file", Kind::Text),
+        ("host", Kind::Text),
+        ("run_started_utc", Kind::Text),
         ("experiment", Kind::Text),
         ("sample", Kind::Integer),
         ("direction", Kind::Text),
@@ -88,14 +120,16 @@ pub fn buckets<E: From<io::Error>>(
         let row = row?;
         for bucket in row.histogram.iter_recorded() {
             let value = bucket.value_iterated_to();
-            writer.row(&[
+            let mut fields = run_fields(&row.run).to_vec();
+            fields.extend([
                 text("experiment", &row.experiment),
                 field("sample", row.sample),
                 text("direction", &row.direction),
                 field("low_ns", row.histogram.lowest_equivalent(value)),
                 field("high_ns", row.histogram.highest_equivalent(value)),
                 field("count", bucket.count_since_last_iteration()),
-            ])?;
+            ]);
+            writer.row(&fields)?;
         }
     }
     Ok(writer.finish()?)
@@ -104,6 +138,8 @@ pub fn buckets<E: From<io::Error>>(
 /// One trial over time.
 #[derive(Debug, Clone)]
 pub struct SeriesRow {
+    /// The run.
+    pub run: Rc<RunName>,
     /// Name of the experiment.
     pub experiment: String,
     /// The sample and its intervals.
@@ -119,24 +155,31 @@ pub fn series<E: From<io::Error>>(
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
-    let columns = columns_of([interval_row("", 0, &Interval::default())]);
+    let columns = columns_of([interval_row(
+        &RunName::default(),
+        "",
+        0,
+        &Interval::default(),
+    )]);
     let mut writer = TidyWriter::new(to, format, columns)?;
     for row in rows {
         let row = row?;
         for interval in &row.series.series.intervals {
-            writer.row(&interval_row(&row.experiment, row.series.sample, interval))?;
+            let sample = row.series.sample;
+            writer.row(&interval_row(&row.run, &row.experiment, sample, interval))?;
         }
     }
     Ok(writer.finish()?)
 }
 
-fn interval_row(experiment: &str, sample: i64, interval: &Interval) -> Vec<Field> {
+fn interval_row(run: &RunName, experiment: &str, sample: i64, interval: &Interval) -> Vec<Field> {
     let row = IntervalRow {
         sample,
         interval: *interval,
     };
     let shown = SERIES.columns.iter().filter(|column| column.exported);
-    let mut fields = vec![text("experiment", experiment), field("sample", sample)];
+    let mut fields = run_fields(run).to_vec();
+    fields.extend([text("experiment", experiment), field("sample", sample)]);
     fields.extend(shown.map(|column| column_field(column, &row)));
     fields
 }
@@ -151,6 +194,15 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row.extend(summary_fields("iops", cell.iops.as_ref()));
     row.extend(summary_fields("latency_p50_ns", cell.latency_p50.as_ref()));
     row.extend(summary_fields("elapsed_ns", cell.elapsed.as_ref()));
+    for (name, summary) in [
+        ("latency_p90_ns", &cell.tails.p90),
+        ("latency_p99_ns", &cell.tails.p99),
+        ("latency_p999_ns", &cell.tails.p999),
+        ("latency_max_ns", &cell.tails.max),
+        ("cpu_ns_per_request", &cell.tails.cpu),
+    ] {
+        row.extend(summary_fields(name, summary.as_ref()));
+    }
     row.extend(circumstance_fields(&cell.circumstances));
     let at_once = cell.concurrency;
     let efficiency = cell.efficiency;
@@ -178,8 +230,6 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     let served = cell.served.as_ref();
     let pace = cell.pace.as_ref();
     row.extend([
-        field("latency_p99_ns_median", cell.latency.map(|l| l.p99_ns)),
-        field("latency_p999_ns_median", cell.latency.map(|l| l.p999_ns)),
         field("latency_max_ns", cell.latency.map(|l| l.max_ns)),
         field("rate_wanted", pace.map(|p| p.rate_wanted)),
         field("rate_achieved_median", pace.map(|p| p.rate_achieved)),
@@ -191,7 +241,6 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row.extend(quantile_fields("lateness", pace.and_then(|p| p.lateness)));
     row.extend(quantile_fields("sync", cell.sync));
     row.extend([
-        field("cpu_ns_per_request_median", cell.cpu_ns_per_request),
         field("served_by", served.map(ToString::to_string)),
         field("device_fraction", served.and_then(|s| s.device_fraction)),
         text("response", &analysis.response.to_string()),
@@ -214,6 +263,7 @@ fn circumstance_fields(around: &Circumstances) -> Vec<Field> {
         field("cpu_stall", around.cpu_stall),
         field("io_stall", around.io_stall),
         field("memory_stall", around.memory_stall),
+        field("cpu_quota_wait", around.quota_wait),
         field("preemptions_per_s", around.preemptions),
         field("suspended_ns", around.suspended_ns),
         field("owed_sync_ns_median", around.owed_sync_ns),
@@ -258,15 +308,16 @@ fn quantile_fields(what: &str, latency: Option<Latency>) -> [Field; 4] {
     ]
 }
 
-fn sample_rows(record: &RunRecord) -> impl Iterator<Item = Vec<Field>> {
-    record.samples.iter().map(|sample| {
-        let mut row = vec![
+fn sample_rows((run, record): &(RunName, &RunRecord)) -> impl Iterator<Item = Vec<Field>> {
+    record.samples.iter().map(move |sample| {
+        let mut row = run_fields(run).to_vec();
+        row.extend([
             text("experiment", &record.experiment.name),
             text("target", &record.run.target),
             text("target_kind", record.run.target_kind.name()),
             field("sample", sample.id),
             field("cell", sample.cell),
-        ];
+        ]);
         if let Some(cell) = record.cells.iter().find(|c| c.id == sample.cell) {
             row.extend(level_fields(&record.experiment.factors, cell));
             row.extend(setting_fields(cell));
@@ -286,7 +337,7 @@ fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
     factors
         .iter()
         .zip(&cell.levels)
-        .map(|(factor, level)| text(&format!("level_{}", crate::plain::plain(factor)), level))
+        .map(|(factor, level)| text(&format!("level_{}", plain(factor)), level))
         .collect()
 }
 

@@ -10,6 +10,7 @@ use iolab_spec::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::compare::{factor, none};
+use crate::export::run_fields;
 use crate::figure::{self, Options};
 use crate::layout::{self, Column, Grid};
 use crate::plain::plain;
@@ -298,18 +299,12 @@ fn rows_of((place, line): (usize, &Line)) -> impl Iterator<Item = Vec<Field>> {
     line.runs.iter().enumerate().flat_map(move |(run, name)| {
         let row = move |course: &Course| {
             let point = course.points[run].as_ref()?;
-            let mut row = vec![
-                text_field("run", &name.id),
-                text_field("file", &name.file),
-                field(
-                    "host",
-                    name.host.as_deref().map(|host| plain(host).into_owned()),
-                ),
-                text_field("run_started_utc", &name.started_utc),
+            let mut row = run_fields(name).to_vec();
+            row.extend([
                 field("line", place),
                 text_field("experiment", &line.experiment),
                 text_field("target", &line.target),
-            ];
+            ]);
             let levels = line.factors.iter().zip(&course.levels);
             row.extend(
                 levels

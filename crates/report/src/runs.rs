@@ -156,9 +156,9 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         ),
     ]);
     if compared.cells.iter().any(RunsCell::is_served_differently) {
-        let served = |c: &RunsCell| match &c.served {
-            Some((base, new)) if base == new => plain(base).into_owned(),
-            Some((base, new)) => format!("{} -> {}", plain(base), plain(new)),
+        let served = |c: &RunsCell| match c.served {
+            Some((base, new)) if base == new => base.to_string(),
+            Some((base, new)) => format!("{base} -> {new}"),
             None => none(),
         };
         columns.push(column("served by", 0, &served).left());
@@ -197,7 +197,7 @@ pub fn remarks(compared: &RunsComparison) -> Vec<String> {
     let served = served.filter(|c| c.is_served_differently()).count();
     if served > 0 {
         remarks.push(format!(
-            "In {} the bytes did not come from the same place in all runs: the ratio there says nothing about the storage.",
+            "In {} most bytes came from elsewhere on one side than on the other: the ratio there says nothing about the storage.",
             cells(served)
         ));
     }
@@ -445,7 +445,7 @@ fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
             .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level))
             .collect();
         let runs = |side: &[Option<f64>]| side.iter().flatten().count();
-        let served = cell.served.as_ref();
+        let served = cell.served;
         let predicted = predicted(cell);
         let disturbed: Vec<&str> = cell.disturbed.iter().map(|d| d.what.name()).collect();
         row.extend([
@@ -459,8 +459,8 @@ fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
         row.extend(judged_fields(&cell.judged));
         row.extend([
             field("disturbed", disturbed.join(", ")),
-            field("base_served_by", served.map(|(base, _)| base.clone())),
-            field("new_served_by", served.map(|(_, new)| new.clone())),
+            field("base_served_by", served.map(|(base, _)| base.to_string())),
+            field("new_served_by", served.map(|(_, new)| new.to_string())),
         ]);
         row
     };

@@ -245,7 +245,7 @@ fn together(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
     first.iter().filter_map(mean).collect()
 }
 
-pub(crate) fn served(cell: &CellAnalysis) -> Option<String> {
+fn served(cell: &CellAnalysis) -> Option<String> {
     cell.served.as_ref().map(ToString::to_string)
 }
 

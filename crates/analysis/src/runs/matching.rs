@@ -6,11 +6,12 @@ use super::{FiledRun, RunCell, RunTerms, RunsCell, RunsComparison, judge};
 use crate::analysis::{CellAnalysis, Circumstances};
 use crate::compare::matching::{
     Keyed, column_of, common_factors, common_response, keyed, no_common_cell, run_differences,
-    served, setting_differences,
+    setting_differences,
 };
 use crate::compare::{Difference, Source};
 use crate::disturbance::disturbances;
 use iolab_plan::cells::label;
+use iolab_record::ServedBy;
 
 /// A side: its runs, and the cells of each.
 struct Side<'a> {
@@ -146,15 +147,21 @@ fn around<'a>(cells: &[Option<&'a CellAnalysis>]) -> Vec<&'a Circumstances> {
     known.map(|cell| &cell.circumstances).collect()
 }
 
-/// Where the bytes of all runs came from; several places are named together.
-fn served_of(cells: &[Option<&CellAnalysis>]) -> Option<String> {
-    let mut places: Vec<String> = Vec::new();
-    for place in cells.iter().flatten().filter_map(|cell| served(cell)) {
-        if !places.contains(&place) {
-            places.push(place);
+/// Where the bytes of most trials came from, over all runs.
+fn served_of(cells: &[Option<&CellAnalysis>]) -> Option<ServedBy> {
+    let mut places: Vec<(ServedBy, usize)> = Vec::new();
+    let of_runs = cells
+        .iter()
+        .flatten()
+        .filter_map(|cell| cell.served.as_ref());
+    for (place, trials) in of_runs.flat_map(|served| &served.trials) {
+        match places.iter_mut().find(|(known, _)| known == place) {
+            Some((_, count)) => *count += trials,
+            None => places.push((*place, *trials)),
         }
     }
-    (!places.is_empty()).then(|| places.join(", "))
+    let most = places.into_iter().max_by_key(|(_, trials)| *trials)?;
+    Some(most.0)
 }
 
 /// In what the last run of the base and the first new one differ: the two that are nearest in time.

@@ -3,9 +3,11 @@
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::latencies::{self, CellLatencies};
+use iolab_analysis::runs::RunName;
 use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
 use iolab_report::export::{self, LatencyRow, SeriesRow};
@@ -99,31 +101,40 @@ fn check(options: &Export) -> Result<()> {
 
 fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Write) -> Outcome {
     let files = || records.iter().zip(&options.files);
+    let name = |record: &RunRecord, path: &Path| RunName::of(&path.display().to_string(), record);
     if options.histogram {
         let mut opened = Vec::new();
         for (record, path) in files() {
-            opened.push((&record.experiment.name, iolab_runfile::read_latency(path)?));
+            let run = Rc::new(name(record, path));
+            let experiment = &record.experiment.name;
+            opened.push((run, experiment, iolab_runfile::read_latency(path)?));
         }
-        let rows = opened
-            .into_iter()
-            .flat_map(|(name, latencies)| latencies.map(|latency| row(name, latency)));
+        let rows = opened.into_iter().flat_map(|(run, experiment, latencies)| {
+            latencies.map(move |latency| row(run.clone(), experiment, latency))
+        });
         export::buckets(rows, format, to)
     } else if options.series {
         let mut opened = Vec::new();
         for (record, path) in files() {
-            opened.push((&record.experiment.name, iolab_runfile::read_series(path)?));
+            let run = Rc::new(name(record, path));
+            let experiment = &record.experiment.name;
+            opened.push((run, experiment, iolab_runfile::read_series(path)?));
         }
-        let rows = opened.into_iter().flat_map(|(name, all)| {
-            all.map(|series| {
+        let rows = opened.into_iter().flat_map(|(run, experiment, all)| {
+            all.map(move |series| {
                 Ok(SeriesRow {
-                    experiment: name.clone(),
+                    run: run.clone(),
+                    experiment: experiment.clone(),
                     series: series?,
                 })
             })
         });
         export::series(rows, format, to)
     } else {
-        Ok(export::samples(records, format, to)?)
+        let runs: Vec<_> = files()
+            .map(|(record, path)| (name(record, path), record))
+            .collect();
+        Ok(export::samples(&runs, format, to)?)
     }
 }
 
@@ -140,9 +151,10 @@ fn with_latencies(
     .collect()
 }
 
-fn row(experiment: &str, latency: Result<SampleLatency>) -> Outcome<LatencyRow> {
+fn row(run: Rc<RunName>, experiment: &str, latency: Result<SampleLatency>) -> Outcome<LatencyRow> {
     let latency = latency?;
     Ok(LatencyRow {
+        run,
         experiment: experiment.to_owned(),
         sample: latency.sample,
         direction: latency.of.to_string(),

@@ -1,28 +1,35 @@
 //! `iolab table`: what run files hold.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::findings::cross_findings;
 use iolab_analysis::interpretation::Interpretation;
+use iolab_analysis::runs::RunName;
 use iolab_report::tidy::Format;
 use iolab_report::{export, table as tables};
 use iolab_spec::Result;
 
 use crate::arguments::{Table, TableFormat};
-use crate::command::read_run;
+use crate::command::read_run_by;
 use crate::exit::Outcome;
 use crate::output;
 
 /// Writes the tables to stdout.
 pub(crate) fn table(options: &Table) -> Outcome {
-    let runs = options.files.iter().map(|path| read_run(path));
-    let runs: Vec<AnalysedRun> = runs.collect::<Result<_>>()?;
-    let analyses = runs.iter().map(AnalysedRun::analysis);
+    let read = |path: &PathBuf| {
+        let run = read_run_by(path, options.metric)?;
+        let name = RunName::of(&path.display().to_string(), run.record());
+        Ok((name, run))
+    };
+    let runs: Vec<(RunName, AnalysedRun)> =
+        options.files.iter().map(read).collect::<Result<_>>()?;
+    let analyses = runs.iter().map(|(_, run)| run.analysis());
     let mut to = output::open(None)?;
     match options.format {
-        TableFormat::Csv => export::cells(analyses, Format::Csv, &mut to)?,
-        TableFormat::Json => export::cells(analyses, Format::Json, &mut to)?,
+        TableFormat::Csv => export::cells(&runs, Format::Csv, &mut to)?,
+        TableFormat::Json => export::cells(&runs, Format::Json, &mut to)?,
         TableFormat::Latex => {
             for analysis in analyses {
                 writeln!(to, "{}", tables::latex(analysis))?;
@@ -34,7 +41,7 @@ pub(crate) fn table(options: &Table) -> Outcome {
             }
         }
         TableFormat::Text => {
-            for run in &runs {
+            for (_, run) in &runs {
                 output::report(run, &Interpretation::of(run), &mut to)?;
                 writeln!(to)?;
             }

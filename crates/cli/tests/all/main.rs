@@ -10,6 +10,7 @@ mod computed;
 mod doctor;
 mod evidence;
 mod faults;
+mod gate;
 mod install;
 mod interrupt;
 mod limits;

@@ -9,10 +9,14 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
 use iolab_analysis::crossing::crossings;
 use iolab_analysis::findings::cross_findings;
+use iolab_analysis::history::History;
+use iolab_analysis::runs::kin::Kinship;
+use iolab_analysis::runs::{FiledRun, RunName};
 use iolab_plan::experiment::Experiment;
 use iolab_record::RunRecord;
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow, SeriesRow};
+use iolab_report::history;
 use iolab_report::report::{Input, Report};
 use iolab_report::tidy::Format;
 use iolab_report::{compare, crossing, table};
@@ -84,6 +88,7 @@ fn use_it(path: &Path) {
     if let Ok(latencies) = iolab_runfile::read_latency(path) {
         let rows = latencies.map(|latency| {
             latency.map_err(Failure::Lab).map(|latency| LatencyRow {
+                run: RunName::default().into(),
                 experiment: "x".to_owned(),
                 sample: latency.sample,
                 direction: latency.of.to_string(),
@@ -95,6 +100,7 @@ fn use_it(path: &Path) {
     if let Ok(all) = iolab_runfile::read_series(path) {
         let rows = all.map(|series| {
             series.map_err(Failure::Lab).map(|series| SeriesRow {
+                run: RunName::default().into(),
                 experiment: "x".to_owned(),
                 series,
             })
@@ -134,8 +140,17 @@ fn show(record: &RunRecord) {
     let _ = cross_findings([analysis, analysis]);
     let input = Input::new("x.iolab".into(), run.clone());
     let _ = Report::new(&[input]).html();
-    let _ = export::cells([analysis, analysis], Format::Json, &mut sink());
-    let _ = export::samples(std::slice::from_ref(record), Format::Csv, &mut sink());
+    let named = (RunName::of("x", record), run.clone());
+    let _ = export::cells([&named, &named], Format::Json, &mut sink());
+    let _ = export::samples(&[(named.0, record)], Format::Csv, &mut sink());
+    let filed = FiledRun {
+        file: "x",
+        run: &run,
+    };
+    if let Ok(history) = History::of(&[filed], Kinship { any_host: false }) {
+        let _ = history::json(&history, &mut sink());
+        let _ = history::html(&history);
+    }
     let terms = Terms {
         margin: 0.05,
         tests: vec![Test::Welch, Test::Student, Test::MannWhitney],

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::analysis::analyse;
 use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_analysis::runs::RunName;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
@@ -251,8 +251,10 @@ fn no_csv_that_is_written_has_formulas_of_a_run() {
     ] {
         let record = made_of(text);
         let (mut samples, mut cells) = (Vec::new(), Vec::new());
-        export::samples(std::slice::from_ref(&record), Format::Csv, &mut samples).unwrap();
-        export::cells(&[analyse(&record)], Format::Csv, &mut cells).unwrap();
+        let name = RunName::of(text, &record);
+        export::samples(&[(name.clone(), &record)], Format::Csv, &mut samples).unwrap();
+        let run = AnalysedRun::of(record.clone());
+        export::cells(&[(name, run)], Format::Csv, &mut cells).unwrap();
         for csv in [samples, cells] {
             let mut reader = csv::ReaderBuilder::new()
                 .has_headers(false)

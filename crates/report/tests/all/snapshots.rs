@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
+use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::analyse;
+use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::chart::{Style, chart};
@@ -114,7 +116,7 @@ fn loaded() -> RunRecord {
 /// What the export of cells says of the open loop, a line for each value.
 fn fields_of_the_open_loop(record: &RunRecord) -> String {
     let mut out = Vec::new();
-    export::cells(&[analyse(record)], Format::Json, &mut out).unwrap();
+    export::cells(&[named(record)], Format::Json, &mut out).unwrap();
     let cells: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let about = |name: &str| {
         let words = [
@@ -245,16 +247,26 @@ fn escape_sequences_of_a_hostile_file_are_made_harmless() {
     assert!(!all.contains(bad), "{all:?}");
 }
 
+/// A run as `a.iolab`, analysed.
+fn named(record: &RunRecord) -> (RunName, AnalysedRun) {
+    let name = RunName::of("a.iolab", record);
+    (name, AnalysedRun::of(record.clone()))
+}
+
 fn cells_text(records: &[RunRecord], format: Format) -> String {
-    let analyses: Vec<_> = records.iter().map(analyse).collect();
+    let runs: Vec<_> = records.iter().map(named).collect();
     let mut bytes = Vec::new();
-    export::cells(&analyses, format, &mut bytes).unwrap();
+    export::cells(&runs, format, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
 fn samples_text(records: &[RunRecord], format: Format) -> String {
     let mut bytes = Vec::new();
-    export::samples(records, format, &mut bytes).unwrap();
+    let runs: Vec<_> = records
+        .iter()
+        .map(|record| (RunName::of("a.iolab", record), record))
+        .collect();
+    export::samples(&runs, format, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -297,7 +309,9 @@ fn other_tools_get_their_own_formats() {
 #[test]
 fn parquet_has_the_columns_of_csv_with_their_types() {
     let mut bytes = Vec::new();
-    export::samples(&[two_cells()], Format::Parquet, &mut bytes).unwrap();
+    let record = two_cells();
+    let run = (RunName::of("a.iolab", &record), &record);
+    export::samples(&[run], Format::Parquet, &mut bytes).unwrap();
     let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
     let metadata = reader.metadata().file_metadata();
     assert_eq!(metadata.num_rows(), 7);
@@ -348,6 +362,7 @@ fn buckets_count_every_request() {
         histogram.record(ns).unwrap();
     }
     let row = LatencyRow {
+        run: RunName::default().into(),
         experiment: "read-size".to_owned(),
         sample: 3,
         direction: "read".to_owned(),

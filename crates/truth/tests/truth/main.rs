@@ -5,6 +5,7 @@ mod containers;
 mod devices;
 mod faults;
 mod fit;
+mod gates;
 mod holes;
 mod hostile;
 mod killed;

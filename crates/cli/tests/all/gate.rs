@@ -1,0 +1,169 @@
+//! `gate` and `history`, and `compare` of several runs: exit codes for scripts, and what a careless user gets.
+
+use std::path::Path;
+
+use crate::support::{folder, run, run_tiny};
+
+/// Three runs of one experiment in `runs`.
+fn three_runs(folder: &Path) {
+    std::fs::create_dir(folder.join("runs")).unwrap();
+    for name in ["runs/a.iolab", "runs/b.iolab", "runs/c.iolab"] {
+        run_tiny(folder, "read-size", &["-o", name]).expect(0);
+    }
+}
+
+#[test]
+fn too_few_runs_are_no_alarm_and_no_success() {
+    let folder = folder();
+    let folder = folder.path();
+    three_runs(folder);
+    let gate = ["gate", "--history", "runs", "runs/c.iolab"];
+    let done = run(folder, &gate).expect(5);
+    assert!(done.stdout.contains("2 earlier runs"), "{}", done.stdout);
+    assert!(done.stdout.contains("3 more"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("the new run itself"),
+        "{}",
+        done.stdout
+    );
+    let done = run(folder, &[&gate[..], &["--format", "json"]].concat()).expect(5);
+    let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(said["conclusion"], "cannot tell");
+    assert_eq!((&said["history"], &said["missing"]), (&2.into(), &3.into()));
+    for format in ["csv", "markdown"] {
+        run(folder, &[&gate[..], &["--format", format]].concat()).expect(5);
+    }
+    // Other questions have no history here.
+    run_tiny(folder, "read-random", &["-o", "other.iolab"]).expect(0);
+    let done = run(folder, &["gate", "--history", "runs", "other.iolab"]).expect(5);
+    assert!(
+        done.stdout.contains("3 another experiment"),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn runs_are_compared_with_runs() {
+    let folder = folder();
+    let folder = folder.path();
+    three_runs(folder);
+    let sides = [
+        "compare",
+        "--base",
+        "runs/a.iolab",
+        "runs/b.iolab",
+        "--new",
+        "runs/c.iolab",
+    ];
+    for format in ["text", "json", "csv", "markdown"] {
+        let done = run(folder, &[&sides[..], &["--format", format]].concat());
+        // What three short runs say is up to the machine; it is no error.
+        assert!(matches!(done.code, Some(0 | 4 | 5)), "{}", done.stderr);
+        assert!(done.stdout.contains("4KiB"), "{}", done.stdout);
+    }
+    let done = run(folder, &["compare", "runs/a.iolab", "runs/b.iolab"]);
+    assert!(matches!(done.code, Some(0 | 5)), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("One run on each side"),
+        "{}",
+        done.stdout
+    );
+    let done = run(
+        folder,
+        &["compare", "runs/a.iolab", "runs/b.iolab", "--within-run"],
+    );
+    assert!(
+        done.stdout.contains("Judged within the runs"),
+        "{}",
+        done.stdout
+    );
+    let done = run(
+        folder,
+        &["compare", "runs/a.iolab", "runs/b.iolab", "--metric", "p90"],
+    );
+    assert!(done.stdout.contains("90th percentile"), "{}", done.stdout);
+    let done = run(folder, &["table", "runs/a.iolab", "--metric", "p90"]).expect(0);
+    assert!(done.stdout.contains("p90"), "{}", done.stdout);
+}
+
+#[test]
+fn a_folder_of_runs_has_a_history_in_every_format() {
+    let folder = folder();
+    let folder = folder.path();
+    three_runs(folder);
+    std::fs::write(folder.join("runs/broken.iolab"), "no run").unwrap();
+    let done = run(folder, &["history", "runs"]).expect(0);
+    assert!(done.stdout.contains("3 runs"), "{}", done.stdout);
+    assert!(done.stderr.contains("broken.iolab"), "{}", done.stderr);
+    let done = run(folder, &["history", "runs", "--format", "csv"]).expect(0);
+    let mut rows = csv::Reader::from_reader(done.stdout.as_bytes());
+    let header = rows.headers().unwrap().clone();
+    let place = |name: &str| header.iter().position(|found| found == name).expect(name);
+    let places = ["run", "file", "host", "run_started_utc", "median"].map(place);
+    let rows: Vec<csv::StringRecord> = rows.records().collect::<Result<_, _>>().unwrap();
+    assert_eq!(rows.len(), 6);
+    for row in &rows {
+        assert!(
+            places.iter().all(|place| !row[*place].is_empty()),
+            "{row:?}"
+        );
+    }
+    let done = run(folder, &["history", "runs", "--format", "json"]).expect(0);
+    let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(said["lines"][0]["runs"].as_array().unwrap().len(), 3);
+    let done = run(folder, &["history", "runs", "--format", "svg"]).expect(0);
+    assert!(done.stdout.starts_with("<svg"), "{}", done.stdout);
+    let done = run(folder, &["history", "runs", "--format", "html"]).expect(0);
+    assert!(done.stdout.contains("</svg>"), "{}", done.stdout);
+    run(
+        folder,
+        &["history", "runs", "--format", "parquet", "-o", "h.parquet"],
+    )
+    .expect(0);
+    assert!(
+        std::fs::read(folder.join("h.parquet"))
+            .unwrap()
+            .starts_with(b"PAR1")
+    );
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_with_a_way_out() {
+    let folder = folder();
+    let folder = folder.path();
+    run_tiny(folder, "read-size", &["-o", "a.iolab"]).expect(0);
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    std::fs::write(folder.join("n.txt"), "1\n2\n3\n").unwrap();
+    for (arguments, said) in [
+        (&["history", "empty"][..], "no finished run"),
+        (&["history", "missing"], "cannot read the folder"),
+        (
+            &["gate", "--history", "missing", "a.iolab"],
+            "cannot read the folder",
+        ),
+        (&["gate", "--history", "empty", "n.txt"], "n.txt"),
+        (&["gate", "a.iolab"], "--history"),
+        (
+            &["gate", "--history", "empty", "a.iolab", "--metric", "p42"],
+            "p42",
+        ),
+        (&["compare", "--base", "a.iolab"], "--new"),
+        (
+            &["compare", "--base", "a.iolab", "--new", "a.iolab"],
+            "both sides",
+        ),
+        (
+            &["compare", "n.txt", "n.txt", "--within-run"],
+            "for run files",
+        ),
+        (
+            &["compare", "n.txt", "n.txt", "--metric", "p99"],
+            "for run files",
+        ),
+    ] {
+        let done = run(folder, arguments).expect(2);
+        assert!(done.stderr.contains(said), "{arguments:?}: {}", done.stderr);
+        assert!(done.stdout.is_empty(), "{}", done.stdout);
+    }
+}
