@@ -4,7 +4,7 @@
 use iolab_spec::{Error, Result};
 
 use crate::compare::Conclusion;
-use crate::runs::kin::{Kinship, Unlike};
+use crate::runs::kin::{Kinship, LeftOut};
 use crate::runs::{FiledRun, HISTORY_MIN, RunTerms, RunsComparison};
 use iolab_record::RunStatus;
 
@@ -29,7 +29,7 @@ pub struct Gate {
     /// How many earlier runs there are.
     pub history: usize,
     /// Why other runs are left out: a reason for each file.
-    pub unused: Vec<(String, Unlike)>,
+    pub unused: Vec<LeftOut>,
 }
 
 impl Gate {

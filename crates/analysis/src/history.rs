@@ -6,7 +6,7 @@ use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
 use crate::analysis::{CellAnalysis, Response};
 use crate::compare::matching::{common_factors, keyed};
 use crate::compare::{ALPHA, Source};
-use crate::runs::kin::{Kinship, Unlike};
+use crate::runs::kin::{Kinship, LeftOut, Unlike};
 use crate::runs::{FiledRun, RunName, in_time};
 use iolab_plan::cells::label;
 use iolab_record::RunStatus;
@@ -18,7 +18,7 @@ pub struct History {
     /// Runs that belong together, the longest line first.
     pub lines: Vec<Line>,
     /// Runs that are in no line, and why.
-    pub left_out: Vec<(String, Unlike)>,
+    pub left_out: Vec<LeftOut>,
 }
 
 /// One experiment on one machine and target, in the order of time.

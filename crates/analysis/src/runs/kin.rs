@@ -48,6 +48,9 @@ impl fmt::Display for Unlike {
     }
 }
 
+/// A run file that is left out, and why.
+pub type LeftOut = (String, Unlike);
+
 /// What must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kinship {
@@ -106,7 +109,7 @@ impl Kinship {
         new: &FiledRun<'_>,
         all: &[FiledRun<'a>],
         most: usize,
-    ) -> Result<(Vec<FiledRun<'a>>, Vec<(String, Unlike)>)> {
+    ) -> Result<(Vec<FiledRun<'a>>, Vec<LeftOut>)> {
         let (mut used, mut unused) = (Vec::new(), Vec::new());
         for run in in_time(all) {
             match self.unlike(new, &run)? {

@@ -82,7 +82,7 @@ impl Experiment {
 mod tests {
     use super::*;
     use crate::cells::cells;
-    use iolab_analysis::analysis::Response;
+    use iolab_spec::response::Response;
 
     fn linkage() -> Experiment {
         Experiment::find("linkage").expect("built in")
