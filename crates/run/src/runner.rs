@@ -53,7 +53,8 @@ pub struct Progress {
     pub share: f64,
     /// Time spent.
     pub spent: Duration,
-    /// Time left, as far as can be foreseen; `None` before the first trial.
+    /// Time left, as far as can be foreseen; `None` before the first block is
+    /// done. It never grows.
     pub left: Option<Duration>,
 }
 

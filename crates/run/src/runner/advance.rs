@@ -1,10 +1,13 @@
 //! How far a run has come. What is left is estimated anew after every trial, and can grow; the share that is done never
 //! falls: each trial takes it forward by its part of what is left.
 
+use std::time::Duration;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Advance {
     share: Option<f64>,
+    left: Option<Duration>,
 }
 
 impl Advance {
@@ -18,6 +21,13 @@ impl Advance {
         };
         self.share = Some(share);
         share
+    }
+
+    /// The time that is left, which never grows: where a later estimate is longer, the earlier one stands.
+    pub(super) fn time(&mut self, estimate: Duration) -> Duration {
+        let left = self.left.map_or(estimate, |before| before.min(estimate));
+        self.left = Some(left);
+        left
     }
 }
 
@@ -38,6 +48,14 @@ mod tests {
                 last = share;
             }
         }
+    }
+
+    #[test]
+    fn the_time_left_never_grows() {
+        let mut advance = Advance::default();
+        let seconds = [60, 40, 55, 30, 31, 0].map(Duration::from_secs);
+        let told = seconds.map(|estimate| advance.time(estimate).as_secs());
+        assert_eq!(told, [60, 40, 40, 30, 30, 0]);
     }
 
     #[test]

@@ -141,6 +141,38 @@ impl Repetition {
             .min(self.design.trials_max.saturating_sub(done))
     }
 
+    /// Blocks that will come, as far as can be foreseen: those that the budget has room for, or fewer where all cells will
+    /// be precise before.
+    pub(super) fn blocks_foreseen(&self, block: Duration) -> u32 {
+        let room = self.blocks_left(block);
+        self.blocks_to_precision()
+            .map_or(room, |blocks| blocks.min(room))
+    }
+
+    /// Blocks until all cells are precise; `None` where a cell has too few trials to tell. The width of an interval falls
+    /// with the root of the number of trials, and two in a row have to be narrow.
+    fn blocks_to_precision(&self) -> Option<u32> {
+        let open = (0..self.values.len()).filter(|cell| !self.is_precise(*cell));
+        let needed = |cell: usize| {
+            let values = self.values[cell].as_ref()?;
+            let median = iolab_stats::median(values)?;
+            let interval = iolab_stats::median_interval(values, 0.95)?;
+            let wider = interval.relative_half_width(median)? / self.design.precision;
+            let more = values.len() as f64 * (wider.powi(2) - 1.0);
+            Some((more.max(0.0).ceil().min(f64::from(u32::MAX)) as u32).saturating_add(1))
+        };
+        let most = open
+            .map(needed)
+            .collect::<Option<Vec<u32>>>()?
+            .into_iter()
+            .max();
+        let lacking = self
+            .design
+            .trials_min
+            .saturating_sub(self.fewest().unwrap_or(0) as u32);
+        Some(most.unwrap_or(0).max(lacking))
+    }
+
     /// What a block takes, as far as is known; `trial` is the mean of the trials so far.
     pub(super) fn block_estimate(&self, trial: Duration) -> Duration {
         if self.block.is_zero() {
@@ -234,6 +266,24 @@ mod tests {
             let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
             radius * (std::f64::consts::TAU * uniform()).cos()
         }
+    }
+
+    #[test]
+    fn fewer_blocks_are_foreseen_where_precision_is_near() {
+        let mut r = repetition(1);
+        let second = Duration::from_secs(1);
+        r.design.trials_max = 1000;
+        assert_eq!(r.blocks_foreseen(second), 100, "nothing is known yet");
+        // Half of the interval of six values from 92 to 108 is 8 %: (8 / 5)^2 times as many are needed.
+        for value in [92.0, 108.0, 100.0, 100.0, 100.0, 100.0] {
+            block(&mut r, &[value], 1);
+        }
+        assert_eq!(r.blocks_foreseen(second), 11);
+        assert_eq!(
+            r.blocks_foreseen(Duration::from_secs(47)),
+            2,
+            "the budget has room for two"
+        );
     }
 
     #[test]

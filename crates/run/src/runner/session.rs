@@ -461,22 +461,26 @@ impl<'a> Session<'a> {
             .unwrap_or_default();
         let (in_block, is_warmup) = self.phase.left_in_block(self.plan.cells.len());
         let block = repetition.block_estimate(per_trial);
-        let blocks = u64::from(repetition.blocks_left(block));
+        let blocks = u64::from(repetition.blocks_foreseen(block));
         // In the warm-up block every measured block is still to come; later the one under way is counted.
         let under_way = u64::from(in_block > 0 && !is_warmup);
-        let mut left = in_block + cells * blocks.saturating_sub(under_way);
+        let further = blocks.saturating_sub(under_way);
+        let mut left = in_block + cells * further;
+        let mut time = block.mul_f64(in_block as f64 / cells.max(1) as f64)
+            + block.saturating_mul(u32::try_from(further).unwrap_or(u32::MAX));
         if self.plan.experiment().design.refine > 0 && self.plan.experiment().refined.is_none() {
             // Finer sizes take about as long again.
             left = done + 2 * left;
+            time = repetition.spent() + time.saturating_mul(2);
         }
         let trials_done = self.trials_before + done;
         Progress {
             trials_done,
             share: self.advance.trial(trials_done, left),
             spent: repetition.spent(),
-            // Virtual time does not tell how long the user has to wait.
-            left: (self.origin != Origin::Model)
-                .then(|| per_trial.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX))),
+            // Virtual time does not tell how long the user has to wait, and a part of the first block little.
+            left: (self.origin != Origin::Model && !(is_warmup && in_block > 0))
+                .then(|| self.advance.time(time)),
         }
     }
 

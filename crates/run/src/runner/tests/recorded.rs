@@ -84,6 +84,9 @@ const RUNS: [(&str, &str, &[&str]); 18] = [
     ),
 ];
 
+/// Runs that have fewer cells now: reads are no longer crossed with sync policies, under which they are all the same.
+const REPLANNED: [&str; 1] = ["write-vs-read"];
+
 /// What the machine is, as far as findings and figures look at it.
 const ENVIRONMENT: [(&str, &str); 26] = [
     ("iolab_version", "0.1.0"),
@@ -198,10 +201,13 @@ fn the_runs_of_the_made_up_machine_are_what_every_version_has_stored() {
         for version in &versions {
             let unpacked = folder.path().join(format!("{name}-{version}.iolab"));
             unpack(*version, name, &unpacked);
-            assert!(
-                made == all(&unpacked),
-                "{name} differs from version {version}"
-            );
+            let stored = all(&unpacked);
+            if REPLANNED.contains(&name) {
+                let had = |levels| stored.0.cells.iter().any(|cell| &cell.levels == levels);
+                assert!(made.0.cells.iter().all(|cell| had(&cell.levels)), "{name}");
+                continue;
+            }
+            assert!(made == stored, "{name} differs from version {version}");
         }
     }
 }
