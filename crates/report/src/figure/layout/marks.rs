@@ -110,10 +110,11 @@ pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     notes(canvas, &places);
 }
 
-/// Horizontal lines with their names above their right end.
+/// Horizontal lines with their names above or below an end, where they cover least of the curves.
 fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     let size = canvas.sizes.small;
     let frame = places.frame;
+    let drawn = traced(places);
     let mut taken: Vec<Frame> = Vec::new();
     for line in places
         .panel
@@ -134,28 +135,67 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
         if line.label.is_empty() {
             continue;
         }
-        let label = |y: f64| Text {
-            x: frame.right - 1.0,
+        let label = |(x, anchor): (f64, Anchor), y: f64| Text {
+            x,
             y,
             size,
-            anchor: Anchor::End,
+            anchor,
             upwards: false,
             paint: Paint::Muted,
             text: text::fitted(&line.label, size, frame.width() * 0.8),
         };
-        let above = label(y - size * 0.3);
-        let below = label(y + size * 0.95);
+        let sides = [
+            (frame.right - 1.0, Anchor::End),
+            (frame.left + 1.0, Anchor::Start),
+        ];
+        let heights = [y - size * 0.3, y + size * 0.95];
         let free = |text: &Text| {
             let covers = text.frame();
             covers.top >= frame.top - size * 0.4
                 && covers.bottom <= frame.bottom
                 && !taken.iter().any(|other| other.overlaps(&covers))
         };
-        if let Some(text) = [above, below].into_iter().find(free) {
+        // Where each place lies on a curve, the one that covers least of it is taken; of equals the first.
+        let covered = |text: &Text| {
+            let covers = text.frame();
+            let inside = |at: &&(f64, f64)| {
+                (covers.left..=covers.right).contains(&at.0)
+                    && (covers.top..=covers.bottom).contains(&at.1)
+            };
+            drawn.iter().filter(inside).count()
+        };
+        let texts = sides
+            .into_iter()
+            .flat_map(|side| heights.map(|y| label(side, y)));
+        if let Some(text) = texts.filter(free).min_by_key(covered) {
             taken.push(text.frame());
             canvas.items.push(Item::Text(text));
         }
     }
+}
+
+/// Points along everything that the series draw, closer to each other than a letter is wide.
+fn traced(places: &Places<'_>) -> Vec<(f64, f64)> {
+    const STEPS: u32 = 24;
+    let mut all = Vec::new();
+    for series in &places.panel.series {
+        let points = series.points.iter().filter_map(|p| places.at(p.x, p.y));
+        let points: Vec<(f64, f64)> = points.collect();
+        all.extend(points.iter().copied());
+        for pair in points.windows(2) {
+            if let [from, to] = pair {
+                let between = |step| {
+                    let part = f64::from(step) / f64::from(STEPS);
+                    (
+                        from.0 + (to.0 - from.0) * part,
+                        from.1 + (to.1 - from.1) * part,
+                    )
+                };
+                all.extend((1..STEPS).map(between));
+            }
+        }
+    }
+    all
 }
 
 fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowded: bool) {
