@@ -2,9 +2,9 @@
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{Cell, Sample, ServedBy, Verdict};
-use iolab_spec::trial::SyncPolicy;
+use iolab_stats::median;
 
-/// A sync that takes less than this many times the write before it may do nothing at all.
+/// A sync whose median takes at most this many times that of the write before it may do nothing at all.
 const SYNC_OVER_WRITE: f64 = 1.0;
 
 /// Why the times of a cell cannot answer for the storage, each reason once; none where they can.
@@ -31,6 +31,7 @@ pub fn doubts<'a>(
     for sample in &samples {
         add(served(cell, sample));
     }
+    add(answered_elsewhere(cell, &samples));
     add(no_flush(cell, &samples, environment));
     doubts
 }
@@ -53,26 +54,37 @@ fn served(cell: &Cell, sample: &Sample) -> Option<String> {
         ServedBy::Mixed => told(),
         ServedBy::Unknown if trial.reads() && verdict.reason == Verdict::ELSEWHERE => None,
         ServedBy::Unknown if trial.reads() => told(),
-        ServedBy::Unknown => answered_elsewhere(trial.sync, sample),
+        ServedBy::Unknown => None,
     }
 }
 
 /// Whether a sync does anything is not seen where no device is: then it must at least take time.
-fn answered_elsewhere(sync: SyncPolicy, sample: &Sample) -> Option<String> {
-    if sync.is_in_write() {
+fn answered_elsewhere(cell: &Cell, samples: &[&Sample]) -> Option<String> {
+    let unseen = |sample: &&&Sample| sample.verdict.served_by == ServedBy::Unknown;
+    let reason = &samples.iter().find(unseen)?.verdict.reason;
+    let trial = cell.trial();
+    if trial.reads() {
+        return None;
+    }
+    if trial.sync.is_in_write() {
         return Some(format!(
-            "no device is seen, and nothing shows that sync={sync} is honoured: {}",
-            sample.verdict.reason
+            "no device is seen, and nothing shows that sync={} is honoured: {reason}",
+            trial.sync
         ));
     }
-    let writes = sample.writes.latency?;
-    let syncs = sample.sync_latency?;
-    let share = sample.syncs as f64 / sample.writes.requests.max(1) as f64;
-    let alone = writes.mean_ns - syncs.mean_ns * share;
-    (syncs.mean_ns <= SYNC_OVER_WRITE * alone.max(0.0)).then(|| {
+    let share = |sample: &&Sample| {
+        let (writes, syncs) = (sample.writes.latency?, sample.sync_latency?);
+        // The median write holds a sync where every write has one.
+        let alone = match trial.sync_every {
+            1 => writes.p50_ns.saturating_sub(syncs.p50_ns),
+            _ => writes.p50_ns,
+        };
+        Some(syncs.p50_ns as f64 / alone.max(1) as f64)
+    };
+    let shares: Vec<f64> = samples.iter().filter_map(share).collect();
+    (median(&shares)? <= SYNC_OVER_WRITE).then(|| {
         format!(
-            "a sync takes no longer than a write, and nothing shows that it makes anything durable: {}",
-            sample.verdict.reason
+            "a sync takes no longer than a write, and nothing shows that it makes anything durable: {reason}"
         )
     })
 }
@@ -117,18 +129,18 @@ mod tests {
     }
 
     fn sample(served_by: ServedBy, reason: &str, write_us: f64, sync_us: f64) -> Sample {
-        let mean = |us: f64| LatencySummary {
-            mean_ns: us * 1e3,
+        let times = |us: f64| LatencySummary {
+            p50_ns: (us * 1e3) as u64,
             ..LatencySummary::default()
         };
         Sample {
             writes: Direction {
                 requests: 100,
-                latency: Some(mean(write_us + sync_us)),
+                latency: Some(times(write_us + sync_us)),
                 ..Direction::default()
             },
             syncs: 100,
-            sync_latency: Some(mean(sync_us)),
+            sync_latency: Some(times(sync_us)),
             verdict: Verdict {
                 served_by,
                 device_fraction: None,

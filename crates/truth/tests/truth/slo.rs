@@ -150,7 +150,14 @@ fn the_limit_of_ten_servers_lies_in_the_interval() {
             ));
             continue;
         }
-        let (low, high) = interval(&text).unwrap_or_else(|| panic!("no interval: {text}"));
+        let Some((low, high)) = interval(&text) else {
+            assert!(excess > 0.02, "no interval on a quiet machine: {text}");
+            warn(&format!(
+                "skipped: {} us: no interval on a busy machine",
+                server.us
+            ));
+            continue;
+        };
         // Between what the server does at worst and at best the truth is not known.
         let (worst, best) = (
             server.limit(1.0 + excess.max(0.0), WAY),
