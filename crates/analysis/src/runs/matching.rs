@@ -9,7 +9,7 @@ use crate::compare::matching::{
     setting_differences,
 };
 use crate::compare::{Difference, Source};
-use crate::disturbance::disturbances;
+use crate::disturbance::{Disturber, disturbances};
 use iolab_plan::cells::label;
 use iolab_record::ServedBy;
 
@@ -88,7 +88,12 @@ pub(super) fn compare(
     let mut logs: Vec<RunCell> = Vec::new();
     for levels in &both {
         let (a, b) = (base.cell(levels), new.cell(levels));
-        let disturbed = disturbances(&around(&a), &around(&b));
+        let mut disturbed = disturbances(&around(&a), &around(&b));
+        // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
+        let is_program = |cell: &&CellAnalysis| cell.cell.spec.runs_program();
+        if b.iter().flatten().any(is_program) {
+            disturbed.retain(|found| found.what != Disturber::OtherTraffic);
+        }
         let medians = |side: &[Option<&CellAnalysis>]| -> Vec<Option<f64>> {
             let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
             side.iter().map(median).collect()
