@@ -297,7 +297,7 @@ fn bend(curve: &Curve<'_>) -> Option<String> {
     let undecided = if curve.points[first..=last].iter().all(near) {
         ""
     } else {
-        ", or cannot be told from it"
+        " or indistinguishable from it"
     };
     let mut text = format!(
         "{range} within 5 % of the best{}, {}{}{undecided}.",
@@ -340,7 +340,7 @@ pub fn cost_of_skipping(analysis: &Analysis) -> Vec<Finding> {
         } else if ratio.interval.is_some_and(|i| i.low > 1.0) {
             "No larger skip is slower than the least"
         } else {
-            "No cost of larger skips can be told"
+            "No cost of larger skips is shown"
         };
         let text = format!(
             "{verdict}{}: {} with the least skip, {} with the slowest; ratio {}.",
@@ -377,7 +377,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: "below-precision",
             text: format!(
-                "{} missed the precision goal of {}; the widest is {} with {} after {} trials. {}",
+                "{} missed the {} precision goal (worst: {}, ±{} after {} trials). {}",
                 cells_of(wide.len(), analysis),
                 format_percent(analysis.precision_goal),
                 label(&analysis.factors, &worst.cell.levels),

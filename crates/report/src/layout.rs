@@ -105,7 +105,7 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     let mut text = table.trim_fmt();
     text.push('\n');
     if !left_out.is_empty() {
-        text.push_str(&format!("(no room for: {})\n", left_out.join(", ")));
+        text.push_str(&format!("(hidden: {})\n", left_out.join(", ")));
     }
     text
 }

@@ -74,7 +74,7 @@ pub struct Report<'a> {
     results: Vec<Group>,
     /// How far the numbers can be trusted.
     doubts: Vec<Group>,
-    /// What can not be concluded.
+    /// Limits of this study.
     limits: Vec<Group>,
     /// Which settings to choose.
     optimal: Vec<Statement>,

@@ -276,7 +276,7 @@ fn sample_of(entry: &Entry, cell: i64, block: u32, started_utc: &str) -> Sample 
         verdict: Verdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
-            reason: "imported: nobody looked at where the bytes came from".to_owned(),
+            reason: "imported: no evidence of where the bytes came from".to_owned(),
         },
         ..Sample::default()
     }

@@ -87,7 +87,7 @@ pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
         })
     };
     let two_values = format!(
-        "Such a cell has two values of {response}, not one; how the memory of the buffers lies often decides, and --set buffer_init=huge makes it lie in one piece."
+        "The {response} of such a cell is bimodal, usually because its buffer is fragmented in physical memory. --set buffer_memory=contiguous avoids that."
     );
     let one_value = "The medians of such trials lie within 5 % of each other.";
     [telling(true, &two_values), telling(false, one_value)]

@@ -1,6 +1,6 @@
 //! Requests that were asked to be served at once, and were not.
 
-use super::{Finding, cells_of, one};
+use super::{Finding, cells_of, one, within};
 use crate::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{format_percent, significant};
@@ -40,8 +40,8 @@ pub fn serialised(analysis: &Analysis) -> Vec<Finding> {
     };
     let achieved = concurrency.achieved.map_or(0.0, |(n, _)| n);
     let text = format!(
-        "{} serialised what was asked to go on at once: the fewest{place}, where {} of {} requests were in service. {}",
-        cells_of(cells.len(), analysis),
+        "Concurrency was lower than requested in {}; lowest{place}: {} of {} requests in flight. {}",
+        within(cells.len(), analysis),
         significant(achieved),
         concurrency.asked,
         cause(analysis, worst),
@@ -59,7 +59,7 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
     }
     let trial = cell.cell.trial();
     if trial.backend == Backend::Sync && trial.descriptors == Descriptors::Shared {
-        return "lseek and read on one descriptor need a lock around both, since its position is everybody's: use pread (backend=psync), or a descriptor per thread.".to_owned();
+        return "lseek and read on one descriptor need a lock around both, since all threads share its position: use pread (backend=psync), or a descriptor per thread.".to_owned();
     }
     if cell.flags.contains(&Flag::ToolBound) || cell.circumstances.is_cpu_contended() {
         return "The CPUs were the limit (see the flags): more threads cannot help there."
@@ -80,9 +80,9 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
         return "Each write waits until it is durable, which file systems and devices do for one after the other.".to_owned();
     }
     if concurrency.is_some_and(|c| c.in_flight.is_some()) {
-        return "They did not reach the device at once, so that something before it makes them wait; 'iolab run why-serialised' takes one suspect away after the other.".to_owned();
+        return "They waited before they reached the device; 'iolab run why-serialised' isolates the cause.".to_owned();
     }
-    "Whether something made them wait, or the storage was at its limit, the evidence does not tell; 'iolab run why-serialised' takes one suspect away after the other.".to_owned()
+    "The evidence does not show whether they waited for something or the storage was at its limit; 'iolab run why-serialised' isolates the cause.".to_owned()
 }
 
 /// A cell that differs in one suspect alone and is much faster: the factor, its level, the suspect, and its IOPS.

@@ -1,4 +1,4 @@
-//! What can not be concluded from runs, whatever they found: what was not varied, not touched, not asked.
+//! Limits of this study from runs, whatever they found: what was not varied, not touched, not asked.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
     limit(
         "untouched",
         format!(
-            "No trial touched more than {}. How a larger region fares, when the device's own caches and tables no longer cover it, is not told.",
+            "Regions larger than {} were not measured; they may exceed the device's own caches and tables.",
             format_size(most)
         ),
     )
@@ -48,7 +48,7 @@ pub fn no_given_load(analyses: &[&Analysis]) -> Option<Finding> {
     (latencies > 0 && !rates).then_some(())?;
     limit(
         "no-given-load",
-        "All requests were made in a closed loop, one when another ended: their latencies are service times. How long a request waits at a given load is not told; --rate asks that.".to_owned(),
+        "All requests were issued in a closed loop, so latencies are service times. --rate measures the response time at a given load.".to_owned(),
     )
 }
 
@@ -61,7 +61,7 @@ pub fn one_cache_state(analyses: &[&Analysis]) -> Option<Finding> {
         CacheState::Direct => {
             "programs that read and write through the page cache see other numbers, often higher ones"
         }
-        _ => "what the storage gives without the page cache is not told; --direct asks that",
+        _ => "storage without the page cache was not measured (--direct measures it)",
     };
     limit(
         "one-cache-state",

@@ -125,7 +125,7 @@ fn throughput(candidates: &[&Candidate<'_>]) -> Option<String> {
 fn verdict(ratio: &Ratio) -> &'static str {
     match ratio.interval {
         Some(i) if i.high < 1.0 => ".",
-        Some(_) => ": no cost can be told.",
+        Some(_) => ": no cost is shown.",
         None => ".",
     }
 }

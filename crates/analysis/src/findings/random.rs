@@ -80,7 +80,7 @@ fn where_it_costs(pairs: &[Pair<'_>]) -> String {
         0 => " At no size can a cost of random access be told.".to_owned(),
         n if n == pairs.len() => " Random is slower at every size.".to_owned(),
         _ => format!(
-            " Random is slower at {}; at the other sizes no cost can be told.",
+            " Random is slower at {}; at the other sizes no cost is shown.",
             slower.join(", ")
         ),
     }

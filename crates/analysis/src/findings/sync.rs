@@ -105,13 +105,13 @@ fn sentence(analysis: &Analysis, pairs: &[Pair<'_>]) -> Option<String> {
     if pairs.len() == 1 {
         text.push_str(match first.costs(response) {
             true => ". The stricter policy costs.",
-            false => ". No cost can be told.",
+            false => ". No cost is shown.",
         });
         return Some(text);
     }
     let costly = pairs.iter().filter(|pair| pair.costs(response)).count();
     let verdict = match costly {
-        0 => "No cost can be told at any of the".to_owned(),
+        0 => "No cost is shown at any of the".to_owned(),
         all if all == pairs.len() => "The stricter policy costs at all of the".to_owned(),
         some => format!("The stricter policy costs at {some} of the"),
     };

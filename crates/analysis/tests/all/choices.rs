@@ -57,7 +57,7 @@ fn each_policy_has_its_cost() {
         "{end}"
     );
     assert!(
-        end.ends_with("No cost can be told at any of the 2 settings compared."),
+        end.ends_with("No cost is shown at any of the 2 settings compared."),
         "{end}"
     );
     assert!(each.contains("0.100 (95 % interval"), "{each}");
@@ -281,7 +281,7 @@ fn limits_name_what_was_not_asked() {
     let found = text(&limits(&[&run, &run]));
     for part in [
         "One target was measured, as it was at that time",
-        "No trial touched more than 1GiB",
+        "Regions larger than 1GiB were not measured",
         "in a closed loop",
         "with cache=direct: programs that read and write through the page cache",
     ] {

@@ -203,7 +203,7 @@ fn trials_in_two_groups_by_their_pieces_are_told_with_both_values() {
     let told = text(&requests_split(&analyse(&record)));
     assert!(
         told.contains(
-            "at bs=1MiB: 1.00 device I/Os per request in 5 trials (5020 MB/s), 2.00 in 3 trials (4010 MB/s). Such a"
+            "at bs=1MiB: 1.00 device I/Os per request in 5 trials (5020 MB/s), 2.00 in 3 trials (4010 MB/s). The throughput of such a cell is bimodal"
         ),
         "{told}"
     );

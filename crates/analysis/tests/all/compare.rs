@@ -272,7 +272,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 33] = [
+    const OTHER: [(&str, &str); 36] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -303,6 +303,9 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("sqpoll", "true"),
         ("iopoll", "true"),
         ("noatime", "true"),
+        ("sync_every", "4"),
+        ("allocate", "append"),
+        ("buffer_memory", "contiguous"),
         ("linkage", "static"),
         ("command", "cat {file}"),
         ("tool", "fio"),

@@ -92,7 +92,7 @@ fn the_device_tells_a_limit_from_a_lock() {
     assert!(
         serialised(&analysis)[0]
             .text
-            .contains("did not reach the device at once")
+            .contains("waited before they reached the device")
     );
 }
 

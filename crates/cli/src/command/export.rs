@@ -93,8 +93,8 @@ fn check(options: &Export) -> Result<()> {
     }
     let to_terminal = options.output.is_none() && io::stdout().is_terminal();
     if options.format == ExportFormat::Parquet && to_terminal {
-        let error = Error::usage("Parquet is no text for a terminal");
-        return Err(error.hint("name a new file with -o"));
+        let error = Error::usage("Parquet output is binary");
+        return Err(error.hint("write it to a file with -o"));
     }
     Ok(())
 }

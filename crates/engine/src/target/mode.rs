@@ -46,7 +46,7 @@ impl OpenMode {
         match errno {
             Errno::INVAL if self.direct => direct::unsupported(path, "its file system"),
             Errno::PERM if self.noatime => Error::usage(format!(
-                "{} cannot be opened with O_NOATIME: its owner is somebody else",
+                "{} cannot be opened with O_NOATIME: it belongs to another user",
                 path.display()
             ))
             .hint("set noatime=false, or measure as the owner of the file"),

@@ -157,9 +157,7 @@ impl Scratch {
                     "{} is no longer iolab's scratch file and was left alone",
                     self.path.display()
                 ))
-                .hint(
-                    "somebody replaced it; look where the scratch file went and delete it by hand",
-                ));
+                .hint("another process replaced it; find the scratch file and delete it by hand"));
             }
             Err(errno) => return Err(errno::on_path("remove", &self.path, errno)),
         }

@@ -28,7 +28,7 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
     for (heading, groups) in [
         ("What was found", &report.results),
         ("How far to trust it", &report.doubts),
-        ("What can not be concluded", &report.limits),
+        ("Limits of this study", &report.limits),
     ] {
         if groups.is_empty() {
             continue;
@@ -89,7 +89,7 @@ fn experiment(section: &Section, figure: Option<&Shown>) -> String {
     }
     let _ = writeln!(text, "\nDefinition:\n\n{}", block(&section.toml));
     if !section.events.is_empty() {
-        text.push_str("### What happened meanwhile\n\n");
+        text.push_str("### Events\n\n");
         for event in &section.events {
             let _ = writeln!(text, "- {}", line(&event.line()));
         }

@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "Repetition",
-        text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. Which of them ended it is told. It never ends on a p value.",
+        text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. It never ends on a p value.",
         formula: "(high − low) / (2 · median) ≤ goal",
         source: "",
     },

@@ -49,10 +49,7 @@ fn measured(inputs: &[Input]) -> String {
         besides.push(counted(failed, "failed trial"));
     }
     if !besides.is_empty() {
-        text.push_str(&format!(
-            " In the run files, but in no number here: {}.",
-            besides.join(" and ")
-        ));
+        text.push_str(&format!(" Stored but excluded: {}.", besides.join(" and ")));
     }
     text
 }

@@ -51,10 +51,10 @@ pub(super) fn remedy(faulty: &FaultyData) -> &'static str {
             "trust this storage with no data: look into the kernel's log (dmesg) and the drive's own (smartctl -a), test the memory, then run it again on another cable, port or machine to see which part is at fault"
         }
         FaultKind::Misplaced => {
-            "trust this storage with no data: a layer writes to wrong places. Make sure that nobody else writes to the target, look into the kernel's log (dmesg), update firmware and drivers, then run it again without layers such as RAID, LVM or a cache"
+            "trust this storage with no data: a layer writes to wrong places. Make sure that no other process writes to the target, look into the kernel's log (dmesg), update firmware and drivers, then run it again without layers such as RAID, LVM or a cache"
         }
         FaultKind::Stale | FaultKind::Torn | FaultKind::Lost => {
-            "trust this storage with no data: writes that it reported as done are not there. Make sure that nobody else writes to the target, look into the kernel's log (dmesg) and the drive's own (smartctl -a), then run it again with --set sync=each to see whether it is a cache that loses them"
+            "trust this storage with no data: writes that it reported as done are not there. Make sure that no other process writes to the target, look into the kernel's log (dmesg) and the drive's own (smartctl -a), then run it again with --set sync=each to see whether it is a cache that loses them"
         }
     }
 }

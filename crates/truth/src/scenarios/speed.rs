@@ -91,7 +91,7 @@ pub const SERIAL: Scenario = Scenario {
     },
     expect: Expect {
         flags: &["serialised"],
-        says: &["serialised what was asked to go on at once"],
+        says: &["Concurrency was lower than requested"],
         ..Expect::UNKNOWN
     },
 };

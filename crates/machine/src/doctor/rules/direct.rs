@@ -148,7 +148,7 @@ fn verdict(transfer: &Transfer) -> Verdict {
     let known: Vec<(&str, u64)> = known.collect();
     let all = |is_so: &dyn Fn(f64) -> bool| known.iter().all(|(_, n)| is_so(share(*n)));
     if known.is_empty() {
-        return Verdict::Unclear("nobody counts: neither the process nor a device".to_owned());
+        return Verdict::Unclear("neither the process nor a device has counters".to_owned());
     }
     if all(&|share| share >= MOST) {
         return Verdict::Honoured;

@@ -104,7 +104,7 @@ pub(super) fn device(facts: &Facts) -> Vec<Finding> {
         return one(Finding::fine(
             Topic::Load,
             "device",
-            format!("nobody else uses {name} right now"),
+            format!("no other process is using {name}"),
         ));
     }
     one(Finding::worth_knowing(

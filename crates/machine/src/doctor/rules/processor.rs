@@ -64,7 +64,7 @@ pub(super) fn frequency(facts: &Facts) -> Vec<Finding> {
         None if facts.is_virtual == Some(true) => Finding::fine(
             Topic::Processor,
             "frequency",
-            "the frequency is the host's business and cannot be seen from here",
+            "the host controls the CPU frequency; this guest cannot see it",
         ),
         None => return Vec::new(),
         Some("performance") => Finding::fine(
