@@ -377,7 +377,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: "below-precision",
             text: format!(
-                "{} missed the {} precision goal (worst: {}, ±{} after {} trials). {}",
+                "{} missed the {} precision goal (worst: {} with {} after {} trials). {}",
                 cells_of(wide.len(), analysis),
                 format_percent(analysis.precision_goal),
                 label(&analysis.factors, &worst.cell.levels),

@@ -185,7 +185,7 @@ impl<'a> Overview<'a> {
         }
         columns.extend([
             column("median", 0, &|row| row.rate().map_or_else(none, value)),
-            column("±", 0, &|row| {
+            column("+/-", 0, &|row| {
                 let precision = row.rate().and_then(|rate| rate.precision);
                 precision.map_or_else(none, format_percent)
             }),
@@ -323,9 +323,9 @@ pub(crate) fn trust(trust: &Trust) -> String {
     if trust.cells > 0 {
         let widest = trust.widest.filter(|widest| *widest > trust.goal);
         let widest =
-            widest.map_or_else(String::new, |w| format!(" (widest ±{})", format_percent(w)));
+            widest.map_or_else(String::new, |w| format!(" (widest {})", format_percent(w)));
         parts.push(format!(
-            "{} of {} within ±{}{widest}",
+            "{} of {} within {}{widest}",
             trust.precise,
             trust.cells,
             format_percent(trust.goal)

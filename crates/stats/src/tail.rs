@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn shares_have_the_bounds_of_clopper_and_pearson() {
-        // R: binom.test(x, n, conf.level = 0.95)$conf.int
+        // SciPy: beta.ppf(0.025, k, n - k + 1), beta.ppf(0.975, k + 1, n - k)
         for (k, n, low, high) in [
-            (5.0, 500.0, 0.003_254_847, 0.023_184_02),
+            (5.0, 500.0, 0.003_254_721, 0.023_181_388),
             (0.0, 30.0, 0.0, 0.115_703_3),
             (30.0, 30.0, 0.884_296_7, 1.0),
         ] {

@@ -93,7 +93,7 @@ pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
             .map(|a| a.precision_goal)
             .fold(0.0, f64::max);
         add(
-            format!("intervals wider than the goal of ±{}", format_percent(goal)),
+            format!("intervals wider than the goal of {}", format_percent(goal)),
             imprecise,
         );
     }
