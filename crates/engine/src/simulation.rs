@@ -1,7 +1,7 @@
 //! A trial in virtual time: the loops of the workers, against a disk that is computed.
 //!
 //! Offsets, read-write mix, bounds, sync policies, intended starts, intervals and histograms are those of the real
-//! loops ([`crate::worker`]). Only time is another: it goes from one event of the disk to the next, and what the host
+//! loops (`worker.rs`). Only time is another: it goes from one event of the disk to the next, and what the host
 //! does takes none. So a trial is a pure function of its settings and the state of the disk.
 
 mod worker;

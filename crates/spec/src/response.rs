@@ -87,7 +87,7 @@ impl Response {
     }
 
     /// Fewest requests of a trial that has a value: with fewer the 95 % interval of the quantile has no upper end (see
-    /// [`iolab_stats::quantile_ranks`]).
+    /// `iolab_stats::quantile_ranks`).
     pub const fn requests_min(self) -> u64 {
         match self {
             Response::P90 => 36,
