@@ -220,7 +220,7 @@ fn durability(runs: &[Told<'_>]) -> Option<Ranked> {
         })
         .collect();
     let text = format!(
-        "Durability leaves this share of the write rate: {}.",
+        "Durable writes reach this share of the rate of plain writes: {}.",
         parts.join("; ")
     );
     let mut numbers: Vec<usize> = costly.iter().map(|(number, _)| *number).collect();
