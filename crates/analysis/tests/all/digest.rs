@@ -224,7 +224,9 @@ fn durability_is_told_once_for_several_runs() {
     told(&[run("a", "4KiB", 0.1), run("b", "1MiB", 0.5)], |digest| {
         let told: Vec<&str> = digest.headlines.iter().map(|h| h.text.as_str()).collect();
         assert!(
-            told[0].starts_with("Durable writes reach this share of the rate of plain writes: 0.100 ("),
+            told[0].starts_with(
+                "Durable writes reach this share of the rate of plain writes: 0.100 ("
+            ),
             "{told:?}"
         );
         assert!(told[0].contains("of 1MiB with 1 in flight"), "{told:?}");
