@@ -44,7 +44,7 @@ impl Seen {
         self.cells.iter().skip(1).flat_map(flags).collect()
     }
 
-    /// The number that stands between two texts in what the run printed, as far as it is one.
+    /// The number that stands between two texts in what the run and its table printed, as far as it is one.
     pub fn told(&self, before: &str, after: &str) -> Option<f64> {
         let plain: Vec<&str> = self.text.split_whitespace().collect();
         let plain = plain.join(" ");
@@ -57,7 +57,7 @@ impl Seen {
         self.cell("served_by").as_str().unwrap_or_default()
     }
 
-    /// Whether the run printed these words, wherever its lines are broken.
+    /// Whether the run or its table printed these words, wherever their lines are broken.
     pub fn says(&self, words: &str) -> bool {
         let plain: Vec<&str> = self.text.split_whitespace().collect();
         plain.join(" ").contains(words)
@@ -145,9 +145,12 @@ pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
 }
 
 fn seen(output: &Output, file: &Path) -> Seen {
+    // A run ends with what matters for a decision; all findings stand below the table of its run file.
+    let all = Command::new(binary()).arg("table").arg(file).output();
+    let all = all.map_or_else(|error| error.to_string(), |output| both(&output));
     Seen {
         code: output.status.code(),
-        text: both(output),
+        text: format!("{}\n{all}", both(output)),
         cells: rows(file, "table"),
         samples: rows(file, "export"),
     }

@@ -24,7 +24,6 @@ const COLD: Workload = Workload {
 
 const PAGE_CACHE: Expect = Expect {
     served_by: &["page-cache"],
-    flags: &["page cache"],
     ..Expect::CLEAN
 };
 

@@ -153,8 +153,9 @@ fn the_limit_of_ten_servers_lies_in_the_interval() {
         let Some((low, high)) = interval(&text) else {
             assert!(excess > 0.02, "no interval on a quiet machine: {text}");
             warn(&format!(
-                "skipped: {} us: no interval on a busy machine",
-                server.us
+                "skipped: {} us: no interval on a busy machine, where requests took {:.0} % longer than they should: {text}",
+                server.us,
+                excess * 100.0
             ));
             continue;
         };

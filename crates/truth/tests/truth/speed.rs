@@ -89,7 +89,7 @@ fn a_drift_is_noticed() {
     let Some(done) = perform_in_time(&DRIFT) else {
         return;
     };
-    let percent = done.seen.told(" by +", " % a trial").expect("told");
+    let percent = done.seen.told(" by +", " % per trial").expect("told");
     let slope_ns = percent / 100.0 * done.seen.number("latency_p50_ns_median");
     assert!(within(slope_ns, 80_000.0, 0.2), "{slope_ns} ns a trial");
 }
