@@ -61,7 +61,7 @@ impl Searched<'_> {
         }
         if self.limit.holds.is_none() {
             remarks.push(
-                "Smaller rates than these give a trial too few requests for the quantile: --time 2s reaches them.".to_owned(),
+                "To find a smaller rate that holds, increase --budget. Where trials have too few requests for the quantile, increase --time.".to_owned(),
             );
         }
         remarks.extend(self.doubts.iter().map(|doubt| format!("{doubt}.")));

@@ -3,9 +3,9 @@
 //! The limit is the rate at which half of the trials keep all levels. Rates lie on a grid of [`STEPS`] per doubling. The
 //! search doubles or halves the rate until one trial keeps the levels and one misses them, then visits the rates in between in
 //! rounds, each in random order, so that a machine that drifts cannot pose as an effect of the rate. What a single trial says
-//! decides nothing but where to look: a rate is shown to hold when the trials at it and at its neighbour above together reject
-//! that half of them miss (an exact binomial test), and to fail with its neighbour below. More load never makes requests
-//! faster, so that trials at the neighbour testify here.
+//! decides nothing but where to look: a rate is shown to hold when the trials at it and at some of the next greater rates
+//! together reject that half of them miss (an exact binomial test), and to fail with the next smaller ones. More load never
+//! makes requests faster, so that a greater rate that keeps the levels is evidence for this one.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,17 @@ use iolab_stats::share_bounds;
 
 /// Rates of the grid per doubling: 4.4 % apart.
 const STEPS: f64 = 16.0;
-/// Neighbours on the far side whose trials count too.
-const NEIGHBOURS: i32 = 2;
+/// Greater or smaller rates whose trials count too at most.
+const NEIGHBOURS: i32 = 5;
 /// Error of each test. Several are looked at, again and again: by simulation the interval then holds the limit in 95 of 100
 /// searches or more.
 const ALPHA: f64 = 0.008;
 /// Gaps between the rates of a round at most.
 const ROUND: i32 = 4;
-/// By how many rates a round looks beyond a side that is not shown yet.
+/// By how many rates the first rounds look beyond a side that is not shown yet.
 const BEYOND: i32 = 3;
+/// After so many rounds they look one rate farther.
+const WIDER_EVERY: u32 = 2;
 /// The interval is narrow enough when its ends are so many rates apart: 9 %.
 const ENOUGH: i32 = 2;
 
@@ -140,11 +142,13 @@ impl Search {
             return Vec::new();
         }
         let guess = self.crossing().unwrap_or_else(|| self.nearest_end());
+        // A share that falls slowly is told from one half farther away.
+        let beyond = BEYOND + (self.rounds / WIDER_EVERY) as i32;
         let low = holds
-            .unwrap_or(guess.floor() as i32 - BEYOND)
+            .unwrap_or(guess.floor() as i32 - beyond)
             .max(self.ends.0);
         let high = fails
-            .unwrap_or(guess.ceil() as i32 + BEYOND)
+            .unwrap_or(guess.ceil() as i32 + beyond)
             .min(self.ends.1);
         if low == high && self.visits.contains_key(&low) && self.shown(low).is_some() {
             return Vec::new();

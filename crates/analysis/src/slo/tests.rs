@@ -22,6 +22,8 @@ struct Server {
     noise: f64,
     /// Whether requests come independently of each other.
     poisson: bool,
+    /// Share of the trials in which the machine stops once for longer than the level allows, whatever the rate.
+    pauses: f64,
     /// The level: `allowed` of the requests of a trial may take longer, s.
     level: f64,
     allowed: f64,
@@ -33,6 +35,7 @@ const SERVER: Server = Server {
     stall: 0.0,
     noise: 0.0,
     poisson: true,
+    pauses: 0.0,
     level: 5e-3,
     allowed: 0.01,
 };
@@ -57,6 +60,9 @@ impl Server {
     /// Whether a trial at a rate keeps the level: Lindley's recursion.
     fn keeps(&self, rate: f64, draws: &mut Draws) -> bool {
         let slow = (self.noise * draws.normal()).exp();
+        if self.pauses > 0.0 && draws.uniform() < self.pauses {
+            return false;
+        }
         let mut number = (draws.uniform() * 1e9) as u64;
         let (mut at, mut free, mut all, mut late) = (0.0, 0.0_f64, 0_u64, 0_u64);
         loop {
@@ -129,7 +135,7 @@ fn is_found(server: Server, closed_least: usize) {
 
 #[test]
 fn of_a_server_with_queue() {
-    is_found(SERVER, 40);
+    is_found(SERVER, 85);
 }
 
 #[test]
@@ -175,7 +181,18 @@ fn of_one_whose_speed_varies() {
             noise: 0.1,
             ..SERVER
         },
-        15,
+        75,
+    );
+}
+
+#[test]
+fn on_a_machine_that_pauses() {
+    is_found(
+        Server {
+            pauses: 0.2,
+            ..SERVER
+        },
+        60,
     );
 }
 
