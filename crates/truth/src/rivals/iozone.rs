@@ -7,7 +7,7 @@ use crate::scene::Scene;
 use crate::system::run;
 use crate::workload::Workload;
 
-/// What IOzone prints: throughput, of the second of its two passes. It always writes its file first, so that nothing it
+/// What IOzone prints: throughput, of the second of its two sequential passes or of its random one. It always writes its file first, so that nothing it
 /// is pointed at stays as it was.
 pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     if run("iozone", &["-v"]).is_err() {
@@ -16,7 +16,7 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
     if !scene.target.is_file() {
         return "takes files only".to_owned();
     }
-    match printed(scene, workload).map(|text| kib_s(&text, workload.writes)) {
+    match printed(scene, workload).map(|text| kib_s(&text, workload)) {
         Some(Some(kib_s)) => throughput(kib_s * 1024.0 / 1e6),
         Some(None) => "no result".to_owned(),
         None => "did not start".to_owned(),
@@ -25,13 +25,14 @@ pub fn iozone(scene: &Scene, workload: &Workload) -> String {
 
 /// What IOzone reports, MB/s; `None` where it reports nothing.
 pub fn measure(scene: &Scene, workload: &Workload) -> Option<f64> {
-    kib_s(&printed(scene, workload)?, workload.writes).map(|kib_s| kib_s * 1024.0 / 1e6)
+    kib_s(&printed(scene, workload)?, workload).map(|kib_s| kib_s * 1024.0 / 1e6)
 }
 
 /// What IOzone prints; `None` where it does not start.
 fn printed(scene: &Scene, workload: &Workload) -> Option<String> {
     let mut command = scene.command(Path::new("iozone"));
-    command.args(["-e", "-i", "0", "-i", "1", "-w"]);
+    let passes = if workload.random { "2" } else { "1" };
+    command.args(["-e", "-i", "0", "-i", passes, "-w"]);
     command.args(["-r", workload.bs, "-s", &size(workload)]);
     if workload.cache == "direct" {
         command.arg("-I");
@@ -59,8 +60,9 @@ fn size(workload: &Workload) -> String {
     format!("{}k", bytes(workload.region).min(most) >> 10)
 }
 
-/// The row of numbers: size and record length in KiB, then KiB/s of write, rewrite, read, reread.
-fn kib_s(text: &str, writes: bool) -> Option<f64> {
+/// The row of numbers: size and record length in KiB, then KiB/s of write, rewrite, and of read, reread or of random read,
+/// random write.
+fn kib_s(text: &str, workload: &Workload) -> Option<f64> {
     let numbers = |line: &str| -> Option<Vec<f64>> {
         line.split_whitespace()
             .map(|word| word.parse().ok())
@@ -70,7 +72,12 @@ fn kib_s(text: &str, writes: bool) -> Option<f64> {
         .lines()
         .filter_map(numbers)
         .find(|row| row.len() >= 6)?;
-    row.get(if writes { 3 } else { 5 }).copied()
+    let column = match (workload.random, workload.writes) {
+        (false, true) => 3,
+        (true, false) => 4,
+        (false, false) | (true, true) => 5,
+    };
+    row.get(column).copied()
 }
 
 #[cfg(test)]
@@ -86,8 +93,15 @@ mod tests {
     #[test]
     fn iozones_row_is_found_among_its_words() {
         let text = "\tRun began: Sat\n\tOutput is in kBytes/sec\n  kB  reclen  write rewrite read reread\n  32768      64   100000   200000  300000   400000\n\niozone test complete.\n";
-        assert_eq!(kib_s(text, false), Some(400_000.0));
-        assert_eq!(kib_s(text, true), Some(200_000.0));
-        assert_eq!(kib_s("Error in file: Found 0", true), None);
+        assert_eq!(kib_s(text, &Workload::READ), Some(400_000.0));
+        assert_eq!(kib_s(text, &Workload::WRITE), Some(200_000.0));
+        assert_eq!(kib_s("Error in file: Found 0", &Workload::READ), None);
+        let text = "  kB  reclen  write rewrite read write\n  32768      64   100000   200000  300000   400000\n";
+        let random = |workload| Workload {
+            random: true,
+            ..workload
+        };
+        assert_eq!(kib_s(text, &random(Workload::READ)), Some(300_000.0));
+        assert_eq!(kib_s(text, &random(Workload::WRITE)), Some(400_000.0));
     }
 }
