@@ -66,7 +66,7 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
 }
 
 /// The levels that a cell has of all factors but number `swept`: `bs=4KiB`.
-pub(crate) fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
+pub fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
     analysis
         .factors
         .iter()

@@ -1,4 +1,4 @@
-//! iolab-analysis: Cells, curves, comparisons and findings: pure functions of a record
+//! iolab-analysis: cells, curves, time and comparisons: numbers, pure functions of a record.
 
 pub mod analysed;
 pub mod analysis;
@@ -7,14 +7,11 @@ pub mod compare;
 pub mod course;
 pub mod crossing;
 pub mod curve;
-pub mod digest;
 pub mod disturbance;
-pub mod findings;
 pub mod fitness;
 pub mod gate;
 pub mod glance;
 pub mod history;
-pub mod interpretation;
 pub mod knots;
 pub mod latencies;
 pub mod numbers;
@@ -27,4 +24,3 @@ pub mod runs;
 pub mod slo;
 pub mod thresholds;
 pub mod timeline;
-pub mod trust;

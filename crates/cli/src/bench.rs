@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Need, Target, TargetKind};
 use iolab_machine::doctor::Preflight;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
@@ -14,6 +13,7 @@ use iolab_record::peaks::{Peaks, Source};
 use iolab_run::peak_probe;
 use iolab_run::runner::{self, Disk, Programs, Setup};
 use iolab_spec::{Error, Result};
+use iolab_target::{Need, Target, TargetKind};
 
 use crate::exit::Outcome;
 use crate::output::note;

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use iolab_engine::target::Consent;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_run::peer::{PEERS, adapt};
 use iolab_run::runner::Disk;
 use iolab_spec::Result;
 use iolab_spec::tool::Tool;
 use iolab_spec::units::{format_size, parse_size};
+use iolab_target::Consent;
 
 use crate::arguments::{Changes, ConsentOption};
 

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_engine::target::{self, Need, Size};
 use iolab_plan::cells::Plan;
 use iolab_plan::forecast::{Forecast, Written};
 use iolab_report::forecast;
 use iolab_spec::Result;
 use iolab_spec::quantity::format_bytes;
 use iolab_spec::units::format_size;
+use iolab_target::{Need, Size};
 
 use crate::exit::Outcome;
 use crate::output;
@@ -47,7 +47,7 @@ fn place(path: &Path, size: Size) -> Result<String> {
     if !path.is_dir() {
         return Ok(format!("Bytes used of it: up to {}", format_size(bytes)));
     }
-    let free = target::free(path)?;
+    let free = iolab_target::free(path)?;
     let free = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
     Ok(format!(
         "Scratch file: {}, removed at the end; free for it: {free}",

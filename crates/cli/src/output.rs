@@ -7,19 +7,19 @@ use std::path::Path;
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::crossing::crossings;
-use iolab_analysis::findings::Finding;
-use iolab_analysis::interpretation::Interpretation;
 use iolab_analysis::preparation::preparation;
+use iolab_findings::Finding;
+use iolab_findings::interpretation::Interpretation;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::crossing;
 use iolab_report::layout::{self, wrap};
 use iolab_report::overview::Overview;
 use iolab_report::panels;
-use iolab_report::plain::plain;
 use iolab_report::preparation as prepare;
 use iolab_report::report::Input;
 use iolab_report::table;
+use iolab_spec::plain::plain;
 use iolab_spec::{Error, Result};
 
 use crate::exit::Outcome;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use iolab_report::plain::plain;
 use iolab_run::runner::{Observer, Progress};
+use iolab_spec::plain::plain;
 use iolab_spec::units::rough_duration;
 
 use crate::output;

@@ -19,7 +19,7 @@ pub(crate) use process::{process_io_of, resource_use};
 
 use iolab_spec::counters::{Counters, Hardware};
 
-use crate::target::Stack;
+use iolab_target::Stack;
 
 /// Reads everything now, what is read slowly and concerns the whole machine first.
 pub fn snapshot(stack: &Stack) -> Counters {

@@ -7,7 +7,7 @@ use iolab_spec::counters::Counters;
 use iolab_spec::region::Region;
 
 use crate::counters::{self, Part, extents, residency};
-use crate::target::{Stack, Target, TargetKind};
+use iolab_target::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
 pub(crate) struct Observation<'a> {

@@ -22,7 +22,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::clock::Clock;
 use crate::counters::{process_io_of, resource_use};
 use crate::observation::Observation;
-use crate::target::Target;
 use crate::trial::{empty_tally, prepare_cache};
 use iolab_spec::counters::{Counters, ResourceUse};
 use iolab_spec::histogram::new_latency_histogram;
@@ -31,6 +30,7 @@ use iolab_spec::region::Region;
 use iolab_spec::series::Series;
 use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
+use iolab_target::Target;
 
 /// Time after which the stop flag is looked at again. The program's end is not waited for in steps: it wakes us.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -24,11 +24,9 @@ use crate::backend::synchronous::{
 };
 use crate::buffer::Buffers;
 use crate::clock::Clock;
-use crate::memory_limits;
 use crate::observation::Observation;
 use crate::perf::Group;
 use crate::start_barrier::StartBarrier;
-use crate::target::{Target, TargetKind};
 use crate::verify::{self, Reading, Signed, Signer};
 use crate::worker::open::{Open, sleep_exactly};
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
@@ -39,6 +37,8 @@ use iolab_spec::outcome::{Ended, FailedRequest, Failure, Outcome};
 use iolab_spec::trial::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
 use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
+use iolab_target::memory_limits;
+use iolab_target::{Target, TargetKind};
 pub(crate) use merge::{empty_tally, merge};
 
 /// Size of one request that fills the page cache before a `hot` trial.

@@ -1,15 +1,16 @@
 //! A kernel that refuses `io_uring_enter`. A binary of its own: the filter holds for every thread made from here on.
 
+#![allow(unsafe_code)] // what is tested is beyond safe calls
 #![allow(clippy::print_stderr, reason = "what is skipped says why")]
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::outcome::{Ended, Failure};
 use iolab_spec::trial::{Backend, BufferInit, CacheState, Limit, TrialSpec};
+use iolab_target::{Consent, Need, Size, Target};
 
 const BS: u64 = 1 << 20;
 const DEPTH: u32 = 32;

@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::trial::{CacheState, Limit, Pattern, TrialSpec};
+use iolab_target::{Consent, Need, Size, Target};
 
 /// Peak resident memory of this process, KiB.
 fn peak_kib() -> u64 {

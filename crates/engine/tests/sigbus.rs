@@ -1,5 +1,7 @@
 //! SIGBUS in and beside a mapped target. A binary of its own: how a signal is handled is common to a process.
 
+#![allow(unsafe_code)] // what is tested is beyond safe calls
+
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -7,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::outcome::{Ended, Failure};
 use iolab_spec::trial::{Backend, CacheState, Limit, TrialSpec};
+use iolab_target::{Consent, Need, Size, Target};
 use rustix::mm::{MapFlags, ProtFlags};
 
 const SIZE: u64 = 4 << 20;

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::meminfo;
-use iolab_engine::target::Target;
 use iolab_spec::units::parse_size;
+use iolab_target::Target;
+use iolab_target::meminfo;
 
 use crate::device::Device;
 use crate::{cgroup, processor, tlb};
@@ -249,7 +249,7 @@ pub(crate) fn chosen(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iolab_engine::target::{Consent, Need, Size};
+    use iolab_target::{Consent, Need, Size};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::capture::text_of;
-use iolab_engine::procfs::{ControlGroup, Hierarchy};
+use iolab_target::procfs::{ControlGroup, Hierarchy};
 
 /// A bound on the traffic with one device, per second.
 #[derive(Debug, Clone, PartialEq, Eq)]

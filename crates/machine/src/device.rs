@@ -5,8 +5,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iolab_engine::target::device_under;
-use iolab_engine::target::sysfs;
+use iolab_target::device_under;
+use iolab_target::sysfs;
 
 use crate::capture::{chosen, text_of};
 use crate::link::{self, Link};

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::Target;
 use iolab_spec::{Error, Result};
+use iolab_target::Target;
 
 pub use iolab_record::diagnosis::{Diagnosis, Finding, Severity, Topic};
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolab_engine::counters;
-use iolab_engine::procfs::CpuTicks;
-use iolab_engine::target::Stack;
 use iolab_spec::counters::Counters;
+use iolab_target::Stack;
+use iolab_target::procfs::CpuTicks;
 
 /// What went on during the look.
 #[derive(Debug, Clone, PartialEq, Default)]

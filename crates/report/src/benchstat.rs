@@ -9,7 +9,7 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{Better, Comparison};
 use iolab_record::{RunRecord, ServedBy};
 
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// Writes both sides of a comparison.
 ///

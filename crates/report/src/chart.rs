@@ -2,9 +2,10 @@
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::outline::axis;
+use iolab_figure::{least_and_most, spans_decades};
 
-use crate::plain::plain;
 use crate::table::range;
+use iolab_spec::plain::plain;
 
 /// How a chart is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,10 +18,6 @@ pub struct Style {
 
 /// Shortest bar of full length, in columns.
 const BAR_MIN: usize = 8;
-/// Values further apart than this are drawn on a log scale.
-const LINEAR_MAX_RATIO: f64 = 100.0;
-/// Times of whole trials, most of which are small where sizes double, sooner.
-const LINEAR_MAX_RATIO_ELAPSED: f64 = 10.0;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// Maps a value to a share of the longest bar.
@@ -34,23 +31,6 @@ enum Scale {
         least: f64,
         most: f64,
     },
-}
-
-/// Whether values are so far apart that they are drawn on a log scale.
-pub(crate) fn spans_decades(values: &[f64], response: Response) -> bool {
-    let limit = match response {
-        Response::Elapsed => LINEAR_MAX_RATIO_ELAPSED,
-        _ => LINEAR_MAX_RATIO,
-    };
-    let (least, most) = least_and_most(values);
-    most > limit * least
-}
-
-/// The least positive value, and the greatest.
-fn least_and_most(values: &[f64]) -> (f64, f64) {
-    let positive = values.iter().copied().filter(|v| *v > 0.0);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    (positive.fold(f64::INFINITY, f64::min), most)
 }
 
 impl Scale {

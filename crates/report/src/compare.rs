@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, POWER, Side, Unit};
 use iolab_analysis::disturbance::Disturbance;
-use iolab_analysis::findings::{overall, tally};
+use iolab_findings::{overall, tally};
 use iolab_spec::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use serde_json::{Map, Value, json};
 
 use crate::layout::{self, Column};
 use crate::markdown::line;
-use crate::plain::plain;
 use crate::table::bare;
 use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
+use iolab_spec::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(comparison: &Comparison, width: u16) -> String {

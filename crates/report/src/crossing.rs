@@ -5,7 +5,7 @@ use iolab_spec::quantity::significant;
 use iolab_spec::units::format_size;
 
 use crate::layout::{self, Column};
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
 /// trials, and those of the tests of equivalence.

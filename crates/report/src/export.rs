@@ -6,13 +6,13 @@ use std::rc::Rc;
 use hdrhistogram::Histogram;
 use serde_json::Value;
 
-use crate::plain::plain;
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Circumstances, Latency};
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{IntervalRow, SAMPLE, SERIES};
 use iolab_record::{Cell, EndedBy, Interval, RunRecord, SampleSeries, TargetKind};
+use iolab_spec::plain::plain;
 use iolab_stats::Summary;
 
 use crate::tidy::{Column, Field, Format, Kind, TidyWriter, columns_of, field, text};

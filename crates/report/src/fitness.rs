@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::layout::{self, Column, wrap};
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// Lines of an answer at most.
 const LINES_MAX: usize = 20;

@@ -5,7 +5,7 @@ use iolab_spec::quantity::format_bytes;
 use iolab_spec::units::rough_duration;
 
 use crate::layout::{self, Column};
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// One row per plan, for a terminal of `width` columns.
 pub fn text(forecasts: &[Forecast], width: u16) -> String {

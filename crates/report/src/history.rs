@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::compare::{factor, none};
 use crate::export::run_fields;
-use crate::figure::{self, Options};
 use crate::layout::{self, Column, Grid};
-use crate::plain::plain;
 use crate::table::bare;
 use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
+use iolab_figure::Options;
+use iolab_spec::plain::plain;
 
 /// Most runs of the small course in the table: the last ones.
 const COURSE_MAX: usize = 40;
@@ -230,8 +230,8 @@ pub fn left_out(history: &History) -> Option<String> {
 ///
 /// # Errors
 /// Of kind usage when no run has a value.
-pub fn figure(line: &Line, options: &Options) -> Result<figure::Figure> {
-    figure::history(line, options)
+pub fn figure(line: &Line, options: &Options) -> Result<iolab_figure::Figure> {
+    iolab_figure::history(line, options)
 }
 
 #[derive(Template)]
@@ -264,7 +264,7 @@ pub fn html(history: &History) -> Result<String> {
             text_pt: 9.0,
             ..Options::default()
         };
-        let drawn = figure::history(line, &options).ok();
+        let drawn = iolab_figure::history(line, &options).ok();
         View {
             heading: heading(line),
             figure: drawn.map(|figure| (figure.svg(), figure.description().to_owned())),
@@ -276,7 +276,7 @@ pub fn html(history: &History) -> Result<String> {
         views: history.lines.iter().enumerate().map(view).collect(),
         left_out: left_out(history),
         style: include_str!("../templates/report.css"),
-        figure_style: figure::style(),
+        figure_style: iolab_figure::style(),
     };
     page.render()
         .map_err(|error| Error::failed(format!("the page cannot be put together: {error}")))

@@ -6,7 +6,7 @@ use iolab_spec::quantity::significant;
 use serde_json::{Value, json};
 
 use crate::layout::{self, Column, wrap};
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// Columns that sources are set in by.
 const INDENT: usize = 4;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use iolab_analysis::digest::{Digest, Headline, Told};
 use iolab_analysis::glance::{Rate, Row};
 use iolab_analysis::outline::Outline;
-use iolab_analysis::trust::Trust;
+use iolab_findings::digest::{Digest, Headline, Told};
+use iolab_findings::trust::Trust;
 use iolab_record::environment::KEYS;
 use iolab_record::{ServedBy, TargetKind};
 use iolab_spec::Result;
@@ -14,11 +14,11 @@ use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_spec::units::{format_size, rough_duration};
 
 use crate::chart::Style;
-use crate::figure::card;
 use crate::layout::{self, Column, wrap};
 use crate::panels;
-use crate::plain::plain;
 use crate::report::{Input, counted};
+use iolab_figure::card;
+use iolab_spec::plain::plain;
 
 /// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
 const LINES_MAX: usize = 45;

@@ -3,8 +3,9 @@
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::outline::{Outline, OutlineCurve};
 
-use crate::chart::{Style, spans_decades};
-use crate::plain::plain;
+use crate::chart::Style;
+use iolab_figure::spans_decades;
+use iolab_spec::plain::plain;
 
 /// Lines of columns in a panel.
 const HEIGHT: usize = 4;

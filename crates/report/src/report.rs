@@ -22,14 +22,12 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::findings::{
-    Finding, Kind, agreement, costs_of_random, limits, optimal_pattern,
-};
-use iolab_analysis::interpretation::Interpretation;
+use iolab_findings::interpretation::Interpretation;
+use iolab_findings::{Finding, Kind, agreement, costs_of_random, limits, optimal_pattern};
 use iolab_spec::Result;
 
 use crate::overview::Overview;
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 pub use bundle::Bundle;
 

@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 use crate::compare::{cells, difference_lines, disturbance_words, factor, none};
 use crate::layout::{self, Column};
 use crate::markdown::line;
-use crate::plain::plain;
 use crate::table::bare;
 use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
+use iolab_spec::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(compared: &RunsComparison, width: u16) -> String {

@@ -7,7 +7,7 @@ use iolab_spec::quantity::significant;
 
 use crate::fitness::{amount, interval};
 use crate::layout::{self, Column, wrap};
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// Rates that are shown at most: those nearest to the limit.
 const POINTS_MAX: usize = 8;

@@ -11,7 +11,7 @@ use iolab_stats::Interval;
 
 use crate::layout::{self, Column};
 use crate::markdown;
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// Width that is kept free for flags, which are broken into lines of it.
 const FLAGS_WIDTH: usize = 18;

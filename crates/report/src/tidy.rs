@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use crate::parquet::ParquetRows;
-use crate::plain::plain;
+use iolab_spec::plain::plain;
 
 /// One value with its name; the name carries the unit.
 pub type Field = (String, Value);

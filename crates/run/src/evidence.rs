@@ -26,8 +26,8 @@
 //! - Where the disks below a stacked device carried less than 0.9 of what the device did, their share counts:
 //!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
 
-use iolab_engine::target::Medium;
 use iolab_spec::counters::Counters;
+use iolab_target::Medium;
 
 use iolab_record::{Region, Residency, ServedBy, Verdict};
 

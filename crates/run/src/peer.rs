@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use iolab_engine::clock::Clock;
 use iolab_engine::program::{self, Program};
-use iolab_engine::target::Target;
 use iolab_engine::trial;
 use iolab_spec::Error;
 use iolab_spec::Kind;
@@ -25,6 +24,7 @@ use iolab_spec::Result;
 use iolab_spec::counters::Pressure;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
+use iolab_target::Target;
 
 pub use adapt::{Need, adapt};
 pub use results::{Entry, Results};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fuser::{BackgroundSession, Config, Filesystem, MountOption, Session};
-use iolab_engine::target::file_systems;
 use iolab_spec::{Error, Result};
+use iolab_target::file_systems;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 

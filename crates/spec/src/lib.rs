@@ -12,6 +12,7 @@ pub mod linkage;
 mod named;
 pub mod names;
 pub mod outcome;
+pub mod plain;
 pub mod quantity;
 pub mod region;
 pub mod response;

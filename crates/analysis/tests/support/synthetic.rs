@@ -2,9 +2,6 @@
 
 #![allow(dead_code, reason = "each test crate uses its share")]
 
-use iolab_analysis::analysis::Analysis;
-use iolab_analysis::findings::{Finding, findings};
-use iolab_analysis::knots::Bends;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
@@ -14,11 +11,6 @@ use iolab_record::{
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
 use iolab_spec::trial::TrialSpec;
-
-/// All that is said of one run.
-pub(crate) fn all_findings(analysis: &Analysis) -> Vec<Finding> {
-    findings(analysis, &Bends::of(analysis))
-}
 
 /// A record with no cells yet.
 pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use iolab_analysis::history::History;
 use iolab_analysis::runs::kin::Kinship;
-use iolab_report::figure::Options;
+use iolab_figure::Options;
 use iolab_report::history as report;
 use iolab_report::tidy::Format;
 use iolab_spec::{Error, Result};

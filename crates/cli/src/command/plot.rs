@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_figure::{Figure, Options, Run, default_kind, draw};
 use iolab_record::SampleSeries;
-use iolab_report::figure::{Figure, Options, Run, default_kind, draw};
 use iolab_spec::{Error, Result};
 
 use crate::arguments::Plot;

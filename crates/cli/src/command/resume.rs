@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use iolab_engine::target::{Need, Size};
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::{RunRecord, RunStatus, TargetKind};
@@ -10,6 +9,7 @@ use iolab_report::report::Input;
 use iolab_run::runner;
 use iolab_runfile::RunFile;
 use iolab_spec::{Error, Result};
+use iolab_target::{Need, Size};
 
 use crate::arguments::Resume;
 use crate::bench::Bench;

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::fitness::Answer;
-use iolab_engine::target::Need;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
@@ -14,6 +13,7 @@ use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::level::Levels;
 use iolab_spec::{Error, Result};
+use iolab_target::Need;
 
 use crate::arguments::Run;
 use crate::bench::{Bench, make_folder};

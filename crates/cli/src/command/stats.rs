@@ -5,8 +5,8 @@ use std::path::Path;
 
 use iolab_analysis::course::course;
 use iolab_analysis::numbers;
-use iolab_report::plain::plain;
 use iolab_report::series;
+use iolab_spec::plain::plain;
 use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};
 use serde_json::Value;

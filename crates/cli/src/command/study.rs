@@ -4,8 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iolab_analysis::findings::cross_findings;
-use iolab_engine::target::{Beside, Consent, Need, Size};
+use iolab_findings::cross_findings;
 use iolab_plan::cells::Plan;
 use iolab_plan::suite::Suite;
 use iolab_report::overview::{self, Overview};
@@ -13,6 +12,7 @@ use iolab_report::report::Input;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::{Error, Result};
+use iolab_target::{Beside, Consent, Need, Size};
 
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};

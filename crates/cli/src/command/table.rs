@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::findings::cross_findings;
-use iolab_analysis::interpretation::Interpretation;
 use iolab_analysis::runs::RunName;
+use iolab_findings::cross_findings;
+use iolab_findings::interpretation::Interpretation;
 use iolab_report::tidy::Format;
 use iolab_report::{export, table as tables};
 use iolab_spec::Result;

@@ -24,6 +24,7 @@ mod plot;
 mod programs;
 mod refuse;
 mod report;
+mod rooms;
 mod run_file;
 mod serve;
 mod show;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use iolab_engine::clock::Clock;
 use iolab_engine::counters;
-use iolab_engine::target::Stack;
 use iolab_spec::histogram::new_latency_histogram;
+use iolab_target::Stack;
 
 use crate::Reached;
 

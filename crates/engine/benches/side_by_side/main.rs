@@ -16,12 +16,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::outcome::Outcome;
 use iolab_spec::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, TrialSpec,
 };
+use iolab_target::{Consent, Need, Size, Target};
 
 /// Odd, so that the median is one of them.
 const ROUNDS: usize = 11;

@@ -2,7 +2,7 @@
 
 use iolab_spec::counters::{Bottom, DeviceStat};
 
-use crate::target::Stack;
+use iolab_target::Stack;
 
 /// The counters of the disks at the bottom; `None` where they are not known, or are those of the device itself.
 pub(super) fn read_bottom(stack: &Stack) -> Option<Bottom> {

@@ -15,7 +15,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use iolab_spec::region::Residency;
 
 use super::pieces::{Counts, Part, over, pieces, scaled};
-use crate::target::is_overlaid;
+use iolab_target::is_overlaid;
 
 /// Bytes that cachestat, which counts, is asked about in one call.
 const PIECE: u64 = 16 << 20;

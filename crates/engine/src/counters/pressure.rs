@@ -5,7 +5,7 @@ use std::fs::read_to_string;
 use iolab_spec::counters::Pressure;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::procfs::{ControlGroup, CpuTicks};
+use iolab_target::procfs::{ControlGroup, CpuTicks};
 
 /// Most CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
 const CPUS_MAX: usize = 8;

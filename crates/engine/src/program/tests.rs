@@ -4,9 +4,9 @@ use std::fs;
 use std::sync::Arc;
 
 use super::*;
-use crate::target::{Consent, Need, Size};
 use iolab_spec::Kind;
 use iolab_spec::trial::CacheState;
+use iolab_target::{Consent, Need, Size};
 
 const SIZE: u64 = 1 << 20;
 

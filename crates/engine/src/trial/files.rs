@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use crate::target::{OpenMode, Target};
 use iolab_spec::trial::{Allocate, Descriptors, Layout, TrialSpec};
 use iolab_spec::{Error, Result};
+use iolab_target::{OpenMode, Target};
 
 /// What a trial reads and writes.
 pub(crate) struct Files<'a> {

@@ -13,12 +13,12 @@ use super::table::{Table, replay};
 use super::written;
 use crate::buffer::Buffers;
 use crate::counters::{Part, residency};
-use crate::target::{OpenMode, Target};
 use crate::trial::{drop_pages, make_durable};
 use iolab_spec::outcome::FailedRequest;
 use iolab_spec::trial::{BufferInit, CacheState, TrialSpec};
 use iolab_spec::verify::{FaultKind, FaultyBlock, Found, Verified, Write};
 use iolab_spec::{Error, Result};
+use iolab_target::{OpenMode, Target};
 
 /// Size of one request.
 const REQUEST: u64 = 4 << 20;

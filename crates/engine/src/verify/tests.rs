@@ -15,8 +15,8 @@ use iolab_spec::trial::TrialSpec;
 use super::*;
 use crate::buffer::Buffers;
 use crate::pattern::Offsets;
-use crate::target::{Consent, Need, Size, Target};
 use iolab_spec::trial::{CacheState, Pattern};
+use iolab_target::{Consent, Need, Size, Target};
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;

@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::Result;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{
     Allocate, Backend, CacheState, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
+use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 
 /// The mean size of an entry in the log of etcd, and no multiple of anything.
 const ENTRY: u64 = 2300;

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{
     Backend, CacheState, Descriptors, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
 use iolab_spec::{Kind, Result};
+use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 
 const SIZE: u64 = 1 << 20;
 const BLOCK: u64 = 4096;

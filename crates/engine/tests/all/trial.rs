@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::counters::{Hardware, NoHardware};
 use iolab_spec::outcome::{Ended, Failure, Outcome};
@@ -17,6 +16,7 @@ use iolab_spec::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
 };
 use iolab_spec::{Kind, Result};
+use iolab_target::{Consent, Need, Size, Target};
 
 const SIZE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Consent, Need, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::Result;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
+use iolab_target::{Consent, Need, Size, Target};
 
 const SIZE: u64 = 4 << 20;
 const BS: u64 = 4096;

@@ -4,7 +4,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
 use iolab_engine::counters::Layout;
-use iolab_engine::target::{Target, TargetKind};
+use iolab_target::{Target, TargetKind};
 use rustix::fs::{AtFlags, SeekFrom, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
@@ -142,7 +142,7 @@ fn written(target: &Target) -> Option<Written> {
 mod tests {
     use std::fs::File;
 
-    use iolab_engine::target::{Consent, Need, Size};
+    use iolab_target::{Consent, Need, Size};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What the rules judge by: plain values, so that a test can make up any machine.
 
-use iolab_engine::target::{FileSystem, Layering, TargetKind};
 use iolab_spec::counters::NoHardware;
+use iolab_target::{FileSystem, Layering, TargetKind};
 
 use super::content::Content;
 use crate::cgroup;

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Consent, Need, Size, Target, TargetKind};
 use iolab_spec::Result;
+use iolab_target::{Consent, Need, Size, Target, TargetKind};
 use rustix::process::{Resource, getrlimit};
 
 use super::Content;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Target, TargetKind};
 use iolab_spec::trial::{Backend, CacheState};
+use iolab_target::{Target, TargetKind};
 
 use super::facts::Facts;
 use super::probes::Probes;

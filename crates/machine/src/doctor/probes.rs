@@ -4,13 +4,13 @@
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Target, TargetKind};
 use iolab_engine::trial;
 use iolab_spec::Error;
 use iolab_spec::counters::{DeviceStat, Hardware, NoHardware};
 use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::region::Region;
 use iolab_spec::trial::{Backend, CacheState, Limit, TrialSpec};
+use iolab_target::{Target, TargetKind};
 
 use super::facts::{Attempt, Direct, Transfer};
 use crate::capture::io_uring_disabled;

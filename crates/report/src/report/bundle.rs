@@ -4,7 +4,7 @@ use iolab_spec::Result;
 
 use super::section::file_name;
 use super::{Report, clean, picture};
-use crate::figure::Figure;
+use iolab_figure::Figure;
 
 /// A text and the figures that it shows, to be written into one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

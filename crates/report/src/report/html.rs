@@ -1,8 +1,8 @@
 //! The report as one page of HTML.
 
 use askama::Template;
-use iolab_analysis::findings::Kind;
-use iolab_analysis::trust::Level;
+use iolab_findings::Kind;
+use iolab_findings::trust::Level;
 use iolab_spec::{Error, Result};
 
 use super::course::Course;
@@ -13,7 +13,6 @@ use super::section::{Captioned, Section};
 use super::small::Small;
 use super::statement::{About, Statement, statements};
 use super::{Report, clean};
-use crate::figure;
 use crate::layout::Grid;
 use crate::overview;
 
@@ -98,7 +97,7 @@ pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
         smalls: smalls.collect(),
         headlines: headlines.collect(),
         views,
-        figure_style: figure::style(),
+        figure_style: iolab_figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
         data: data::json(report.inputs),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use iolab_analysis::findings::Kind;
+use iolab_findings::Kind;
 use iolab_spec::Result;
 
 use super::bundle::{Bundle, Shown, draw};
@@ -41,7 +41,7 @@ const ROWS_MAX: usize = 55;
 
 /// The text, with its figures as PDF and its references.
 pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
-    let figures = draw(report, prefix, "pdf", crate::figure::Figure::pdf)?;
+    let figures = draw(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
     let bib = format!("{}.bib", file_name(prefix));
     let text = text(report, &figures, &file_name(prefix));
     Ok(Bundle::new(text, figures).with(bib, references::bib()))

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use iolab_analysis::outline::{Outline, OutlinePoint};
 
 use super::clean;
-use crate::chart::spans_decades;
-use crate::figure::escaped;
+use iolab_figure::escaped;
+use iolab_figure::spans_decades;
 
 /// Size in units of the view box.
 const SIZE: (f64, f64) = (200.0, 84.0);

@@ -1,6 +1,6 @@
 //! Findings as the report prints them: each with what it rests on.
 
-use iolab_analysis::findings::{Finding, Kind};
+use iolab_findings::{Finding, Kind};
 
 use super::clean;
 use super::section::Section;

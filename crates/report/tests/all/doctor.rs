@@ -1,6 +1,5 @@
 //! What the doctor says of a made-up machine, looked at before it was accepted.
 
-use iolab_engine::target::{FileSystem, TargetKind};
 use iolab_machine::cgroup::{self, IoLimit};
 use iolab_machine::device::{Device, Transport};
 use iolab_machine::doctor::{
@@ -12,6 +11,7 @@ use iolab_machine::processor::Processor;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_report::doctor;
 use iolab_spec::counters::NoHardware;
+use iolab_target::{FileSystem, TargetKind};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;

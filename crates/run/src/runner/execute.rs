@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::Target;
 use iolab_engine::trial;
 use iolab_spec::Result;
 use iolab_spec::outcome::Outcome;
+use iolab_target::Target;
 
 use super::fit;
 use super::programs::Programs;

@@ -1,10 +1,10 @@
 //! Fits an experiment's cells to a target, each checked before anything is written.
 
-use iolab_engine::target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 use iolab_engine::trial;
 use iolab_spec::Error;
 use iolab_spec::Result;
 use iolab_spec::trial::{Backend, Batch, Layout, TrialSpec};
+use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 
 use super::Place;
 use crate::peer;

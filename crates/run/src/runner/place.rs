@@ -4,9 +4,9 @@ use std::path::{Path, absolute};
 use std::time::Instant;
 
 use iolab_engine::clock::Clock;
-use iolab_engine::target::{Target, TargetKind};
 use iolab_engine::trial::floor_ns;
 use iolab_spec::Result;
+use iolab_target::{Target, TargetKind};
 
 use super::execute::{Engine, Executor};
 use super::simulated::{Disk, Simulated};

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use iolab_engine::clock::Clock;
 use iolab_engine::program::{self, Program};
-use iolab_engine::target::{Folder, Target};
 use iolab_spec::outcome::Outcome;
 use iolab_spec::trial::{BS_MAX, CacheState, TrialSpec};
 use iolab_spec::{Error, Result};
+use iolab_target::{Folder, Target};
 
 use crate::probe::Probes;
 use iolab_plan::cells::{Plan, PlannedCell};

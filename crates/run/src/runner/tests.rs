@@ -8,9 +8,9 @@ mod unpack;
 
 use std::collections::BTreeSet;
 
-use iolab_engine::target::Medium;
 use iolab_spec::Kind;
 use iolab_spec::trial::{Batch, TrialSpec};
+use iolab_target::Medium;
 
 use super::*;
 use crate::evidence::Origin;

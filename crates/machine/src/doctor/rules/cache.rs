@@ -1,6 +1,6 @@
 //! Caches that may stand in for the device: of this machine, of the device, of a host below.
 
-use iolab_engine::target::TargetKind;
+use iolab_target::TargetKind;
 
 use super::super::facts::Direct;
 use super::{Facts, Finding, Topic, one};

@@ -1,6 +1,6 @@
 //! What the blocks hold: bytes that were never written are answered without a device.
 
-use iolab_engine::target::TargetKind;
+use iolab_target::TargetKind;
 
 use super::super::Content;
 use super::{Facts, Finding, Topic, one, quoted};
@@ -182,7 +182,7 @@ pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use iolab_engine::counters::Layout;
-    use iolab_engine::target::FileSystem;
+    use iolab_target::FileSystem;
 
     use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
     use super::super::testing::{is_silent, only};

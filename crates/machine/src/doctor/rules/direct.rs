@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_engine::target::TargetKind;
+use iolab_target::TargetKind;
 
 use super::super::facts::{Direct, Place, Transfer};
 use super::{Facts, Finding, Topic, one, quoted};
@@ -174,7 +174,7 @@ mod tests {
     use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
     use super::super::testing::only;
     use super::*;
-    use iolab_engine::target::FileSystem;
+    use iolab_target::FileSystem;
 
     const BYTES: u64 = 4 << 20;
 

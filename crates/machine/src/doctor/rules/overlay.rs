@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_engine::target::{Layering, Layers, TargetKind};
+use iolab_target::{Layering, Layers, TargetKind};
 
 use super::{Facts, Finding, Topic, one};
 

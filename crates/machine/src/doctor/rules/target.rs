@@ -1,6 +1,6 @@
 //! What the target is, and the file system around it.
 
-use iolab_engine::target::TargetKind;
+use iolab_target::TargetKind;
 
 use super::{Facts, Finding, Topic, one, quoted};
 use iolab_spec::quantity::{format_bytes, format_percent};
@@ -174,7 +174,7 @@ fn mount_point(facts: &Facts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iolab_engine::target::FileSystem;
+    use iolab_target::FileSystem;
 
     use super::super::super::Severity::{MustFix, WorthKnowing};
     use super::super::super::facts::{Place, Space};

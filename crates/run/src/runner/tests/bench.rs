@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use iolab_engine::target::Medium;
 use iolab_spec::counters::Counters;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Effective, Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally};
 use iolab_spec::trial::TrialSpec;
+use iolab_target::Medium;
 
 use super::super::*;
 use crate::evidence::Origin;

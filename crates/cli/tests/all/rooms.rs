@@ -1,0 +1,127 @@
+//! The rooms of the workspace: what docs/ARCHITECTURE.md draws is what the `Cargo.toml` files say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// What looks at run files: none of it may reach what does I/O.
+const READERS: [&str; 4] = ["analysis", "figure", "findings", "report"];
+/// What does I/O or starts programs.
+const DOERS: [&str; 5] = ["engine", "machine", "run", "serve", "target"];
+
+/// The rooms that each room depends on, without what its tests alone need.
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The arrows of the `Cargo.toml` files.
+fn declared() -> Arrows {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let entries = fs::read_dir(crates).expect("the folder of all crates");
+    let rooms = entries.map(|entry| entry.expect("an entry").file_name());
+    rooms
+        .map(|room| room.into_string().expect("a name in UTF-8"))
+        .map(|room| {
+            let manifest = read(&format!("crates/{room}/Cargo.toml"));
+            let dependencies = manifest
+                .lines()
+                .skip_while(|line| *line != "[dependencies]")
+                .skip(1)
+                .take_while(|line| !line.starts_with('['))
+                .filter_map(|line| line.strip_prefix("iolab-"));
+            let names = dependencies.map(|line| {
+                line.split(['.', ' ', '='])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            });
+            (room, names.collect())
+        })
+        .collect()
+}
+
+/// The arrows that docs/ARCHITECTURE.md draws.
+fn drawn() -> Arrows {
+    let page = read("docs/ARCHITECTURE.md");
+    let lines = page.lines().filter(|line| line.starts_with("    "));
+    lines
+        .filter_map(|line| line.split_once(" -> "))
+        .filter_map(|(room, arrows)| {
+            let name = room.split_whitespace().next()?;
+            let names = arrows.split(", ").map(|arrow| arrow.trim().to_owned());
+            let is_name = |name: &String| name.bytes().all(|byte| byte.is_ascii_lowercase());
+            Some((name.to_owned(), names.filter(is_name).collect()))
+        })
+        .collect()
+}
+
+/// All rooms that can be reached from one.
+fn reached(arrows: &Arrows, from: &str) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![from.to_owned()];
+    while let Some(room) = open.pop() {
+        let next = arrows
+            .get(&room)
+            .unwrap_or_else(|| panic!("no room {room}"));
+        open.extend(next.iter().filter(|room| !seen.contains(*room)).cloned());
+        seen.extend(next.iter().cloned());
+    }
+    seen
+}
+
+#[test]
+fn the_rooms_are_as_they_are_drawn() {
+    let mut declared = declared();
+    let drawn = drawn();
+    // It runs the program and takes models from the same source; the program needs all others.
+    let truth = declared.remove("truth").expect("the room of known truths");
+    assert_eq!(truth, BTreeSet::from(["model".to_owned()]));
+    let all = declared.keys().filter(|room| *room != "cli").cloned();
+    let all: BTreeSet<String> = all.collect();
+    assert_eq!(declared.remove("cli"), Some(all.clone()));
+    let others = drawn.into_iter().filter(|(room, _)| all.contains(room));
+    assert_eq!(declared, others.collect(), "docs/ARCHITECTURE.md");
+}
+
+#[test]
+fn what_reads_run_files_reaches_nothing_that_does_io() {
+    let arrows = declared();
+    for reader in READERS {
+        let reached = reached(&arrows, reader);
+        for doer in DOERS {
+            assert!(arrows.contains_key(doer), "no room {doer}");
+            assert!(!reached.contains(doer), "{reader} reaches {doer}");
+        }
+    }
+}
+
+#[test]
+fn no_room_is_too_large_to_know() {
+    for room in declared().into_keys() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(&room);
+        let lines = lines_below(&folder);
+        assert!(lines < LINES_MAX, "{room} has {lines} lines of Rust");
+    }
+}
+
+/// Lines of a room, its tests among them.
+const LINES_MAX: usize = 14_000;
+
+fn lines_below(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .map(|path| {
+            if path.is_dir() {
+                lines_below(&path)
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                fs::read_to_string(&path).map_or(0, |text| text.lines().count())
+            } else {
+                0
+            }
+        })
+        .sum()
+}

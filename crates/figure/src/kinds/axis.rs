@@ -1,0 +1,172 @@
+//! The axes that several kinds of figure share.
+
+use iolab_analysis::analysis::Response;
+
+use super::super::data::Data;
+use super::super::model::{Axis, Ticks};
+use super::super::options::Options;
+use super::super::scale::Scale;
+use super::super::words::{self, Measure};
+use crate::scale::spans_decades;
+use iolab_spec::plain::plain;
+
+/// Counts that span at least this factor stand on a log axis.
+const LOG_COUNTS: f64 = 8.0;
+
+/// An axis along a factor, and where on it each level stands.
+#[derive(Debug, Clone)]
+pub(super) struct FactorAxis<'a> {
+    pub(super) axis: Axis,
+    places: Vec<(&'a str, f64)>,
+    /// Whether the levels are names, side by side without an order.
+    pub(super) is_names: bool,
+}
+
+impl FactorAxis<'_> {
+    /// Where a level stands.
+    pub(super) fn place(&self, level: &str) -> f64 {
+        let found = self.places.iter().find(|(name, _)| *name == level);
+        found.map_or(0.0, |(_, place)| *place)
+    }
+}
+
+/// The axis along a factor of the data; without one, a single place.
+pub(super) fn along<'a>(
+    data: &Data<'a>,
+    factor: Option<usize>,
+    options: &Options,
+) -> FactorAxis<'a> {
+    match factor {
+        Some(factor) => of_factor(data.factors[factor], data.levels(factor), options),
+        None => single(),
+    }
+}
+
+/// An axis with a single place.
+pub(super) fn single() -> FactorAxis<'static> {
+    names(vec![""], |_| String::new(), String::new(), true)
+}
+
+/// The axis along a factor with these levels.
+pub(super) fn of_factor<'a>(name: &str, levels: Vec<&'a str>, options: &Options) -> FactorAxis<'a> {
+    let places = levels.iter().map(|level| words::position(name, level));
+    match places.collect() {
+        Some(places) => numbers(name, levels, places, options),
+        None => names(
+            levels,
+            |level| plain(level).into_owned(),
+            words::capital(&words::noun(name)),
+            true,
+        ),
+    }
+}
+
+/// Levels one step apart, in the order given.
+pub(super) fn names<'a>(
+    levels: Vec<&'a str>,
+    written: impl Fn(&str) -> String,
+    label: String,
+    is_names: bool,
+) -> FactorAxis<'a> {
+    let places: Vec<(&str, f64)> = levels.into_iter().zip((0..).map(f64::from)).collect();
+    let ticks = places.iter().map(|(level, place)| (*place, written(level)));
+    FactorAxis {
+        axis: Axis {
+            label,
+            scale: Scale::Linear {
+                low: -0.5,
+                high: places.len() as f64 - 0.5,
+            },
+            ticks: Ticks::Named(ticks.collect()),
+        },
+        places,
+        is_names,
+    }
+}
+
+fn numbers<'a>(
+    name: &str,
+    levels: Vec<&'a str>,
+    places: Vec<f64>,
+    options: &Options,
+) -> FactorAxis<'a> {
+    let least = places.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = places.iter().copied().fold(0.0, f64::max);
+    let measure = words::measure(name);
+    let suits_log = measure == Measure::Size || most >= LOG_COUNTS * least;
+    let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
+    if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
+        // Zero has no place among doublings: all levels stand one step apart.
+        let mut order: Vec<usize> = (0..levels.len()).collect();
+        order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
+        let sorted = order.into_iter().map(|i| levels[i]).collect();
+        let label = words::axis(name);
+        let written = |level: &str| {
+            let place = words::position(name, level);
+            match measure {
+                Measure::Size => place.map_or_else(String::new, words::size),
+                _ => level.to_owned(),
+            }
+        };
+        return names(sorted, written, label, false);
+    }
+    let values = || places.iter().copied();
+    let mut sorted: Vec<f64> = places.clone();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    FactorAxis {
+        axis: Axis {
+            label: words::axis(name),
+            scale: if is_log {
+                Scale::log(values())
+            } else {
+                Scale::linear(values(), false)
+            },
+            ticks: match measure {
+                Measure::Size => Ticks::Size,
+                Measure::Time => Ticks::Time,
+                _ => Ticks::Levels(sorted),
+            },
+        },
+        places: levels.into_iter().zip(places).collect(),
+        is_names: false,
+    }
+}
+
+/// The axis of a quantity that holds all values, on the scale that the options ask for or that suits them.
+pub(super) fn of_quantity(
+    quantity: Response,
+    values: &[f64],
+    from_zero: bool,
+    options: &Options,
+) -> Axis {
+    let response = match quantity {
+        Response::Elapsed => Response::Elapsed,
+        _ => Response::Throughput,
+    };
+    let positive = values.iter().any(|value| *value > 0.0);
+    let is_log = positive
+        && options
+            .log_y
+            .unwrap_or_else(|| spans_decades(values, response));
+    let scale = if is_log {
+        Scale::log(values.iter().copied())
+    } else {
+        Scale::linear(values.iter().copied(), from_zero)
+    };
+    let noun = words::capital(&words::of_response(quantity));
+    let (label, ticks) = match quantity {
+        Response::Throughput => (format!("{noun} (MB/s)"), Ticks::Number),
+        Response::Iops => (noun, Ticks::Number),
+        _ if is_log => (noun, Ticks::Time),
+        _ => {
+            let (factor, unit) = words::time_unit(scale.ends().1);
+            (format!("{noun} ({unit})"), Ticks::TimeIn { factor })
+        }
+    };
+    Axis {
+        label,
+        scale,
+        ticks,
+    }
+}

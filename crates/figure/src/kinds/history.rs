@@ -1,0 +1,153 @@
+//! An experiment over time: the median of each cell in each run, and where the level shifts.
+
+use iolab_analysis::history::{Course, Line};
+use iolab_spec::{Error, Result};
+
+use super::super::model::{
+    Along, Arrangement, Axis, Line as Reference, Look, Model, Origin, Panel, Point, Series, Ticks,
+};
+use super::super::options::Options;
+use super::super::scale::Scale;
+use super::super::words;
+use iolab_spec::plain::plain;
+
+/// Most cells that get a line of their own; where there are more, only all of them together have one.
+const CELLS_MAX: usize = 8;
+/// Most dates along the axis.
+const DATES_MAX: usize = 4;
+
+/// Makes the model: where there are several cells, each relative to the median of its runs.
+///
+/// # Errors
+/// Of kind usage when no run has a value.
+pub(in super::super) fn model(line: &Line, options: &Options) -> Result<Model> {
+    let relative = line.cells.len() > 1;
+    let shown: Vec<&Course> = match &line.overall {
+        Some(overall) if line.cells.len() > CELLS_MAX => vec![overall],
+        _ => line.cells.iter().take(CELLS_MAX).collect(),
+    };
+    let series: Vec<Series> = shown
+        .iter()
+        .enumerate()
+        .filter_map(|(place, course)| series(line, course, place, relative))
+        .collect();
+    let values: Vec<f64> = series
+        .iter()
+        .flat_map(|series| series.points.iter().map(|point| point.y))
+        .collect();
+    if values.is_empty() {
+        return Err(Error::usage("no run of the line has a value")
+            .hint("choose another quantity with --metric"));
+    }
+    let mut y = super::axis::of_quantity(line.response, &values, false, options);
+    if relative {
+        y = Axis {
+            label: format!(
+                "{} / median of the runs",
+                words::capital(&words::of_response(line.response))
+            ),
+            scale: Scale::linear(values.iter().copied(), false),
+            ticks: Ticks::Ratio,
+        };
+    }
+    let mut panel = Panel::new(dates(line), y);
+    panel.free_x = true;
+    if relative {
+        panel.lines.push(super::line_across(1.0, ""));
+    }
+    for at in line.shifted_at() {
+        panel.lines.push(Reference {
+            along: Along::Y,
+            at: at as f64 + 0.5,
+            label: String::new(),
+        });
+    }
+    panel.series = series;
+    let shifts = match line.shifted_at().len() {
+        0 => String::new(),
+        _ => " Upright lines: shifts of a level.".to_owned(),
+    };
+    Ok(Model {
+        title: String::new(),
+        description: format!(
+            "{}: {}, median of each run in the order of time",
+            plain(&line.experiment),
+            words::of_response(line.response)
+        ),
+        legend: String::new(),
+        unit: if relative { "" } else { line.response.unit() }.to_owned(),
+        panels: vec![panel],
+        arrangement: Arrangement::Facets,
+        hollow: String::new(),
+        note: format!("Each mark is the median of one run.{shifts}"),
+    })
+}
+
+fn series(line: &Line, course: &Course, place: usize, relative: bool) -> Option<Series> {
+    let medians: Vec<f64> = course.points.iter().flatten().map(|p| p.median).collect();
+    let centre = if relative {
+        iolab_stats::median(&medians)?
+    } else {
+        1.0
+    };
+    let name = match course.levels.is_empty() {
+        true if relative => "all cells".to_owned(),
+        _ => plain(&line.label(course)).into_owned(),
+    };
+    let point = |(run, point): (usize, &Option<iolab_analysis::history::Point>)| {
+        let point = point.as_ref()?;
+        let start = line.runs.get(run).map_or("", |run| &run.started_utc);
+        Some(Point {
+            x: (run + 1) as f64,
+            y: point.median / centre,
+            interval: point
+                .interval
+                .filter(|_| !relative)
+                .map(|(low, high)| (low / centre, high / centre)),
+            hollow: false,
+            origin: Origin {
+                cell: None,
+                n: Some(point.trials),
+                verdict: String::new(),
+                x: plain(start).into_owned(),
+                text: match course.levels.is_empty() && relative {
+                    true => format!("{}, {name}: x{:.3}", plain(start), point.median),
+                    false => format!(
+                        "{}, {name}: {}",
+                        plain(start),
+                        line.response.format(point.median)
+                    ),
+                },
+            },
+        })
+    };
+    let points: Vec<Point> = course.points.iter().enumerate().filter_map(point).collect();
+    (!points.is_empty()).then(|| Series {
+        name: if relative { name } else { String::new() },
+        place,
+        look: Look::Line,
+        points,
+        band: Vec::new(),
+        trials: Vec::new(),
+        bends: Vec::new(),
+    })
+}
+
+/// The runs side by side, with the dates of some.
+fn dates(line: &Line) -> Axis {
+    let runs = line.runs.len();
+    let step = runs.div_ceil(DATES_MAX).max(1);
+    let day = |run: usize| {
+        let start = &line.runs[run].started_utc;
+        plain(start.get(..10).unwrap_or(start)).into_owned()
+    };
+    let names = (0..runs).step_by(step);
+    Axis {
+        label: "Run, in the order of time".to_owned(),
+        scale: Scale::Linear {
+            low: 0.5,
+            high: runs as f64 + 0.5,
+        },
+        ticks: Ticks::Named(names.map(|run| ((run + 1) as f64, day(run))).collect()),
+    }
+}

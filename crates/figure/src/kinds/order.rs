@@ -1,0 +1,181 @@
+//! Every trial in the order of time, so that drift, throttling and groups show.
+
+use iolab_analysis::analysis::Response;
+use iolab_plan::cells::label;
+use iolab_spec::{Error, Result};
+
+use super::super::Run;
+use super::super::data::{measured, verdict};
+use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
+use super::super::options::Options;
+use super::super::scale::Scale;
+use super::super::words;
+use iolab_spec::plain::plain;
+
+/// Most cells that get a colour of their own.
+const CELLS_MAX: usize = 12;
+/// Most runs: each has a panel.
+const RUNS_MAX: usize = 12;
+
+/// Makes the model: the value of each trial over the median of its cell where there are several cells, so that all can
+/// be compared.
+///
+/// # Errors
+/// Of kind usage when there is no trial.
+pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+    let quantity = super::quantity(runs, options);
+    if runs.len() > RUNS_MAX {
+        return Err(
+            Error::usage(format!("{} runs are too many for a figure", runs.len()))
+                .hint("name fewer run files"),
+        );
+    }
+    let mut panels = Vec::new();
+    let mut hollow = Vec::new();
+    for run in runs {
+        let mut panel = Panel::new(trials_axis(0), trials_axis(0));
+        if runs.len() > 1 {
+            panel.title = plain(run.name).into_owned();
+        }
+        panel.series = series(run, quantity, options.y.is_none());
+        hollow.extend(run.analysis().cells.iter().filter(|cell| cell.n > 0));
+        panels.push(panel);
+    }
+    let points = || {
+        panels
+            .iter()
+            .flat_map(|panel| &panel.series)
+            .flat_map(|s| &s.points)
+    };
+    if points().next().is_none() {
+        return Err(Error::usage("there is no measured trial to draw")
+            .hint("finish the run with 'iolab resume FILE', or measure again"));
+    }
+    let relative = runs.iter().any(|run| run.analysis().cells.len() > 1);
+    let values: Vec<f64> = points().map(|point| point.y).collect();
+    let most = points().map(|point| point.x).fold(1.0, f64::max);
+    let y = y_axis(quantity, &values, relative, options);
+    for panel in &mut panels {
+        panel.x = trials_axis(most as usize);
+        panel.y = y.clone();
+        if relative {
+            panel.lines.push(super::line_across(1.0, ""));
+        }
+    }
+    let coloured = panels.iter().all(|panel| panel.series.len() > 1);
+    Ok(Model {
+        title: String::new(),
+        description: format!(
+            "{}, every trial in the order of time",
+            super::subject(runs, quantity)
+        ),
+        legend: String::new(),
+        unit: if relative {
+            String::new()
+        } else {
+            quantity.unit().to_owned()
+        },
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: super::hollow(hollow.into_iter()),
+        note: match (relative, coloured) {
+            (true, false) => "Each trial over the median of its cell.".to_owned(),
+            (true, true) => {
+                "Each trial over the median of its cell, in the colour of its cell.".to_owned()
+            }
+            _ => String::new(),
+        },
+    })
+}
+
+fn trials_axis(most: usize) -> Axis {
+    Axis {
+        label: "Trial, in the order of time".to_owned(),
+        scale: Scale::linear([0.0, most as f64].into_iter(), true),
+        ticks: Ticks::Number,
+    }
+}
+
+fn y_axis(quantity: Response, values: &[f64], relative: bool, options: &Options) -> Axis {
+    if !relative {
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        // A drift of a few percent would not show on an axis from zero.
+        return super::axis::of_quantity(quantity, values, least < most / 2.0, options);
+    }
+    let is_log = options
+        .log_y
+        .unwrap_or_else(|| values.iter().any(|v| *v > 10.0));
+    Axis {
+        label: format!(
+            "{} / median of its cell",
+            words::capital(&words::of_response(quantity))
+        ),
+        scale: if is_log {
+            Scale::log(values.iter().copied())
+        } else {
+            Scale::linear(values.iter().copied(), false)
+        },
+        ticks: Ticks::Ratio,
+    }
+}
+
+/// The trials of a run: a series per cell where they are few, else one for all.
+fn series(run: &Run<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
+    let cells = &run.analysis().cells;
+    let relative = cells.len() > 1;
+    let apart = cells.len() <= CELLS_MAX;
+    let medians: Vec<Option<f64>> = cells
+        .iter()
+        .map(|cell| match (relative, is_response) {
+            (false, _) => Some(1.0),
+            (true, true) => cell.response.map(|r| r.median),
+            (true, false) => {
+                iolab_stats::median(&super::super::data::values(run, cell.cell.id, quantity))
+            }
+        })
+        .collect();
+    let mut series: Vec<Series> = Vec::new();
+    for (i, sample) in measured(run).enumerate() {
+        let Some(at) = cells.iter().position(|cell| cell.cell.id == sample.cell) else {
+            continue;
+        };
+        let (Some(value), Some(median)) = (sample.value(quantity), medians[at]) else {
+            continue;
+        };
+        let name = label(&run.analysis().factors, &cells[at].cell.levels);
+        let name = plain(&name);
+        let place = if apart { at } else { 0 };
+        let point = Point {
+            x: (i + 1) as f64,
+            y: value / median,
+            interval: None,
+            hollow: !cells[at].is_target(),
+            origin: Origin {
+                cell: Some(sample.cell),
+                n: None,
+                verdict: verdict(&cells[at]),
+                x: (i + 1).to_string(),
+                text: format!("trial {}, {name}: {}", i + 1, quantity.format(value)),
+            },
+        };
+        match series.iter_mut().find(|series| series.place == place) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series {
+                name: if relative && apart {
+                    name.into_owned()
+                } else {
+                    String::new()
+                },
+                place,
+                look: Look::Dots,
+                points: vec![point],
+                band: Vec::new(),
+                trials: Vec::new(),
+                bends: Vec::new(),
+            }),
+        }
+    }
+    series.sort_by_key(|series| series.place);
+    series
+}

@@ -1,0 +1,260 @@
+//! iolab-figure: from analyses to a picture on paper or in a page.
+//!
+//! A figure goes one way: the data of runs becomes a model (panels, axes, series: values, no places), layout gives
+//! everything its place by the metrics of the font (a scene), and a writer writes that as SVG; PNG and PDF are made
+//! from the SVG. The same data and options give the same bytes.
+//!
+//! In the SVG each series is a `<g class="series cN" data-series="NAME">` whose `color` is that of all its marks, and
+//! each mark a `<g class="mark">` with `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and
+//! `data-verdict` (each where it is known) and its words as `<title>`. The unit of values is `data-unit` of the
+//! `<svg>`. [`style`] gives the colours as custom properties.
+
+pub mod card;
+mod data;
+mod kinds;
+mod layout;
+mod marker;
+mod model;
+mod options;
+mod palette;
+mod pdf;
+mod png;
+mod scale;
+mod scene;
+mod svg;
+#[cfg(test)]
+mod tests;
+mod text;
+mod words;
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_analysis::crossing::FIRST_TRIALS;
+use iolab_analysis::history;
+use iolab_analysis::knots::Bends;
+use iolab_analysis::latencies::CellLatencies;
+use iolab_record::{RunRecord, SampleSeries};
+use iolab_spec::{Error, Result};
+
+pub use options::{Center, Kind, Options, Reference, Spread, parse_length};
+pub use scale::{least_and_most, spans_decades};
+pub use svg::{escaped, style};
+
+use kinds::latency::View;
+use model::Model;
+use scene::Scene;
+
+use iolab_spec::plain::plain;
+
+/// Name of the factor that the runs of several files are the levels of.
+pub const RUN: &str = "run";
+
+/// One run, as figures need it.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// Its name where several runs are told apart: that of its file.
+    pub name: &'a str,
+    /// What its file holds, analysed.
+    pub run: &'a AnalysedRun,
+    /// The latencies of its cells; empty unless [`Kind::needs_latencies`].
+    pub latencies: &'a CellLatencies,
+    /// Where its curves bend, where that is known already: a figure that shows bends finds them otherwise.
+    pub bends: Option<&'a Bends>,
+    /// Its trials over time; empty unless [`Kind::needs_series`].
+    pub series: &'a [SampleSeries],
+}
+
+impl<'a> Run<'a> {
+    /// A run without its bends, its latencies and its trials over time.
+    pub fn new(name: &'a str, run: &'a AnalysedRun) -> Self {
+        Self {
+            name,
+            run,
+            bends: None,
+            latencies: const { &CellLatencies::new() },
+            series: &[],
+        }
+    }
+
+    fn record(&self) -> &'a RunRecord {
+        self.run.record()
+    }
+
+    fn analysis(&self) -> &'a Analysis {
+        self.run.analysis()
+    }
+}
+
+/// A figure, ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    model: Model,
+    scene: Scene,
+    id: String,
+}
+
+/// Draws runs: the kind that the options ask for, else [`default_kind`].
+///
+/// # Errors
+/// Of kind usage: data that such a figure cannot be made of, with another figure as the remedy.
+pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
+    let kind = options.kind.unwrap_or_else(|| default_kind(runs));
+    let mut model = match kind {
+        Kind::Response => kinds::response::model(runs, options),
+        Kind::Percentiles => kinds::latency::model(runs, View::Percentiles, options),
+        Kind::Ecdf => kinds::latency::model(runs, View::Cumulative, options),
+        Kind::Load => kinds::load::model(runs, options),
+        Kind::Order => kinds::order::model(runs, options),
+        Kind::Course => kinds::course::model(runs, options),
+        Kind::Heat => kinds::heat::model(runs, options),
+        Kind::Ratio => kinds::compare::ratio(&compared(runs, options)?, options),
+        Kind::PValues => kinds::compare::p_values(&compared(runs, options)?, options),
+    }?;
+    if let Some(computed) = kinds::computed(runs) {
+        for text in [&mut model.note, &mut model.description] {
+            text.push_str(&format!(" {computed}."));
+        }
+    }
+    Figure::new(model, options)
+}
+
+/// Draws a comparison: [`Kind::PValues`] when the options ask for it, else [`Kind::Ratio`].
+///
+/// # Errors
+/// Of kind usage when no cell has a ratio or a p value.
+pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> {
+    let model = match options.kind {
+        Some(Kind::PValues) => kinds::compare::p_values(comparison, options),
+        _ => kinds::compare::ratio(comparison, options),
+    }?;
+    Figure::new(model, options)
+}
+
+/// Draws an experiment over time.
+///
+/// # Errors
+/// Of kind usage when no run has a value.
+pub fn history(line: &history::Line, options: &Options) -> Result<Figure> {
+    Figure::new(kinds::history::model(line, options)?, options)
+}
+
+/// The two sides that the runs hold: two runs, or two levels of a factor of one.
+fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
+    let terms = Terms {
+        margin: options.margin,
+        tests: vec![Test::Welch],
+        better: Better::Unstated,
+        repeats: FIRST_TRIALS.to_vec(),
+        within_run: false,
+    };
+    let source = |run| Source { run, held: None };
+    match (runs, options.by.as_deref().or_else(|| programs(runs))) {
+        ([run], Some(by)) => {
+            let mut compared = Comparison::of_levels(run.run, by, "", terms)?;
+            for name in [&mut compared.base, &mut compared.new] {
+                let level = name
+                    .split_once('=')
+                    .map(|(factor, level)| words::level(factor, level));
+                *name = level.unwrap_or_default();
+            }
+            Ok(compared)
+        }
+        ([base, new], None) => {
+            let names = [base.name, new.name].map(|name| plain(name).into_owned());
+            Comparison::of_runs(names, source(base.run), source(new.run), terms)
+        }
+        _ => Err(Error::usage("two sides are compared").hint(
+            "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
+        )),
+    }
+}
+
+/// The factor of the only run whose two levels are programs.
+fn programs<'a>(runs: &'a [Run<'a>]) -> Option<&'a str> {
+    let [run] = runs else {
+        return None;
+    };
+    let factors = run.analysis().factors.iter().enumerate();
+    let mut programs = factors.filter(|(_, name)| ["linkage", "command"].contains(&name.as_str()));
+    let (place, factor) = programs.next()?;
+    let mut levels: Vec<&String> = run
+        .analysis()
+        .cells
+        .iter()
+        .filter_map(|c| c.cell.levels.get(place))
+        .collect();
+    levels.sort();
+    levels.dedup();
+    (run.analysis().response == Response::Elapsed && levels.len() == 2).then_some(factor)
+}
+
+/// The kind of figure that suits the data: a ratio for two programs and for two runs of one experiment, the load where
+/// rates vary, the order of the trials where nothing does, else the response.
+pub fn default_kind(runs: &[Run<'_>]) -> Kind {
+    match runs {
+        [run] if programs(runs).is_some() && !run.analysis().cells.is_empty() => Kind::Ratio,
+        [run] if run.analysis().factors.iter().any(|factor| factor == "rate") => Kind::Load,
+        [run] if run.analysis().factors.is_empty() => Kind::Order,
+        [a, b] if same_experiment(a.analysis(), b.analysis()) => Kind::Ratio,
+        _ => Kind::Response,
+    }
+}
+
+fn same_experiment(a: &Analysis, b: &Analysis) -> bool {
+    a.experiment == b.experiment && a.factors == b.factors && a.response == b.response
+}
+
+impl Figure {
+    fn new(mut model: Model, options: &Options) -> Result<Self> {
+        if let Some(title) = &options.title {
+            model.title = plain(title).into_owned();
+        }
+        Ok(Self {
+            scene: layout::scene(&model, options)?,
+            model,
+            id: options.id.clone(),
+        })
+    }
+
+    /// The figure as SVG, in its true size.
+    pub fn svg(&self) -> String {
+        let title = match self.model.title.as_str() {
+            "" => self.model.description.as_str(),
+            title => title,
+        };
+        let words = svg::Words {
+            id: &self.id,
+            title,
+            description: &self.model.description,
+            unit: &self.model.unit,
+        };
+        svg::write(&self.scene, &words)
+    }
+
+    /// The figure as PNG with so many pixels per inch, which the file states.
+    ///
+    /// # Errors
+    /// Of kind usage when it would have more pixels than fit into memory.
+    pub fn png(&self, dpi: f64) -> Result<Vec<u8>> {
+        png::png(&self.svg(), dpi)
+    }
+
+    /// The figure as PDF: one page of its true size, lines as lines, text as text, the font embedded.
+    ///
+    /// # Errors
+    /// Of kind failed when it cannot be made.
+    pub fn pdf(&self) -> Result<Vec<u8>> {
+        pdf::pdf(&self.svg())
+    }
+
+    /// Whether the other one looks the same, whatever the ids of the two.
+    pub fn same_picture(&self, other: &Figure) -> bool {
+        self.scene == other.scene
+    }
+
+    /// What it shows, in words.
+    pub fn description(&self) -> &str {
+        &self.model.description
+    }
+}

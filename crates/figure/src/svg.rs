@@ -1,0 +1,342 @@
+//! A scene as SVG. Every colour stands in an attribute, which every program reads; the classes let a page set them
+//! anew by the custom properties of [`STYLE`].
+
+use std::fmt::Write;
+
+use super::marker::corners;
+use super::palette::{self, GRID, INK, MUTED, PAPER};
+use super::scene::{Anchor, Item, Paint, Scene, Text};
+use super::text;
+use iolab_spec::plain::plain;
+
+/// Width of the outline of a marker, points.
+const OUTLINE: f64 = 0.8;
+
+/// What a page that holds figures puts into its style sheet once: the colours of all figures as custom properties, for
+/// light and for dark. A page may set the properties itself, behind this.
+pub fn style() -> String {
+    let mut light =
+        format!("--fig-ink:{INK};--fig-muted:{MUTED};--fig-grid:{GRID};--fig-paper:{PAPER}");
+    let mut dark =
+        "--fig-ink:#e6e6e6;--fig-muted:#a8a8a8;--fig-grid:#34373c;--fig-paper:#15171a".to_owned();
+    let mut classes = String::new();
+    for (place, (day, night)) in palette::SERIES.iter().zip(palette::SERIES_DARK).enumerate() {
+        let _ = write!(light, ";--fig-c{place}:{day}");
+        let _ = write!(dark, ";--fig-c{place}:{night}");
+        let _ = writeln!(
+            classes,
+            ".iolab-figure .c{place}{{color:var(--fig-c{place})}}"
+        );
+    }
+    format!(
+        ":root{{{light}}}\n@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{classes}\
+         .iolab-figure text.ink{{fill:var(--fig-ink)}}\n\
+         .iolab-figure text.muted{{fill:var(--fig-muted)}}\n\
+         .iolab-figure path.ink{{stroke:var(--fig-ink)}}\n\
+         .iolab-figure path.muted{{stroke:var(--fig-muted)}}\n\
+         .iolab-figure path.grid{{stroke:var(--fig-grid)}}\n\
+         .iolab-figure .paper{{fill:var(--fig-paper)}}\n\
+         .iolab-figure .shade{{fill:var(--fig-muted)}}\n"
+    )
+}
+
+/// What an SVG says of itself.
+pub(super) struct Words<'a> {
+    /// Prefix of its ids, which must differ between the figures of one page.
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    pub(super) description: &'a str,
+    pub(super) unit: &'a str,
+}
+
+/// Writes a scene. The same scene gives the same bytes.
+pub(super) fn write(scene: &Scene, words: &Words<'_>) -> String {
+    let id = identifier(words.id);
+    let (width, height) = (number(scene.width), number(scene.height));
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"iolab-figure\" width=\"{width}pt\" height=\"{height}pt\" \
+         viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\" data-unit=\"{unit}\" \
+         font-family=\"{families}\" fill=\"none\" stroke-linejoin=\"round\">\n\
+         <title id=\"{id}-title\">{title}</title>\n<desc id=\"{id}-desc\">{description}</desc>\n\
+         <rect class=\"paper\" width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n",
+        unit = escaped(words.unit),
+        families = text::FAMILIES,
+        title = escaped(words.title),
+        description = escaped(words.description),
+    );
+    for item in &scene.items {
+        item_to(&mut out, item);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// What may stand in an id: letters, digits and dashes.
+fn identifier(text: &str) -> String {
+    let kept: String = text
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    if kept.is_empty() {
+        "figure".to_owned()
+    } else {
+        kept
+    }
+}
+
+fn item_to(out: &mut String, item: &Item) {
+    match item {
+        Item::Open {
+            class,
+            series,
+            data,
+            words,
+        } => open(out, class, *series, data, words),
+        Item::Close => out.push_str("</g>\n"),
+        Item::Path {
+            class,
+            points,
+            width,
+            dash,
+            paint,
+        } => {
+            let (name, colour) = painted(paint);
+            let dash = if dash.is_empty() {
+                String::new()
+            } else {
+                format!(" stroke-dasharray=\"{dash}\"")
+            };
+            let _ = writeln!(
+                out,
+                "<path{} d=\"{}\" stroke=\"{colour}\" stroke-width=\"{}\"{dash}/>",
+                classes(&[class, name]),
+                outline(points),
+                number(*width),
+            );
+        }
+        Item::Area {
+            class,
+            points,
+            opacity,
+            paint,
+        } => {
+            let (_, colour) = painted(paint);
+            let _ = writeln!(
+                out,
+                "<path{} d=\"{}z\" fill=\"{colour}\" fill-opacity=\"{}\"/>",
+                classes(&[class]),
+                outline(points),
+                number(*opacity),
+            );
+        }
+        Item::Rectangle {
+            class,
+            frame,
+            fill,
+            outlined,
+        } => {
+            let (name, colour) = painted(fill);
+            let stroke = if *outlined {
+                format!(" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\"")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(
+                out,
+                "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"{stroke}/>",
+                classes(&[class, name]),
+                number(frame.left),
+                number(frame.top),
+                number(frame.width()),
+                number(frame.height()),
+            );
+        }
+        Item::Dots { points, diameter } => {
+            let mut path = String::new();
+            for (x, y) in points {
+                let _ = write!(path, "M{} {}h0", number(*x), number(*y));
+            }
+            let _ = writeln!(
+                out,
+                "<path class=\"trials\" d=\"{path}\" stroke=\"currentColor\" stroke-opacity=\"0.45\" \
+                 stroke-width=\"{}\" stroke-linecap=\"round\"/>",
+                number(*diameter)
+            );
+        }
+        Item::Mark {
+            x,
+            y,
+            radius,
+            marker,
+            hollow,
+        } => {
+            let paint = if *hollow {
+                format!(
+                    "class=\"point hollow paper\" fill=\"{PAPER}\" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\""
+                )
+            } else {
+                "class=\"point\" fill=\"currentColor\"".to_owned()
+            };
+            let _ = match corners(*marker) {
+                None => writeln!(
+                    out,
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {paint}/>",
+                    number(*x),
+                    number(*y),
+                    number(*radius)
+                ),
+                Some(corners) => {
+                    let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
+                    let points: Vec<(f64, f64)> = corners.iter().map(place).collect();
+                    writeln!(out, "<path d=\"{}z\" {paint}/>", outline(&points))
+                }
+            };
+        }
+        Item::Text(text) => text_to(out, text),
+    }
+}
+
+fn open(
+    out: &mut String,
+    class: &str,
+    series: Option<usize>,
+    data: &[(&'static str, String)],
+    words: &str,
+) {
+    let _ = match series {
+        Some(place) => {
+            let colour = palette::colour(place);
+            write!(
+                out,
+                "<g class=\"{class} c{colour}\" color=\"{}\"",
+                palette::SERIES[colour]
+            )
+        }
+        None => write!(out, "<g class=\"{class}\""),
+    };
+    for (name, value) in data {
+        let _ = write!(out, " data-{name}=\"{}\"", escaped(value));
+    }
+    out.push('>');
+    if !words.is_empty() {
+        let _ = write!(out, "<title>{}</title>", escaped(words));
+    }
+    out.push('\n');
+}
+
+fn text_to(out: &mut String, text: &Text) {
+    let (name, colour) = painted(&text.paint);
+    let anchor = match text.anchor {
+        Anchor::Start => "",
+        Anchor::Middle => " text-anchor=\"middle\"",
+        Anchor::End => " text-anchor=\"end\"",
+    };
+    let (x, y) = (number(text.x), number(text.y));
+    let turn = if text.upwards {
+        format!(" transform=\"rotate(-90 {x} {y})\"")
+    } else {
+        String::new()
+    };
+    // A viewer without the first family may have a wider one: the length holds the text in the room it was given.
+    let _ = writeln!(
+        out,
+        "<text{} x=\"{x}\" y=\"{y}\" font-size=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"{anchor}{turn} \
+         fill=\"{colour}\">{}</text>",
+        classes(&[name]),
+        number(text.size),
+        number(text.length()),
+        escaped(&text.text)
+    );
+}
+
+/// The class and the colour of a paint.
+fn painted(paint: &Paint) -> (&'static str, &str) {
+    match paint {
+        Paint::Ink => ("ink", INK),
+        Paint::Muted => ("muted", MUTED),
+        Paint::Grid => ("grid", GRID),
+        Paint::Paper => ("paper", PAPER),
+        Paint::Series => ("", "currentColor"),
+        Paint::Fixed(colour) => ("", colour),
+    }
+}
+
+fn classes(names: &[&str]) -> String {
+    let names: Vec<&str> = names
+        .iter()
+        .copied()
+        .filter(|name| !name.is_empty())
+        .collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" class=\"{}\"", names.join(" "))
+    }
+}
+
+fn outline(points: &[(f64, f64)]) -> String {
+    let mut path = String::new();
+    for (i, (x, y)) in points.iter().enumerate() {
+        let _ = write!(
+            path,
+            "{}{} {}",
+            if i == 0 { 'M' } else { 'L' },
+            number(*x),
+            number(*y)
+        );
+    }
+    path
+}
+
+/// A number with two decimals at most, which is a fortieth of a millimetre.
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" {
+        "0".to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Text from anywhere, as XML takes it.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // These two are no characters to XML.
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [(1.0, "1"), (0.125, "0.12"), (-0.001, "0"), (100.5, "100.5")] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn nothing_from_outside_is_markup() {
+        let hostile = "</text><script>alert('1')</script>&\"\u{1b}\u{ffff}";
+        let safe = escaped(hostile);
+        assert!(
+            !safe.contains(['<', '>', '"', '\'', '\u{1b}', '\u{ffff}']),
+            "{safe}"
+        );
+        assert_eq!(identifier("a b\"/><x"), "a-b----x");
+        assert_eq!(identifier(""), "figure");
+    }
+}

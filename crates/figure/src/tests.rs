@@ -1,0 +1,602 @@
+//! Figures of made-up runs: every kind as it was looked at, and what holds for all of them.
+
+#[path = "../../analysis/tests/support/synthetic.rs"]
+mod synthetic;
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_record::SampleLatency;
+use iolab_record::{LatencyOf, Operation, PartId};
+use iolab_record::{RunRecord, ServedBy};
+use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::response::Response;
+use iolab_spec::series::{Done, Interval, Series};
+use resvg::usvg;
+use synthetic::{add_cell, around, pace, record, serve, size_curve};
+
+use super::scene::Text;
+use super::*;
+
+/// A throughput that grows with size and threads and ends at a ceiling.
+fn throughput(bytes: f64, threads: f64) -> f64 {
+    900.0 * (1.0 - (-(bytes * threads.sqrt()) / 300_000.0).exp())
+}
+
+const SIZES: [(&str, f64); 6] = [
+    ("4KiB", 4096.0),
+    ("16KiB", 16_384.0),
+    ("64KiB", 65_536.0),
+    ("256KiB", 262_144.0),
+    ("1MiB", 1_048_576.0),
+    ("4MiB", 4_194_304.0),
+];
+
+/// Sizes by threads: a line for each of `lines` numbers of threads.
+fn sizes_by_threads(lines: usize) -> RunRecord {
+    let mut record = record("read-random", &["bs", "threads"]);
+    for (size, bytes) in SIZES {
+        for threads in 1..=lines {
+            let levels = [format!("bs={size}"), format!("threads={threads}")];
+            let mb_s = throughput(bytes, threads as f64);
+            add_cell(&mut record, &[&levels[0], &levels[1]], &around(mb_s));
+        }
+    }
+    record
+}
+
+fn sizes() -> RunRecord {
+    let points = SIZES.map(|(size, bytes)| (size, throughput(bytes, 1.0)));
+    let mut record = size_curve("read-size", &points);
+    serve(
+        &mut record,
+        5,
+        ServedBy::PageCache,
+        "nothing was read from the device",
+    );
+    record
+}
+
+/// Bars: sync policies, with names too long for a narrow figure.
+fn policies() -> RunRecord {
+    let mut record = record("write-random", &["sync", "bs"]);
+    for (i, policy) in ["none", "end", "each", "osync", "a-rather-long-policy"]
+        .iter()
+        .enumerate()
+    {
+        for bs in ["4KiB", "64KiB"] {
+            let levels = [format!("sync={policy}"), format!("bs={bs}")];
+            add_cell(
+                &mut record,
+                &[&levels[0], &levels[1]],
+                &around(100.0 / (i + 1) as f64),
+            );
+        }
+    }
+    record
+}
+
+fn loaded() -> RunRecord {
+    let mut record = record("load-latency", &["rate"]);
+    record.experiment.response = Response::Latency;
+    for (rate, mb_s) in [
+        (1000, 4000.0),
+        (4000, 3500.0),
+        (16_000, 1500.0),
+        (32_000, 400.0),
+    ] {
+        let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
+        pace(&mut record, cell, rate, 0);
+    }
+    record
+}
+
+fn programs() -> RunRecord {
+    let mut record = record("linkage", &["region", "linkage"]);
+    record.experiment.response = Response::Elapsed;
+    for (i, size) in ["1", "4KiB", "1MiB", "128MiB"].iter().enumerate() {
+        for (linkage, cost) in [
+            ("static", 1.0),
+            ("dynamic", 1.0 + 0.4 / 8f64.powi(i as i32)),
+        ] {
+            let levels = [format!("region={size}"), format!("linkage={linkage}")];
+            let trials: Vec<f64> = around(900.0 / cost).repeat(3);
+            add_cell(&mut record, &[&levels[0], &levels[1]], &trials);
+        }
+    }
+    record
+}
+
+/// Latencies of each trial: a thousand requests with a tail.
+fn latencies(record: &RunRecord) -> CellLatencies {
+    let of = |sample: &iolab_record::Sample| {
+        let mut histogram = new_latency_histogram();
+        let median = sample.reads.latency.map_or(1, |latency| latency.p50_ns);
+        for i in 1..=1000u64 {
+            histogram.saturating_record(
+                median / 2 + median * i / 1000 + median * i.saturating_sub(980) / 2,
+            );
+        }
+        Ok(SampleLatency {
+            sample: sample.id,
+            part: PartId::default(),
+            of: LatencyOf::service(Operation::Read),
+            histogram,
+        })
+    };
+    of_cells(record, record.samples.iter().map(of)).unwrap()
+}
+
+/// Each trial over time: twelve intervals, faster from the eighth on.
+fn series(record: &RunRecord) -> Vec<SampleSeries> {
+    let of = |sample: &iolab_record::Sample| SampleSeries {
+        sample: sample.id,
+        series: Series {
+            intervals: (0..12)
+                .map(|i| Interval {
+                    start_ns: i * 100_000_000,
+                    length_ns: 100_000_000,
+                    done: Done {
+                        read_bytes: (sample.throughput_mb_s() * 1e5) as u64
+                            * if i < 8 { 1 } else { 2 }
+                            / 2,
+                        ..Done::default()
+                    },
+                })
+                .collect(),
+        },
+    };
+    record.samples.iter().map(of).collect()
+}
+
+/// Runs with all that figures are drawn from.
+struct Made {
+    runs: Vec<AnalysedRun>,
+    latencies: Vec<CellLatencies>,
+    series: Vec<Vec<SampleSeries>>,
+}
+
+impl Made {
+    fn new(records: &[RunRecord]) -> Self {
+        Self {
+            runs: records.iter().cloned().map(AnalysedRun::of).collect(),
+            latencies: records.iter().map(latencies).collect(),
+            series: records.iter().map(series).collect(),
+        }
+    }
+
+    fn runs(&self) -> Vec<Run<'_>> {
+        let names = ["before", "after", "third"];
+        (0..self.runs.len())
+            .map(|i| Run {
+                name: names[i],
+                run: &self.runs[i],
+                bends: None,
+                latencies: &self.latencies[i],
+                series: &self.series[i],
+            })
+            .collect()
+    }
+
+    fn draw(&self, options: &Options) -> Result<Figure> {
+        draw(&self.runs(), options)
+    }
+}
+
+fn figure_of(records: &[RunRecord], options: &Options) -> Result<Figure> {
+    Made::new(records).draw(options)
+}
+
+fn kind(kind: Kind) -> Options {
+    Options {
+        kind: Some(kind),
+        ..Options::default()
+    }
+}
+
+/// Every kind of figure, with options that show most of what it has.
+fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
+    let other = || {
+        let mut record = sizes();
+        record.run.seed += 1;
+        for sample in record.samples.iter_mut().filter(|s| s.cell > 2) {
+            sample.elapsed_ns = sample.elapsed_ns * 11 / 10;
+        }
+        record
+    };
+    let reference = Reference {
+        value: 950.0,
+        label: "stated peak".to_owned(),
+    };
+    let with_points = Options {
+        points: true,
+        references: vec![reference],
+        title: Some("Random reads & more".to_owned()),
+        ..Options::default()
+    };
+    let facets = Options {
+        facet: Some("threads".to_owned()),
+        width_pt: 400.0,
+        ..Options::default()
+    };
+    vec![
+        ("response", vec![sizes()], with_points),
+        ("lines", vec![sizes_by_threads(3)], Options::default()),
+        ("facets", vec![sizes_by_threads(6)], facets),
+        ("bars", vec![policies()], Options::default()),
+        ("percentiles", vec![sizes()], kind(Kind::Percentiles)),
+        (
+            "ecdf",
+            vec![size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)])],
+            kind(Kind::Ecdf),
+        ),
+        ("load", vec![loaded()], Options::default()),
+        ("ratio", vec![sizes(), other()], Options::default()),
+        ("linkage", vec![programs()], Options::default()),
+        ("p-values", vec![programs()], kind(Kind::PValues)),
+        ("order", vec![sizes()], kind(Kind::Order)),
+        (
+            "course",
+            vec![size_curve("read-size", &[("4KiB", 60.0)])],
+            kind(Kind::Course),
+        ),
+        ("heat", vec![sizes_by_threads(4)], kind(Kind::Heat)),
+    ]
+}
+
+#[test]
+fn every_kind_is_as_it_was_looked_at() {
+    for (name, records, options) in gallery() {
+        let svg = figure_of(&records, &options).unwrap().svg();
+        insta::assert_snapshot!(format!("figure_{name}"), svg);
+    }
+}
+
+/// Fails where a text leaves the paper or meets another one.
+#[track_caller]
+fn assert_tidy(figure: &Figure, what: &str) {
+    let scene = &figure.scene;
+    let texts: Vec<&Text> = scene.texts().collect();
+    assert!(texts.len() > 4, "{what}: hardly any text");
+    for (i, text) in texts.iter().enumerate() {
+        let frame = text.frame();
+        let inside = frame.left >= -0.01
+            && frame.top >= -0.01
+            && frame.right <= scene.width + 0.01
+            && frame.bottom <= scene.height + 0.01;
+        assert!(
+            inside,
+            "{what}: {:?} leaves the paper: {frame:?} of {} by {}",
+            text.text, scene.width, scene.height
+        );
+        for other in &texts[..i] {
+            assert!(
+                !frame.overlaps(&other.frame()),
+                "{what}: {:?} meets {:?}",
+                text.text,
+                other.text
+            );
+        }
+    }
+}
+
+#[test]
+fn no_text_is_clipped_or_meets_another() {
+    for (name, records, options) in gallery() {
+        let made = Made::new(&records);
+        for width_pt in [160.0, 241.0, 300.0, 510.0] {
+            for text_pt in [6.0, 7.0, 9.0] {
+                let options = Options {
+                    width_pt,
+                    text_pt,
+                    ..options.clone()
+                };
+                let what = format!("{name} at {width_pt}, text {text_pt}");
+                match made.draw(&options) {
+                    Ok(figure) => assert_tidy(&figure, &what),
+                    Err(error) => assert!(width_pt < 200.0, "{what}: {error}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_grid_of_workloads_shows_each_along_its_threads() {
+    let grid = |tools: &[&str]| {
+        let mut record = record("disk-grid", &["workload", "bs", "threads", "tool"]);
+        for workload in ["workload=WS", "workload=RS", "workload=WR"] {
+            for bs in ["bs=4KiB", "bs=1MiB"] {
+                for threads in ["threads=1", "threads=8"] {
+                    for tool in tools {
+                        let levels = [workload, bs, threads, *tool];
+                        add_cell(&mut record, &levels, &around(100.0));
+                    }
+                }
+            }
+        }
+        let figure = figure_of(&[record], &Options::default()).expect("drawn");
+        figure.svg()
+    };
+    let alone = grid(&["tool=iolab"]);
+    for part in [">Threads<", ">4 KiB<", ">WS<", ">RS<"] {
+        assert!(alone.contains(part), "{part}");
+    }
+    assert_eq!(alone.matches("class=\"series").count(), 6);
+    let beside = grid(&["tool=iolab", "tool=fio"]);
+    assert!(beside.contains(">iolab<") && beside.contains(">WS, 4 KiB<"));
+}
+
+#[test]
+fn the_ceilings_of_a_run_are_lines() {
+    let mut record = sizes_by_threads(2);
+    let drawn = |record: &RunRecord| {
+        let figure = figure_of(std::slice::from_ref(record), &Options::default()).expect("drawn");
+        assert_tidy(&figure, "ceilings");
+        figure.svg()
+    };
+    assert!(!drawn(&record).contains("ceiling"));
+    for (name, value) in [
+        ("peak_stated_read_mb_s", "950"),
+        ("peak_stated_write_mb_s", "485"),
+    ] {
+        record
+            .environment
+            .extend([(name.to_owned(), value.to_owned())]);
+    }
+    let svg = drawn(&record);
+    assert!(svg.contains("ceiling, reads"), "{svg}");
+    assert!(!svg.contains("ceiling, writes"), "nothing was written");
+}
+
+#[test]
+fn one_to_twelve_series_have_room() {
+    for lines in 1..=12 {
+        let made = Made::new(&[sizes_by_threads(lines)]);
+        for width_pt in [241.0, 500.0] {
+            let options = Options {
+                width_pt,
+                height_pt: Some(200.0),
+                x: Some("bs".to_owned()),
+                ..Options::default()
+            };
+            let figure = made.draw(&options).unwrap();
+            assert_tidy(&figure, &format!("{lines} series at {width_pt}"));
+            let svg = figure.svg();
+            assert_eq!(svg.matches("class=\"series").count(), lines);
+            for threads in 2..=lines {
+                assert!(
+                    svg.contains(&format!(">{threads} threads</text>")),
+                    "{threads} of {lines}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_size_on_paper_is_true() {
+    let figure = figure_of(&[sizes()], &Options::default()).unwrap();
+    assert!(figure.svg().contains("width=\"241pt\""));
+    let pdf = figure.pdf().unwrap();
+    let text = String::from_utf8_lossy(&pdf);
+    let page = text.split("/MediaBox").nth(1).expect("a page");
+    assert!(page.trim_start().starts_with("[0 0 241"), "{}", &page[..60]);
+    let png = figure.png(300.0).unwrap();
+    let decoder = ::png::Decoder::new(std::io::Cursor::new(png));
+    let reader = decoder.read_info().unwrap();
+    assert_eq!(reader.info().width, 1004);
+    let dimensions = reader.info().pixel_dims.expect("pixels per metre");
+    assert_eq!(
+        (dimensions.xppu, dimensions.unit),
+        (11_811, ::png::Unit::Meter)
+    );
+}
+
+#[test]
+fn text_is_there_in_every_format() {
+    let figure = figure_of(&[sizes()], &Options::default()).unwrap();
+    let svg = figure.svg();
+    let tree = png::tree(&svg).unwrap();
+    fn count(group: &usvg::Group) -> usize {
+        let of = |node: &usvg::Node| match node {
+            usvg::Node::Text(text) => usize::from(text.bounding_box().width() > 1.0),
+            usvg::Node::Group(group) => count(group),
+            _ => 0,
+        };
+        group.children().iter().map(of).sum()
+    }
+    assert_eq!(count(tree.root()), figure.scene.texts().count());
+    let silent = svg.replace("<text", "<g").replace("</text>", "</g>");
+    assert_ne!(
+        png::png(&silent, 96.0).unwrap(),
+        png::png(&svg, 96.0).unwrap()
+    );
+    let pdf = figure.pdf().unwrap();
+    let text = String::from_utf8_lossy(&pdf);
+    assert!(
+        text.contains("NotoSans") && text.contains("/ToUnicode"),
+        "no font in the PDF"
+    );
+}
+
+#[test]
+fn the_same_data_gives_the_same_bytes() {
+    for (name, records, options) in gallery() {
+        let made = Made::new(&records);
+        let [a, b] = [(); 2].map(|()| made.draw(&options).unwrap());
+        assert_eq!(a.svg(), b.svg(), "{name}");
+    }
+    let made = Made::new(&[sizes()]);
+    let [a, b] = [(); 2].map(|()| made.draw(&Options::default()).unwrap());
+    assert_eq!(a.pdf().unwrap(), b.pdf().unwrap());
+    assert_eq!(a.png(50.0).unwrap(), b.png(50.0).unwrap());
+}
+
+#[test]
+fn marks_say_where_they_come_from() {
+    let svg = figure_of(&[sizes()], &Options::default()).unwrap().svg();
+    let mark = svg
+        .lines()
+        .find(|line| line.contains("data-x=\"64KiB\""))
+        .expect("a mark");
+    for part in [
+        "class=\"mark\"",
+        "data-cell=\"2\"",
+        "data-value=\"",
+        "data-lo=\"",
+        "data-hi=\"",
+        "data-n=\"8\"",
+        "data-verdict=\"device\"",
+        "<title>64KiB: ",
+    ] {
+        assert!(mark.contains(part), "{part} in {mark}");
+    }
+    assert!(svg.contains("not served by the device: page-cache"));
+    assert_eq!(
+        svg.matches("point hollow").count(),
+        2,
+        "a point and its legend"
+    );
+    let device = size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)]);
+    assert!(
+        !figure_of(&[device], &Options::default())
+            .unwrap()
+            .svg()
+            .contains("hollow")
+    );
+}
+
+#[test]
+fn ids_differ_between_figures_of_a_page() {
+    let options = Options {
+        id: "read-size".to_owned(),
+        ..Options::default()
+    };
+    let svg = figure_of(&[sizes()], &options).unwrap().svg();
+    let ids: Vec<&str> = svg
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert!(
+        !ids.is_empty() && ids.iter().all(|id| id.starts_with("read-size-")),
+        "{ids:?}"
+    );
+}
+
+#[test]
+fn hostile_names_are_text() {
+    let evil = "</text><script>alert(1)</script>\u{1b}\"'&";
+    let mut records = [sizes_by_threads(2), sizes_by_threads(2)];
+    for record in &mut records {
+        record.experiment.name = evil.to_owned();
+        record.experiment.factors[1] = evil.to_owned();
+        for cell in &mut record.cells {
+            cell.levels[1].push_str(evil);
+        }
+        for sample in &mut record.samples {
+            sample.verdict.reason = evil.to_owned();
+        }
+    }
+    let made = Made::new(&records[..1]);
+    for kind in [
+        Kind::Response,
+        Kind::Heat,
+        Kind::Order,
+        Kind::Percentiles,
+        Kind::Ecdf,
+    ] {
+        let options = Options {
+            kind: Some(kind),
+            title: Some(evil.to_owned()),
+            id: evil.to_owned(),
+            references: vec![Reference {
+                value: 1.0,
+                label: evil.to_owned(),
+            }],
+            ..Options::default()
+        };
+        let figure = made.draw(&options).unwrap();
+        let svg = figure.svg();
+        assert!(
+            !svg.contains("<script") && !svg.contains('\u{1b}'),
+            "{kind}"
+        );
+        usvg::Tree::from_str(&svg, &usvg::Options::default()).unwrap();
+        assert_tidy(&figure, &format!("hostile {kind}"));
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_with_a_remedy() {
+    let x = |name: &str| Options {
+        x: Some(name.to_owned()),
+        ..Options::default()
+    };
+    let nothing = record("nothing", &["bs"]);
+    let tall = Options {
+        height_pt: Some(100.0),
+        facet: Some("threads".to_owned()),
+        width_pt: 160.0,
+        ..Options::default()
+    };
+    for (records, options, message) in [
+        (
+            vec![nothing.clone()],
+            Options::default(),
+            "no measured trial",
+        ),
+        (vec![nothing], kind(Kind::Order), "no measured trial"),
+        (vec![sizes()], x("color"), "no factor \"color\""),
+        (vec![sizes()], kind(Kind::Heat), "two factors"),
+        (vec![sizes()], kind(Kind::Load), "nothing that makes load"),
+        (vec![sizes()], kind(Kind::Ratio), "two sides"),
+        (vec![sizes_by_threads(12)], tall, "no room"),
+        (
+            vec![sizes_by_threads(12), sizes()],
+            kind(Kind::Ratio),
+            "BASE",
+        ),
+    ] {
+        match figure_of(&records, &options) {
+            Ok(_) => assert_eq!(message, "BASE", "this should be refused: {message}"),
+            Err(error) => assert!(error.remedy().is_some(), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn the_kind_follows_from_the_data() {
+    let default = |records: &[RunRecord]| default_kind(&Made::new(records).runs());
+    let mut plain = record("one", &[]);
+    add_cell(&mut plain, &[], &around(100.0));
+    for (records, kind) in [
+        (vec![sizes()], Kind::Response),
+        (vec![loaded()], Kind::Load),
+        (vec![programs()], Kind::Ratio),
+        (vec![plain], Kind::Order),
+        (vec![sizes(), sizes()], Kind::Ratio),
+        (vec![sizes(), policies()], Kind::Response),
+    ] {
+        assert_eq!(default(&records), kind);
+    }
+}
+
+#[test]
+fn colours_can_be_set_by_a_page() {
+    let style = style();
+    let svg = figure_of(&[sizes_by_threads(12)], &Options::default())
+        .unwrap()
+        .svg();
+    for class in svg
+        .split("class=\"series ")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+    {
+        assert!(
+            style.contains(&format!(".{class}{{color:var(--fig-{class})}}")),
+            "{class}"
+        );
+    }
+    assert!(style.contains("prefers-color-scheme:dark"));
+}

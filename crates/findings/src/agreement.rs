@@ -1,0 +1,71 @@
+//! How far two sides agree, over all cells of a comparison.
+
+use super::format_ratio;
+use super::{Finding, capitalised, one};
+use iolab_analysis::compare::{ALPHA, Comparison, Verdict};
+use iolab_spec::quantity::{format_p, format_percent};
+
+/// iolab against the peers that were measured beside it.
+pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
+    let sentences = |comparison: &Comparison| {
+        let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
+        let text = format!(
+            "{} of {} over that of {}, in the same blocks of {}{together}",
+            capitalised(&comparison.measured()),
+            comparison.new,
+            comparison.base,
+            verdicts(comparison),
+        );
+        one("agreement", text)
+    };
+    comparisons.iter().flat_map(sentences).collect()
+}
+
+/// How many cells have which verdict.
+pub fn tally(comparison: &Comparison) -> String {
+    format!("Of {}", verdicts(comparison))
+}
+
+/// The cells, and how many of them have which verdict.
+fn verdicts(comparison: &Comparison) -> String {
+    let margin = format_percent(comparison.terms.margin);
+    let counted: Vec<String> = [
+        (Verdict::Slower, "slower".to_owned()),
+        (Verdict::Faster, "faster".to_owned()),
+        (Verdict::Higher, "higher".to_owned()),
+        (Verdict::Lower, "lower".to_owned()),
+        (Verdict::Equivalent, format!("equivalent within {margin}")),
+        (Verdict::Identical, Verdict::Identical.to_string()),
+        (Verdict::CannotTell, Verdict::CannotTell.to_string()),
+        (Verdict::Drifting, Verdict::Drifting.to_string()),
+        (Verdict::OneRunEach, Verdict::OneRunEach.to_string()),
+        (Verdict::Disturbed, Verdict::Disturbed.to_string()),
+    ]
+    .into_iter()
+    .map(|(verdict, words)| (comparison.count(verdict), words))
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, words)| format!("{n} {words}"))
+    .collect();
+    let cells = match comparison.cells.len() {
+        1 => "1 cell".to_owned(),
+        n => format!("{n} cells"),
+    };
+    format!("{cells}: {}.", counted.join(", "))
+}
+
+/// The ratio over all cells, where both sides went through the same blocks.
+pub fn overall(comparison: &Comparison) -> Option<String> {
+    let overall = comparison.overall?;
+    let margin = format_percent(comparison.terms.margin);
+    let equivalent = if overall.tost_p <= ALPHA {
+        "equivalent"
+    } else {
+        "not shown to be equivalent"
+    };
+    Some(format!(
+        "All of them together, in {} blocks: ratio {}; {equivalent} within {margin} (p {}).",
+        overall.blocks,
+        format_ratio(&overall.ratio, ""),
+        format_p(overall.tost_p),
+    ))
+}

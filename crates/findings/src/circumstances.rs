@@ -1,0 +1,229 @@
+//! What the reader must know of the circumstances: other traffic, read-ahead, split requests, CPU, sleep, write-back.
+
+use super::{Finding, cells_of, one};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Circumstances, Flag, Group, Split};
+use iolab_plan::cells::label;
+use iolab_record::ServedBy;
+use iolab_spec::quantity::{format_ns, format_percent, significant};
+use iolab_spec::trial::SyncPolicy;
+
+/// Cells with a flag, and the one of them in which a quantity is greatest.
+fn worst<'a>(
+    analysis: &'a Analysis,
+    flag: Flag,
+    quantity: impl Fn(&Circumstances) -> Option<f64>,
+) -> Option<(usize, &'a CellAnalysis, f64)> {
+    let flagged = analysis.cells.iter().filter(|c| c.flags.contains(&flag));
+    let of = |cell: &'a CellAnalysis| (cell, quantity(&cell.circumstances).unwrap_or(0.0));
+    let cells: Vec<_> = flagged.map(of).collect();
+    let (cell, value) = cells.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((cells.len(), cell, *value))
+}
+
+/// ` at bs=4KiB`; nothing where there is no factor.
+fn at(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    if analysis.factors.is_empty() {
+        return String::new();
+    }
+    format!(" at {}", label(&analysis.factors, &cell.cell.levels))
+}
+
+/// Traffic on the device that was not iolab's.
+pub fn other_traffic(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::OtherTraffic, |c| c.others) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{} shared the device: beyond iolab's own bytes it carried up to {} more{}. Other programs do that, or the file system for itself; see who with pidstat -d, and measure again when it is quiet.",
+        cells_of(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    one("other-traffic", text)
+}
+
+/// Reads for which the kernel fetched more than was asked.
+pub fn read_ahead(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, ratio)) = worst(analysis, Flag::ReadAhead, |c| c.read_ahead) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{}: the kernel read ahead, and fetched up to {} times the bytes that were asked for{}. The device was faster than the throughput says; --direct measures without the page cache.",
+        cells_of(n, analysis),
+        significant(ratio),
+        at(analysis, cell),
+    );
+    one("read-ahead", text)
+}
+
+/// Cells named one by one in a sentence; more would bury it.
+const NAMED_MAX: usize = 4;
+
+/// Trials of one cell that fall into two groups by how their requests reached the device.
+pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
+    let response = analysis.response;
+    let telling = |matters: bool, meaning: &str| {
+        let cells: Vec<(&CellAnalysis, Split)> = analysis
+            .cells
+            .iter()
+            .filter_map(|c| Some((c, c.circumstances.split.filter(|s| s.matters() == matters)?)))
+            .collect();
+        let named: Vec<String> = cells
+            .iter()
+            .take(NAMED_MAX)
+            .map(|(cell, split)| groups(analysis, cell, *split))
+            .collect();
+        let rest = match cells.len() - named.len() {
+            0 => String::new(),
+            n => format!("; and in {n} cells more"),
+        };
+        let text = format!(
+            "The kernel passed the same requests on in different ways{}{rest}. {meaning}",
+            named.join(";"),
+        );
+        (!cells.is_empty()).then_some(Finding {
+            rule: "requests-split",
+            text,
+        })
+    };
+    let two_values = format!(
+        "The {response} of such a cell is bimodal, usually because its buffer is fragmented in physical memory. --set buffer_memory=contiguous avoids that."
+    );
+    let one_value = "The medians of such trials lie within 5 % of each other.";
+    [telling(true, &two_values), telling(false, one_value)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// ` at bs=1MiB: 1.00 device I/Os per request in 7 trials (1454 MB/s), 2.61 in 2 trials (627 MB/s)`.
+fn groups(analysis: &Analysis, cell: &CellAnalysis, split: Split) -> String {
+    let trials = |group: Group| {
+        let value = analysis.response.format(group.response);
+        format!("in {} trials ({value})", group.trials)
+    };
+    format!(
+        "{}: {} device I/Os per request {}, {} {}",
+        at(analysis, cell),
+        significant(split.whole.ios_per_request),
+        trials(split.whole),
+        significant(split.pieces.ios_per_request),
+        trials(split.pieces),
+    )
+}
+
+/// Requests that reach the device in pieces in every trial, which is as it should be above the device's limit.
+pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
+    let cells: Vec<&CellAnalysis> = analysis
+        .cells
+        .iter()
+        .filter(|c| c.circumstances.is_in_pieces() && c.circumstances.split.is_none())
+        .collect();
+    let ios = |cell: &CellAnalysis| cell.circumstances.ios_per_request.unwrap_or(1.0);
+    let by_ios = |a: &&&CellAnalysis, b: &&&CellAnalysis| ios(a).total_cmp(&ios(b));
+    let Some(most) = cells.iter().max_by(by_ios) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{}: requests reached the device in pieces, up to {} device I/Os per request{}. Its limits (device_request_max_kib, device_segments_max) and the memory of the buffers decide that.",
+        cells_of(cells.len(), analysis),
+        significant(ios(most)),
+        at(analysis, most),
+    );
+    one("requests-in-pieces", text)
+}
+
+/// Buffered writes that were not on the device when the clock stopped.
+pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::WriteBackOwed, |c| c.owed) else {
+        return Vec::new();
+    };
+    let after = cell
+        .circumstances
+        .owed_sync_ns
+        .map_or_else(String::new, format_ns);
+    let text = format!(
+        "{} left writes in the page cache when the clock stopped: making them durable took up to {} of the timed span once more{} ({after}). No number here contains that time; --set sync=end does.",
+        cells_of(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    one("write-back-owed", text)
+}
+
+/// Writes to storage that no trial made durable; those that are owed as write-back were told of.
+pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
+    let unsynced = |cell: &&CellAnalysis| {
+        let asked = &cell.cell;
+        let served = cell.served.as_ref();
+        asked.program().is_none()
+            && asked.trial().read_percent < 100
+            && asked.trial().sync == SyncPolicy::None
+            && served.is_some_and(|served| !served.any(ServedBy::NotStorage))
+            && !cell.flags.contains(&Flag::WriteBackOwed)
+    };
+    match analysis.cells.iter().filter(unsynced).count() {
+        0 => Vec::new(),
+        n => one(
+            "not-durable",
+            format!(
+                "{} wrote without a sync (sync=none): what a loss of power would leave of the writes is up to the caches on their way. --set sync=end or sync=each has them made durable, and counts that in.",
+                cells_of(n, analysis),
+            ),
+        ),
+    }
+}
+
+/// CPU time that others took.
+pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, _)) = worst(analysis, Flag::CpuContended, |c| {
+        Some(c.cpu_stall.unwrap_or(0.0) + c.steal.unwrap_or(0.0))
+    }) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{} had to share the CPUs{}: {}. Their numbers may be the CPUs' rather than the device's; stop other programs, or use fewer threads than there are CPUs.",
+        cells_of(n, analysis),
+        match at(analysis, cell) {
+            at if at.is_empty() => at,
+            at => format!(", most{at}"),
+        },
+        contention(&cell.circumstances),
+    );
+    one("cpu-contended", text)
+}
+
+/// What took the CPU time, in words.
+fn contention(around: &Circumstances) -> String {
+    let percent = |share: f64, what: &str| format!("{} {what}", format_percent(share));
+    let parts = [
+        around
+            .cpu_wait()
+            .map(|share| percent(share, "of the time some task waited for a CPU")),
+        around.preempted().map(|n| {
+            format!(
+                "each worker was preempted {} times per second",
+                significant(n)
+            )
+        }),
+        around
+            .stolen()
+            .map(|share| percent(share, "of the CPU time went to the hypervisor")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Trials during which the machine slept.
+pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
+    let slept = |c: &Circumstances| Some(c.suspended_ns as f64);
+    let Some((n, cell, ns)) = worst(analysis, Flag::Suspended, slept) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "The machine slept during trials of {} ({}{}): their times are worth nothing. Keep it awake (systemd-inhibit), and measure again.",
+        cells_of(n, analysis).to_lowercase(),
+        format_ns(ns),
+        at(analysis, cell),
+    );
+    one("suspended", text)
+}

@@ -1,0 +1,94 @@
+//! Random writes against random reads: which are faster, and in which settings.
+
+use iolab_stats::{CONFIDENCE, Interval, Ratio, ratio_of_medians};
+
+use super::format_ratio;
+use super::{Finding, capitalised, one};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::curve::held_levels;
+
+/// Most settings that are told one by one.
+const TOLD_MAX: usize = 8;
+
+/// One setting in which both were measured.
+struct Pair {
+    held: Vec<String>,
+    ratio: Ratio,
+}
+
+/// The ratio of the response of random writes to that of random reads, where all other factors are the same.
+pub fn writes_against_reads(analysis: &Analysis) -> Vec<Finding> {
+    let Some(factor) = analysis.factors.iter().position(|f| f == "workload") else {
+        return Vec::new();
+    };
+    let pairs = pairs(analysis, factor);
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let is_time = analysis.response.is_time();
+    // Whether the whole interval lies on one side.
+    let beyond = |pair: &&Pair, above: bool| {
+        let whole = |i: Interval| if above { i.low > 1.0 } else { i.high < 1.0 };
+        pair.ratio.interval.is_some_and(whole)
+    };
+    let faster = pairs.iter().filter(|p| beyond(p, !is_time)).count();
+    let slower = pairs.iter().filter(|p| beyond(p, is_time)).count();
+    let text = format!(
+        "{} of random writes over that of random reads: {}. The writes are faster in {faster} of the {} settings compared, slower in {slower}, and in {} no difference is shown.",
+        capitalised(&analysis.response.to_string()),
+        told(&pairs),
+        pairs.len(),
+        pairs.len() - faster - slower,
+    );
+    one("writes-against-reads", text)
+}
+
+/// The settings: all where they are few, else the ends.
+fn told(pairs: &[Pair]) -> String {
+    let words = |pair: &Pair| {
+        let place = match pair.held.as_slice() {
+            [] => String::new(),
+            held => format!(" with {}", held.join(" ")),
+        };
+        format_ratio(&pair.ratio, " times") + &place
+    };
+    if pairs.len() <= TOLD_MAX {
+        let all: Vec<String> = pairs.iter().map(words).collect();
+        return all.join("; ");
+    }
+    let by_ratio = |a: &&Pair, b: &&Pair| a.ratio.ratio.total_cmp(&b.ratio.ratio);
+    let ends = [
+        pairs.iter().max_by(by_ratio).map(|p| ("at most ", p)),
+        pairs.iter().min_by(by_ratio).map(|p| ("at least ", p)),
+    ];
+    let ends = ends.into_iter().flatten();
+    let ends: Vec<String> = ends
+        .map(|(which, p)| which.to_owned() + &words(p))
+        .collect();
+    ends.join("; ")
+}
+
+/// Whether all levels are the same but those of the workload and of the sync policy, which reads do not heed.
+fn differ_in_direction_only(
+    analysis: &Analysis,
+    read: &CellAnalysis,
+    write: &CellAnalysis,
+    workload: usize,
+) -> bool {
+    let levels = read.cell.levels.iter().zip(&write.cell.levels);
+    let mut factors = analysis.factors.iter().zip(levels).enumerate();
+    factors.all(|(i, (name, (a, b)))| i == workload || name == "sync" || a == b)
+}
+
+fn pairs(analysis: &Analysis, factor: usize) -> Vec<Pair> {
+    let of = |cell: &CellAnalysis| cell.cell.levels.get(factor).cloned().unwrap_or_default();
+    let writes = analysis.cells.iter().filter(|cell| of(cell) == "WR");
+    let pair = |write: &CellAnalysis| {
+        let held = held_levels(analysis, write, factor);
+        let mut reads = analysis.cells.iter().filter(|cell| of(cell) == "RR");
+        let read = reads.find(|read| differ_in_direction_only(analysis, read, write, factor))?;
+        let ratio = ratio_of_medians(&read.values, &write.values, CONFIDENCE)?;
+        Some(Pair { held, ratio })
+    };
+    writes.filter_map(pair).collect()
+}

@@ -1,0 +1,80 @@
+//! Limits of this study from runs, whatever they found: what was not varied, not touched, not asked.
+
+use std::collections::BTreeSet;
+
+use super::Finding;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_spec::trial::CacheState;
+use iolab_spec::units::format_size;
+
+/// The limits of all runs together.
+pub fn limits(analyses: &[&Analysis]) -> Vec<Finding> {
+    let rules = [one_place, untouched, no_given_load, one_cache_state];
+    rules.iter().filter_map(|rule| rule(analyses)).collect()
+}
+
+/// What was measured is one target, once: it speaks for no other.
+pub fn one_place(analyses: &[&Analysis]) -> Option<Finding> {
+    measured(analyses).next()?;
+    let targets: BTreeSet<&str> = analyses.iter().map(|a| a.target.as_str()).collect();
+    let what = match targets.len() {
+        1 => "One target was measured".to_owned(),
+        n => format!("{n} targets were measured"),
+    };
+    limit(
+        "one-place",
+        format!(
+            "{what}, as it was at that time: the intervals hold for repeating this on it, and say nothing of other devices, nor of a fuller, older or warmer one."
+        ),
+    )
+}
+
+/// No trial touched more than a part of what there is.
+pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
+    let most = measured(analyses).map(|c| c.cell.trial().region).max()?;
+    limit(
+        "untouched",
+        format!(
+            "Regions larger than {} were not measured; they may exceed the device's own caches and tables.",
+            format_size(most)
+        ),
+    )
+}
+
+/// All requests were made in a closed loop.
+pub fn no_given_load(analyses: &[&Analysis]) -> Option<Finding> {
+    let latencies = measured(analyses).filter(|c| c.latency.is_some()).count();
+    let rates = measured(analyses).any(|c| c.cell.trial().rate.is_some());
+    (latencies > 0 && !rates).then_some(())?;
+    limit(
+        "no-given-load",
+        "All requests were issued in a closed loop, so latencies are service times. --rate measures the response time at a given load.".to_owned(),
+    )
+}
+
+/// Only one state of the page cache was measured.
+pub fn one_cache_state(analyses: &[&Analysis]) -> Option<Finding> {
+    let mut states = measured(analyses).map(|c| c.cell.trial().cache);
+    let only = states.next()?;
+    states.all(|state| state == only).then_some(())?;
+    let other = match only {
+        CacheState::Direct => {
+            "programs that read and write through the page cache see other numbers, often higher ones"
+        }
+        _ => "storage without the page cache was not measured (--direct measures it)",
+    };
+    limit(
+        "one-cache-state",
+        format!("Everything was measured with cache={only}: {other}."),
+    )
+}
+
+/// The cells with measured trials in which iolab itself issued the requests.
+fn measured<'a>(analyses: &[&'a Analysis]) -> impl Iterator<Item = &'a CellAnalysis> {
+    let cells = analyses.iter().flat_map(|a| &a.cells);
+    cells.filter(|c| c.n > 0 && !c.cell.spec.runs_program())
+}
+
+fn limit(rule: &'static str, text: String) -> Option<Finding> {
+    Some(Finding { rule, text })
+}

@@ -1,0 +1,47 @@
+//! What other tools were called with, and which cells they could not carry out.
+
+use super::{Finding, cells_of};
+use iolab_analysis::analysis::Analysis;
+use iolab_plan::cells::label;
+use iolab_spec::tool::Tool;
+
+/// The version of each peer and the command line of one of its trials.
+pub fn peers(analysis: &Analysis) -> Vec<Finding> {
+    let mut tools: Vec<Tool> = Vec::new();
+    let mut findings = Vec::new();
+    for cell in &analysis.cells {
+        let tool = cell.cell.spec.tool;
+        let Some(command) = &cell.peer_command else {
+            continue;
+        };
+        if tools.contains(&tool) {
+            continue;
+        }
+        tools.push(tool);
+        let which = label(&analysis.factors, &cell.cell.levels);
+        let text = format!(
+            "A trial of {tool} ({which}) was {command} - every trial's own command is in the column 'effective' of iolab export."
+        );
+        findings.push(Finding {
+            rule: "peers",
+            text,
+        });
+    }
+    findings
+}
+
+/// Cells without trials, or that were given up, by their reason.
+pub fn gaps(analysis: &Analysis) -> Vec<Finding> {
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for why in analysis.cells.iter().filter_map(|cell| cell.gap.as_deref()) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, cells)) => *cells += 1,
+            None => reasons.push((why, 1)),
+        }
+    }
+    let finding = |(why, cells): (&str, usize)| Finding {
+        rule: "gaps",
+        text: format!("{} left a gap: {why}.", cells_of(cells, analysis)),
+    };
+    reasons.into_iter().map(finding).collect()
+}

@@ -1,0 +1,139 @@
+//! What two programs side by side tell.
+
+use super::Finding;
+use super::format_ratio;
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::crossing::{
+    ALPHA, Crossing, FIRST_TRIALS, MARGINS, Point, crossings, margin_name,
+};
+use iolab_spec::quantity::format_ns;
+use iolab_spec::units::format_size;
+
+/// Longest name of a program that a sentence bears.
+const NAME_MAX: usize = 40;
+
+/// The difference where it is most, whether it is one, and from where on it does not matter.
+pub fn programs(analysis: &Analysis) -> Vec<Finding> {
+    let of_one = |crossing: Crossing| {
+        let mut sentences: Vec<(&'static str, String)> = Vec::new();
+        sentences.extend(difference(&crossing).map(|text| ("programs-differ", text)));
+        sentences.extend(significance(&crossing).map(|text| ("programs-significance", text)));
+        let margins = 0..MARGINS.len();
+        sentences
+            .extend(margins.map(|margin| ("programs-equivalent", equivalence(&crossing, margin))));
+        let place = if crossing.held.is_empty() {
+            String::new()
+        } else {
+            format!("With {}: ", crossing.held.join(" "))
+        };
+        sentences.into_iter().map(move |(rule, text)| Finding {
+            rule,
+            text: format!("{place}{text}"),
+        })
+    };
+    crossings(analysis).into_iter().flat_map(of_one).collect()
+}
+
+/// The ratio at the least size, where what is not reading weighs most, and at the largest.
+fn difference(crossing: &Crossing) -> Option<String> {
+    let (first, last) = (crossing.points.first()?, crossing.points.last()?);
+    let (base, new) = (name(&crossing.base), name(&crossing.new));
+    let mut text = format!(
+        "{new} takes {} as long as {base} {}",
+        times(first)?,
+        at(first)
+    );
+    let (a, b) = first.medians_ns?;
+    text.push_str(&format!(" ({} against {})", format_ns(b), format_ns(a)));
+    if first.size != last.size
+        && let Some(ratio) = times(last)
+    {
+        text.push_str(&format!(", {ratio} {}", at(last)));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// `1.31 times (95 % interval 1.27 to 1.35)`.
+fn times(point: &Point) -> Option<String> {
+    Some(format_ratio(&point.ratio?, " times"))
+}
+
+/// At how many sizes Welch's test finds a difference, for each number of trials.
+fn significance(crossing: &Crossing) -> Option<String> {
+    let parts: Vec<String> = FIRST_TRIALS
+        .iter()
+        .enumerate()
+        .filter_map(|(i, trials)| {
+            let tested: Vec<f64> = crossing
+                .points
+                .iter()
+                .filter_map(|p| p.first_trials[i].map(|t| t.welch))
+                .collect();
+            let found = tested.iter().filter(|p| **p < ALPHA).count();
+            let place = match (tested.len(), found) {
+                (0, _) => return None,
+                (1, 0) => "none".to_owned(),
+                (1, _) => "one".to_owned(),
+                (all, found) => format!("one at {found} of {all} sizes"),
+            };
+            Some(format!("{place} with {trials} trials"))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "Differences by Welch's t test (p < {ALPHA}): {}. That there is one does not say that it matters.",
+            parts.join(", ")
+        )
+    })
+}
+
+/// From where on the difference is shown to be below a margin, beside what the medians alone would say.
+fn equivalence(crossing: &Crossing, margin: usize) -> String {
+    let within = margin_name(MARGINS[margin]);
+    let many = crossing.points.len() > 1;
+    let from = |size: u64| match many {
+        true => format!(" from {} on", format_size(size)),
+        false => String::new(),
+    };
+    let naive = crossing.naive_from(margin).map(|size| {
+        let verb = if many { "stays" } else { "lies" };
+        format!(
+            "the ratio of the medians alone {verb} within it{}",
+            from(size)
+        )
+    });
+    let test = if many { " at each size" } else { "" };
+    let to = if many { " up to the largest size" } else { "" };
+    match (crossing.equivalent_from(margin), naive) {
+        (Some(size), naive) => format!(
+            "The two are equivalent within {within}{} (equivalence test{test}, p <= {ALPHA}); {}.",
+            from(size),
+            naive.unwrap_or_else(|| "the ratio of the medians alone does not say so".to_owned()),
+        ),
+        (None, Some(naive)) => format!(
+            "Equivalence within {within} is not shown{to}: {naive}, but the trials are too few or too unlike to tell. A larger --budget may."
+        ),
+        (None, None) => format!(
+            "Equivalence within {within} is not shown{to}, and the ratio of the medians lies outside of it{}.",
+            if many { " there" } else { "" },
+        ),
+    }
+}
+
+fn at(point: &Point) -> String {
+    match point.size {
+        1 => "at 1 byte".to_owned(),
+        bytes if bytes < 1024 => format!("at {bytes} bytes"),
+        bytes => format!("at {}", format_size(bytes)),
+    }
+}
+
+/// A level as a sentence names it: long commands are cut.
+fn name(level: &str) -> String {
+    if level.chars().count() <= NAME_MAX {
+        return level.to_owned();
+    }
+    let start: String = level.chars().take(NAME_MAX).collect();
+    format!("{}...", start.trim_end())
+}

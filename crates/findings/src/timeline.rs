@@ -1,0 +1,95 @@
+//! Findings about throughput that changes its level and stays there: over the run, and within each trial.
+
+use super::{Finding, one, within};
+use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::timeline::{RunShift, TrialShift};
+use iolab_plan::cells::label;
+use iolab_spec::quantity::{format_bytes, format_ns, format_percent};
+
+/// Most changes over a run that are told: the greatest.
+const TOLD_MAX: usize = 3;
+
+/// After how much was written the throughput of the cells that write changed for good. What that may come from is a
+/// suspect, no cause.
+pub fn level_over_run(analysis: &Analysis) -> Vec<Finding> {
+    let mut shifts: Vec<&RunShift> = analysis.timeline.over_run.iter().collect();
+    shifts.sort_by(|a, b| b.factor.ln().abs().total_cmp(&a.factor.ln().abs()));
+    shifts.truncate(TOLD_MAX);
+    shifts.sort_by_key(|shift| shift.after_ns);
+    let told = shifts.into_iter().map(|shift| Finding {
+        rule: "level-over-run",
+        text: over_run(shift, analysis),
+    });
+    told.collect()
+}
+
+fn over_run(shift: &RunShift, analysis: &Analysis) -> String {
+    let suspect = if shift.factor < 1.0 {
+        "A write cache that is used up, garbage collection or throttling looks like that; --precondition makes it happen before the first trial"
+    } else {
+        "A burst credit, a cache, or the end of work that kept the device busy looks like that; --settle or --precondition may get it out of the way"
+    };
+    format!(
+        "After {} written ({} of trials), throughput {}{}, for {} trials after {}. {suspect}. Medians over the run mix both levels.",
+        format_bytes(shift.written_bytes as f64),
+        format_ns(shift.after_ns as f64),
+        moved(shift.factor),
+        levels(shift.cell, shift.before_mb_s, shift.after_mb_s, analysis),
+        shift.trials_after,
+        shift.trials_before,
+    )
+}
+
+/// Cells whose throughput changes its level at the same time in each of their trials.
+pub fn level_within_trials(analysis: &Analysis) -> Vec<Finding> {
+    let shifts = &analysis.timeline.within;
+    let size = |shift: &TrialShift| shift.factor().ln().abs();
+    let Some(greatest) = shifts.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else {
+        return Vec::new();
+    };
+    let suspect = if greatest.factor() < 1.0 {
+        "A cache that fills up, a burst credit that is used up or throttling looks like that"
+    } else {
+        "A cache that fills with what is read again looks like that"
+    };
+    one(
+        "level-within-trials",
+        format!(
+            "In {} throughput changes its level within the trials: after {} ({}) it {}{}, in the median of {} trials. {suspect}. Shorter or longer trials would give other numbers.",
+            within(shifts.len(), analysis),
+            format_ns(greatest.after_ns as f64),
+            format_bytes(greatest.moved_bytes),
+            moved(greatest.factor()),
+            levels(
+                greatest.cell,
+                greatest.before_mb_s,
+                greatest.after_mb_s,
+                analysis
+            ),
+            greatest.trials,
+        ),
+    )
+}
+
+/// `fell to 34 % of what it was`.
+fn moved(factor: f64) -> String {
+    if factor < 1.0 {
+        format!("fell to {} of what it was", format_percent(factor))
+    } else if factor.is_finite() {
+        format!("rose to {} of what it was", format_percent(factor))
+    } else {
+        "rose from nothing".to_owned()
+    }
+}
+
+/// ` (bs=1MiB: from 1200 MB/s to 410 MB/s)`.
+fn levels(cell: i64, before: f64, after: f64, analysis: &Analysis) -> String {
+    let name = match analysis.cells.iter().find(|c| c.cell.id == cell) {
+        Some(found) if !analysis.factors.is_empty() => {
+            format!("{}: ", label(&analysis.factors, &found.cell.levels))
+        }
+        _ => String::new(),
+    };
+    let format = |value| Response::Throughput.format(value);
+    format!(" ({name}from {} to {})", format(before), format(after))
+}

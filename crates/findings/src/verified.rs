@@ -1,0 +1,46 @@
+//! Whether storage holds what was written to it.
+
+use super::{Finding, cells_of, one};
+use iolab_analysis::analysis::{Analysis, CellVerified, Flag};
+use iolab_spec::quantity::format_bytes;
+
+/// Data that is not what was written, or how much was found to be so.
+pub fn verified(analysis: &Analysis) -> Vec<Finding> {
+    let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
+    let all = cells.fold(CellVerified::default(), CellVerified::plus);
+    if all.failed > 0 {
+        return one("verify-failed", failed(analysis, &all));
+    }
+    if all.trials == 0 {
+        return Vec::new();
+    }
+    let cache = match all.cached_bytes {
+        0 => String::new(),
+        bytes => format!(
+            " Up to {} of it came from memory, which did not let go of it, and says nothing of storage.",
+            format_bytes(bytes as f64)
+        ),
+    };
+    let text = format!(
+        "Everything that {} trials wrote was read back and is as it was written: {}.{cache}",
+        all.trials,
+        format_bytes(all.bytes as f64),
+    );
+    one("verified", text)
+}
+
+fn failed(analysis: &Analysis, all: &CellVerified) -> String {
+    let is_flagged = |flags: &[Flag]| flags.contains(&Flag::VerifyFailed);
+    let cells = analysis.cells.iter().filter(|c| is_flagged(&c.flags));
+    let kinds: Vec<String> = all
+        .kinds()
+        .map(|(kind, blocks)| format!("{blocks} {}", kind.name()))
+        .collect();
+    format!(
+        "{}: this storage did NOT keep what was written to it. Of {} blocks read back in {} trials these were not as they were written: {}. The first places are in the run file; no number here is worth anything before the cause is found.",
+        cells_of(cells.count(), analysis),
+        all.blocks,
+        all.trials,
+        kinds.join(", "),
+    )
+}

@@ -1,0 +1,160 @@
+//! Requests at once, and ceilings, from records made up for it.
+
+use iolab_analysis::analysis::{Analysis, Basis, Flag, analyse};
+use iolab_findings::{exceeds_ceiling, serialised};
+use iolab_record::{RunRecord, ServedBy};
+
+use crate::synthetic::{add_cell, record};
+
+/// Cells of these threads and throughputs; 4 KiB requests.
+fn grid(cells: &[(&str, f64)]) -> RunRecord {
+    let mut record = record("grid", &["threads"]);
+    for (threads, mb_s) in cells {
+        let threads = format!("threads={threads}");
+        add_cell(&mut record, &["bs=4KiB", &threads], &[*mb_s; 6]);
+    }
+    // Nothing is known of the device unless a test says so.
+    for sample in &mut record.samples {
+        if let Some(device) = &mut sample.counters.device {
+            device.queue_ms = None;
+        }
+    }
+    record
+}
+
+/// So many requests in flight at the device in every trial of a cell.
+fn in_flight(record: &mut RunRecord, cell: i64, requests: f64) {
+    for sample in record.samples.iter_mut().filter(|s| s.cell == cell) {
+        // Long enough for milliseconds to tell.
+        let scale = 1_000_000_000 / sample.elapsed_ns.max(1) + 1;
+        sample.elapsed_ns *= scale;
+        sample.reads.requests *= scale;
+        sample.reads.bytes *= scale;
+        let elapsed_ms = sample.elapsed_ns as f64 / 1e6;
+        let (requests_done, bytes) = (sample.reads.requests, sample.reads.bytes);
+        let device = sample.counters.device.as_mut().expect("counted");
+        device.read_ios = requests_done;
+        device.read_bytes = bytes;
+        device.queue_ms = Some((requests * elapsed_ms) as u64);
+        let process = sample.counters.process_io.as_mut().expect("counted");
+        process.read_bytes = bytes;
+    }
+}
+
+fn flagged(analysis: &Analysis, flag: Flag) -> Vec<usize> {
+    let has =
+        |(_, cell): &(usize, &iolab_analysis::analysis::CellAnalysis)| cell.flags.contains(&flag);
+    let cells = analysis.cells.iter().enumerate().filter(has);
+    cells.map(|(number, _)| number).collect()
+}
+
+/// The study: 8,543 IOPS with 1 thread and with 48.
+#[test]
+fn iops_that_do_not_grow_with_threads_are_serialised() {
+    let analysis = analyse(&grid(&[("1", 35.0), ("12", 35.0), ("48", 35.0)]));
+    assert_eq!(flagged(&analysis, Flag::Serialised), [1, 2]);
+    let concurrency = analysis.cells[2].concurrency.expect("direct");
+    let (achieved, basis) = concurrency.achieved.expect("compared");
+    assert!((achieved - 1.0).abs() < 0.01 && basis == Basis::Alone);
+    // The threads themselves see 48 on their way: Little's law over service times tells nothing.
+    assert!(concurrency.outstanding.is_some_and(|n| n > 40.0));
+    let findings = serialised(&analysis);
+    let text = &findings.first().expect("told").text;
+    assert!(
+        text.contains("threads=48") && text.contains("1.00 of 48"),
+        "{text}"
+    );
+    assert!(text.contains("why-serialised"), "{text}");
+}
+
+#[test]
+fn iops_that_grow_are_not() {
+    let analysis = analyse(&grid(&[("1", 35.0), ("2", 66.0), ("8", 200.0)]));
+    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    assert!(serialised(&analysis).is_empty());
+}
+
+/// A device at its limit that has all requests at once is not to blame on a lock; one that sees a single request is.
+#[test]
+fn the_device_tells_a_limit_from_a_lock() {
+    let mut limit = grid(&[("1", 100.0), ("8", 150.0)]);
+    in_flight(&mut limit, 0, 0.9);
+    in_flight(&mut limit, 1, 7.8);
+    let analysis = analyse(&limit);
+    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    let (achieved, basis) = analysis.cells[1].concurrency.unwrap().achieved.unwrap();
+    assert!(achieved > 7.0 && basis == Basis::Device, "{achieved}");
+
+    let mut lock = grid(&[("8", 100.0)]);
+    in_flight(&mut lock, 0, 0.9);
+    let analysis = analyse(&lock);
+    assert_eq!(flagged(&analysis, Flag::Serialised), [0]);
+    assert!(
+        serialised(&analysis)[0]
+            .text
+            .contains("waited before they reached the device")
+    );
+}
+
+#[test]
+fn a_sibling_names_the_lock() {
+    let mut record = record("why", &["layout", "threads"]);
+    for (layout, threads, mb_s) in [
+        ("shared", "1", 35.0),
+        ("shared", "8", 36.0),
+        ("private", "1", 35.0),
+        ("private", "8", 220.0),
+    ] {
+        let (layout, threads) = (format!("layout={layout}"), format!("threads={threads}"));
+        add_cell(&mut record, &["bs=4KiB", &layout, &threads], &[mb_s; 6]);
+    }
+    let analysis = analyse(&record);
+    assert_eq!(flagged(&analysis, Flag::Serialised), [1]);
+    let text = &serialised(&analysis)[0].text;
+    assert!(
+        text.contains("a lock of the file") && text.contains("layout=private"),
+        "{text}"
+    );
+}
+
+#[test]
+fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
+    let mut record = grid(&[("1", 255.0), ("2", 709.0)]);
+    let of = |record: &RunRecord| {
+        let analysis = analyse(record);
+        let text = |cell: usize| {
+            let efficiency = analysis.cells[cell].efficiency.expect("a ceiling");
+            (efficiency.ceiling_text(), efficiency.share_text())
+        };
+        (
+            text(0),
+            text(1),
+            flagged(&analysis, Flag::ExceedsCeiling),
+            exceeds_ceiling(&analysis),
+        )
+    };
+    let put = |record: &mut RunRecord, key: &str, value: &str| {
+        record
+            .environment
+            .extend([(key.to_owned(), value.to_owned())]);
+    };
+    put(&mut record, "device_link_mb_s", "600.0");
+    put(&mut record, "peak_stated_read_mb_s", "510");
+    put(&mut record, "peak_stated_write_mb_s", "485");
+    let (low, high, flags, findings) = of(&record);
+    assert_eq!(low, ("510 MB/s stated".to_owned(), "50 %".to_owned()));
+    assert_eq!(high.1, "139 % (exceeds ceiling)");
+    assert_eq!(flags, [1]);
+    assert!(findings[0].text.contains("139 %"), "{}", findings[0].text);
+
+    put(&mut record, "peak_stated_read_iops", "95000");
+    let (low, ..) = of(&record);
+    assert_eq!(low, ("95000 IOPS stated".to_owned(), "66 %".to_owned()));
+
+    for sample in &mut record.samples {
+        sample.verdict.served_by = ServedBy::PageCache;
+    }
+    let (_, high, flags, findings) = of(&record);
+    assert!(high.1.ends_with("(page cache)"), "{}", high.1);
+    assert!(flags.is_empty() && findings.is_empty());
+}

@@ -1,0 +1,536 @@
+//! iolab-target: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
+
+#![allow(unsafe_code)] // system calls that no safe crate has
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use rustix::fs::{FileType, OFlags};
+
+use iolab_spec::{Error, Result};
+
+mod beside;
+mod device;
+mod direct;
+mod errno;
+mod existing;
+mod fill;
+mod folder;
+mod lookup;
+pub mod meminfo;
+pub mod memory_limits;
+mod mode;
+mod mounts;
+mod overlay;
+pub mod procfs;
+mod scratch;
+mod signature;
+mod size;
+mod space;
+mod stack;
+pub mod sysfs;
+mod tool;
+mod users;
+
+pub use beside::{Beside, PrivateFiles};
+pub use folder::Folder;
+use lookup::Found;
+pub use mode::OpenMode;
+pub use mounts::{FileSystem, file_systems};
+pub use overlay::{Layering, Layers, is_overlaid};
+use scratch::Scratch;
+pub use space::free;
+pub use stack::{Stack, device_under};
+
+/// Bytes of a path with the NUL at its end that system calls take (limits.h).
+const PATH_MAX: usize = 4096;
+
+/// What a target is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A file of our own, removed when the target is dropped.
+    Scratch,
+    /// A file that was there before.
+    File,
+    /// A block device.
+    BlockDevice,
+    /// A character device such as `/dev/zero`: not storage. Reads only.
+    CharDevice,
+}
+
+/// What answers for a target's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// Devices of this machine, through the kernel.
+    Storage,
+    /// Memory, beyond doubt.
+    Memory,
+    /// A process (FUSE) or another machine (NFS, SMB, a hypervisor's shared folder): the kernel does not know what it
+    /// does with them.
+    Elsewhere,
+}
+
+/// How much of a target is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Exactly this many bytes (user's wish): refused when they are not to be had.
+    Exactly(u64),
+    /// At most this many bytes (a default): cut to what is there or fits, never below `least`.
+    AtMost {
+        /// The wanted size, bytes.
+        most: u64,
+        /// The smallest useful size, bytes.
+        least: u64,
+    },
+}
+
+/// The user's consent to destroy what an existing target holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    /// None given.
+    No,
+    /// `--destroy-data`: what carries no known signature may be overwritten.
+    Destroy,
+    /// `--destroy-data=SIGNATURE`: a target carrying this signature may be overwritten too;
+    /// several are separated by commas.
+    DestroySignature(String),
+}
+
+/// What is needed of a target.
+#[derive(Debug, Clone)]
+pub struct Need {
+    /// How much of it.
+    pub size: Size,
+    /// Whether it will be written.
+    pub write: bool,
+    /// Consent, for existing targets.
+    pub consent: Consent,
+    /// What is needed beside it; only a directory can offer that.
+    pub beside: Beside,
+}
+
+/// Alignment that direct I/O needs, as `statx` reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectAlignment {
+    /// Of the buffer's address, bytes.
+    pub memory: u64,
+    /// Of the offset and the length, bytes.
+    pub offset: u64,
+}
+
+/// An opened and checked target. Dropping it removes a scratch file.
+#[derive(Debug)]
+pub struct Target {
+    // Declared first: what lies beside the scratch file is removed before it, so that a killed run's is recognised.
+    private: Vec<Target>,
+    path: PathBuf,
+    kind: TargetKind,
+    size: u64,
+    // Declared before the file: it is dropped first, while the lock still guards the name.
+    scratch: Option<Scratch>,
+    file: File,
+    writable: bool,
+    notes: Vec<String>,
+    // What lies below does not change while it is open, and is asked for around every trial.
+    stack: OnceLock<Stack>,
+    holder: OnceLock<Option<File>>,
+}
+
+impl Target {
+    /// Opens PATH: a directory gets a scratch file, an existing file or device is opened as `need` allows.
+    ///
+    /// # Errors
+    /// Of kind refused when data could be lost or the file system crowded; of kind usage when PATH
+    /// is missing, out of reach, of a wrong kind or too small; each with what to do next.
+    pub fn open(path: &Path, need: &Need) -> Result<Self> {
+        need.size.check()?;
+        let found = lookup::find(path)?;
+        if found.file_type() != FileType::Directory {
+            need.beside.check_existing(&found.path)?;
+        }
+        let mut notes = Vec::new();
+        if let Some(link) = &found.link {
+            notes.push(format!(
+                "{} is a symlink; the target is {}",
+                link.display(),
+                found.path.display()
+            ));
+        }
+        match found.file_type() {
+            FileType::Directory => Self::open_scratch(found, need, notes),
+            FileType::RegularFile | FileType::BlockDevice => {
+                Self::open_existing(&found, need, notes)
+            }
+            FileType::CharacterDevice => Self::open_zero(&found, need, notes),
+            other => Err(wrong_kind(&found.path, other)),
+        }
+    }
+
+    fn open_scratch(found: Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
+        check_stores(&found)?;
+        users::check_directory(&found)?;
+        let dir = found.path;
+        scratch::check_writable(&found.handle, &dir)?;
+        notes.extend(scratch::remove_leftovers(&found.handle, &dir));
+        let size = match space::room(&found.handle, &dir)? {
+            Some(room) => {
+                let room = room.saturating_sub(scratch::FOOTER_LEN);
+                let (size, note) = need.beside.of_room(need.size, room, &dir)?;
+                notes.extend(note);
+                size
+            }
+            None => {
+                notes.push(format!(
+                    "the file system of {} does not say how much space is free",
+                    dir.display()
+                ));
+                need.size.wanted()
+            }
+        };
+        let (scratch, file) = Scratch::create(found.handle, &dir, size)?;
+        let mut target = Self::of_scratch(scratch, file, size, notes);
+        target.private = need
+            .beside
+            .sizes(size)
+            .into_iter()
+            .map(|bytes| target.beside(bytes))
+            .collect::<Result<_>>()?;
+        Ok(target.with_memory_note())
+    }
+
+    /// A scratch file that has just been created.
+    fn of_scratch(scratch: Scratch, file: File, size: u64, notes: Vec<String>) -> Self {
+        Self {
+            private: Vec::new(),
+            path: scratch.path().to_owned(),
+            kind: TargetKind::Scratch,
+            size,
+            scratch: Some(scratch),
+            file,
+            writable: true,
+            notes,
+            stack: OnceLock::new(),
+            holder: OnceLock::new(),
+        }
+    }
+
+    /// An empty file for so many bytes, which belongs to this scratch file and goes when it is dropped.
+    ///
+    /// # Errors
+    /// Of kind usage when this is no scratch file; else when the file cannot be made.
+    pub fn beside(&self, bytes: u64) -> Result<Self> {
+        let Some(scratch) = &self.scratch else {
+            return Err(no_scratch(&self.path));
+        };
+        let (scratch, file) = scratch.numbered_beside(bytes)?;
+        Ok(Self::of_scratch(scratch, file, bytes, Vec::new()))
+    }
+
+    /// The file of a worker that has one for itself.
+    ///
+    /// # Errors
+    /// Of kind usage when it was not asked for when the target was opened, or is smaller than `bytes`.
+    pub fn private_file(&self, worker: u32, bytes: u64) -> Result<&Self> {
+        self.private
+            .get(worker as usize)
+            .filter(|file| file.size >= bytes)
+            .ok_or_else(|| no_scratch(&self.path))
+    }
+
+    fn open_existing(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
+        if found.file_type() == FileType::RegularFile {
+            check_stores(found)?;
+        }
+        let existing = existing::open(found, need)?;
+        notes.extend(existing.notes);
+        let target = Self {
+            private: Vec::new(),
+            path: found.path.clone(),
+            kind: existing.kind,
+            size: existing.size,
+            scratch: None,
+            file: existing.file,
+            writable: need.write,
+            notes,
+            stack: OnceLock::new(),
+            holder: OnceLock::new(),
+        };
+        Ok(target.with_memory_note())
+    }
+
+    /// `/dev/zero`, the one character device that can stand in for a file when it is read.
+    fn open_zero(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
+        if found.stat.st_rdev != rustix::fs::makedev(1, 5) {
+            return Err(wrong_kind(&found.path, FileType::CharacterDevice));
+        }
+        let place = found.path.display();
+        if need.write {
+            return Err(
+                Error::refused(format!("{place} stores nothing: it cannot be written"))
+                    .hint("give a directory, a file or a block device"),
+            );
+        }
+        let file = found
+            .open(OFlags::RDONLY)
+            .map_err(|errno| errno::on_path("open", &found.path, errno))?;
+        notes.push(format!(
+            "{place} is a character device, not storage: what is measured is memory"
+        ));
+        Ok(Self {
+            private: Vec::new(),
+            path: found.path.clone(),
+            kind: TargetKind::CharDevice,
+            size: need.size.wanted(),
+            scratch: None,
+            file,
+            writable: false,
+            notes,
+            stack: OnceLock::new(),
+            holder: OnceLock::new(),
+        })
+    }
+
+    fn with_memory_note(mut self) -> Self {
+        if self.is_memory() {
+            self.notes.push(format!(
+                "{} lies in memory (tmpfs or its like), not on storage",
+                self.path.display()
+            ));
+        }
+        self
+    }
+
+    /// The path that is read and written (of the scratch file, for a directory).
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path as other programs take it: from the root on, so that no name can be taken for an option.
+    ///
+    /// # Errors
+    /// Of kind usage when it is longer than any program can open.
+    pub fn path_for_programs(&self) -> Result<PathBuf> {
+        let path = std::path::absolute(&self.path).map_err(|error| {
+            Error::usage(format!("the working directory has no path: {error}"))
+                .hint("work in a directory with a shorter path")
+        })?;
+        let length = path.as_os_str().len();
+        if length < PATH_MAX {
+            return Ok(path);
+        }
+        Err(Error::usage(format!(
+            "the path of {} has {length} bytes from the root on, and programs open paths of up to {} bytes",
+            self.path.display(),
+            PATH_MAX - 1
+        ))
+        .hint("give a directory with a shorter path"))
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    /// Usable bytes, after any cut.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes that [`Target::fill`] writes into a scratch file and those beside it.
+    pub fn fill_bytes(&self) -> u64 {
+        self.private.iter().map(|file| file.size).sum::<u64>() + self.size
+    }
+
+    /// Remarks for the user: a cut size, a followed symlink, "not storage".
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The block device it lies on (MAJOR, MINOR), when it is exactly one. A file system over
+    /// several devices (btrfs) counts as lying on the one it was mounted by; a file of an overlay, on
+    /// the one of the layer with its bytes, where that is within reach.
+    pub fn device(&self) -> Option<(u32, u32)> {
+        match self.kind {
+            TargetKind::CharDevice => None,
+            TargetKind::BlockDevice => device::number_of(&rustix::fs::fstat(&self.file).ok()?),
+            TargetKind::Scratch | TargetKind::File => mounts::device_below(self.holder()),
+        }
+    }
+
+    /// The block devices below it, down to the disks.
+    pub fn stack(&self) -> Stack {
+        let stack = self.stack.get_or_init(|| Stack::below(self.device()));
+        stack.clone()
+    }
+
+    /// The file system it lies on; `None` for devices.
+    pub fn filesystem(&self) -> Option<FileSystem> {
+        match self.kind {
+            TargetKind::CharDevice | TargetKind::BlockDevice => None,
+            TargetKind::Scratch | TargetKind::File => Some(mounts::mount_of(&self.file)?.fs),
+        }
+    }
+
+    /// How it lies in an overlay; `None` where it lies in none.
+    pub fn layering(&self) -> Option<Layering> {
+        match self.kind {
+            TargetKind::CharDevice | TargetKind::BlockDevice => None,
+            TargetKind::Scratch | TargetKind::File => overlay::layering(&self.file),
+        }
+    }
+
+    /// Whether it is beyond doubt no storage: a character device, or a file in tmpfs, ramfs or
+    /// hugetlbfs. A RAM disk is a block device and counts as storage here.
+    pub fn is_memory(&self) -> bool {
+        match self.kind {
+            TargetKind::CharDevice => true,
+            TargetKind::BlockDevice => false,
+            TargetKind::Scratch | TargetKind::File => {
+                rustix::fs::fstatfs(self.holder()).is_ok_and(|stat| mounts::is_memory_fs(&stat))
+            }
+        }
+    }
+
+    /// What answers for its bytes.
+    pub fn medium(&self) -> Medium {
+        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
+        let is_served =
+            || rustix::fs::fstatfs(self.holder()).is_ok_and(|stat| mounts::is_served_fs(&stat));
+        if self.is_memory() {
+            Medium::Memory
+        } else if is_file && is_served() {
+            Medium::Elsewhere
+        } else {
+            Medium::Storage
+        }
+    }
+
+    /// Alignment for direct I/O.
+    ///
+    /// # Errors
+    /// When the target does not support it, with the remedy.
+    pub fn direct_alignment(&self) -> Result<DirectAlignment> {
+        direct::alignment(&self.file, &self.path, self.kind)
+    }
+
+    /// A new open file description of the same object, whatever its path names by now.
+    ///
+    /// # Errors
+    /// Of kind refused when it is to be written but was opened for reading; of kind usage when
+    /// the target does not support direct I/O.
+    pub fn reopen(&self, mode: OpenMode) -> Result<File> {
+        if mode.write && !self.writable {
+            return Err(Error::refused(format!(
+                "refusing to write to {}: it was opened for reading only",
+                self.path.display()
+            ))
+            .hint("a workload that writes has to say so before the target is opened"));
+        }
+        // No O_EXCL: on a block device the claim is held by the main descriptor.
+        lookup::open_same(&self.file, &self.path, mode.flags())
+            .map_err(|errno| mode.refused(&self.path, errno))
+    }
+
+    /// The main descriptor (buffered).
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The file that holds its bytes, for looking only: of an overlay the one in a layer, where that is within reach.
+    pub fn holder(&self) -> &File {
+        let layer = self.holder.get_or_init(|| overlay::holder(&self.file));
+        layer.as_ref().unwrap_or(&self.file)
+    }
+
+    /// Writes incompressible data into a scratch file and those beside it, and makes them durable;
+    /// nothing for other kinds. `progress` gets the bytes written so far, of [`Target::fill_bytes`].
+    ///
+    /// # Errors
+    /// Of kind interrupted soon after `stop` is set; of kind failed when a write fails, with the
+    /// offset and the remedy.
+    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        if self.kind != TargetKind::Scratch {
+            return Ok(());
+        }
+        self.fill_own(seed, stop, progress)?;
+        let mut before = self.size;
+        for (number, file) in self.private.iter().enumerate() {
+            let seed = seed.wrapping_add(number as u64 + 1);
+            file.fill_own(seed, stop, &mut |done| progress(before + done))?;
+            before += file.size;
+        }
+        Ok(())
+    }
+
+    fn fill_own(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        // Direct where it goes: the page cache is then left to the rest of the system.
+        let direct = self
+            .direct_alignment()
+            .ok()
+            .filter(|alignment| alignment.memory <= fill::ALIGNMENT && !self.is_memory())
+            .and_then(|alignment| {
+                let mode = OpenMode {
+                    write: true,
+                    direct: true,
+                    ..OpenMode::default()
+                };
+                Some((self.reopen(mode).ok()?, alignment.offset))
+            });
+        fill::Filling {
+            path: &self.path,
+            buffered: &self.file,
+            direct,
+            region: self.size,
+        }
+        .run(seed, stop, progress)
+    }
+
+    /// Removes the scratch file and those beside it, and tells when that fails; for other kinds nothing is removed.
+    ///
+    /// # Errors
+    /// When somebody replaced one of the files by now, or it cannot be removed; the others are removed all the same.
+    pub fn remove(mut self) -> Result<()> {
+        let private = self.private.drain(..).map(Target::remove);
+        let beside = private.fold(Ok(()), Result::and);
+        let own = match &mut self.scratch {
+            Some(scratch) => scratch.remove(),
+            None => Ok(()),
+        };
+        beside.and(own)
+    }
+}
+
+fn no_scratch(path: &Path) -> Error {
+    Error::usage(format!(
+        "{} has no files beside it: layout=private and fresh=true need some",
+        path.display()
+    ))
+    .hint("give a directory, where scratch files are made; or set layout=shared and fresh=false")
+}
+
+fn wrong_kind(path: &Path, kind: FileType) -> Error {
+    let what = match kind {
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice => "a character device",
+        _ => "of an unknown kind",
+    };
+    Error::usage(format!("{} is {what}, not storage", path.display()))
+        .hint("give a directory, a file or a block device")
+}
+
+/// Refuses files and directories of file systems that are windows into the kernel.
+fn check_stores(found: &Found) -> Result<()> {
+    let stat = rustix::fs::fstatfs(&found.handle)
+        .map_err(|errno| errno::on_path("look at the file system of", &found.path, errno))?;
+    match mounts::kernel_fs(&stat) {
+        Some(name) => Err(Error::usage(format!(
+            "{} lies in {name}, which stores nothing",
+            found.path.display()
+        ))
+        .hint("give a directory, a file or a block device of real storage")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,288 @@
+//! The layers of an overlay, and the file in them that holds the bytes: overlayfs has no pages and no device of its own.
+//! Sources: Documentation/filesystems/overlayfs.rst and fs/overlayfs/params.c of Linux.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+
+use super::mounts::{self, Mount};
+
+/// `OVERLAYFS_SUPER_MAGIC` of linux/magic.h.
+const MAGIC: u32 = 0x794c_7630;
+/// Overlays that can lie upon each other; the kernel allows two (`FILESYSTEM_MAX_STACK_DEPTH`).
+const DEPTH_MAX: usize = 8;
+
+/// The folders that an overlay is made of, by the names they were mounted by. Those need not mean the same to this
+/// process: they may be relative, or those of another mount namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layers {
+    /// The one that is written to; `None` where nothing can be written.
+    pub upper: Option<PathBuf>,
+    /// Those that are only read, the topmost first.
+    pub lower: Vec<PathBuf>,
+}
+
+/// How a file of an overlay lies in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layering {
+    /// The layers; `None` where the mount cannot be seen from here.
+    pub layers: Option<Layers>,
+    /// The file that holds the bytes; `None` where the layers are out of reach.
+    pub holder: Option<PathBuf>,
+}
+
+impl Layers {
+    /// Reads the options of an overlay's superblock, as `mountinfo` has them, escapes included.
+    pub(super) fn of_options(options: &[u8]) -> Self {
+        let mut layers = Self::default();
+        for option in options.split(|byte| *byte == b',') {
+            let Some(at) = option.iter().position(|byte| *byte == b'=') else {
+                continue;
+            };
+            let value = &option[at + 1..];
+            match &option[..at] {
+                b"upperdir" => layers.upper = folders(value).into_iter().next(),
+                b"lowerdir" => layers.lower.extend(folders(value)),
+                // One folder each, without colons and escapes of the mount's own.
+                b"lowerdir+" | b"datadir+" => layers.lower.push(path(mounts::unescape(value))),
+                _ => {}
+            }
+        }
+        layers
+    }
+
+    /// All of them, in the order in which a file is looked for.
+    pub fn all(&self) -> impl Iterator<Item = &Path> {
+        self.upper.iter().chain(&self.lower).map(PathBuf::as_path)
+    }
+}
+
+fn path(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+/// Folders between colons. A backslash takes its meaning from the character behind it; Linux 6.5 to 6.7 write a colon
+/// within a name as `\072` instead.
+fn folders(value: &[u8]) -> Vec<PathBuf> {
+    const BACKSLASH: &[u8] = b"\\134";
+    let mut found = vec![Vec::new()];
+    let mut rest = value;
+    while let Some(&first) = rest.first() {
+        if first == b':' {
+            found.push(Vec::new());
+            rest = &rest[1..];
+            continue;
+        }
+        let skip = if rest.starts_with(BACKSLASH) && rest.len() > BACKSLASH.len() {
+            BACKSLASH.len()
+        } else {
+            0
+        };
+        let (byte, length) = one(&rest[skip..]);
+        if let Some(name) = found.last_mut() {
+            name.push(byte);
+        }
+        rest = &rest[skip + length..];
+    }
+    // Two colons stand before layers that are asked for data alone.
+    found.retain(|name| !name.is_empty());
+    found.into_iter().map(path).collect()
+}
+
+/// The first character of a field of `mountinfo`, and how many bytes it takes there.
+fn one(field: &[u8]) -> (u8, usize) {
+    let escaped = field.get(..4).map(mounts::unescape);
+    match escaped.as_deref() {
+        Some([byte]) => (*byte, 4),
+        _ => (field.first().copied().unwrap_or_default(), 1),
+    }
+}
+
+/// Where the bytes of a file lie.
+#[derive(Debug)]
+pub(super) enum Ground {
+    /// In itself: it is no file of an overlay.
+    Itself,
+    /// In this file of a layer.
+    Layer(File),
+    /// In a layer that cannot be reached from here.
+    OutOfReach,
+}
+
+/// Whether a file is one of an overlay.
+pub fn is_overlaid(file: impl AsFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type as u32 == MAGIC)
+}
+
+/// Looks for the file that holds the bytes of a regular file, through overlays that lie upon each other.
+pub(super) fn ground(file: impl AsFd) -> Ground {
+    if !is_overlaid(&file) {
+        return Ground::Itself;
+    }
+    let mut layer = below(file);
+    for _ in 1..DEPTH_MAX {
+        match layer {
+            Some(file) if is_overlaid(&file) => layer = below(&file),
+            Some(file) => return Ground::Layer(file),
+            None => break,
+        }
+    }
+    Ground::OutOfReach
+}
+
+/// The file that holds the bytes of a file of an overlay, open for reading; `None` for other files, and out of reach.
+pub(super) fn holder(file: impl AsFd) -> Option<File> {
+    let Ground::Layer(layer) = ground(file) else {
+        return None;
+    };
+    let link = link_to(&layer);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(link, flags, Mode::empty());
+    opened.ok().map(File::from)
+}
+
+/// How a file lies in the overlay that it is one of.
+pub(super) fn layering(file: impl AsFd) -> Option<Layering> {
+    let holder = match ground(&file) {
+        Ground::Itself => return None,
+        Ground::Layer(holder) => name_of(&holder),
+        Ground::OutOfReach => None,
+    };
+    Some(Layering {
+        layers: mounts::mount_of(file).and_then(|mount| mount.layers),
+        holder,
+    })
+}
+
+/// The file of a layer that an overlay shows as this one.
+///
+/// The names of layers are those of the process that mounted them, and what they name here may be something else. So only
+/// a file is taken that has the same size, blocks and time of modification: overlayfs passes those on.
+fn below(file: impl AsFd) -> Option<File> {
+    let mount = mounts::mount_of(&file)?;
+    let shown = rustix::fs::fstat(&file).ok()?;
+    let name = name_of(&file)?;
+    let within = name.strip_prefix(&mount.fs.mount_point).ok()?;
+    let within = mount.root.strip_prefix("/").ok()?.join(within);
+    let layers = mount.layers.as_ref()?;
+    layers
+        .all()
+        .flat_map(|layer| places(layer, &mount.fs.mount_point))
+        .find_map(|layer| holds(&layer.join(&within), &shown, &mount))
+}
+
+/// Where a layer may lie: a relative name was meant from a folder that is not known.
+pub(super) fn places(layer: &Path, mount_point: &Path) -> Vec<PathBuf> {
+    if layer.is_absolute() {
+        return vec![layer.to_owned()];
+    }
+    let own = std::env::current_dir().ok();
+    own.iter()
+        .map(PathBuf::as_path)
+        .chain(mount_point.ancestors().skip(1))
+        .map(|folder| folder.join(layer))
+        .collect()
+}
+
+/// The file at a path, if it can be the one that an overlay shows so.
+fn holds(path: &Path, shown: &Stat, overlay: &Mount) -> Option<File> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let found = rustix::fs::fstat(&file).ok()?;
+    let traits = |stat: &Stat| {
+        (
+            stat.st_size,
+            stat.st_blocks,
+            stat.st_mtime,
+            stat.st_mtime_nsec,
+        )
+    };
+    let is_alike = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+        && traits(&found) == traits(shown);
+    // A layer may be named by what is the overlay itself here: the root of a container.
+    (is_alike && !mounts::mount_of(&file)?.is_same_file_system(overlay)).then_some(file)
+}
+
+fn name_of(file: impl AsFd) -> Option<PathBuf> {
+    std::fs::read_link(link_to(file)).ok()
+}
+
+fn link_to(file: impl AsFd) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lower(options: &str) -> Vec<PathBuf> {
+        Layers::of_options(options.as_bytes()).lower
+    }
+
+    /// As Linux 6.18 prints them.
+    #[test]
+    fn layers_are_read_as_linux_prints_them() {
+        let layers =
+            Layers::of_options(b"rw,lowerdir=l,upperdir=/tmp/u\\040p,workdir=w,uuid=on,xino=off");
+        assert_eq!(layers.upper.as_deref(), Some(Path::new("/tmp/u p")));
+        assert_eq!(layers.lower, [Path::new("l")]);
+        assert_eq!(layers.all().count(), 2);
+        let escaped =
+            r"ro,lowerdir=/t/x\040y:/t/a\134:b:/t/c\134\054d:/t/e\134\134f,redirect_dir=on";
+        let expected = ["/t/x y", "/t/a:b", "/t/c,d", r"/t/e\f"].map(PathBuf::from);
+        assert_eq!(lower(escaped), expected);
+        let one_by_one = r"ro,lowerdir+=/t/a:b,lowerdir+=/t/e\134f,datadir+=/t/l,metacopy=on";
+        let expected = ["/t/a:b", r"/t/e\f", "/t/l"].map(PathBuf::from);
+        assert_eq!(lower(one_by_one), expected);
+    }
+
+    #[test]
+    fn colons_part_layers_unless_they_belong_to_a_name() {
+        assert_eq!(
+            lower("lowerdir=/a:/b::/c"),
+            ["/a", "/b", "/c"].map(PathBuf::from)
+        );
+        assert_eq!(
+            lower(r"lowerdir=/a\072b:/c"),
+            ["/a:b", "/c"].map(PathBuf::from)
+        );
+        assert_eq!(lower(r"lowerdir=/a\134"), [PathBuf::from(r"/a\")]);
+        assert_eq!(lower("rw,lowerdir,index=off"), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn a_file_of_no_overlay_holds_its_bytes_itself() {
+        let file = tempfile::tempfile_in("/dev/shm").or_else(|_| tempfile::tempfile());
+        let file = file.expect("a file");
+        if is_overlaid(&file) {
+            eprintln!("skipped: the folder for temporary files is an overlay");
+            return;
+        }
+        assert!(matches!(ground(&file), Ground::Itself));
+        assert_eq!(layering(&file), None);
+    }
+
+    #[test]
+    fn a_layer_with_a_relative_name_is_looked_for_around_the_mount() {
+        let absolute = places(Path::new("/l"), Path::new("/a/m"));
+        assert_eq!(absolute, [Path::new("/l")]);
+        let relative = places(Path::new("l"), Path::new("/a/m"));
+        for place in ["/a/l", "/l"] {
+            assert!(relative.contains(&PathBuf::from(place)), "{relative:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_options_are_read(options in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80)) {
+            let text = [b"lowerdir=", &options[..]].concat();
+            for layer in Layers::of_options(&text).all() {
+                proptest::prop_assert!(!layer.as_os_str().is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What several rooms read of `/proc`: CPU time, and the control groups of this process.
+
+use std::path::{Path, PathBuf};
+
+use crate::mounts;
+
+/// CPU time of all CPUs together since the machine started, clock ticks (proc_stat(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// In user mode, in the kernel and in interrupts.
+    pub busy: u64,
+    /// What the hypervisor gave to others; `None` where the kernel does not count it.
+    pub steal: Option<u64>,
+}
+
+impl CpuTicks {
+    /// Reads `/proc/stat`, given its text.
+    pub fn parse(stat: &str) -> Option<Self> {
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let fields: Vec<u64> = line
+            .split_whitespace()
+            .map_while(|field| field.parse().ok())
+            .collect();
+        let [
+            user,
+            nice,
+            system,
+            _idle,
+            _iowait,
+            irq,
+            softirq,
+            ref rest @ ..,
+        ] = fields[..]
+        else {
+            return None;
+        };
+        Some(Self {
+            busy: [nice, system, irq, softirq]
+                .into_iter()
+                .fold(user, u64::saturating_add),
+            steal: rest.first().copied(),
+        })
+    }
+}
+
+/// A control group of this process (cgroups(7)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlGroup<'a> {
+    /// Its controllers; none for version 2.
+    pub controllers: Vec<&'a str>,
+    /// Its place in the hierarchy.
+    pub path: &'a str,
+}
+
+impl<'a> ControlGroup<'a> {
+    /// Reads `/proc/self/cgroup`, given its text.
+    pub fn parse(text: &'a str) -> impl Iterator<Item = Self> {
+        text.lines().filter_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (fields.next()?, fields.next()?);
+            Some(Self {
+                controllers: controllers
+                    .split(',')
+                    .filter(|name| !name.is_empty())
+                    .collect(),
+                path,
+            })
+        })
+    }
+}
+
+/// A hierarchy of control groups that is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hierarchy {
+    /// Which part of it.
+    pub root: PathBuf,
+    /// Where.
+    pub mount: PathBuf,
+    /// Options of the mount; those of version 1 name the controllers. `None` for version 2.
+    options: Option<String>,
+}
+
+impl Hierarchy {
+    /// Reads `/proc/self/mountinfo`, given its content.
+    pub fn parse(mountinfo: &[u8]) -> Vec<Self> {
+        let mounts = mounts::parse(mountinfo).into_iter();
+        mounts
+            .filter_map(|mount| {
+                let options = match mount.fs.kind.as_str() {
+                    "cgroup2" => None,
+                    "cgroup" => Some(mount.fs.mount_options),
+                    _ => return None,
+                };
+                Some(Self {
+                    root: mount.root,
+                    mount: Path::new(&mount.fs.mount_point).to_owned(),
+                    options,
+                })
+            })
+            .collect()
+    }
+
+    /// Whether a group is one of this hierarchy.
+    pub fn holds(&self, group: &ControlGroup<'_>) -> bool {
+        match &self.options {
+            None => group.controllers.is_empty(),
+            Some(options) => options
+                .split(',')
+                .any(|option| group.controllers.contains(&option)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STAT: &str =
+        "cpu  74608 2520 24433 1117073 6176 4054 3 50 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\nintr 1 2\n";
+
+    #[test]
+    fn cpu_time_is_read_as_linux_prints_it() {
+        let ticks = CpuTicks::parse(STAT).expect("a line of all CPUs");
+        assert_eq!(ticks.busy, 74608 + 2520 + 24433 + 4054 + 3);
+        assert_eq!(ticks.steal, Some(50));
+        // A kernel that does not count steal.
+        let old = CpuTicks::parse("cpu  1 2 3 4 5 6 7\n").expect("seven numbers");
+        assert_eq!((old.busy, old.steal), (1 + 2 + 3 + 6 + 7, None));
+        assert_eq!(CpuTicks::parse("cpu  1 2 3\n"), None);
+    }
+
+    #[test]
+    fn groups_of_both_versions_find_their_hierarchy() {
+        let mounts = b"30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n\
+            31 24 0:27 /box /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";
+        let found = Hierarchy::parse(mounts);
+        let groups: Vec<_> =
+            ControlGroup::parse("0::/user\n4:cpu,cpuacct:/box/a\n7:pids:/\n").collect();
+        let of = |group: &ControlGroup<'_>| found.iter().position(|one| one.holds(group));
+        assert_eq!(
+            groups.iter().map(of).collect::<Vec<_>>(),
+            [Some(0), Some(1), None]
+        );
+        assert_eq!(found[1].root, Path::new("/box"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}") {
+            let _ = (CpuTicks::parse(&text), Hierarchy::parse(text.as_bytes()));
+            let _ = ControlGroup::parse(&text).count();
+        }
+    }
+}
