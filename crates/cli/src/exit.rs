@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     No,
     /// It cannot be told; all is said.
     CannotTell,
+    /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
+    ToldElsewhere,
     /// Whoever read our output wants no more of it; that is no failure of ours.
     BrokenPipe,
 }
@@ -55,7 +57,7 @@ impl Failure {
 /// Says the last words and gives the exit code that `iolab --help` documents.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {
-        Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => ExitCode::SUCCESS,
         Err(Failure::No) => ExitCode::from(4),
         Err(Failure::CannotTell) => ExitCode::from(5),
         Err(Failure::Told(error)) => {

@@ -6,6 +6,7 @@ mod changes;
 mod command;
 mod dry_run;
 mod exit;
+mod launcher;
 mod output;
 mod progress;
 mod stop;

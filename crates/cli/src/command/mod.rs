@@ -30,10 +30,14 @@ use iolab_spec::{Error, Result};
 
 use crate::arguments::Command;
 use crate::exit::Outcome;
+use crate::launcher;
 use crate::output;
 
 /// Carries a command out.
 pub(crate) fn carry_out(command: Command) -> Outcome {
+    if measures(&command) {
+        launcher::check_alone()?;
+    }
     match command {
         Command::Study(options) => study::study(&options),
         Command::Run(options) => run::run(&options),
@@ -54,6 +58,16 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
         Command::Model(options) => model::model(&options),
         Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => completions::completions(&options),
+    }
+}
+
+/// Whether a command measures for a run file: several processes of it would disturb each other.
+fn measures(command: &Command) -> bool {
+    match command {
+        Command::Study(options) => !options.changes.dry_run,
+        Command::Run(options) => !options.changes.dry_run,
+        Command::Fit(_) | Command::Resume(_) => true,
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::support::{entries, folder, run, run_tiny};
+use crate::support::{Done, TINY, entries, folder, iolab, run, run_tiny};
 
 #[test]
 fn a_typo_names_the_nearest() {
@@ -175,4 +175,30 @@ fn all_mistakes_of_a_job_file_are_told_with_their_lines() {
         done.stderr
     );
     assert_eq!(entries(folder.path()), ["bad.fio"]);
+}
+
+#[test]
+fn several_processes_of_a_launcher_are_not_unrelated_runs() {
+    let folder = folder();
+    let as_rank = |rank: &str, arguments: &[&str]| -> Done {
+        let mut command = iolab(folder.path(), arguments);
+        let output = command.env("PMI_SIZE", "4").env("PMI_RANK", rank).output();
+        output.expect("the binary starts").into()
+    };
+    let measure = [&["run", "read-size"], &TINY[..]].concat();
+    let done = as_rank("0", &measure).expect(2);
+    let expected = "error: mpirun started 4 processes of iolab";
+    assert!(done.stderr.starts_with(expected), "{}", done.stderr);
+    assert!(done.stderr.contains("env -u PMI_SIZE"), "{}", done.stderr);
+    // One message is enough, and a launcher may end all at the first exit code that is not 0.
+    let done = as_rank("3", &measure).expect(0);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
+    for arguments in [&["study"][..], &["fit", "etcd"], &["resume", "r.iolab"]] {
+        let done = as_rank("0", arguments).expect(2);
+        assert!(done.stderr.starts_with(expected), "{}", done.stderr);
+    }
+    assert!(entries(folder.path()).is_empty());
+    // What only reads is no run.
+    as_rank("3", &["list"]).expect(0);
+    as_rank("3", &[&measure[..], &["--dry-run"]].concat()).expect(0);
 }

@@ -1,0 +1,161 @@
+//! Whether a launcher (mpirun, srun) started this process as one of several.
+
+use iolab_spec::Error;
+
+/// What a launcher tells its processes in their environment.
+struct Launcher {
+    /// What the user typed.
+    command: &'static str,
+    /// The variable that holds the number of processes.
+    size: &'static str,
+    /// The variable that holds the number of this one.
+    rank: &'static str,
+}
+
+/// In the order in which they are asked: mpirun may start its own daemons with srun.
+///
+/// `SLURM_NTASKS` is no sign of several processes: a batch script has it too, and runs once. Only srun sets
+/// `SLURM_STEP_NUM_TASKS`.
+const LAUNCHERS: [Launcher; 6] = [
+    Launcher {
+        command: "mpirun",
+        size: "OMPI_COMM_WORLD_SIZE",
+        rank: "OMPI_COMM_WORLD_RANK",
+    },
+    Launcher {
+        command: "mpirun",
+        size: "MV2_COMM_WORLD_SIZE",
+        rank: "MV2_COMM_WORLD_RANK",
+    },
+    Launcher {
+        command: "mpirun",
+        size: "PMI_SIZE",
+        rank: "PMI_RANK",
+    },
+    Launcher {
+        command: "srun",
+        size: "SLURM_STEP_NUM_TASKS",
+        rank: "SLURM_PROCID",
+    },
+    Launcher {
+        command: "flux run",
+        size: "FLUX_JOB_SIZE",
+        rank: "FLUX_TASK_RANK",
+    },
+    Launcher {
+        command: "jsrun",
+        size: "JSM_NAMESPACE_SIZE",
+        rank: "JSM_NAMESPACE_RANK",
+    },
+];
+
+/// A start of several processes, of which this is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// What started them, as the user typed it.
+    pub command: &'static str,
+    /// How many there are, at least 2.
+    pub size: u32,
+    /// Which one this is, from 0; `None` where the launcher does not say.
+    pub rank: Option<u32>,
+    /// The variables that say so.
+    pub variables: Vec<&'static str>,
+}
+
+impl Launch {
+    /// The start that the environment tells of; `None` where this process is the only one.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
+        let several = |launcher: &&Launcher| number(launcher.size).is_some_and(|size| size > 1);
+        let first = LAUNCHERS.iter().find(several)?;
+        let all = LAUNCHERS.iter().filter(several);
+        Some(Self {
+            command: first.command,
+            size: number(first.size)?,
+            rank: number(first.rank),
+            variables: all.map(|launcher| launcher.size).collect(),
+        })
+    }
+
+    /// Whether another process tells the user what concerns all of them.
+    pub fn is_silent(&self) -> bool {
+        self.rank.is_some_and(|rank| rank > 0)
+    }
+
+    /// Why a build that cannot run across processes does not measure.
+    pub fn refusal(&self) -> Error {
+        let unset: Vec<_> = self.variables.iter().map(|v| format!("-u {v}")).collect();
+        Error::usage(format!(
+            "{} started {} processes of iolab, and this build cannot run across processes: they would be {} unrelated runs in one directory",
+            self.command, self.size, self.size
+        ))
+        .hint(format!(
+            "start one process; for unrelated runs on purpose: env {} iolab ...",
+            unset.join(" ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(environment: &[(&str, &str)]) -> Option<Launch> {
+        Launch::of(|name| {
+            let found = environment.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn a_single_process_is_no_launch() {
+        assert_eq!(launch(&[]), None);
+        assert_eq!(launch(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]), None);
+        assert_eq!(launch(&[("PMI_SIZE", "many")]), None);
+    }
+
+    #[test]
+    fn a_batch_script_runs_once() {
+        let batch = [
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_NTASKS", "64"),
+            ("SLURM_PROCID", "0"),
+        ];
+        assert_eq!(launch(&batch), None);
+    }
+
+    #[test]
+    fn each_launcher_is_noticed() {
+        for launcher in &LAUNCHERS {
+            let found = launch(&[(launcher.size, "64"), (launcher.rank, "3")]).expect("a launch");
+            assert_eq!((found.size, found.rank), (64, Some(3)));
+            assert_eq!(found.variables, [launcher.size]);
+            assert!(found.is_silent());
+        }
+    }
+
+    #[test]
+    fn mpirun_counts_where_it_uses_srun_for_its_daemons() {
+        let nested = [
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_PROCID", "1"),
+            ("PMI_SIZE", "128"),
+            ("PMI_RANK", "0"),
+        ];
+        let found = launch(&nested).expect("a launch");
+        assert_eq!((found.command, found.size), ("mpirun", 128));
+        assert!(!found.is_silent());
+        let refusal = found.refusal();
+        let hint = refusal.remedy().expect("a hint");
+        assert!(
+            hint.contains("env -u PMI_SIZE -u SLURM_STEP_NUM_TASKS"),
+            "{hint}"
+        );
+    }
+
+    #[test]
+    fn a_process_without_a_number_speaks() {
+        let found = launch(&[("PMI_SIZE", "4")]).expect("a launch");
+        assert!(!found.is_silent());
+    }
+}
