@@ -1,3 +1,17 @@
-//! iolab-cluster: one run by several processes. So far: whether a launcher started several.
+//! iolab-cluster: one run by several processes (ranks) on several hosts. Messages go along a tree; clocks are compared
+//! by exchanges along the same tree, so that the root can date what any rank did, within a bound that it states.
+//!
+//! Nothing here does I/O or starts trials. [`link::Link`] is what a transport offers; [`virtual_network`] is one whose
+//! time is computed, for tests and for estimates of cost.
 
+pub mod clock;
+pub mod histogram;
 pub mod launch;
+pub mod link;
+pub mod shift;
+pub mod span;
+pub mod team;
+pub mod tree;
+pub mod trial;
+pub mod virtual_network;
+pub mod wire;

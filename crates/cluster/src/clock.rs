@@ -1,0 +1,362 @@
+//! The clock of another rank, compared with one's own by exchanges of messages.
+//!
+//! An exchange bounds the difference of the two clocks at one moment, and nothing is assumed of the delays but that they
+//! are not negative: the stamp of the other rank was taken after the question left and before the answer came (Cristian,
+//! Distributed Computing 3 (1989) 146-158). So its error is at most half of the round trip. Several exchanges bound
+//! the difference at any other moment too, since a clock's rate is steady: all lines that pass through all bounds give the
+//! least and the greatest difference (Duda, Harrus, Haddad and Bernard, 7th ICDCS (1987) 299-306).
+
+use std::collections::VecDeque;
+
+/// Greatest difference of the rates of two clocks, parts per million: what NTP allows for (RFC 5905, section 7.2).
+pub const RATE_MAX_PPM: f64 = 500.0;
+/// How far the rate of a clock strays from its mean while exchanges are remembered, parts per million. That of quartz
+/// strays by less than 0.1 over minutes.
+pub const WANDER_PPM: f64 = 1.0;
+/// Exchanges that are remembered.
+const REMEMBERED: usize = 32;
+
+/// A question and its answer, which bears a stamp of the other clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the question left, ns of one's own clock.
+    pub asked: i64,
+    /// When it was answered, ns of the other clock.
+    pub stamp: i64,
+    /// When the answer came, ns of one's own clock.
+    pub answered: i64,
+}
+
+impl Exchange {
+    /// From the question to the answer, ns.
+    pub fn round_trip(&self) -> i64 {
+        self.answered.saturating_sub(self.asked)
+    }
+}
+
+/// A moment that is known within bounds, ns of some clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// It is not before this.
+    pub earliest: i64,
+    /// It is not after this.
+    pub latest: i64,
+}
+
+impl Moment {
+    /// A moment by the clock that it is counted on.
+    pub fn exactly(at: i64) -> Self {
+        Self {
+            earliest: at,
+            latest: at,
+        }
+    }
+
+    /// The earlier of two.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self {
+            earliest: self.earliest.min(other.earliest),
+            latest: self.latest.min(other.latest),
+        }
+    }
+
+    /// The later of two.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            earliest: self.earliest.max(other.earliest),
+            latest: self.latest.max(other.latest),
+        }
+    }
+
+    /// The middle of its bounds, from which it is at most [`Moment::error`] away.
+    pub fn middle(self) -> i64 {
+        self.earliest.midpoint(self.latest)
+    }
+
+    /// Half of the distance of its bounds, rounded up, ns.
+    pub fn error(self) -> u64 {
+        self.latest
+            .saturating_sub(self.earliest)
+            .max(0)
+            .cast_unsigned()
+            .div_ceil(2)
+    }
+}
+
+/// What is known of another rank's clock.
+#[derive(Debug, Clone, Default)]
+pub struct OtherClock {
+    exchanges: VecDeque<Exchange>,
+}
+
+/// No clock whose rate is steady gives the stamps that were seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockJumped;
+
+/// Own time minus other time at a stamp of the other clock: the bounds that one exchange sets.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    /// The stamp, from the moment that is asked about, ns.
+    at: f64,
+    least: f64,
+    greatest: f64,
+}
+
+impl OtherClock {
+    /// Takes in the exchanges of one session. Those with the shortest round trips say all that is worth knowing.
+    pub fn learn(&mut self, mut session: Vec<Exchange>) {
+        session.retain(|exchange| exchange.round_trip() >= 0);
+        session.sort_by_key(Exchange::round_trip);
+        session.truncate(REMEMBERED / 8);
+        self.exchanges.extend(session);
+        let surplus = self.exchanges.len().saturating_sub(REMEMBERED);
+        self.exchanges.drain(..surplus);
+    }
+
+    /// The moment of a stamp of the other clock, by one's own.
+    ///
+    /// # Errors
+    /// When the clock jumped. Before the first exchange nothing is known.
+    pub fn own(&self, stamp: i64) -> Result<Moment, ClockJumped> {
+        let (least, greatest) = self.ahead(stamp)?;
+        Ok(Moment {
+            earliest: stamp.saturating_add(least),
+            latest: stamp.saturating_add(greatest),
+        })
+    }
+
+    /// The reading of the other clock at a moment of one's own.
+    ///
+    /// # Errors
+    /// When the clock jumped. Before the first exchange nothing is known.
+    pub fn other(&self, own: i64) -> Result<Moment, ClockJumped> {
+        let last = self.exchanges.back().ok_or(ClockJumped)?;
+        // The difference changes so slowly that its value at a guess serves: the second guess is off by ns.
+        let mut guess = own.saturating_sub(last.asked).saturating_add(last.stamp);
+        for _ in 0..2 {
+            let (least, greatest) = self.ahead(guess)?;
+            guess = own.saturating_sub(least.midpoint(greatest));
+        }
+        let (least, greatest) = self.ahead(guess)?;
+        // From the guess to the bounds the difference may change by this much.
+        let slack = ((greatest - least) as f64 * RATE_MAX_PPM * 1e-6).ceil() as i64;
+        Ok(Moment {
+            earliest: own.saturating_sub(greatest).saturating_sub(slack),
+            latest: own.saturating_sub(least).saturating_add(slack),
+        })
+    }
+
+    /// How far one's own clock is ahead of the other at a stamp of the other: least and greatest, ns.
+    fn ahead(&self, stamp: i64) -> Result<(i64, i64), ClockJumped> {
+        let last = self.exchanges.back().ok_or(ClockJumped)?;
+        // Differences of clocks may be years; those from a base of whole ns fit a float without loss.
+        let base = last.asked.saturating_sub(last.stamp);
+        let bounds: Vec<Bound> = self
+            .exchanges
+            .iter()
+            .map(|exchange| {
+                let at = exchange.stamp.saturating_sub(stamp) as f64;
+                let strays = at.abs() * WANDER_PPM * 1e-6;
+                let from =
+                    |own: i64| own.saturating_sub(exchange.stamp).saturating_sub(base) as f64;
+                Bound {
+                    at,
+                    least: from(exchange.asked) - strays,
+                    greatest: from(exchange.answered) + strays,
+                }
+            })
+            .collect();
+        let greatest = greatest_at_origin(&bounds);
+        let mirrored: Vec<_> = bounds.iter().map(Bound::mirrored).collect();
+        let least = -greatest_at_origin(&mirrored);
+        // Stamps are whole ns.
+        if least > greatest + 1.0 {
+            return Err(ClockJumped);
+        }
+        let whole = |ns: f64| base.saturating_add(ns as i64);
+        Ok((whole(least.floor() - 1.0), whole(greatest.ceil() + 1.0)))
+    }
+}
+
+impl Bound {
+    fn mirrored(&self) -> Self {
+        Self {
+            at: self.at,
+            least: -self.greatest,
+            greatest: -self.least,
+        }
+    }
+}
+
+/// The greatest value at 0 of all lines within the bounds whose slope is at most [`RATE_MAX_PPM`].
+///
+/// A linear program in two unknowns. At its optimum at most two bounds hold as equations, so that the least value that
+/// any one or two of them enforce is the answer.
+fn greatest_at_origin(bounds: &[Bound]) -> f64 {
+    let mut greatest = f64::INFINITY;
+    for near in bounds {
+        // One bound and the slope.
+        greatest = greatest.min(near.greatest + near.at.abs() * RATE_MAX_PPM * 1e-6);
+        for far in bounds {
+            let run = far.at - near.at;
+            let enforced = if near.at <= 0.0 && far.at > 0.0 {
+                // Between two: the line through both upper ends.
+                (near.greatest * far.at - far.greatest * near.at) / run
+            } else if (near.at > 0.0 && far.at > near.at) || (near.at < 0.0 && far.at < near.at) {
+                // Beyond two: the steepest line, from the lower end of the far one.
+                near.greatest - near.at * (far.least - near.greatest) / run
+            } else {
+                continue;
+            };
+            greatest = greatest.min(enforced);
+        }
+    }
+    greatest
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// A clock of this offset and rate; its reading at a moment of true time, which is one's own.
+    fn reading(offset: i64, ppm: f64, at: i64) -> i64 {
+        offset + at + (at as f64 * ppm * 1e-6).round() as i64
+    }
+
+    fn exchange(offset: i64, ppm: f64, asked: i64, there: i64, back: i64) -> Exchange {
+        Exchange {
+            asked,
+            stamp: reading(offset, ppm, asked + there),
+            answered: asked + there + back,
+        }
+    }
+
+    prop_compose! {
+        /// Sessions of exchanges, 0 to 20 s apart, with delays of 1 us to 10 ms that differ between the ways.
+        fn sessions()(
+            gaps in prop::collection::vec(0..20 * SECOND, 1..6),
+            delays in prop::collection::vec((1_000i64..10_000_000, 1_000i64..10_000_000), 1..9),
+        ) -> Vec<Vec<(i64, i64, i64)>> {
+            let mut now = 0;
+            gaps.iter().map(|gap| {
+                now += gap;
+                delays.iter().map(|(there, back)| {
+                    let asked = now;
+                    now += there + back;
+                    (asked, *there, *back)
+                }).collect()
+            }).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_truth_lies_within_the_bounds(
+            sessions in sessions(), offset in -(1i64 << 60)..1 << 60, ppm in -400.0..400.0f64,
+            share in -0.5..1.5f64,
+        ) {
+            let mut clock = OtherClock::default();
+            for session in &sessions {
+                clock.learn(session.iter().map(|(asked, there, back)| {
+                    exchange(offset, ppm, *asked, *there, *back)
+                }).collect());
+            }
+            let end = sessions.last().and_then(|s| s.last()).map_or(0, |(asked, _, _)| *asked);
+            let truth = (end as f64 * share) as i64;
+            let stamp = reading(offset, ppm, truth);
+            let moment = clock.own(stamp).expect("steady");
+            prop_assert!(moment.earliest <= truth && truth <= moment.latest, "{moment:?} {truth}");
+            let there = clock.other(truth).expect("steady");
+            prop_assert!(there.earliest <= stamp && stamp <= there.latest, "{there:?} {stamp}");
+        }
+
+        #[test]
+        fn at_an_exchange_the_error_is_at_most_half_the_round_trip(
+            offset in -(1i64 << 60)..1 << 60, there in 0i64..1_000_000, back in 0i64..1_000_000,
+        ) {
+            let mut clock = OtherClock::default();
+            let one = exchange(offset, 0.0, 5 * SECOND, there, back);
+            clock.learn(vec![one]);
+            let moment = clock.own(one.stamp).expect("steady");
+            // Whole ns on both sides.
+            prop_assert!(moment.error() <= (there + back) as u64 / 2 + 3, "{moment:?}");
+        }
+
+        #[test]
+        fn between_two_sessions_the_bound_is_theirs(
+            offset in -(1i64 << 60)..1 << 60, ppm in -100.0..100.0f64, share in 0.0..1.0f64,
+        ) {
+            let mut clock = OtherClock::default();
+            for at in [0, 10 * SECOND] {
+                clock.learn(vec![exchange(offset, ppm, at, 5_000, 5_000)]);
+            }
+            let truth = (10e9 * share) as i64;
+            let moment = clock.own(reading(offset, ppm, truth)).expect("steady");
+            // Half of a round trip, and what the rate may stray in the 5 s to the nearer session.
+            prop_assert!(moment.error() <= 5_000 + 5_000 + 3, "{moment:?}");
+        }
+    }
+
+    #[test]
+    fn exchanges_with_short_round_trips_are_kept() {
+        let mut clock = OtherClock::default();
+        let session = (0..20)
+            .map(|i| exchange(7, 0.0, i * 1_000_000, 100 * (20 - i), 50))
+            .collect();
+        clock.learn(session);
+        assert_eq!(clock.exchanges.len(), REMEMBERED / 8);
+        assert!(clock.exchanges.iter().all(|e| e.round_trip() <= 450));
+        for at in 0..100 {
+            clock.learn(vec![exchange(7, 0.0, at * SECOND, 100, 100)]);
+        }
+        assert_eq!(clock.exchanges.len(), REMEMBERED);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_is_noticed() {
+        let mut clock = OtherClock::default();
+        assert_eq!(clock.own(0), Err(ClockJumped));
+        clock.learn(vec![exchange(0, 0.0, 0, 5_000, 5_000)]);
+        clock.learn(vec![exchange(SECOND, 0.0, 10 * SECOND, 5_000, 5_000)]);
+        assert_eq!(clock.own(5 * SECOND), Err(ClockJumped));
+        assert_eq!(clock.other(5 * SECOND), Err(ClockJumped));
+    }
+
+    #[test]
+    fn moments_are_ordered_within_their_bounds() {
+        let (a, b) = (
+            Moment {
+                earliest: 0,
+                latest: 10,
+            },
+            Moment {
+                earliest: 4,
+                latest: 6,
+            },
+        );
+        assert_eq!(
+            a.min(b),
+            Moment {
+                earliest: 0,
+                latest: 6
+            }
+        );
+        assert_eq!(
+            a.max(b),
+            Moment {
+                earliest: 4,
+                latest: 10
+            }
+        );
+        assert_eq!(
+            (a.middle(), a.error(), Moment::exactly(3).error()),
+            (5, 5, 0)
+        );
+    }
+}

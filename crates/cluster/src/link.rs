@@ -1,0 +1,96 @@
+//! What a transport offers to a rank.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::wire::{Reader, Writer};
+
+/// A rank's way to the other ranks, and its clock.
+///
+/// Messages between two ranks arrive in the order in which they were sent.
+pub trait Link {
+    /// The number of this rank, from 0.
+    fn rank(&self) -> usize;
+
+    /// How many ranks there are.
+    fn size(&self) -> usize;
+
+    /// A reading of this rank's clock, ns. It never goes back; only differences have a meaning.
+    fn now_ns(&self) -> i64;
+
+    /// Sends a message. It need not have arrived when this returns.
+    ///
+    /// # Errors
+    /// When the transport knows that the rank is gone.
+    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost>;
+
+    /// The next message of a rank, waited for without taking the CPU from trials of other processes.
+    ///
+    /// # Errors
+    /// When none came in so much time.
+    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost>;
+}
+
+/// A rank that cannot be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Its number.
+    pub rank: usize,
+    /// What is wrong with it.
+    pub why: Why,
+}
+
+/// What is wrong with a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// It sent nothing for so long.
+    Silent(Duration),
+    /// It sent what cannot be read: it was built from another version, or its memory is damaged.
+    Garbled,
+    /// Its clock jumped: no clock whose rate is steady gives the stamps that it sent.
+    ClockJumped,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rank = self.rank;
+        match self.why {
+            Why::Silent(time) => {
+                write!(
+                    f,
+                    "rank {rank} has not answered for {:.1} s",
+                    time.as_secs_f64()
+                )
+            }
+            Why::Garbled => write!(f, "rank {rank} sent a message that cannot be read"),
+            Why::ClockJumped => write!(f, "the clock of rank {rank} jumped"),
+        }
+    }
+}
+
+impl Lost {
+    /// Writes it into a message.
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.number(self.rank as u64);
+        match self.why {
+            Why::Silent(time) => {
+                to.number(0);
+                to.number(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+            }
+            Why::Garbled => to.number(1),
+            Why::ClockJumped => to.number(2),
+        }
+    }
+
+    /// Reads it from a message; `None` where the message holds none.
+    pub(crate) fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let rank = usize::try_from(from.number()?).ok()?;
+        let why = match from.number()? {
+            0 => Why::Silent(Duration::from_nanos(from.number()?)),
+            1 => Why::Garbled,
+            2 => Why::ClockJumped,
+            _ => return None,
+        };
+        Some(Self { rank, why })
+    }
+}

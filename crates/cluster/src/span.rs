@@ -1,0 +1,252 @@
+//! When the ranks of a trial were active, on one clock, and what they moved meanwhile.
+
+use crate::clock::{ClockJumped, Moment, OtherClock};
+use crate::wire::{Reader, Writer};
+
+/// When the workers of one rank, or of several, were active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Activity {
+    /// The first worker started.
+    pub first_start: Moment,
+    /// The last worker started: from here on all are active.
+    pub last_start: Moment,
+    /// The first worker ended.
+    pub first_end: Moment,
+    /// The last worker ended.
+    pub last_end: Moment,
+}
+
+/// A quantity within the bounds that the clocks leave.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bounded {
+    /// It is at least this.
+    pub least: f64,
+    /// It is at most this.
+    pub greatest: f64,
+}
+
+impl Bounded {
+    /// The middle of the bounds.
+    pub fn middle(self) -> f64 {
+        f64::midpoint(self.least, self.greatest)
+    }
+
+    /// Half of their distance.
+    pub fn error(self) -> f64 {
+        (self.greatest - self.least) / 2.0
+    }
+}
+
+impl Activity {
+    /// Of one rank, by its own clock, ns: starts and ends of its workers. `None` without workers.
+    pub fn of(workers: impl Iterator<Item = (i64, i64)> + Clone) -> Option<Self> {
+        let starts = workers.clone().map(|(start, _)| start);
+        let ends = workers.map(|(_, end)| end);
+        Some(Self {
+            first_start: Moment::exactly(starts.clone().min()?),
+            last_start: Moment::exactly(starts.max()?),
+            first_end: Moment::exactly(ends.clone().min()?),
+            last_end: Moment::exactly(ends.max()?),
+        })
+    }
+
+    /// The same by the clock of the rank that compared this one's with its own.
+    ///
+    /// # Errors
+    /// When the clock jumped.
+    pub fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        let own = |moment: Moment| {
+            Ok(Moment {
+                earliest: clock.own(moment.earliest)?.earliest,
+                latest: clock.own(moment.latest)?.latest,
+            })
+        };
+        Ok(Self {
+            first_start: own(self.first_start)?,
+            last_start: own(self.last_start)?,
+            first_end: own(self.first_end)?,
+            last_end: own(self.last_end)?,
+        })
+    }
+
+    /// Of both together, on the same clock.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        Self {
+            first_start: self.first_start.min(other.first_start),
+            last_start: self.last_start.max(other.last_start),
+            first_end: self.first_end.min(other.first_end),
+            last_end: self.last_end.max(other.last_end),
+        }
+    }
+
+    /// From the first start to the last end, ns.
+    pub fn elapsed_ns(&self) -> Bounded {
+        between(self.first_start, self.last_end)
+    }
+
+    /// How far the starts lie apart, ns.
+    pub fn skew_ns(&self) -> Bounded {
+        between(self.first_start, self.last_start)
+    }
+
+    /// A span in which all were active for certain, by the clock of this activity, ns; `None` where there is none.
+    pub fn all_active(&self) -> Option<(i64, i64)> {
+        let (from, to) = (self.last_start.latest, self.first_end.earliest);
+        (from < to).then_some((from, to))
+    }
+
+    /// Throughput of so many bytes from the first start to the last end, MB/s.
+    pub fn throughput(&self, bytes: u64) -> Bounded {
+        let elapsed = self.elapsed_ns();
+        let rate = |ns: f64| bytes as f64 * 1e3 / ns.max(1.0);
+        Bounded {
+            least: rate(elapsed.greatest),
+            greatest: rate(elapsed.least),
+        }
+    }
+
+    /// Writes it into a message.
+    pub fn write(&self, to: &mut Writer) {
+        let base = self.first_start.earliest;
+        to.signed(base);
+        for moment in [
+            self.first_start,
+            self.last_start,
+            self.first_end,
+            self.last_end,
+        ] {
+            to.signed(moment.earliest.wrapping_sub(base));
+            to.signed(moment.latest.wrapping_sub(base));
+        }
+    }
+
+    /// Reads it from a message; `None` where the message holds none.
+    pub fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let base = from.signed()?;
+        let mut moment = || {
+            Some(Moment {
+                earliest: base.wrapping_add(from.signed()?),
+                latest: base.wrapping_add(from.signed()?),
+            })
+        };
+        Some(Self {
+            first_start: moment()?,
+            last_start: moment()?,
+            first_end: moment()?,
+            last_end: moment()?,
+        })
+    }
+}
+
+/// The time between two moments, ns; never below 0.
+fn between(from: Moment, to: Moment) -> Bounded {
+    let ns = |from: i64, to: i64| to.saturating_sub(from).max(0) as f64;
+    Bounded {
+        least: ns(from.latest, to.earliest),
+        greatest: ns(from.earliest, to.latest),
+    }
+}
+
+/// Bytes moved by a rank over time, by its own clock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Course {
+    /// Moments, ns, and the bytes moved until then: both never fall.
+    points: Vec<(i64, u64)>,
+}
+
+impl Course {
+    /// A course that begins with nothing at `start`; each interval ends at a moment and adds bytes.
+    pub fn new(start: i64, intervals: impl Iterator<Item = (i64, u64)>) -> Self {
+        let mut points = vec![(start, 0u64)];
+        for (end, bytes) in intervals {
+            let (last, sum) = *points.last().expect("it has a start");
+            points.push((end.max(last), sum.saturating_add(bytes)));
+        }
+        Self { points }
+    }
+
+    /// Bytes moved until a moment; evenly spread within an interval.
+    fn until(&self, at: i64) -> f64 {
+        let next = self.points.partition_point(|(end, _)| *end <= at);
+        let Some(&(start, before)) = next.checked_sub(1).and_then(|last| self.points.get(last))
+        else {
+            return 0.0;
+        };
+        match self.points.get(next) {
+            None => before as f64,
+            Some(&(end, sum)) => {
+                let share = at.saturating_sub(start) as f64 / end.saturating_sub(start) as f64;
+                before as f64 + (sum - before) as f64 * share
+            }
+        }
+    }
+
+    /// Bytes moved between two moments that are known within bounds.
+    pub fn between(&self, from: Moment, to: Moment) -> Bounded {
+        Bounded {
+            least: (self.until(to.earliest) - self.until(from.latest)).max(0.0),
+            greatest: (self.until(to.latest) - self.until(from.earliest)).max(0.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_span_of_all_is_that_of_the_last_start_and_the_first_end() {
+        let fast = Activity::of([(10, 90), (12, 80)].into_iter()).expect("workers");
+        let slow = Activity::of([(30, 200)].into_iter()).expect("workers");
+        let both = fast.join(slow);
+        assert_eq!(both.all_active(), Some((30, 80)));
+        assert_eq!(
+            (both.elapsed_ns().middle(), both.elapsed_ns().error()),
+            (190.0, 0.0)
+        );
+        assert_eq!(both.skew_ns().middle(), 20.0);
+        assert_eq!(both.throughput(190).middle(), 1e3);
+        let late = Activity::of([(100, 300)].into_iter()).expect("workers");
+        assert_eq!(both.join(late).all_active(), None);
+        assert_eq!(Activity::of([].into_iter()), None);
+    }
+
+    #[test]
+    fn a_course_is_even_within_an_interval() {
+        let course = Course::new(100, [(200, 1000), (300, 0), (400, 500)].into_iter());
+        let exact = |from, to| {
+            course
+                .between(Moment::exactly(from), Moment::exactly(to))
+                .middle()
+        };
+        assert_eq!(exact(100, 400), 1500.0);
+        assert_eq!(exact(0, 1000), 1500.0);
+        assert_eq!(exact(150, 350), 750.0);
+        assert_eq!(exact(0, 50), 0.0);
+        let blurred = Moment {
+            earliest: 140,
+            latest: 160,
+        };
+        let bytes = course.between(blurred, Moment::exactly(400));
+        assert_eq!((bytes.least, bytes.greatest), (900.0, 1100.0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_keeps_it(moments: [(i64, i64); 4]) {
+            let moment = |(earliest, latest)| Moment { earliest, latest };
+            let activity = Activity {
+                first_start: moment(moments[0]),
+                last_start: moment(moments[1]),
+                first_end: moment(moments[2]),
+                last_end: moment(moments[3]),
+            };
+            let mut to = Writer::default();
+            activity.write(&mut to);
+            prop_assert_eq!(Activity::read(&mut Reader::new(&to.into_bytes())), Some(activity));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The ranks of a run, as each of them sees it: what goes down the tree, what comes up, and what time it is elsewhere.
+//!
+//! All ranks call the same operations in the same order, as with MPI's collectives. Those wait on the CPU; these do not,
+//! and know how to give up on a rank.
+
+use std::time::Duration;
+
+use crate::clock::{ClockJumped, Exchange, Moment, OtherClock};
+use crate::link::{Link, Lost, Why};
+use crate::tree::Tree;
+use crate::wire::{Reader, Writer};
+
+/// What a message is, in its first byte.
+mod tag {
+    pub(super) const DOWN: u64 = 0;
+    pub(super) const UP: u64 = 1;
+    pub(super) const LOST: u64 = 2;
+    pub(super) const ASK: u64 = 3;
+    pub(super) const STAMP: u64 = 4;
+}
+
+/// What every rank contributes to, joined on the way to the root.
+pub trait Gathered: Sized {
+    /// Writes it into a message.
+    fn write(&self, to: &mut Writer);
+
+    /// Reads it from a message; `None` where the message holds none.
+    fn read(from: &mut Reader<'_>) -> Option<Self>;
+
+    /// The same with its moments on the clock of the rank above, which compared this one's with its own.
+    ///
+    /// # Errors
+    /// When the clock jumped.
+    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped>;
+
+    /// Both together.
+    #[must_use]
+    fn join(self, other: Self) -> Self;
+}
+
+/// Nothing but the word that a rank has come so far.
+impl Gathered for () {
+    fn write(&self, _to: &mut Writer) {}
+
+    fn read(_from: &mut Reader<'_>) -> Option<Self> {
+        Some(())
+    }
+
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(())
+    }
+
+    fn join(self, _other: Self) -> Self {}
+}
+
+/// One rank among the others.
+#[derive(Debug)]
+pub struct Team<L> {
+    link: L,
+    tree: Tree,
+    /// What is known of the clocks of the ranks right below, in their order.
+    below: Vec<OtherClock>,
+}
+
+impl<L: Link> Team<L> {
+    /// This rank among those of its transport, with so many children each.
+    pub fn new(link: L, fanout: usize) -> Self {
+        let tree = Tree::new(link.size(), fanout);
+        let below = vec![OtherClock::default(); tree.children(link.rank()).len()];
+        Self { link, tree, below }
+    }
+
+    /// The transport.
+    pub fn link(&mut self) -> &mut L {
+        &mut self.link
+    }
+
+    /// The transport, when the run has ended.
+    pub fn into_link(self) -> L {
+        self.link
+    }
+
+    /// Whether this is rank 0.
+    pub fn is_root(&self) -> bool {
+        self.link.rank() == 0
+    }
+
+    /// Levels of the tree below the root.
+    pub fn height(&self) -> u32 {
+        self.tree.height(0)
+    }
+
+    /// How long it takes at most until every rank knows of one that is lost, where each waits so long for another.
+    pub fn patience_in_all(&self, patience: Duration) -> Duration {
+        patience.saturating_mul(self.height() + 1)
+    }
+
+    /// Hands the root's message to every rank; what the others pass is not looked at.
+    ///
+    /// # Errors
+    /// When nothing came from the rank above.
+    pub fn broadcast(&mut self, message: &[u8], patience: Duration) -> Result<Vec<u8>, Lost> {
+        let content = match self.parent() {
+            None => message.to_vec(),
+            Some(parent) => self.expect(parent, tag::DOWN, patience)?,
+        };
+        for child in self.children() {
+            self.send(child, tag::DOWN, &content)?;
+        }
+        Ok(content)
+    }
+
+    /// Brings what all ranks have, joined, to the root; the others get `None`. Each waits `patience` for a child, and
+    /// longer for one that has children of its own to wait for.
+    ///
+    /// # Errors
+    /// The rank that is lost; every rank on its way to the root learns of it.
+    pub fn gather<T: Gathered>(&mut self, own: T, patience: Duration) -> Result<Option<T>, Lost> {
+        let joined = self.joined(own, patience);
+        let Some(parent) = self.parent() else {
+            return joined.map(Some);
+        };
+        let mut to = Writer::default();
+        match &joined {
+            Ok(value) => {
+                to.number(tag::UP);
+                value.write(&mut to);
+            }
+            Err(lost) => {
+                to.number(tag::LOST);
+                lost.write(&mut to);
+            }
+        }
+        self.link.send(parent, &to.into_bytes())?;
+        joined.map(|_| None)
+    }
+
+    /// What this rank and all below it have.
+    fn joined<T: Gathered>(&mut self, own: T, patience: Duration) -> Result<T, Lost> {
+        let mut sum = own;
+        for (child, number) in self.children().zip(0..) {
+            let levels = self.tree.height(child) + 1;
+            let content = self.expect(child, tag::UP, patience.saturating_mul(levels))?;
+            let lost = |why| Lost { rank: child, why };
+            let mut from = Reader::new(&content);
+            let value = T::read(&mut from).ok_or(lost(Why::Garbled))?;
+            let value = value
+                .seen_through(&self.below[number])
+                .map_err(|ClockJumped| lost(Why::ClockJumped))?;
+            sum = sum.join(value);
+        }
+        Ok(sum)
+    }
+
+    /// Waits until all ranks have come so far.
+    ///
+    /// # Errors
+    /// The rank that is lost.
+    pub fn barrier(&mut self, patience: Duration) -> Result<(), Lost> {
+        self.gather((), patience)?;
+        let in_all = self.patience_in_all(patience);
+        self.broadcast(&[], in_all).map(|_| ())
+    }
+
+    /// Compares every clock with that of the rank above, by so many exchanges each, at least 1. A rank waits on the CPU for
+    /// the answers: that takes some microseconds each.
+    ///
+    /// # Errors
+    /// The rank that is lost.
+    pub fn synchronise(&mut self, rounds: u32, patience: Duration) -> Result<(), Lost> {
+        if let Some(parent) = self.parent() {
+            let in_all = self.patience_in_all(patience);
+            for _ in 0..rounds {
+                self.expect(parent, tag::ASK, in_all)?;
+                let mut to = Writer::default();
+                to.number(tag::STAMP);
+                to.signed(self.link.now_ns());
+                self.link.send(parent, &to.into_bytes())?;
+            }
+        }
+        for (child, number) in self.children().zip(0..) {
+            let mut session = Vec::with_capacity(rounds as usize);
+            for _ in 0..rounds {
+                let asked = self.link.now_ns();
+                self.send(child, tag::ASK, &[])?;
+                let content = self.expect(child, tag::STAMP, patience)?;
+                let answered = self.link.now_ns();
+                let stamp = Reader::new(&content).signed().ok_or(Lost {
+                    rank: child,
+                    why: Why::Garbled,
+                })?;
+                session.push(Exchange {
+                    asked,
+                    stamp,
+                    answered,
+                });
+            }
+            self.below[number].learn(session);
+        }
+        Ok(())
+    }
+
+    /// Hands moments of the root's clock to every rank, each on its own clock; what the others pass is not looked at.
+    ///
+    /// # Errors
+    /// When nothing came from the rank above, or a clock jumped.
+    pub fn announce(
+        &mut self,
+        moments: &[Moment],
+        patience: Duration,
+    ) -> Result<Vec<Moment>, Lost> {
+        let own = match self.parent() {
+            None => moments.to_vec(),
+            Some(parent) => {
+                let content = self.expect(parent, tag::DOWN, patience)?;
+                read_moments(&content).ok_or(Lost {
+                    rank: parent,
+                    why: Why::Garbled,
+                })?
+            }
+        };
+        for (child, number) in self.children().zip(0..) {
+            let clock = &self.below[number];
+            let there = |moment: &Moment| {
+                Ok(Moment {
+                    earliest: clock.other(moment.earliest)?.earliest,
+                    latest: clock.other(moment.latest)?.latest,
+                })
+            };
+            let moments: Result<Vec<_>, ClockJumped> = own.iter().map(there).collect();
+            let moments = moments.map_err(|ClockJumped| Lost {
+                rank: child,
+                why: Why::ClockJumped,
+            })?;
+            self.send(child, tag::DOWN, &write_moments(&moments))?;
+        }
+        Ok(own)
+    }
+
+    fn parent(&self) -> Option<usize> {
+        self.tree.parent(self.link.rank())
+    }
+
+    fn children(&self) -> std::ops::Range<usize> {
+        self.tree.children(self.link.rank())
+    }
+
+    fn send(&mut self, to: usize, tag: u64, content: &[u8]) -> Result<(), Lost> {
+        let mut message = Writer::default();
+        message.number(tag);
+        let mut message = message.into_bytes();
+        message.extend_from_slice(content);
+        self.link.send(to, &message)
+    }
+
+    /// The content of the next message of a rank, which is of this kind.
+    fn expect(&mut self, from: usize, tag: u64, patience: Duration) -> Result<Vec<u8>, Lost> {
+        let mut message = self.link.receive(from, patience)?;
+        let mut reader = Reader::new(&message);
+        let found = reader.number();
+        if found == Some(tag) {
+            message.drain(..1);
+            return Ok(message);
+        }
+        let lost = (found == Some(tag::LOST)).then(|| Lost::read(&mut reader));
+        Err(lost.flatten().unwrap_or(Lost {
+            rank: from,
+            why: Why::Garbled,
+        }))
+    }
+}
+
+fn write_moments(moments: &[Moment]) -> Vec<u8> {
+    let mut to = Writer::default();
+    to.number(moments.len() as u64);
+    for moment in moments {
+        to.signed(moment.earliest);
+        to.signed(moment.latest);
+    }
+    to.into_bytes()
+}
+
+fn read_moments(content: &[u8]) -> Option<Vec<Moment>> {
+    let mut from = Reader::new(content);
+    let count = from.length()?;
+    let moment = |_| {
+        Some(Moment {
+            earliest: from.signed()?,
+            latest: from.signed()?,
+        })
+    };
+    (0..count).map(moment).collect()
+}

@@ -1,0 +1,227 @@
+//! A transport within one process, whose time is computed: each rank is a thread, and its time advances only by messages
+//! and by [`Seat::work`]. Clocks and delays are made up, so that what the ranks find can be held against the truth.
+//!
+//! A receive names its sender, so that the outcome does not depend on how the threads are scheduled (Kahn, Information
+//! Processing 74 (1974) 471-475).
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use crate::link::{Link, Lost, Why};
+
+/// A clock as it is made up: its reading at a moment of true time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Skew {
+    /// At time 0 it shows this, ns.
+    pub offset_ns: i64,
+    /// It runs ahead by this, parts per million.
+    pub drift_ppm: f64,
+}
+
+impl Skew {
+    /// What it shows at a moment of true time, ns.
+    pub fn reading(self, true_ns: i64) -> i64 {
+        self.offset_ns + true_ns + (true_ns as f64 * self.drift_ppm * 1e-6).round() as i64
+    }
+}
+
+/// What messages cost. The parameters are those of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, 7th SPAA (1995)
+/// 95-105).
+pub trait Costs: Send + Sync {
+    /// Time on the way of message number `count` from one rank to another, ns.
+    fn latency_ns(&self, from: usize, to: usize, count: u64) -> u64;
+
+    /// Time that sending or receiving takes a rank, ns.
+    fn overhead_ns(&self) -> u64;
+
+    /// Time that each byte adds, ns.
+    fn byte_ns(&self) -> f64;
+}
+
+/// What went over a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Messages sent.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What all seats share.
+struct Shared {
+    inboxes: Vec<Sender<Parcel>>,
+    costs: Box<dyn Costs>,
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+struct Parcel {
+    from: usize,
+    /// When it arrives, true time; `None` says that nothing more will come.
+    arrival: Option<i64>,
+    message: Vec<u8>,
+}
+
+/// One rank's place in the network.
+pub struct Seat {
+    shared: Arc<Shared>,
+    rank: usize,
+    clock: Skew,
+    /// True time at this rank, ns.
+    now: i64,
+    inbox: Receiver<Parcel>,
+    waiting: HashMap<usize, VecDeque<(i64, Vec<u8>)>>,
+    silent: HashSet<usize>,
+    sent: HashMap<usize, u64>,
+}
+
+/// The seats of a network with these clocks, one for each rank.
+pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<Seat> {
+    let (inboxes, receivers): (Vec<_>, Vec<_>) = clocks.iter().map(|_| channel()).unzip();
+    let shared = Arc::new(Shared {
+        inboxes,
+        costs: Box::new(costs),
+        messages: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+    });
+    let seat = |(rank, (clock, inbox)): (usize, (&Skew, Receiver<Parcel>))| Seat {
+        shared: shared.clone(),
+        rank,
+        clock: *clock,
+        now: 0,
+        inbox,
+        waiting: HashMap::new(),
+        silent: HashSet::new(),
+        sent: HashMap::new(),
+    };
+    clocks.iter().zip(receivers).enumerate().map(seat).collect()
+}
+
+impl Seat {
+    /// Lets true time pass at this rank.
+    pub fn work(&mut self, ns: i64) {
+        self.now += ns;
+    }
+
+    /// True time at this rank, ns.
+    pub fn true_ns(&self) -> i64 {
+        self.now
+    }
+
+    /// Lets true time pass until the clock of this rank shows `reading`; none where it does already.
+    pub fn work_until(&mut self, reading: i64) {
+        let rate = 1.0 + self.clock.drift_ppm * 1e-6;
+        let at = ((reading - self.clock.offset_ns) as f64 / rate).round() as i64;
+        self.now = self.now.max(at);
+    }
+
+    /// Sets the clock of this rank forward.
+    pub fn jump(&mut self, ns: i64) {
+        self.clock.offset_ns += ns;
+    }
+
+    /// Never sends anything again, as a rank that was killed or stopped; those who wait for it learn of that only by
+    /// waiting.
+    pub fn fall_silent(self) {
+        self.say_so();
+    }
+
+    fn say_so(&self) {
+        for inbox in &self.shared.inboxes {
+            // Whoever is gone needs no word of it.
+            let _ = inbox.send(Parcel {
+                from: self.rank,
+                arrival: None,
+                message: Vec::new(),
+            });
+        }
+    }
+
+    /// What went over the whole network so far.
+    pub fn traffic(&self) -> Traffic {
+        Traffic {
+            messages: self.shared.messages.load(Ordering::Relaxed),
+            bytes: self.shared.bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Drop for Seat {
+    /// A test that fails in one rank must not leave the others waiting.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.say_so();
+        }
+    }
+}
+
+impl Link for Seat {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.shared.inboxes.len()
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.clock.reading(self.now)
+    }
+
+    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost> {
+        let shared = &self.shared;
+        let count = self.sent.entry(to).or_default();
+        self.now += shared.costs.overhead_ns() as i64;
+        let way = shared.costs.latency_ns(self.rank, to, *count) as f64
+            + message.len() as f64 * shared.costs.byte_ns();
+        *count += 1;
+        shared.messages.fetch_add(1, Ordering::Relaxed);
+        shared
+            .bytes
+            .fetch_add(message.len() as u64, Ordering::Relaxed);
+        // A rank that is gone receives nothing, as over a real network.
+        let _ = shared.inboxes[to].send(Parcel {
+            from: self.rank,
+            arrival: Some(self.now + way as i64),
+            message: message.to_vec(),
+        });
+        Ok(())
+    }
+
+    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
+        let latest = self.now + patience.as_nanos() as i64;
+        loop {
+            let queue = self.waiting.entry(from).or_default();
+            if let Some((arrival, message)) = queue.pop_front() {
+                if arrival <= latest {
+                    self.now = self.now.max(arrival) + self.shared.costs.overhead_ns() as i64;
+                    return Ok(message);
+                }
+                queue.push_front((arrival, message));
+                break;
+            }
+            if self.silent.contains(&from) {
+                break;
+            }
+            // The network lives as long as this seat, so that there is always a sender.
+            let Ok(parcel) = self.inbox.recv() else { break };
+            match parcel.arrival {
+                Some(at) => {
+                    let queue = self.waiting.entry(parcel.from).or_default();
+                    queue.push_back((at, parcel.message));
+                }
+                None => {
+                    self.silent.insert(parcel.from);
+                }
+            }
+        }
+        self.now = latest;
+        Err(Lost {
+            rank: from,
+            why: Why::Silent(patience),
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! How values become messages. Numbers take as many bytes as they need (LEB128), so that small ones are cheap.
+
+/// A message being written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// A number, 7 bits in a byte, the low ones first.
+    pub fn number(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    /// A number of either sign: those near 0 are short.
+    pub fn signed(&mut self, value: i64) {
+        self.number(((value << 1) ^ (value >> 63)) as u64);
+    }
+
+    /// Text.
+    pub fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// A message being read. A message that is cut short or is not one gives `None`, and takes no memory.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Reads from the start.
+    pub fn new(message: &'a [u8]) -> Self {
+        Self { rest: message }
+    }
+
+    /// Whether all of it was read.
+    pub fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// A number.
+    pub fn number(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.rest.split_first()?;
+            self.rest = rest;
+            let part = u64::from(byte & 0x7f);
+            if part << shift >> shift != part {
+                return None;
+            }
+            value |= part << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A number of either sign.
+    pub fn signed(&mut self) -> Option<i64> {
+        let folded = self.number()?;
+        Some((folded >> 1) as i64 ^ -((folded & 1) as i64))
+    }
+
+    /// The length of a list whose items take at least one byte each.
+    pub fn length(&mut self) -> Option<usize> {
+        let length = usize::try_from(self.number()?).ok()?;
+        (length <= self.rest.len()).then_some(length)
+    }
+
+    /// Text.
+    pub fn text(&mut self) -> Option<&'a str> {
+        let length = self.length()?;
+        let (text, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        str::from_utf8(text).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(numbers: Vec<u64>, signed: Vec<i64>, text: String) {
+            let mut to = Writer::default();
+            numbers.iter().for_each(|n| to.number(*n));
+            signed.iter().for_each(|n| to.signed(*n));
+            to.text(&text);
+            let bytes = to.into_bytes();
+            let mut from = Reader::new(&bytes);
+            for number in &numbers {
+                prop_assert_eq!(from.number(), Some(*number));
+            }
+            for number in &signed {
+                prop_assert_eq!(from.signed(), Some(*number));
+            }
+            prop_assert_eq!(from.text(), Some(text.as_str()));
+            prop_assert!(from.is_at_end());
+            // Cut short, its last item is missing.
+            let mut from = Reader::new(&bytes[..bytes.len() - 1]);
+            let all = (0..numbers.len() + signed.len()).all(|_| from.number().is_some());
+            prop_assert!(!all || from.text().is_none());
+        }
+
+        #[test]
+        fn noise_is_survived(bytes: Vec<u8>) {
+            let mut from = Reader::new(&bytes);
+            while from.text().is_some() {}
+            let _ = (from.number(), from.signed(), from.length());
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_64_bits_is_none() {
+        let mut bytes = vec![0xff; 9];
+        bytes.push(2);
+        assert_eq!(Reader::new(&bytes).number(), None);
+        bytes[9] = 1;
+        assert_eq!(Reader::new(&bytes).number(), Some(u64::MAX));
+    }
+}

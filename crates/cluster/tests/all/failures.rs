@@ -1,0 +1,191 @@
+//! A rank that falls silent, or whose clock jumps: every other rank ends, within the time that is stated.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use iolab_cluster::clock::{ClockJumped, OtherClock};
+use iolab_cluster::link::{Link, Lost, Why};
+use iolab_cluster::span::Activity;
+use iolab_cluster::team::{Gathered, Team};
+use iolab_cluster::trial::{Habits, Halt, Trouble};
+use iolab_cluster::virtual_network::{Skew, network};
+use iolab_cluster::wire::{Reader, Writer};
+
+use crate::support::{Delays, together};
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn delays() -> Delays {
+    Delays {
+        least_ns: 1_000,
+        greatest_ns: 20_000,
+        seed: 5,
+    }
+}
+
+#[test]
+fn every_rank_gives_up_on_one_that_falls_silent() {
+    let size = 30;
+    for silent in [1, 5, 17, 29] {
+        let seats = network(&vec![Skew::default(); size], delays());
+        let results = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for seat in seats {
+                let results = &results;
+                scope.spawn(move || {
+                    let rank = seat.rank();
+                    if rank == silent {
+                        return seat.fall_silent();
+                    }
+                    let mut team = Team::new(seat, 3);
+                    let result = team.barrier(PATIENCE);
+                    let in_time = team.patience_in_all(PATIENCE) * 2;
+                    let took = team.link().true_ns();
+                    let result = (rank, result, took, in_time.as_nanos() as i64);
+                    results.lock().expect("no panic").push(result);
+                    // Its process ends.
+                    team.into_link().fall_silent();
+                });
+            }
+        });
+        let results = results.into_inner().expect("no panic");
+        assert_eq!(results.len(), size - 1);
+        for (rank, result, took, in_time) in &results {
+            assert!(result.is_err(), "rank {rank} goes on");
+            assert!(took <= in_time, "rank {rank} took {took} ns");
+        }
+        let root = results.iter().find(|(rank, ..)| *rank == 0);
+        let (_, root, ..) = root.expect("the root");
+        let lost = root.expect_err("a rank is lost");
+        assert_eq!(lost.rank, silent);
+        assert!(matches!(lost.why, Why::Silent(_)), "{lost}");
+    }
+}
+
+#[test]
+fn those_whose_way_to_the_root_is_whole_learn_who_is_lost() {
+    let habits = Habits {
+        rounds: 2,
+        patience: PATIENCE,
+        trial: PATIENCE,
+    };
+    let clocks = [Skew::default(); 12];
+    let silent = 2;
+    // Children of rank 2 in this tree.
+    let cut = [5, 6];
+    let results = together(&clocks, delays(), 2, |team| {
+        let mut team = team;
+        if team.link().rank() == silent {
+            team.into_link().fall_silent();
+            return Ok(());
+        }
+        let result = team.agree(habits, Ok(()));
+        team.into_link().fall_silent();
+        result
+    });
+    for (rank, result) in results
+        .into_iter()
+        .enumerate()
+        .filter(|(rank, _)| *rank != silent)
+    {
+        let Err(Halt::Lost(lost)) = result else {
+            panic!("rank {rank} goes on");
+        };
+        let is_cut = cut.contains(&rank) || rank >= 11;
+        assert!(lost.rank == silent || is_cut, "rank {rank}: {lost}");
+    }
+}
+
+#[test]
+fn the_root_names_the_rank_whose_clock_jumped() {
+    let results = together(&[Skew::default(); 9], delays(), 2, |mut team| {
+        let is_jumper = team.link().rank() == 7;
+        team.synchronise(4, PATIENCE)?;
+        if is_jumper {
+            team.link().jump(3_000_000_000);
+        }
+        team.link().work(1_000_000_000);
+        team.barrier(PATIENCE)?;
+        team.synchronise(4, PATIENCE)?;
+        let now = team.link().now_ns();
+        let activity = Activity::of([(now, now + 1)].into_iter()).expect("a worker");
+        team.gather(Dated(activity), PATIENCE).map(|_| ())
+    });
+    let jumped = Err(Lost {
+        rank: 7,
+        why: Why::ClockJumped,
+    });
+    // Those on its way to the root know it too.
+    assert_eq!(
+        (results[0], results[1], results[3]),
+        (jumped, jumped, jumped)
+    );
+    assert_eq!((results[2], results[7]), (Ok(()), Ok(())));
+}
+
+/// Something with a date.
+struct Dated(Activity);
+
+impl Gathered for Dated {
+    fn write(&self, to: &mut Writer) {
+        self.0.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Activity::read(from).map(Self)
+    }
+
+    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        self.0.seen_through(clock).map(Self)
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self(self.0.join(other.0))
+    }
+}
+
+#[test]
+fn every_rank_learns_which_one_cannot_start() {
+    let habits = Habits {
+        rounds: 2,
+        patience: PATIENCE,
+        trial: PATIENCE,
+    };
+    let results = together(&[Skew::default(); 20], delays(), 3, |mut team| {
+        let ready = match team.link().rank() {
+            11 => Err("no space left".to_owned()),
+            14 => Err("no such directory".to_owned()),
+            _ => Ok(()),
+        };
+        team.start(habits, ready)
+    });
+    let trouble = Trouble {
+        rank: 11,
+        message: "no space left".to_owned(),
+    };
+    for result in results {
+        assert_eq!(result, Err(Halt::Unready(trouble.clone())));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_names_its_sender() {
+    let results = together(&[Skew::default(); 2], delays(), 2, |mut team| {
+        if team.is_root() {
+            return team.barrier(PATIENCE);
+        }
+        team.link().send(0, &[99, 1, 2])
+    });
+    let garbled = Lost {
+        rank: 1,
+        why: Why::Garbled,
+    };
+    assert_eq!(results[0], Err(garbled));
+    assert_eq!(
+        garbled.to_string(),
+        "rank 1 sent a message that cannot be read"
+    );
+    let why = Why::Silent(Duration::from_millis(2_500));
+    let lost = Lost { rank: 3, why };
+    assert_eq!(lost.to_string(), "rank 3 has not answered for 2.5 s");
+}

@@ -1,0 +1,5 @@
+//! Ranks as threads on a network whose clocks and delays are made up: what they find is held against the truth.
+
+mod failures;
+mod support;
+mod truth;

@@ -1,0 +1,199 @@
+//! A clock that is off, drifts, or sits behind an asymmetric delay moves no number by more than the bound that is stated.
+
+use std::time::Duration;
+
+use iolab_cluster::clock::{ClockJumped, OtherClock};
+use iolab_cluster::link::Link;
+use iolab_cluster::span::{Activity, Course};
+use iolab_cluster::team::Gathered;
+use iolab_cluster::trial::{Habits, Halt, Part, Whole};
+use iolab_cluster::virtual_network::Skew;
+use iolab_cluster::wire::{Reader, Writer};
+use proptest::prelude::*;
+
+use crate::support::{Delays, scrambled, together};
+
+const HABITS: Habits = Habits {
+    rounds: 8,
+    patience: Duration::from_secs(10),
+    trial: Duration::from_secs(100),
+};
+
+/// True start and end of a rank, ns, its number, and what it moved: no number of it is changed on the way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Truth {
+    rank: u64,
+    start: i64,
+    end: i64,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Truths(Vec<Truth>);
+
+impl Gathered for Truths {
+    fn write(&self, to: &mut Writer) {
+        to.number(self.0.len() as u64);
+        for truth in &self.0 {
+            to.number(truth.rank);
+            to.signed(truth.start);
+            to.signed(truth.end);
+            to.number(truth.bytes);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let count = from.length()?;
+        let truth = |_| {
+            Some(Truth {
+                rank: from.number()?,
+                start: from.signed()?,
+                end: from.signed()?,
+                bytes: from.number()?,
+            })
+        };
+        (0..count).map(truth).collect::<Option<_>>().map(Self)
+    }
+
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(self)
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+}
+
+/// Trials of half a second to a second by ranks of different speed; the last one, with what was true of it.
+fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> Whole<Truths> {
+    let seed = delays.seed;
+    let ranks = together(clocks, delays, fanout, |mut team| {
+        let mut last = None;
+        for trial in 0..count {
+            let start = team.start(HABITS, Ok(()))?;
+            let link = team.link();
+            let rank = link.rank();
+            let chance = scrambled(seed ^ (rank as u64) << 8 ^ u64::from(trial));
+            link.work_until(start);
+            // The wake-up is late by up to 100 us.
+            link.work((chance % 100_000) as i64);
+            let (begins, began) = (link.now_ns(), link.true_ns());
+            let mut ends = Vec::new();
+            let bytes_each = 1_000_000 + chance % 500_000;
+            for _ in 0..(50 + chance % 50) {
+                link.work(10_000_000);
+                ends.push((link.now_ns(), bytes_each));
+            }
+            let bytes = bytes_each * ends.len() as u64;
+            let part = Part {
+                activity: Activity::of([(begins, link.now_ns())].into_iter()).expect("a worker"),
+                course: Course::new(begins, ends.into_iter()),
+                bytes,
+                rest: Truths(vec![Truth {
+                    rank: rank as u64,
+                    start: began,
+                    end: link.true_ns(),
+                    bytes,
+                }]),
+            };
+            last = team.conclude(HABITS, part)?;
+        }
+        Ok::<_, Halt>(last)
+    });
+    let mut ranks = ranks.into_iter().map(|rank| rank.expect("no rank is lost"));
+    ranks.next().flatten().expect("the root has the whole")
+}
+
+prop_compose! {
+    /// Clocks that are off by up to 10 s and drift by up to 100 ppm.
+    fn clocks()(parts in prop::collection::vec((-10_000_000_000i64..10_000_000_000, -100.0..100.0f64), 1..24))
+        -> Vec<Skew>
+    {
+        let skew = |(offset_ns, drift_ppm)| Skew { offset_ns, drift_ppm };
+        parts.into_iter().map(skew).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_clock_moves_a_number_beyond_its_bound(
+        clocks in clocks(), fanout in 1usize..6, seed: u64, greatest_ns in 2_000u64..5_000_000, count in 1u32..3,
+    ) {
+        let delays = Delays { least_ns: 1_000, greatest_ns, seed };
+        let whole = trials(&clocks, delays, fanout, count);
+        let truths = &whole.rest.0;
+        prop_assert_eq!(truths.len(), clocks.len());
+        prop_assert_eq!(whole.bytes, truths.iter().map(|t| t.bytes).sum::<u64>());
+        // The root's clock is the one that counts: a number cannot be better than the clock it is measured with.
+        let shown = |at: i64| clocks[0].reading(at) as f64;
+        let first = truths.iter().map(|t| t.start).min().expect("ranks");
+        let last_start = truths.iter().map(|t| t.start).max().expect("ranks");
+        let first_end = truths.iter().map(|t| t.end).min().expect("ranks");
+        let last = truths.iter().map(|t| t.end).max().expect("ranks");
+        let holds = |bounds: iolab_cluster::span::Bounded, truth: f64| {
+            bounds.least <= truth && truth <= bounds.greatest
+        };
+        let elapsed = whole.activity.elapsed_ns();
+        prop_assert!(holds(elapsed, shown(last) - shown(first)), "{elapsed:?}");
+        let skew = whole.activity.skew_ns();
+        prop_assert!(holds(skew, shown(last_start) - shown(first)), "{skew:?}");
+        let rate = whole.throughput();
+        prop_assert!(holds(rate, whole.bytes as f64 * 1e3 / (shown(last) - shown(first))), "{rate:?}");
+        // Within the span, every rank moves its bytes evenly.
+        let (from, to) = whole.activity.all_active().expect("they overlap");
+        prop_assert!(shown(last_start) <= from as f64 && to as f64 <= shown(first_end));
+        let moved: f64 = truths.iter().map(|t| {
+            t.bytes as f64 * (to - from) as f64 / (shown(t.end) - shown(t.start))
+        }).sum();
+        let active = whole.all_active.expect("they overlap");
+        // Bytes are whole, and so are the stamps of the intervals: 1 ns of 10 ms at each end.
+        let slack = 1.0 + 1e-6;
+        let truth = moved * 1e3 / (to - from) as f64;
+        prop_assert!(active.least <= truth * slack && truth <= active.greatest * slack, "{active:?} {truth}");
+        // The bound itself is of use: a level adds half of a round trip, and what rates may stray.
+        let levels = clocks.len() as f64;
+        prop_assert!(elapsed.error() <= levels * 2.0 * (greatest_ns as f64 + 10_000.0), "{elapsed:?}");
+    }
+}
+
+#[test]
+fn ranks_start_together() {
+    let off = |seconds: i64, drift_ppm| Skew {
+        offset_ns: seconds * 1_000_000_000,
+        drift_ppm,
+    };
+    let clocks: Vec<_> = (0..40)
+        .map(|i| off(i * 7 - 50, f64::from(i as i32 * 5 - 100)))
+        .collect();
+    let delays = Delays {
+        least_ns: 1_000,
+        greatest_ns: 40_000,
+        seed: 3,
+    };
+    let whole = trials(&clocks, delays, 4, 2);
+    let starts = || whole.rest.0.iter().map(|truth| truth.start);
+    let apart = starts().max().expect("ranks") - starts().min().expect("ranks");
+    // 100 us is what the wake-ups differ by, and three levels are off by up to 20 us each.
+    assert!(apart < 100_000 + 3 * 20_000, "{apart} ns");
+    let found = whole.activity.skew_ns();
+    assert!(
+        (found.middle() - apart as f64).abs() <= found.error(),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn one_rank_alone_is_measured_without_a_bound() {
+    let delays = Delays {
+        least_ns: 1_000,
+        greatest_ns: 2_000,
+        seed: 1,
+    };
+    let whole = trials(&[Skew::default()], delays, 16, 1);
+    assert_eq!(whole.activity.elapsed_ns().error(), 0.0);
+    assert_eq!(whole.activity.skew_ns().greatest, 0.0);
+    assert_eq!(whole.throughput().error(), 0.0);
+}
