@@ -199,7 +199,7 @@ impl Buffers {
         for slot in &mut self.home {
             let key = derive(
                 spec.seed,
-                (u64::from(worker) << 32) | u64::from(slot.index()),
+                (u64::from(spec.number_of(worker)) << 32) | u64::from(slot.index()),
             );
             let bytes = slot.bytes();
             match spec.buffer_init {

@@ -127,21 +127,22 @@ pub(crate) fn derive(seed: u64, purpose: u64) -> u64 {
 }
 
 impl Offsets {
-    /// The stream of worker number `worker` of `spec`, which has passed [`TrialSpec::check`].
+    /// The stream of worker `worker` of `spec`, which has passed [`TrialSpec::check`].
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
+        let worker = spec.number_of(worker);
         let own = derive(spec.seed, u64::from(worker) + 1);
         let mut part = Part {
             blocks: spec.region / spec.bs,
             bs: spec.bs,
             worker,
-            workers: spec.threads,
+            workers: spec.workers(),
             interleaved: spec.layout == Layout::Interleaved,
             seed: spec.seed,
             own,
         };
         let alone = match spec.layout {
             // In a file that has the size of a share.
-            Layout::Private => Some(share(part.blocks, worker, spec.threads).1),
+            Layout::Private => Some(share(part.blocks, worker, spec.workers()).1),
             Layout::Overlapping => Some(part.blocks),
             Layout::Shared | Layout::Interleaved => None,
         };
@@ -325,9 +326,9 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The mix of worker number `worker`.
+    /// The mix of worker `worker`.
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
-        let key = derive(spec.seed, (u64::from(worker) + 1) << 16);
+        let key = derive(spec.seed, (u64::from(spec.number_of(worker)) + 1) << 16);
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(key),
             read_percent: spec.read_percent,
@@ -350,9 +351,11 @@ mod tests {
     use iolab_spec::trial::share;
     use std::collections::HashSet;
 
+    use iolab_spec::trial::Others;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::worker::quota;
 
     fn spec(pattern: Pattern, bs: u64, blocks: u64, threads: u32) -> TrialSpec {
         TrialSpec {
@@ -436,6 +439,57 @@ mod tests {
                 let all: Vec<u64> = (0..blocks).map(|b| (1 << 20) + b * 512).collect();
                 prop_assert_eq!(seen, all);
             }
+        }
+
+        #[test]
+        fn processes_together_touch_each_block_of_the_region_once(
+            blocks in 1u64..400, ranks in 1u32..7, threads in 1u32..5, bs in 1u64..9_000, slack in 0u64..9_000, seed: u64,
+            pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
+            layout in prop::sample::select(vec![Layout::Shared, Layout::Interleaved]),
+        ) {
+            let workers = ranks * threads;
+            prop_assume!(u64::from(workers) <= blocks);
+            let region = blocks * bs + slack % bs;
+            let of_rank = |rank: u32| {
+                let before = rank * threads;
+                let others = Others { before, after: workers - threads - before };
+                TrialSpec { seed, layout, region, others, ..spec(pattern, bs, blocks, threads) }
+            };
+            let mut seen = Vec::new();
+            for rank in 0..ranks {
+                let spec = of_rank(rank);
+                prop_assert!(spec.check().is_ok());
+                for worker in 0..threads {
+                    seen.extend(pass(&spec, worker, quota(&spec, worker)));
+                }
+            }
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..blocks).map(|block| block * bs).collect::<Vec<_>>());
+            let private: u64 = (0..ranks)
+                .flat_map(|rank| (0..threads).map(move |worker| (rank, worker)))
+                .map(|(rank, worker)| of_rank(rank).private_bytes(worker))
+                .sum();
+            prop_assert_eq!(private, blocks * bs);
+        }
+
+        #[test]
+        fn a_process_does_what_its_threads_would_do_among_all(
+            blocks in 16u64..400, seed: u64, first in 0u32..4,
+            pattern in prop::sample::select(vec![
+                Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::RandReplace, Pattern::Zipf(1.2),
+            ]),
+            layout in prop::sample::select(vec![
+                Layout::Shared, Layout::Interleaved, Layout::Overlapping, Layout::Private,
+            ]),
+        ) {
+            let all = TrialSpec { seed, layout, read_percent: 50, ..spec(pattern, 512, blocks, 4) };
+            let others = Others { before: first, after: 3 - first };
+            let alone = TrialSpec { threads: 1, others, ..all.clone() };
+            prop_assert_eq!(pass(&alone, 0, 50), pass(&all, first, 50));
+            prop_assert_eq!(alone.private_bytes(0), all.private_bytes(first));
+            prop_assert_eq!(quota(&alone, 0), quota(&all, first));
+            let (mut one, mut other) = (Mix::new(&alone, 0), Mix::new(&all, first));
+            prop_assert!((0..50).all(|_| one.next_is_read() == other.next_is_read()));
         }
 
         #[test]

@@ -29,14 +29,15 @@ pub(crate) struct Schedule {
 const FRACTION: u32 = 32;
 
 impl Schedule {
-    /// The stream of worker number `worker`; `rate` is above zero.
+    /// The stream of worker `worker`; `rate` is above zero.
     pub(crate) fn new(spec: &TrialSpec, rate: u64, worker: u32, clock: &Clock) -> Self {
+        let worker = spec.number_of(worker);
         let second = u128::from(clock.ticks(1_000_000_000)) << FRACTION;
         // Of all workers together.
         let spacing = second / u128::from(rate);
         let mut schedule = Self {
             next: spacing * u128::from(worker) + spacing / 2,
-            gap: second * u128::from(spec.threads) / u128::from(rate),
+            gap: second * u128::from(spec.workers()) / u128::from(rate),
             random: None,
         };
         if spec.arrivals == Arrivals::Poisson {

@@ -142,8 +142,9 @@ impl Following {
 
 /// Requests that fall to one worker under the trial's bounds; time may end it earlier.
 pub(crate) fn quota(spec: &TrialSpec, worker: u32) -> u64 {
+    let number = spec.number_of(worker);
     spec.requests_bound()
-        .map_or(u64::MAX, |total| share(total, worker, spec.threads).1)
+        .map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
 }
 
 impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
@@ -235,7 +236,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             wait: spec.batch.wait_for(spec.depth),
             bs: spec.bs as u32,
             stamps: spec.writes() && spec.content == Content::Unique,
-            generation: derive(spec.seed, u64::from(worker)),
+            generation: derive(spec.seed, u64::from(spec.number_of(worker))),
             signer: None,
             syncs: spec.sync.follows_writes(),
             following: Following::new(spec),

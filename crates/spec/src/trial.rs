@@ -13,7 +13,7 @@ mod sharing;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
-pub use sharing::{Descriptors, Layout, share};
+pub use sharing::{Descriptors, Layout, Others, share};
 
 named! {
     /// How requests are issued; the names are fio's.
@@ -172,6 +172,8 @@ pub struct TrialSpec {
     pub region: u64,
     /// Workers, 1 to 1024.
     pub threads: u32,
+    /// Workers of other processes that share the region, the bounds and the rate with these.
+    pub others: Others,
     /// Outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only.
     pub depth: u32,
     /// Completion strategy of the asynchronous backends.
@@ -234,6 +236,7 @@ impl Default for TrialSpec {
             offset: 0,
             region: 1 << 30,
             threads: 1,
+            others: Others::default(),
             depth: 1,
             batch: Batch::One,
             read_percent: 100,

@@ -36,7 +36,7 @@ pub(crate) struct Open<'a> {
     clock: &'a Clock,
     schedule: Schedule,
     rate: f64,
-    threads: u32,
+    workers: u32,
     /// Stamp of the worker's start, from which the schedule counts.
     start: u64,
     /// Intended start of the request in each slot, a stamp.
@@ -69,8 +69,8 @@ impl<'a> Open<'a> {
         Self {
             clock,
             schedule: Schedule::new(spec, rate, worker, clock),
-            rate: rate as f64 / f64::from(spec.threads),
-            threads: spec.threads,
+            rate: rate as f64 / f64::from(spec.workers()),
+            workers: spec.workers(),
             start: 0,
             intended: vec![0; spec.depth as usize],
             reads: waits(spec.reads()),
@@ -131,7 +131,7 @@ impl<'a> Open<'a> {
 
     /// Whether what is due when the time is up is made up for.
     pub(crate) fn makes_up(&self, closing: Closing) -> bool {
-        closing.is_made_up(self.threads)
+        closing.is_made_up(self.workers)
     }
 
     /// Hands over what was recorded, `at` the latest stamp that counts.
@@ -157,9 +157,9 @@ impl Closing {
     /// Whether so little is behind that it is made up for: leaving those requests out would leave out the longest
     /// response times. The limit is above that from which a rate counts as not held, so that where requests are
     /// left out it does count so.
-    fn is_made_up(&self, threads: u32) -> bool {
+    fn is_made_up(&self, workers: u32) -> bool {
         let due = (self.issued + self.backlog) as f64;
-        self.backlog as f64 <= f64::from(threads) * (MADE_UP * due).max(1.0)
+        self.backlog as f64 <= f64::from(workers) * (MADE_UP * due).max(1.0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, Content, DEPTH_MAX, Layout,
+    BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, Content, DEPTH_MAX, Layout, Others,
     Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
@@ -69,11 +69,11 @@ impl TrialSpec {
                 "only io_uring, libaio and null keep more than one request outstanding; raise threads instead, or set backend=io_uring",
             );
         }
-        if self.region / self.bs < u64::from(self.threads) && self.parts_region() {
+        if self.region / self.bs < u64::from(self.workers()) && self.parts_region() {
             return fail(
                 format!(
                     "{} threads share {} blocks of {} bytes",
-                    self.threads,
+                    self.workers(),
                     self.region / self.bs,
                     self.bs
                 ),
@@ -146,6 +146,12 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
         return fail(
             "verify in a trial that only reads".to_owned(),
             "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out",
+        );
+    }
+    if spec.others != Others::default() {
+        return fail(
+            "verify in a trial of several processes".to_owned(),
+            "a process knows only what its own threads have written: leave verify out",
         );
     }
     if spec.backend == Backend::Null {

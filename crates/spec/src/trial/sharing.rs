@@ -28,7 +28,27 @@ named! {
     }
 }
 
+/// Workers of other processes that take part in the same trial. The region, the bounds and the rate are those of all workers
+/// together; each process is only told which of them are its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Others {
+    /// Workers that are numbered before those of this process.
+    pub before: u32,
+    /// Workers that are numbered after them.
+    pub after: u32,
+}
+
 impl TrialSpec {
+    /// Workers of all processes together.
+    pub fn workers(&self) -> u32 {
+        self.others.before + self.threads + self.others.after
+    }
+
+    /// The number, among all workers, of worker `worker` of this process.
+    pub fn number_of(&self, worker: u32) -> u32 {
+        self.others.before + worker
+    }
+
     /// Whether a trial starts on a file that was created for it: one that only writes, and was asked to.
     pub fn starts_fresh(&self) -> bool {
         (self.fresh || self.fills_new_file()) && !self.reads() && self.backend != Backend::Null
@@ -39,9 +59,10 @@ impl TrialSpec {
         self.layout != Layout::Private || self.descriptors != Descriptors::Shared
     }
 
-    /// Bytes of the file that worker number `worker` has for itself.
+    /// Bytes of the file that worker `worker` of this process has for itself.
     pub fn private_bytes(&self, worker: u32) -> u64 {
-        share(self.region / self.bs, worker, self.threads).1 * self.bs
+        let number = self.number_of(worker);
+        share(self.region / self.bs, number, self.workers()).1 * self.bs
     }
 }
 
