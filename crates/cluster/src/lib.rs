@@ -8,6 +8,8 @@ pub mod clock;
 pub mod histogram;
 pub mod launch;
 pub mod link;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 pub mod shift;
 pub mod span;
 pub mod team;

@@ -1,5 +1,6 @@
 //! One trial by all ranks: a common start, and what they did, dated on the root's clock.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::clock::{ClockJumped, Moment, OtherClock};
@@ -71,6 +72,15 @@ pub struct Trouble {
     pub rank: usize,
     /// What is wrong, and what to do about it.
     pub message: String,
+}
+
+impl fmt::Display for Halt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Halt::Lost(lost) => lost.fmt(f),
+            Halt::Unready(Trouble { rank, message }) => write!(f, "rank {rank}: {message}"),
+        }
+    }
 }
 
 impl From<Lost> for Halt {

@@ -1,0 +1,113 @@
+//! What the clocks and the network of a cluster are good for: how far apart ranks start, and how well that is known.
+//!
+//!     cargo build --release -p iolab-cluster --features mpi --example clocks
+//!     mpirun -n 64 target/release/examples/clocks [TRIALS]
+//!
+//! Nothing is read or written. Each trial is 100 ms of waiting on every rank.
+
+#![allow(clippy::print_stdout, reason = "a program that prints a table")]
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use iolab_cluster::clock::{ClockJumped, OtherClock};
+use iolab_cluster::link::Link;
+use iolab_cluster::mpi::Mpi;
+use iolab_cluster::span::{Activity, Course};
+use iolab_cluster::team::{Gathered, Team};
+use iolab_cluster::tree::FANOUT;
+use iolab_cluster::trial::{Habits, Halt, Part, Whole};
+use iolab_cluster::wire::{Reader, Writer};
+
+const HABITS: Habits = Habits {
+    rounds: 8,
+    patience: Duration::from_secs(10),
+    trial: Duration::from_secs(60),
+};
+
+/// The names of the hosts.
+struct Hosts(BTreeSet<String>);
+
+impl Gathered for Hosts {
+    fn write(&self, to: &mut Writer) {
+        to.number(self.0.len() as u64);
+        self.0.iter().for_each(|host| to.text(host));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let count = from.length()?;
+        let hosts = (0..count).map(|_| from.text().map(str::to_owned));
+        hosts.collect::<Option<_>>().map(Self)
+    }
+
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(self)
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+}
+
+fn main() -> ExitCode {
+    let trials = std::env::args().nth(1).and_then(|count| count.parse().ok());
+    let zero = Instant::now();
+    let Some(link) = Mpi::join(|| zero.elapsed().as_nanos() as i64) else {
+        return ExitCode::FAILURE;
+    };
+    let mut team = Team::new(link, FANOUT);
+    for trial in 0..trials.unwrap_or(10) {
+        match wait(&mut team) {
+            Ok(Some((whole, took))) => print(trial, team.link().size(), &whole, took),
+            Ok(None) => {}
+            Err(halt) => {
+                println!("rank {}: {halt}", team.link().rank());
+                team.link().abort(1);
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// A trial without I/O; the root gets what it shows, and how long coordinating it took.
+fn wait(team: &mut Team<impl Link>) -> Result<Option<(Whole<Hosts>, Duration)>, Halt> {
+    let waiting = Duration::from_millis(100);
+    let before = Instant::now();
+    let start = team.start(HABITS, Ok(()))?;
+    let left = start.saturating_sub(team.link().now_ns()).max(0);
+    thread::sleep(Duration::from_nanos(left as u64));
+    let starts = team.link().now_ns();
+    thread::sleep(waiting);
+    let ends = team.link().now_ns();
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let part = Part {
+        activity: Activity::of([(starts, ends)].into_iter()).expect("a worker"),
+        course: Course::new(starts, [(ends, 1)].into_iter()),
+        bytes: 1,
+        rest: Hosts([host].into()),
+    };
+    let whole = team.conclude(HABITS, part)?;
+    let took = before.elapsed().saturating_sub(waiting);
+    Ok(whole.map(|whole| (whole, took)))
+}
+
+fn print(trial: u32, ranks: usize, whole: &Whole<Hosts>, took: Duration) {
+    if trial == 0 {
+        println!("{ranks} ranks, {} hosts", whole.rest.0.len());
+        println!("trial  starts apart, us  bound of the clocks, us  coordination, ms");
+    }
+    let skew = whole.activity.skew_ns();
+    println!(
+        "{trial:5}  {:7.1} to {:6.1}  {:23.1}  {:16.2}",
+        skew.least / 1e3,
+        skew.greatest / 1e3,
+        whole.activity.elapsed_ns().error() / 1e3,
+        took.as_secs_f64() * 1e3
+    );
+}

@@ -1,0 +1,313 @@
+//! The transport over MPI, with real processes: `cargo test -p iolab-cluster --features mpi --test mpi`. Without mpirun the
+//! tests are skipped, and say so.
+//!
+//! This program starts itself under mpirun, and is then one of the ranks. All ranks run on this host, so that they share
+//! the kernel's clock: each adds an offset and a drift of its own to it, and the truth is known.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test without a harness"
+)]
+
+use std::process::{Command, ExitCode, Output};
+use std::thread;
+use std::time::Duration;
+
+use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
+use iolab_cluster::link::Link;
+use iolab_cluster::mpi::Mpi;
+use iolab_cluster::span::{Activity, Bounded, Course};
+use iolab_cluster::team::{Gathered, Team};
+use iolab_cluster::trial::{Habits, Halt, Part};
+use iolab_cluster::virtual_network::Skew;
+use iolab_cluster::wire::{Reader, Writer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The variable that tells a rank what to do.
+const ROLE: &str = "IOLAB_CLUSTER_TEST";
+/// Exit code of a root that gave up on a rank.
+const GAVE_UP: i32 = 7;
+const HABITS: Habits = Habits {
+    rounds: 8,
+    patience: Duration::from_secs(5),
+    trial: Duration::from_secs(20),
+};
+/// Trials of a run.
+const TRIALS: u64 = 5;
+
+fn main() -> ExitCode {
+    if let Ok(role) = std::env::var(ROLE) {
+        return rank(&role);
+    }
+    // Asked by test runners that look for a harness.
+    if std::env::args().any(|argument| argument == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no mpirun here (Debian: apt install mpich)");
+        return ExitCode::SUCCESS;
+    }
+    for ranks in [1, 2, 4, 20] {
+        agrees_with_the_truth(ranks);
+    }
+    for rank in [1, 3] {
+        for trial in [0, 2] {
+            one_of_many_is_killed(rank, trial);
+            one_of_many_is_stopped(rank, trial);
+        }
+    }
+    println!("ok: over mpirun");
+    ExitCode::SUCCESS
+}
+
+/// Starts ranks with this role.
+fn mpirun(ranks: usize, role: &str) -> Output {
+    let own = std::env::current_exe().expect("this program has a path");
+    let mut command = Command::new("mpirun");
+    // Open MPI starts as root, and more ranks than there are CPUs, only when it is told to.
+    for (name, value) in [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ] {
+        command.env(name, value);
+    }
+    let command = command.args(["-n", &ranks.to_string()]).arg(own);
+    command.env(ROLE, role).output().expect("mpirun starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The ranks themselves hold what they find against the truth, and fail where it does not hold.
+fn agrees_with_the_truth(ranks: usize) {
+    let output = mpirun(ranks, "measure");
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{ranks} ranks:\n{stdout}\n{stderr}"
+    );
+    let held = stdout.lines().filter(|line| line.starts_with("held:"));
+    assert_eq!(held.count(), TRIALS as usize, "{stdout}\n{stderr}");
+    print!("{ranks} ranks\n{stdout}");
+}
+
+/// mpirun may end all ranks before the root speaks; either way nothing goes on.
+fn one_of_many_is_killed(rank: usize, trial: u64) {
+    let output = mpirun(4, &format!("kill {rank} {trial}"));
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(!output.status.success(), "{stdout}\n{stderr}");
+    assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
+    println!(
+        "rank {rank} killed in trial {trial}: mpirun ended with {}",
+        output.status
+    );
+}
+
+/// The root notices a rank that does not answer any more, names it and ends all.
+fn one_of_many_is_stopped(rank: usize, trial: u64) {
+    let output = mpirun(4, &format!("stop {rank} {trial}"));
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(!output.status.success(), "{stdout}\n{stderr}");
+    let expected = format!("rank 0: rank {rank} has not answered");
+    assert!(stdout.contains(&expected), "{stdout}\n{stderr}");
+    assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
+    println!(
+        "rank {rank} stopped in trial {trial}: mpirun ended with {}",
+        output.status
+    );
+}
+
+/// The ranks that do not end, by the process ids that they told. mpirun may return an instant before them.
+fn left_behind(stdout: &str) -> Vec<i32> {
+    let pids = stdout.lines().filter_map(|line| line.strip_prefix("pid: "));
+    let pids = pids.map(|pid| pid.parse().expect("a number"));
+    pids.filter(|pid| !ends(*pid)).collect()
+}
+
+/// Waits for the end of a process that is not a child; false after a minute.
+fn ends(pid: i32) -> bool {
+    let pid = Pid::from_raw(pid).expect("not 0");
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
+        // It is gone.
+        return true;
+    };
+    let minute = Timespec {
+        tv_sec: 60,
+        tv_nsec: 0,
+    };
+    let mut wanted = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut wanted, Some(&minute)).is_ok_and(|ended| ended > 0)
+}
+
+/// The kernel's clock, which all ranks of a host share, ns.
+fn kernel_ns() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// The clock that a rank believes in.
+fn skew_of(rank: usize) -> Skew {
+    Skew {
+        offset_ns: (rank as i64 * 3_777_777_777) % 10_000_000_000 - 5_000_000_000,
+        drift_ppm: (rank * 37 % 200) as f64 - 100.0,
+    }
+}
+
+/// One rank's life.
+fn rank(role: &str) -> ExitCode {
+    // Known only once MPI is started; until then nothing asks for the time.
+    let number = std::cell::Cell::new(0);
+    let clock = || skew_of(number.get()).reading(kernel_ns());
+    let link = Mpi::join(&clock).expect("MPI starts once");
+    number.set(link.rank());
+    let mut team = Team::new(link, 3);
+    println!("pid: {}", getpid().as_raw_nonzero());
+    let mut words = role.split(' ');
+    let fault = words.next();
+    let moment: Vec<u64> = words.map(|word| word.parse().expect("a number")).collect();
+    let habits = match fault {
+        Some("stop") => Habits {
+            patience: Duration::from_millis(500),
+            trial: Duration::from_millis(1_500),
+            ..HABITS
+        },
+        _ => HABITS,
+    };
+    for trial in 0..TRIALS {
+        if moment == [number.get() as u64, trial] {
+            let signal = match fault {
+                Some("kill") => Signal::KILL,
+                _ => Signal::STOP,
+            };
+            kill_process(getpid(), signal).expect("it may signal itself");
+        }
+        if let Err(halt) = measure(&mut team, habits) {
+            println!("rank {}: {halt}", number.get());
+            if team.is_root() {
+                team.link().abort(GAVE_UP);
+            }
+            // The root ends all ranks.
+            thread::sleep(Duration::from_secs(30));
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// A trial of 20 ms and more, without I/O; the root holds it against the truth.
+fn measure(team: &mut Team<impl Link>, habits: Habits) -> Result<(), Halt> {
+    let start = team.start(habits, Ok(()))?;
+    let link = team.link();
+    let left = start.saturating_sub(link.now_ns()).max(0);
+    thread::sleep(Duration::from_nanos(left as u64));
+    let (begins, starts) = dated(link);
+    thread::sleep(Duration::from_millis(20 + link.rank() as u64));
+    let (ended, ends) = dated(link);
+    let bytes = 1 << 20;
+    let part = Part {
+        activity: Activity::of([(starts, ends)].into_iter()).expect("a worker"),
+        course: Course::new(starts, [(ends, bytes)].into_iter()),
+        bytes,
+        rest: Truth {
+            first_start: begins,
+            last_start: begins,
+            last_end: ended,
+            ranks: 1,
+        },
+    };
+    let ranks = link.size() as u64;
+    let Some(whole) = team.conclude(habits, part)? else {
+        return Ok(());
+    };
+    let truth = whole.rest;
+    assert_eq!((truth.ranks, whole.bytes), (ranks, ranks << 20));
+    let elapsed = held(
+        whole.activity.elapsed_ns(),
+        truth.first_start,
+        truth.last_end,
+    );
+    let skew = held(
+        whole.activity.skew_ns(),
+        truth.first_start,
+        truth.last_start,
+    );
+    println!("held: elapsed {elapsed}, skew of the starts {skew}");
+    Ok(())
+}
+
+/// A reading of the rank's clock, and the moment of it by the kernel's.
+fn dated(link: &impl Link) -> (Moment, i64) {
+    let earliest = kernel_ns();
+    let reading = link.now_ns();
+    let latest = kernel_ns();
+    (Moment { earliest, latest }, reading)
+}
+
+/// Holds a time that the ranks found against the truth; both in words.
+fn held(found: Bounded, from: Moment, to: Moment) -> String {
+    // The root's clock, which counts, runs fast or slow; its readings are whole ns.
+    let rate = 1.0 + skew_of(0).drift_ppm * 1e-6;
+    let least = (to.earliest - from.latest) as f64 * rate - 2.0;
+    let greatest = (to.latest - from.earliest) as f64 * rate + 2.0;
+    assert!(
+        found.least <= greatest && least <= found.greatest,
+        "found {found:?}, true {least} to {greatest}"
+    );
+    format!(
+        "{:.1} us +/- {:.1} us (truth {:.1} us)",
+        found.middle() / 1e3,
+        found.error() / 1e3,
+        f64::midpoint(least, greatest) / 1e3
+    )
+}
+
+/// What was true of the ranks, by the kernel's clock.
+struct Truth {
+    first_start: Moment,
+    last_start: Moment,
+    last_end: Moment,
+    ranks: u64,
+}
+
+impl Gathered for Truth {
+    fn write(&self, to: &mut Writer) {
+        for moment in [self.first_start, self.last_start, self.last_end] {
+            to.signed(moment.earliest);
+            to.signed(moment.latest);
+        }
+        to.number(self.ranks);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let mut moment = || {
+            Some(Moment {
+                earliest: from.signed()?,
+                latest: from.signed()?,
+            })
+        };
+        Some(Self {
+            first_start: moment()?,
+            last_start: moment()?,
+            last_end: moment()?,
+            ranks: from.number()?,
+        })
+    }
+
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(self)
+    }
+
+    fn join(self, other: Self) -> Self {
+        Self {
+            first_start: self.first_start.min(other.first_start),
+            last_start: self.last_start.max(other.last_start),
+            last_end: self.last_end.max(other.last_end),
+            ranks: self.ranks + other.ranks,
+        }
+    }
+}
