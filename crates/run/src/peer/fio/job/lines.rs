@@ -5,7 +5,7 @@ use std::path::Path;
 use iolab_plan::experiment::read_text;
 use iolab_spec::{Error, Result};
 
-use super::Mistakes;
+use super::mistakes::Mistakes;
 
 /// Most files that are included one in the other.
 const DEPTH_MAX: usize = 8;

@@ -2,7 +2,7 @@
 
 use iolab_spec::settings::{CellSpec, Setting};
 
-use super::Job;
+use super::jobs::Job;
 use super::table::{self, Effect};
 
 /// An option with what iolab makes of it.

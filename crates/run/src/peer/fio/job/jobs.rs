@@ -1,0 +1,156 @@
+//! The jobs of a job file: the options of their sections, each one understood.
+
+use std::collections::BTreeMap;
+
+use iolab_spec::foreign::{Answer, answer};
+use iolab_spec::names::nearest;
+use iolab_spec::{Error, Result};
+
+use super::super::options::{Options, is_set};
+use super::lines::{self, Around, Said};
+use super::mistakes::{Mistakes, at};
+use super::table::{self, Effect};
+
+/// Most jobs of a file.
+const JOBS_MAX: usize = 1000;
+
+/// A job.
+#[derive(Clone)]
+pub(super) struct Job {
+    /// Its name.
+    pub(super) name: String,
+    /// The number of its first line.
+    pub(super) line: usize,
+    /// Its options, each understood.
+    pub(super) options: Options,
+    /// The lines that its options stand in.
+    lines: BTreeMap<String, usize>,
+}
+
+impl Job {
+    /// The line that gives an option, or else the job's first.
+    pub(super) fn line_of(&self, option: &str) -> usize {
+        self.lines.get(option).copied().unwrap_or(self.line)
+    }
+
+    /// Whether it waits for all jobs before it.
+    pub(super) fn waits(&self, before: &Self) -> bool {
+        ["stonewall", "wait_for_previous"]
+            .iter()
+            .any(|name| is_set(&self.options, name))
+            || self.options.get("wait_for") == Some(&before.name)
+    }
+
+    /// Whether it does what another does, apart from texts and reports.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let matters = |(name, _): &(&String, &String)| {
+            table::find(name).is_none_or(|known| !matches!(known.effect, Effect::Idle(_)))
+        };
+        let of = |job: &Self| -> Vec<(String, String)> {
+            let options = job.options.iter().filter(matters);
+            options
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
+        };
+        of(self) == of(other)
+    }
+}
+
+/// The jobs, each with the options of `[global]`.
+///
+/// # Errors
+/// When there are too many.
+pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> Result<Vec<Job>> {
+    let mut global = (Options::new(), BTreeMap::new());
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut in_global = true;
+    for (number, said) in lines::read(text, around, mistakes) {
+        let (name, value) = match said {
+            Said::Section(name) => {
+                in_global = name == "global";
+                if !in_global {
+                    jobs.push(Job {
+                        name,
+                        line: number,
+                        options: global.0.clone(),
+                        lines: global.1.clone(),
+                    });
+                }
+                if jobs.len() > JOBS_MAX {
+                    let error = Error::usage(format!("there are more than {JOBS_MAX} jobs"));
+                    return Err(at(number, error.hint("give fewer")));
+                }
+                continue;
+            }
+            Said::Option(name, value) => (name, value),
+        };
+        let value = match checked(&name, value) {
+            Ok(value) => value,
+            Err(error) => {
+                mistakes.add(number, error);
+                continue;
+            }
+        };
+        let (options, lines) = match jobs.last_mut() {
+            Some(job) if !in_global => (&mut job.options, &mut job.lines),
+            _ => (&mut global.0, &mut global.1),
+        };
+        lines.insert(name.clone(), number);
+        options.insert(name, value);
+    }
+    if jobs.is_empty() {
+        let error = Error::usage("there is no job in it");
+        mistakes.add(
+            text.lines().count().max(1),
+            error.hint("a job begins with its name in brackets: [job1]"),
+        );
+    }
+    Ok(jobs)
+}
+
+/// The value of an option that is understood, or switched off.
+fn checked(name: &str, value: Option<String>) -> Result<String> {
+    let shown: String = name.chars().take(60).collect();
+    let Some(known) = table::find(name) else {
+        let is_off = value
+            .as_deref()
+            .is_some_and(|value| ["0", "none"].contains(&value));
+        return match answer(name) {
+            Some(_) if is_off => Ok("0".to_owned()),
+            Some(answer) => {
+                Err(Error::usage(format!("iolab cannot carry out '{shown}'")).hint(answer.hint()))
+            }
+            None => Err(unknown_option(&shown)),
+        };
+    };
+    let value = match value {
+        None if !known.is_flag => {
+            return Err(Error::usage(format!("'{shown}' has no value"))
+                .hint(format!("write {shown}=VALUE")));
+        }
+        value => value.unwrap_or_else(|| "1".to_owned()),
+    };
+    match (
+        known.only.is_empty() || known.only.contains(&value.as_str()),
+        known.effect,
+    ) {
+        (false, Effect::Idle(why)) => Err(Error::usage(format!(
+            "iolab cannot carry out {shown}={value}: {why}"
+        ))
+        .hint(
+            answer(name).map_or_else(|| format!("give {}", known.only.join(" or ")), Answer::hint),
+        )),
+        _ => Ok(value),
+    }
+}
+
+fn unknown_option(name: &str) -> Error {
+    let known = table::KNOWN.iter().flat_map(|known| known.names);
+    let known: Vec<&str> = known.copied().collect();
+    let error = Error::usage(format!("'{name}' is no option that iolab knows"));
+    match nearest(name, &known).as_slice() {
+        [] => error
+            .hint("take it out, or run the job with fio and bring its JSON in with 'iolab import'"),
+        near => error.hint(format!("did you mean {}?", near.join(" or "))),
+    }
+}

@@ -1,0 +1,65 @@
+//! What a job file is measured on.
+
+use std::path::{Path, PathBuf};
+
+use iolab_spec::Error;
+
+use super::jobs::Job;
+use super::mistakes::Mistakes;
+
+/// The one file or directory that all jobs name.
+pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
+    let mut found: Option<PathBuf> = None;
+    for (number, job) in jobs.iter().enumerate() {
+        let directory = job.options.get("directory").map(PathBuf::from);
+        let target = match (job.options.get("filename"), directory) {
+            (Some(name), _) if name.contains(':') => {
+                let error = Error::usage("filename has a colon, which parts several files");
+                let error = error.hint("name one file, or give it as TARGET");
+                mistakes.add(job.line_of("filename"), error);
+                continue;
+            }
+            (Some(name), Some(directory)) => Some(directory.join(name)),
+            (Some(name), None) => Some(PathBuf::from(name)),
+            (None, directory) => directory,
+        };
+        if number > 0 && target != found {
+            let error = Error::usage("the jobs use different files");
+            let named = ["filename", "directory"].map(|option| job.line_of(option));
+            let line = named.into_iter().max().unwrap_or(job.line);
+            mistakes.add(line, error.hint("give one job file for each file"));
+        }
+        found = target;
+    }
+    found
+}
+
+/// The folder of a file that is not there, as fio would make the file: a scratch file of iolab's own is made in it.
+pub(super) fn reachable(named: PathBuf) -> PathBuf {
+    let folder = match named.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => return named,
+    };
+    match named.symlink_metadata().is_err() && folder.is_dir() && !folder.starts_with("/dev") {
+        true => folder.to_owned(),
+        false => named,
+    }
+}
+
+/// The size of a file or device, of which a job without a size uses all.
+pub(super) fn bytes_of(target: &Path) -> Option<u64> {
+    use std::io::{Seek, SeekFrom};
+    use std::os::unix::fs::FileTypeExt;
+
+    let metadata = target.metadata().ok()?;
+    let bytes = match metadata.file_type() {
+        kind if kind.is_file() => metadata.len(),
+        kind if kind.is_block_device() => {
+            let mut device = std::fs::File::open(target).ok()?;
+            device.seek(SeekFrom::End(0)).ok()?
+        }
+        _ => return None,
+    };
+    Some(bytes).filter(|bytes| *bytes > 0)
+}

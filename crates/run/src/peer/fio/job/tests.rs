@@ -1,0 +1,159 @@
+use std::path::Path;
+
+use iolab_plan::cells::cells;
+use iolab_plan::experiment::Experiment;
+use iolab_spec::settings::{CellSpec, Setting};
+
+use super::JobFile;
+
+#[test]
+fn a_job_file_becomes_an_experiment() {
+    let text = "; a comment\n[global]\nioengine=io_uring\ndirect=1\nsize=64m\nruntime=1\ntime_based\nramp_time=2s\nfilename=/data/file\ngroup_reporting\n\n[first]\nrw=randread\nbs=4k\niodepth=8\n[second]\nstonewall\nrw=randread\nbs=64k\niodepth=8\n";
+    let file = JobFile::parse(text, "my job").expect("a job file");
+    assert_eq!(file.experiment.name, "fio-job");
+    assert_eq!(file.target.as_deref(), Some(Path::new("/data/file")));
+    assert_eq!(file.notes.len(), 2);
+    let planned = cells(&file.experiment).expect("cells");
+    let sizes: Vec<u64> = planned.iter().map(|cell| cell.spec.trial.bs).collect();
+    assert_eq!(sizes, [4096, 65536]);
+    assert!(planned.iter().all(|cell| cell.spec.trial.depth == 8));
+    let again = file.experiment.to_toml().expect("TOML");
+    assert_eq!(
+        Experiment::from_toml(&again, "again").expect("valid"),
+        file.experiment
+    );
+}
+
+/// The cells of a job file, as settings with these names.
+fn planned(text: &str, names: &[&str]) -> Vec<String> {
+    let file = JobFile::parse(text, "x").expect("a job file");
+    let settings = |cell: &CellSpec| -> Vec<String> {
+        let named = |name: &&str| Setting::find(name).expect("a setting").get(cell);
+        names.iter().map(named).collect()
+    };
+    let planned = cells(&file.experiment).expect("cells");
+    planned
+        .iter()
+        .map(|cell| settings(&cell.spec).join(" "))
+        .collect()
+}
+
+#[test]
+fn jobs_that_differ_in_much_are_a_list_of_cells() {
+    let text = "[fill]\nfilename=/dev/x\nsize=1g\nrw=write\nbs=1m\niodepth=16\nioengine=libaio\n[steady]\nfilename=/dev/x\nsize=1g\nstonewall\nrw=randwrite\nbs=4k\nnumjobs=4\niodepth=32\nioengine=libaio\n[read]\nfilename=/dev/x\nsize=1g\nwait_for=steady\n";
+    assert_eq!(
+        planned(
+            text,
+            &[
+                "pattern",
+                "read_percent",
+                "bs",
+                "threads",
+                "depth",
+                "layout"
+            ]
+        ),
+        [
+            "seq 0 1MiB 1 16 shared",
+            "rand 0 4KiB 4 32 overlapping",
+            "seq 100 4KiB 1 1 shared"
+        ]
+    );
+}
+
+#[test]
+fn threads_share_files_as_the_jobs_of_fio_do() {
+    let names = ["threads", "layout", "region", "bytes"];
+    for (text, cells) in [
+        ("numjobs=4\nsize=1m", "4 private 4MiB 4MiB"),
+        ("numjobs=4\nsize=1m\nfilename=/x", "4 overlapping 1MiB 4MiB"),
+        (
+            "numjobs=4\nsize=1m\nfilename=/x\noffset_increment=1m",
+            "4 shared 4MiB 4MiB",
+        ),
+        ("size=1m\nloops=3", "1 shared 1MiB 3MiB"),
+        ("filesize=2m\noffset=1m", "1 shared 1MiB 1MiB"),
+        (
+            "size=1m\nio_size=256k\n[b]\nsize=1m\nio_size=256k",
+            "2 private 2MiB 512KiB",
+        ),
+    ] {
+        assert_eq!(
+            planned(&format!("[a]\n{text}\n"), &names),
+            [cells],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn every_option_is_told_with_what_it_means() {
+    let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_compress_percentage=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
+    let file = JobFile::parse(text, "x").expect("a job file");
+    let told: Vec<String> = file
+        .told
+        .iter()
+        .map(|told| {
+            format!(
+                "{} {} {}: {}",
+                told.line,
+                told.jobs.join("+"),
+                told.option,
+                told.means
+            )
+        })
+        .collect();
+    for line in [
+        "2  direct=1: cache=direct",
+        "5 a rw=randread: pattern=rand, read_percent=100, skip=0",
+        "6 a buffer_compress_percentage=0: switched off",
+        "9 b rw=read:-8k: pattern=reverse, read_percent=100, skip=0",
+        "10 b group_reporting=1: nothing changes: a cell is always reported as a whole",
+        "11 b rate_iops=500: rate=500",
+    ] {
+        assert!(told.iter().any(|told| told == line), "{line} in {told:#?}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_named_with_its_line() {
+    for (text, line, part) in [
+        ("[a]\nrw=write\nverify=pattern\n", "line 3", "verify"),
+        ("[a]\nrw=read\nbssplit=4k/50:8k/50\n", "line 3", "bssplit"),
+        ("[a]\nnrfiles=8\n", "line 2", "one file"),
+        ("[a]\nruntime\n", "line 2", "no value"),
+        ("[a]\ntime_based\n", "line 2", "no runtime"),
+        ("[a]\nrw=read\nioengine=rbd\n", "line 3", "ioengine"),
+        ("[global]\nbs=4q\n[a]\nrw=read\n", "line 2", "bs=4q"),
+        ("[a]\r\nrw=read\r\n\r\nbs=4q\r\n", "line 4", "bs=4q"),
+        ("[a]\nrw=read\nnumjobs=4000\n", "line 3", "numjobs"),
+        ("\n[a]\ndirect=1\nioengine=mmap\n", "line 2", "mmap"),
+        ("[a\n", "line 1", "bracket"),
+        ("rw=read\n", "line 1", "no job"),
+        ("[a]\nrw=read\n[b]\nrw=write\n", "line 3", "beside"),
+        ("[a]\nfilename=/x:/y\n", "line 2", "colon"),
+        ("[a]\nramp_time=soon\n", "line 2", "ramp_time"),
+    ] {
+        let error = JobFile::parse(text, "x").expect_err(text);
+        let told = error.to_string();
+        assert!(told.contains(line) && told.contains(part), "{told}");
+        assert!(error.remedy().is_some(), "{told}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text = "[global]\nbs=banana\nioengine=nonsense\n[one]\nrw=read\nnosuch=1\n[two\nstonewall\nrw=writ\niodepth=0\n[three]\nfilename=a:b\n";
+    let error = JobFile::parse(text, "x").expect_err("much is wrong");
+    let lines: Vec<&str> = error
+        .message()
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("line ")?.split(':').next())
+        .collect();
+    assert_eq!(
+        lines,
+        ["2", "3", "6", "7", "9", "10", "11", "12"],
+        "{error}"
+    );
+    assert!(error.message().starts_with("8 mistakes"), "{error}");
+}
