@@ -1,13 +1,14 @@
 //! A run under way: blocks of trials until the repetition ends, each trial stored as soon as it is made.
 
+mod refine;
 mod search;
+mod strategies;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
-use iolab_spec::trial::{Batch, CacheState, TrialSpec};
 use iolab_spec::{Error, Kind, Result};
 
 use super::advance::Advance;
@@ -16,19 +17,14 @@ use super::phase::Phase;
 use super::repetition::Ended;
 use super::sample::{self, Place};
 use super::standing::Standing;
-use super::{Finished, Observer, Progress, choice, experiment_record, fit, now_utc, precondition};
+use super::{Finished, Observer, Progress, now_utc, precondition};
 use crate::evidence::Origin;
-use iolab_analysis::analysis::analyse;
-use iolab_analysis::refine::finer_sizes;
 use iolab_machine::doctor::{Remark, Severity};
 use iolab_plan::blocks::{block_order, trial_seed};
-use iolab_plan::cells::{Plan, PlannedCell, cells, factor_names, label};
-use iolab_plan::experiment::{Experiment, Refined};
+use iolab_plan::cells::Plan;
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{Event, EventKind, LatencyOf, RunRecord, RunStatus, Sample};
 use iolab_runfile::RunFile;
-use iolab_spec::tool::Tool;
-use iolab_spec::units::format_size;
 
 /// A run under way.
 pub(super) struct Session<'a> {
@@ -194,21 +190,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The trials that have shown where finer sizes are worth it are left out in the end: the machine may have been
-    /// another one then, and what is chosen by some trials has to be judged by others.
-    fn leave_out_exploration(&mut self) -> Result<()> {
-        let first = self.phase.first_block;
-        if first == 0 {
-            return Ok(());
-        }
-        self.file.leave_out_before(first)?;
-        let message = format!(
-            "the {} trials before block {first} chose the finer sizes, and are in no summary",
-            self.trials_before
-        );
-        self.keep(EventKind::Note, None, &message)
-    }
-
     /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
     /// nobody knows what became of the target in between.
     fn precondition(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
@@ -217,78 +198,6 @@ impl<'a> Session<'a> {
         let result = precondition::carry_out(plan, &cells, seed, executor, stop, self);
         self.plan.cells = cells;
         result
-    }
-
-    /// Adds finer sizes to the plan, once; false when there are none to add.
-    fn refine(&mut self, executor: &mut dyn Executor) -> Result<bool> {
-        if self.plan.experiment().design.refine == 0 || self.plan.experiment().refined.is_some() {
-            return Ok(false);
-        }
-        let analysis = analyse(&iolab_runfile::read(self.file.path())?);
-        let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
-        let unit = match self.plan.cells.iter().any(direct) {
-            true => executor.alignment(),
-            false => 1,
-        };
-        let sizes = finer_sizes(&analysis, self.plan.experiment().design.refine, unit);
-        let levels: Vec<String> = sizes.into_iter().map(format_size).collect();
-        if levels.is_empty() {
-            self.event(
-                EventKind::Note,
-                "no finer size lies between those of bs that matter",
-            )?;
-            return Ok(false);
-        }
-        let message = format!(
-            "{} finer sizes of bs around the bends and the best sizes, now measured together with the others: {}",
-            levels.len(),
-            levels.join(", ")
-        );
-        let experiment = Experiment {
-            refined: Some(Refined {
-                block: self.phase.next_block(),
-                bs: levels,
-            }),
-            ..self.plan.experiment().clone()
-        };
-        match cells(&experiment) {
-            Ok(mut planned) => {
-                self.event(EventKind::Choice, &message)?;
-                let added = planned.split_off(self.plan.cells.len());
-                self.enlarge(experiment, added, executor).map(|()| true)
-            }
-            // What the grid has shown is worth having all the same.
-            Err(error) => {
-                self.event(
-                    EventKind::Warning,
-                    &format!("no finer sizes: {}", error.message()),
-                )?;
-                Ok(false)
-            }
-        }
-    }
-
-    /// Takes further cells into the plan and the file, and enters the phase that measures them.
-    fn enlarge(
-        &mut self,
-        experiment: Experiment,
-        mut added: Vec<PlannedCell>,
-        executor: &mut dyn Executor,
-    ) -> Result<()> {
-        let mut rows = Vec::with_capacity(added.len());
-        for (number, cell) in added.iter_mut().enumerate() {
-            executor
-                .fit(cell)
-                .map_err(|error| error.within(label(&factor_names(&experiment), &cell.levels)))?;
-            rows.push(fit::record(self.plan.cells.len() + number, cell));
-        }
-        self.file
-            .add_cells(&experiment_record(&experiment)?, &rows)?;
-        self.trials_before += self.phase.trials() as u64;
-        self.spent_before += self.phase.repetition.spent();
-        self.plan.grow(experiment, added);
-        self.phase = Phase::of(self.plan.experiment(), self.plan.cells.len());
-        self.leave_gaps(executor)
     }
 
     /// Gives no trial to the cells that their tool cannot carry out, and says why.
@@ -482,56 +391,6 @@ impl<'a> Session<'a> {
             left: (self.origin != Origin::Model && !(is_warmup && in_block > 0))
                 .then(|| self.advance.time(time)),
         }
-    }
-
-    /// Resolves `batch = auto` by short probes; cells whose strategy is known are left alone.
-    fn choose_strategies(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
-        for id in 0..self.plan.cells.len() {
-            if !self.plan.cells[id].spec.batch_auto || self.plan.cells[id].spec.tool.is_peer() {
-                continue;
-            }
-            let mut spec = self.plan.cells[id].spec.clone();
-            spec.trial.seed = trial_seed(self.seed, id, u32::MAX);
-            let began = executor.now();
-            let chosen = choice::choose(executor, &spec, stop)?;
-            let took = executor.now().saturating_sub(began);
-            self.phase.repetition.spend(took);
-            let Some((batch, numbers)) = chosen else {
-                // The first trial of the cell meets the same failure, and tells it in full.
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Error::interrupted());
-                }
-                continue;
-            };
-            self.plan.cells[id].spec.trial.batch = batch;
-            self.plan.cells[id].spec.batch_auto = false;
-            self.file.set_batch(id as i64, batch)?;
-            self.keep(EventKind::Choice, Some(id), &numbers)?;
-        }
-        self.follow_strategies()
-    }
-
-    /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
-    fn follow_strategies(&mut self) -> Result<()> {
-        for id in 0..self.plan.cells.len() {
-            let cell = &self.plan.cells[id].spec;
-            if !cell.batch_auto || !cell.tool.is_peer() {
-                continue;
-            }
-            let like = |other: &&PlannedCell| {
-                let trial = TrialSpec {
-                    batch: other.spec.trial.batch,
-                    ..cell.trial.clone()
-                };
-                other.spec.tool == Tool::IOLAB && other.spec.trial == trial
-            };
-            let batch = self.plan.cells.iter().find(like);
-            let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
-            self.plan.cells[id].spec.trial.batch = batch;
-            self.plan.cells[id].spec.batch_auto = false;
-            self.file.set_batch(id as i64, batch)?;
-        }
-        Ok(())
     }
 
     /// Tells the user, and keeps it in the file.
