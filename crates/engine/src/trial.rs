@@ -147,10 +147,19 @@ pub fn flush_dirty_pages(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outc
     }
 }
 
-/// Whether a trial may have left data in the page cache that nobody asked to be made durable.
+/// Whether a trial may have left data in the page cache that no sync of its own has made durable.
 fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
+    let unsynced = match spec.sync {
+        SyncPolicy::None => true,
+        // The writes of a worker since its last sync.
+        _ if spec.sync_every > 1 => {
+            let synced = outcome.syncs.saturating_mul(u64::from(spec.sync_every));
+            synced < outcome.writes.requests
+        }
+        _ => false,
+    };
     spec.cache != CacheState::Direct
-        && spec.sync == SyncPolicy::None
+        && unsynced
         && outcome.writes.bytes > 0
         && matches!(outcome.ended, Ended::Done | Ended::Time)
 }

@@ -48,7 +48,7 @@ pub struct Region {
     pub after: Option<Residency>,
     /// Holes and unwritten extents before the start; devices have none.
     pub extents: Option<Extents>,
-    /// Time of the `fdatasync` that followed buffered writes nobody had asked to make durable, ns: what writing
+    /// Time of the `fdatasync` that followed buffered writes no sync of the trial had made durable, ns: what writing
     /// through the page cache left to be done.
     pub owed_sync_ns: Option<u64>,
     /// Time that looking took, before and after the timed span, ns; the `fdatasync` is not part of it.

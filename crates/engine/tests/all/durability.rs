@@ -90,6 +90,9 @@ fn a_sync_follows_every_so_many_writes() {
                 assert_eq!(outcome.writes.bytes, REGION);
                 let timed = if latency { syncs } else { 0 };
                 assert_eq!(outcome.sync_latency.len(), timed);
+                // What no sync followed is written out before the next trial.
+                let is_left = syncs * u64::from(every) < 64;
+                assert_eq!(outcome.region.owed_sync_ns.is_some(), is_left);
             }
         }
     }

@@ -502,7 +502,7 @@ fn extents() -> Columns {
         known!(
             "owed_sync_ns",
             region.owed_sync_ns,
-            "time of the `fdatasync` that followed buffered writes with sync policy `none`, after the timed span"
+            "time of the `fdatasync` that followed buffered writes which no sync of the trial had made durable, after the timed span"
         ),
         plain!(
             "evidence_ns",
