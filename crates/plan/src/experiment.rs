@@ -242,6 +242,7 @@ impl Experiment {
         self.check_latency()?;
         self.check_programs()?;
         self.check_workload()?;
+        self.check_seek()?;
         self.design.check()
     }
 

@@ -2,11 +2,14 @@
 
 use iolab_spec::level::Levels;
 use iolab_spec::settings::Setting;
+use iolab_spec::tool::Tool;
 use iolab_spec::trial::RATE_MAX;
 use iolab_spec::{Error, Result};
 
 use super::Experiment;
 
+/// What the search varies.
+const RATE: &str = "rate";
 /// Where a search begins when the experiment names no rate, requests/s.
 const START: u64 = 1000;
 
@@ -15,14 +18,35 @@ impl Experiment {
     /// the experiment on.
     ///
     /// # Errors
-    /// Of kind usage: something else varies too, or a level is one that a rate is asked for by itself.
+    /// Of kind usage: something else varies too, a level is one that a rate is asked for by itself, or another tool is to
+    /// measure.
     pub fn seek(&mut self, levels: Levels) -> Result<()> {
-        let other = self.factors.iter().find(|f| f.setting.name != "rate");
-        if let Some(factor) = other {
+        let first = self.base()?.trial.rate;
+        let named = self.rates().and_then(|rates| rates[0].parse().ok());
+        let start = named.or(first).unwrap_or(START).min(RATE_MAX / 2);
+        let rate =
+            Setting::find(RATE).ok_or_else(|| Error::failed("there is no setting 'rate'"))?;
+        self.sweep(rate, &[start.to_string(), (2 * start).to_string()])?;
+        self.seek = Some(levels);
+        self.check()
+    }
+
+    /// Refuses a search that could not be carried out.
+    pub(super) fn check_seek(&self) -> Result<()> {
+        let Some(levels) = &self.seek else {
+            return Ok(());
+        };
+        if let Some(factor) = self.factors.iter().find(|f| f.setting.name != RATE) {
             let name = factor.setting.name;
             return Err(
                 Error::usage(format!("a search for a rate, and {name} varies too"))
                     .hint(format!("fix it: --set {name}={}", factor.levels[0])),
+            );
+        }
+        if self.rates().is_none() {
+            return Err(
+                Error::usage("a search for a rate has no rates to begin with")
+                    .hint("give two: --set rate=1000,2000"),
             );
         }
         if let Some(level) = levels.all().iter().find(|level| !level.is_of_time()) {
@@ -31,14 +55,19 @@ impl Experiment {
             ))
             .hint("bound times: p99<1ms, mean<500us, max<50ms"));
         }
-        let first = self.base()?.trial.rate;
-        let named = self.factors.first().and_then(|f| f.levels[0].parse().ok());
-        let start = named.or(first).unwrap_or(START).min(RATE_MAX / 2);
-        let rate =
-            Setting::find("rate").ok_or_else(|| Error::failed("there is no setting 'rate'"))?;
-        self.sweep(rate, &[start.to_string(), (2 * start).to_string()])?;
-        self.seek = Some(levels);
-        self.check()
+        if self.ever("tool", |tool| tool != Tool::IOLAB.name()) {
+            return Err(
+                Error::usage("a search for a rate, and another tool is to measure")
+                    .hint("response times at a rate are iolab's: --set tool=iolab"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The rates that vary.
+    fn rates(&self) -> Option<&[String]> {
+        let rates = self.factors.iter().find(|f| f.setting.name == RATE)?;
+        Some(&rates.levels)
     }
 
     /// Adds a rate that a search visits.
@@ -50,5 +79,61 @@ impl Experiment {
             factor.levels.push(rate.to_string());
         }
         self.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sought(sets: &[&str], levels: &str) -> Result<Experiment> {
+        let mut experiment = Experiment::find("read-random").expect("built in");
+        for set in ["bs=4k"].iter().chain(sets) {
+            experiment.apply_set(set).expect(set);
+        }
+        experiment.seek(levels.parse().expect("levels"))?;
+        Ok(experiment)
+    }
+
+    #[test]
+    fn a_search_varies_the_rate_alone() {
+        let experiment = sought(&["rate=300"], "p99<1ms").expect("a search");
+        assert_eq!(
+            experiment.rates(),
+            Some(&["300", "600"].map(str::to_owned)[..])
+        );
+        let text = experiment.to_toml().expect("TOML");
+        let again = Experiment::from_toml(&text, "again").expect("valid");
+        assert_eq!(again, experiment);
+        for (sets, levels, part) in [
+            (&["threads=1,2"][..], "p99<1ms", "threads varies too"),
+            (&["tool=iolab,fio"], "p99<1ms", "tool varies too"),
+            (&["tool=fio"], "p99<1ms", "another tool"),
+            (&[], "iops>500", "bounds a rate"),
+        ] {
+            let error = sought(sets, levels).expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_definition_is_held_to_the_same() {
+        let text = sought(&[], "p99<1ms").expect("a search").to_toml();
+        let text = text.expect("TOML");
+        for (from, to, part) in [
+            (
+                "[factors]\n",
+                "[factors]\nthreads = [1, 2]\n",
+                "threads varies too",
+            ),
+            ("rate = [1000, 2000]", "", "no rates"),
+            ("p99<1ms", "iops>500", "bounds a rate"),
+        ] {
+            let wrong = text.replacen(from, to, 1);
+            assert_ne!(wrong, text);
+            let error = Experiment::from_toml(&wrong, "mine.toml").expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+        }
     }
 }
