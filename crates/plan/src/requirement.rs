@@ -200,6 +200,7 @@ impl Requirement {
         for workload in &mut self.workloads {
             let cell = workload.experiment.base()?;
             for (name, is_own, value) in [
+                ("fresh", cell.trial.fresh && makes_files(&cell), "false"),
                 ("allocate", makes_files(&cell), "recycled"),
                 ("layout", cell.trial.layout == Layout::Private, "shared"),
             ] {
@@ -303,9 +304,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn mistakes_are_named_with_their_line() {
-        const GOOD: &str = r#"name = "mine"
+    const GOOD: &str = r#"name = "mine"
 question = "Good?"
 not = "all else"
 hold = "10s"
@@ -317,6 +316,9 @@ level = "syncs.p99<10ms"
 source = "documented nowhere"
 remedy = "a faster disk"
 "#;
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
         let good = Requirement::from_toml(GOOD, "mine.toml").expect("good");
         assert_eq!(good.workloads[0].experiment.name, "mine-log");
         assert_eq!(good.workloads[0].experiment.design.trials_max, 10);
@@ -333,5 +335,24 @@ remedy = "a faster disk"
         }
         let error = Requirement::find("etc").expect_err("unknown");
         assert!(error.to_string().contains("etcd"), "{error}");
+    }
+
+    #[test]
+    fn new_files_become_the_one_that_there_is() {
+        for set in [
+            "fresh = true",
+            "allocate = \"append\"",
+            "layout = \"private\"",
+        ] {
+            let text = GOOD.replacen("settings = {", &format!("settings = {{ {set},"), 1);
+            let mut requirement = Requirement::from_toml(&text, "mine.toml").expect(set);
+            assert!(requirement.write_in_place().expect(set), "{set}");
+            let cell = requirement.workloads[0].experiment.base().expect(set);
+            cell.trial.check().expect(set);
+            assert!(
+                !makes_files(&cell) && cell.trial.layout != Layout::Private,
+                "{set}"
+            );
+        }
     }
 }
