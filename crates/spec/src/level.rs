@@ -61,6 +61,9 @@ pub struct Level {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels(Vec<Level>);
 
+/// Quantiles are told apart to a millionth of a percent.
+const QUANTILE_STEPS: f64 = 1e8;
+
 const HINT: &str = "write for example p99<1ms, mean<200us, max<50ms, reads.p99<2ms, writes.p50<1ms, syncs.p99.9<10ms, iops>500 or throughput>100; several with commas between";
 
 impl Level {
@@ -88,7 +91,7 @@ impl Level {
     /// What it bounds: `syncs.p99`.
     pub fn subject(&self) -> String {
         let quantity = match self.quantity {
-            Quantity::Quantile(q) => format!("p{}", (q * 1e8).round() / 1e6),
+            Quantity::Quantile(q) => format!("p{}", (q * QUANTILE_STEPS).round() / 1e6),
             Quantity::Mean => "mean".to_owned(),
             Quantity::Max => "max".to_owned(),
             Quantity::Iops => "iops".to_owned(),
@@ -172,7 +175,9 @@ fn quantity(name: &str) -> Option<Quantity> {
         _ => {
             let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
             let q = percent / 100.0;
-            (q > 0.0 && q < 1.0).then_some(Quantity::Quantile(q))?
+            // One that cannot be written again would make a run file that cannot be read.
+            let step = (q * QUANTILE_STEPS).round();
+            (step > 0.0 && step < QUANTILE_STEPS).then_some(Quantity::Quantile(q))?
         }
     })
 }
@@ -240,6 +245,7 @@ mod tests {
             ("iops>500", "iops>500"),
             ("writes.throughput>100", "writes.throughput>100"),
             ("p99.99<1s", "p99.99<1s"),
+            ("p99.999999<1s", "p99.999999<1s"),
         ] {
             let level: Level = text.parse().expect(text);
             assert_eq!(level.to_string(), written);
@@ -259,6 +265,8 @@ mod tests {
             "p99=1ms",
             "p0<1ms",
             "p100<1ms",
+            "p99.9999999<1ms",
+            "p0.0000001<1ms",
             "p99<0",
             "p99<fast",
             "p99>1ms",
