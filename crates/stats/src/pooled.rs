@@ -1,12 +1,11 @@
 //! Quantiles and means of values that come in clusters: the requests of several trials.
 
-use crate::binomial::lower_tail;
 use crate::describe::quantile_of_sorted;
 use crate::interval::is_confidence;
 use crate::normal;
 use crate::random::Resampler;
 use crate::t_distribution;
-use crate::tail::quantile_ranks;
+use crate::tail::lower_rank;
 
 /// Fewest clusters that tell how much they differ, as for the interval of a median.
 const CLUSTERS_MIN: usize = 6;
@@ -25,7 +24,7 @@ pub struct Pooled {
 /// The quantile `q` of the values of several clusters, with an interval that holds for values that depend on each other
 /// within a cluster. A cluster is given as ascending values, each with how often it occurs.
 ///
-/// The interval is the hull of two. One runs between the order statistics of [`quantile_ranks`], which is exact for
+/// The interval is the hull of two. One runs between the order statistics of [`crate::quantile_ranks`], which is exact for
 /// independent values, and which no interval can be shorter than. The other is the expanded percentile interval of the
 /// bootstrap over clusters: whole clusters are drawn with replacement, and the interval runs between two quantiles of the
 /// results, at `Φ(∓t sqrt(k / (k - 1)))` with `t` the quantile of Student's t with `k - 1` degrees of freedom, for `k`
@@ -42,8 +41,8 @@ pub fn pooled_quantile(
     seed: u64,
 ) -> Option<Pooled> {
     let clusters = Table::new(clusters);
-    if clusters.rows.len() < CLUSTERS_MIN || !is_confidence(confidence) || !(0.0..1.0).contains(&q)
-    {
+    let is_quantile = q > 0.0 && q < 1.0;
+    if clusters.rows.len() < CLUSTERS_MIN || !is_confidence(confidence) || !is_quantile {
         return None;
     }
     let all = vec![1; clusters.rows.len()];
@@ -80,16 +79,15 @@ pub fn pooled_mean(
     })
 }
 
-/// The ranks of [`quantile_ranks`], each where it exists: too few values for the upper one may do for the lower one.
+/// The ranks of [`crate::quantile_ranks`], each where it exists: too few values for the upper one may do for the lower one.
 fn ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
-    if let Some((low, high, _)) = quantile_ranks(n, q, confidence) {
-        return (Some(low), Some(high));
-    }
     let allowed = (1.0 - confidence) / 2.0;
-    // The greatest value exceeds the quantile unless all lie below it.
-    let top = lower_tail(n as f64, 1.0 - q, 0.0) <= allowed;
-    let bottom = (1..=n).take_while(|rank| lower_tail(n as f64, q, (*rank - 1) as f64) <= allowed);
-    (bottom.last(), top.then_some(n))
+    let low = lower_rank(n, q, allowed);
+    let from_top = lower_rank(n, 1.0 - q, allowed);
+    (
+        low.map(|(rank, _)| rank),
+        from_top.map(|(rank, _)| n + 1 - rank),
+    )
 }
 
 /// The expanded percentile interval of ascending bootstrap values of `clusters` clusters.
@@ -289,7 +287,7 @@ mod tests {
             None
         );
         assert_eq!(pooled_mean(&borrowed(&few[..5]), 0.95, 100, 1), None);
-        for q in [-0.1, 1.0, f64::NAN] {
+        for q in [-0.1, 0.0, 1.0, f64::NAN] {
             assert_eq!(pooled_quantile(&borrowed(&few), q, 0.95, 100, 1), None);
         }
     }

@@ -52,8 +52,8 @@ pub fn quantile_ranks(n: u64, q: f64, confidence: f64) -> Option<(u64, u64, f64)
     Some((low, n + 1 - from_top, 1.0 - miss_low - miss_high))
 }
 
-/// The greatest rank from 1 with `P(B <= rank - 1)` within `allowed`, and that probability.
-fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
+/// The greatest rank from 1 with `P(B <= rank - 1)` within `allowed`, which is below one half, and that probability.
+pub(crate) fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
     // A confidence asked for that equals an achievable one must not fail by the last digit.
     const ROUNDING: f64 = 5e-13;
     let count = n as f64;
