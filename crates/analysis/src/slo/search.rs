@@ -128,6 +128,7 @@ impl Search {
             }
             _ => return None,
         };
+        let next = settled(next);
         // One that was visited and decides nothing is for the rounds.
         (!self.visits.contains_key(&next)).then(|| vec![next])
     }
@@ -164,9 +165,12 @@ impl Search {
             0 => step / 2,
             _ => 0,
         };
-        let places: Vec<i32> = (low + offset..=high.max(low + offset))
+        let mut places: Vec<i32> = (low + offset..=high.max(low + offset))
             .step_by(step as usize)
+            .map(settled)
+            .filter(|place| ![holds, fails].contains(&Some(*place)))
             .collect();
+        places.dedup();
         let order = block_order(self.seed, self.rounds, places.len());
         order.into_iter().map(|at| places[at]).collect()
     }
@@ -295,4 +299,9 @@ fn rate(place: i32) -> u64 {
 /// The place nearest to a rate.
 fn place(rate: u64) -> i32 {
     ((rate.max(1) as f64).log2() * STEPS).round() as i32
+}
+
+/// The one place that stands for the rate of a place: rates are whole numbers, which at small rates several places share.
+fn settled(shared: i32) -> i32 {
+    place(rate(shared))
 }

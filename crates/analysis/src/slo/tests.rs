@@ -232,6 +232,24 @@ fn what_always_holds_or_never_does_ends() {
 }
 
 #[test]
+fn rates_so_small_that_the_grid_is_finer_than_they_are_come_once() {
+    for limit in 1..40 {
+        let mut search = Search::new(1000, 1, 10_000, limit);
+        let mut visits = 0;
+        while let Step::Visit(rate) = search.step() {
+            search.visited(rate <= limit);
+            visits += 1;
+            assert!(visits < 500, "{limit}");
+        }
+        let found = search.limit();
+        let rates: Vec<u64> = found.points.iter().map(|point| point.rate).collect();
+        assert!(rates.is_sorted_by(|a, b| a < b), "{limit}: {rates:?}");
+        let (low, high) = (found.holds.expect("an end"), found.fails.expect("an end"));
+        assert!(low <= limit && limit < high, "{limit}: {low} to {high}");
+    }
+}
+
+#[test]
 fn what_was_measured_before_is_taken_up() {
     let whole = SERVER.searched(3);
     let mut search = Search::new(1, 1, 10_000_000, 3);
