@@ -9,6 +9,8 @@ use super::mistakes::Mistakes;
 
 /// Most files that are included one in the other.
 const DEPTH_MAX: usize = 8;
+/// Most files that are included, one that is included twice counting twice.
+const INCLUDED_MAX: usize = 100;
 /// Most lines of a file with all that it includes.
 const LINES_MAX: usize = 100_000;
 
@@ -32,62 +34,93 @@ pub(super) enum Said {
 
 /// What the lines say, each with the number of its line in the file that was named.
 pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> Vec<(usize, Said)> {
-    let mut said = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    collect(text, around, 0, None, mistakes, &mut said);
-    said
+    let mut reader = Reader {
+        around,
+        mistakes,
+        included: 0,
+        said: Vec::new(),
+    };
+    reader.collect(text, 0, None);
+    reader.said
 }
 
-/// `at` is the line of the outermost `include`.
-fn collect(
-    text: &str,
-    around: Around<'_>,
-    depth: usize,
-    at: Option<usize>,
-    mistakes: &mut Mistakes,
-    said: &mut Vec<(usize, Said)>,
-) {
-    for (number, line) in text.lines().enumerate() {
-        let number = at.unwrap_or(number + 1);
-        // fio cuts every line at the first of these, wherever it stands.
-        let line = line.split([';', '#']).next().unwrap_or("").trim();
-        if line.is_empty() {
-            continue;
+/// Reads a file and what it includes.
+struct Reader<'a> {
+    around: Around<'a>,
+    mistakes: &'a mut Mistakes,
+    /// Files that were included so far.
+    included: usize,
+    said: Vec<(usize, Said)>,
+}
+
+impl Reader<'_> {
+    /// Takes the lines of a file; `at` is the line of the outermost `include`.
+    fn collect(&mut self, text: &str, depth: usize, at: Option<usize>) {
+        for (number, line) in text.lines().enumerate() {
+            let number = at.unwrap_or(number + 1);
+            // fio cuts every line at the first of these, wherever it stands.
+            let line = line.split([';', '#']).next().unwrap_or("").trim();
+            if line.is_empty() {
+                continue;
+            }
+            if self.said.len() >= LINES_MAX {
+                let error = Error::usage(format!("there are more than {LINES_MAX} lines"));
+                self.mistakes.add(number, error.hint("give fewer"));
+                return;
+            }
+            if let Some(name) = line.strip_prefix("include ").map(str::trim) {
+                match self.include(name, depth) {
+                    Ok(text) => self.collect(&text, depth + 1, Some(number)),
+                    Err(error) => self.mistakes.add(number, error),
+                }
+                continue;
+            }
+            if let Some(section) = line.strip_prefix('[') {
+                self.section(section, number, depth);
+                continue;
+            }
+            match expand(line, self.around.variable) {
+                Ok(line) => self.said.push((number, option(&line))),
+                Err(error) => self.mistakes.add(number, error),
+            }
         }
-        if said.len() >= LINES_MAX {
-            mistakes.add(
-                number,
-                Error::usage(format!("there are more than {LINES_MAX} lines")).hint("give fewer"),
+    }
+
+    /// The text behind the bracket that opens a section.
+    fn section(&mut self, text: &str, number: usize, depth: usize) {
+        let name = text.strip_suffix(']').unwrap_or_else(|| {
+            let error = Error::usage("a section has no closing bracket").hint("write [name]");
+            self.mistakes.add(number, error);
+            text
+        });
+        if depth > 0 {
+            let error = Error::usage("an included file has a section");
+            let hint = "included files have options alone, as in fio";
+            self.mistakes.add(number, error.hint(hint));
+        }
+        self.said
+            .push((number, Said::Section(name.trim().to_owned())));
+    }
+
+    /// The text of a file to be included.
+    fn include(&mut self, name: &str, depth: usize) -> Result<String> {
+        if depth >= DEPTH_MAX {
+            let error = Error::usage(format!("more than {DEPTH_MAX} files include each other"));
+            return Err(error.hint("include fewer"));
+        }
+        if self.included >= INCLUDED_MAX {
+            let error = Error::usage(format!("more than {INCLUDED_MAX} files are included"));
+            return Err(error.hint("include fewer"));
+        }
+        let Some(folder) = self.around.folder else {
+            return Err(
+                Error::usage(format!("include {name}: there is no folder to look in"))
+                    .hint("put the options into the file itself"),
             );
-            return;
-        }
-        if let Some(name) = line.strip_prefix("include ").map(str::trim) {
-            match included(name, around, depth) {
-                Ok(text) => collect(&text, around, depth + 1, Some(number), mistakes, said),
-                Err(error) => mistakes.add(number, error),
-            }
-            continue;
-        }
-        if let Some(section) = line.strip_prefix('[') {
-            let name = section.strip_suffix(']').unwrap_or_else(|| {
-                let error = Error::usage("a section has no closing bracket").hint("write [name]");
-                mistakes.add(number, error);
-                section
-            });
-            if depth > 0 {
-                let error = Error::usage("an included file has a section");
-                mistakes.add(
-                    number,
-                    error.hint("included files have options alone, as in fio"),
-                );
-            }
-            said.push((number, Said::Section(name.trim().to_owned())));
-            continue;
-        }
-        match expand(line, around.variable) {
-            Ok(line) => said.push((number, option(&line))),
-            Err(error) => mistakes.add(number, error),
-        }
+        };
+        self.included += 1;
+        read_text(&folder.join(name))
     }
 }
 
@@ -98,22 +131,6 @@ fn option(line: &str) -> Said {
     };
     let value = value.filter(|value| !value.is_empty());
     Said::Option(name.trim().to_owned(), value.map(str::to_owned))
-}
-
-fn included(name: &str, around: Around<'_>, depth: usize) -> Result<String> {
-    if depth >= DEPTH_MAX {
-        return Err(
-            Error::usage(format!("more than {DEPTH_MAX} files include each other"))
-                .hint("include fewer"),
-        );
-    }
-    let Some(folder) = around.folder else {
-        return Err(
-            Error::usage(format!("include {name}: there is no folder to look in"))
-                .hint("put the options into the file itself"),
-        );
-    };
-    read_text(&folder.join(name))
 }
 
 /// Puts in what `${NAME}` stands for, and fio's own words `$ncpus`, `$pagesize` and `$mb_memory`.
@@ -200,6 +217,8 @@ mod tests {
         write("common.fio", "direct=1\nbs=4k\n");
         write("loop.fio", "include loop.fio\n");
         write("section.fio", "[b]\n");
+        // A file that includes itself so often comes to 10^16 at the greatest depth.
+        write("many.fio", &"include many.fio\n".repeat(100));
         let (lines, told) = said("[a]\ninclude common.fio\n", Some(folder.path()));
         assert_eq!(told, "");
         assert_eq!(
@@ -208,6 +227,7 @@ mod tests {
         );
         for (text, part) in [
             ("include loop.fio", "include each other"),
+            ("include many.fio", "files are included"),
             ("include section.fio", "has a section"),
             ("include none.fio", "cannot read"),
         ] {

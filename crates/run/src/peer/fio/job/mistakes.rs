@@ -1,5 +1,7 @@
 //! What is wrong in a job file, told all at once.
 
+use std::collections::BTreeMap;
+
 use iolab_spec::{Error, Result};
 
 /// Most mistakes that a message lists.
@@ -7,39 +9,36 @@ const MISTAKES_TOLD: usize = 40;
 
 /// Mistakes in a job file, by the number of their line.
 #[derive(Default)]
-pub(super) struct Mistakes(Vec<(usize, Error)>);
+pub(super) struct Mistakes(BTreeMap<usize, Vec<Error>>);
 
 impl Mistakes {
     /// Adds one; what `[global]` is wrong about is wrong in every job, and told once.
     pub(super) fn add(&mut self, line: usize, error: Error) {
-        let mistake = (line, error);
-        if !self.0.contains(&mistake) {
-            self.0.push(mistake);
+        let of_line = self.0.entry(line).or_default();
+        if !of_line.contains(&error) {
+            of_line.push(error);
         }
     }
 
     /// All of them as one error, in the order of their lines, each with its way out.
-    pub(super) fn told(mut self) -> Result<()> {
-        self.0.sort_by_key(|(line, _)| *line);
-        if self.0.len() <= 1 {
-            return self
-                .0
-                .pop()
-                .map_or(Ok(()), |(line, error)| Err(at(line, error)));
+    pub(super) fn told(self) -> Result<()> {
+        let of_line = |(line, errors): (usize, Vec<Error>)| {
+            let errors = errors.into_iter();
+            errors.map(move |error| at(line, error))
+        };
+        let mut all: Vec<Error> = self.0.into_iter().flat_map(of_line).collect();
+        if all.len() <= 1 {
+            return all.pop().map_or(Ok(()), Err);
         }
-        let mut message = format!("{} mistakes", self.0.len());
-        for (line, error) in self.0.iter().take(MISTAKES_TOLD) {
-            message.push_str(&format!("\n  line {line}: {}", error.message()));
+        let mut message = format!("{} mistakes", all.len());
+        for error in all.iter().take(MISTAKES_TOLD) {
+            message.push_str(&format!("\n  {}", error.message()));
             if let Some(remedy) = error.remedy() {
                 message.push_str(&format!("\n    {remedy}"));
             }
         }
-        if let Some(more) = self
-            .0
-            .len()
-            .checked_sub(MISTAKES_TOLD)
-            .filter(|more| *more > 0)
-        {
+        let more = all.len().saturating_sub(MISTAKES_TOLD);
+        if more > 0 {
             message.push_str(&format!("\n  and {more} more"));
         }
         Err(Error::usage(message).hint(
