@@ -17,6 +17,7 @@ use super::super::repetition::Ended;
 use super::super::sample::Place;
 use super::super::{Progress, experiment_record, fit};
 use super::Session;
+use crate::evidence::Origin;
 
 impl Session<'_> {
     /// Visits rates until the limit is known well enough or the budget is spent.
@@ -91,7 +92,10 @@ impl Session<'_> {
             trials_done: self.phase.trials() as u64,
             share: share.min(1.0),
             spent,
-            left: Some(budget.saturating_sub(spent)).filter(|left| *left > Duration::ZERO),
+            // Virtual time does not tell how long the user has to wait.
+            left: (self.origin != Origin::Model)
+                .then(|| budget.saturating_sub(spent))
+                .filter(|left| *left > Duration::ZERO),
         }
     }
 
