@@ -53,11 +53,11 @@ impl Forecast {
 
 /// The most that one trial of each cell takes; `None` where a trial has no time limit.
 fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
-    let times = cells.iter().map(|cell| {
+    let mut times = cells.iter().map(|cell| {
         let trial = &cell.spec.trial;
         trial.time_foreseen().filter(|_| !cell.spec.runs_program())
     });
-    times.sum()
+    times.try_fold(Duration::ZERO, |sum, time| Some(sum.saturating_add(time?)))
 }
 
 impl Written {
@@ -65,15 +65,15 @@ impl Written {
         let writing = cells
             .iter()
             .filter(|cell| cell.spec.trial.writes() && !cell.spec.runs_program());
-        let each = writing.map(|cell| {
+        let of_block = writing.map(|cell| {
             let trial = &cell.spec.trial;
             let share = f64::from(100 - trial.read_percent) / 100.0;
-            trial.limit.bytes.map(|bytes| (bytes as f64 * share) as u64)
+            let bytes = trial.limit.bytes.map(|bytes| (bytes as f64 * share) as u64);
+            bytes.map_or(Self::Unbounded, |bytes| {
+                Self::AtMost(bytes.saturating_mul(trials))
+            })
         });
-        match each.sum::<Option<u64>>() {
-            Some(bytes) => Self::AtMost(bytes.saturating_mul(trials)),
-            None => Self::Unbounded,
-        }
+        of_block.fold(Self::AtMost(0), Self::and)
     }
 
     /// Both together.
@@ -112,5 +112,18 @@ mod tests {
         assert_eq!(writes.written, Written::AtMost(20 << 20));
         let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);
         assert_eq!(unbounded.written, Written::Unbounded);
+    }
+
+    #[test]
+    fn more_than_can_be_counted_is_as_much_as_can_be() {
+        let most = i64::MAX;
+        let grid = ["bs=4k,8k,16k", "time=none"];
+        let bytes = format!("bytes={most}");
+        let found = forecast("write-random", &[grid[0], grid[1], &bytes]);
+        assert_eq!(found.written, Written::AtMost(u64::MAX));
+        let requests = format!("requests={most}");
+        let sets = [grid[0], grid[1], "bytes=none", "rate=1", &requests];
+        let found = forecast("write-random", &sets);
+        assert_eq!(found.time.1, Duration::MAX);
     }
 }
