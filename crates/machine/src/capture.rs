@@ -1,5 +1,4 @@
-//! Reads what machine, kernel, file system and device this is. What cannot be read is left out, never invented; the
-//! host's name is not recorded.
+//! Reads what machine, kernel, file system and device this is. What cannot be read is left out, never invented.
 
 use std::ffi::CStr;
 use std::fs;
