@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use iolab_spec::{Error, Result};
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 
-use super::beside;
 use super::fault::file_fault;
+use super::opening::beside;
 
 /// Ending of run files' names.
 const EXTENSION: &str = "iolab";

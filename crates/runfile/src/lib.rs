@@ -9,30 +9,28 @@ mod create;
 mod fault;
 mod guard;
 mod latency;
+mod opening;
 mod place;
 mod read;
 mod rows;
 mod schema;
 mod series;
+mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 mod upgrade;
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::trial::Batch;
 use iolab_spec::{Error, Result};
-use rusqlite::{Connection, OpenFlags, Params, params};
+use rusqlite::{Connection, OpenFlags, params};
 use rustix::fs::{FlockOperation, flock};
 
 pub use create::NewFile;
-use fault::{
-    damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older, too_large,
-    while_writing,
-};
+use fault::{damaged, fault, file_fault, older, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, IntervalRow, LATENCY, LatencyRow, PART,
@@ -40,9 +38,11 @@ use iolab_record::tables::{
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, LatencyOf, Part, PartId, Run, RunRecord, RunStatus,
-    SCHEMA_VERSION, Sample, SampleLatency, SampleSeries, Series,
+    SCHEMA_VERSION, Sample, Series,
 };
+use opening::{beside, check_identity, check_regular, open_to_read};
 pub use place::check_place;
+pub use streams::{AllSeries, Latencies, read_latency, read_series};
 
 /// The oldest schema version whose runs are taken up again; earlier ones measured less.
 const UPGRADED_FROM: i64 = 4;
@@ -378,114 +378,6 @@ pub fn read(path: &Path) -> Result<RunRecord> {
     read::record(&connection, path, version)
 }
 
-/// The latency histograms of a run file, in the order of the samples; each is read when asked for.
-#[derive(Debug)]
-pub struct Latencies {
-    connection: Connection,
-    path: PathBuf,
-    version: i64,
-    left: std::vec::IntoIter<read::LatencyKey>,
-}
-
-/// Opens the latency histograms of a run file.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_latency(path: &Path) -> Result<Latencies> {
-    let (connection, version) = open_to_read(path)?;
-    let left = read::latency_keys(&connection, path, version)?.into_iter();
-    Ok(Latencies {
-        connection,
-        path: path.to_owned(),
-        version,
-        left,
-    })
-}
-
-impl Iterator for Latencies {
-    type Item = Result<SampleLatency>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (sample, part, of) = self.left.next()?;
-        let connection = &self.connection;
-        let bytes = match self.version {
-            ..5 => blob(
-                connection,
-                "SELECT histogram FROM latency WHERE sample_id = ? AND direction = ?",
-                params![sample, before_5::direction(of)],
-            ),
-            _ => blob(
-                connection,
-                "SELECT histogram FROM latency WHERE sample_id = ? AND group_id = ? AND rank_id = ?
-                     AND target_id = ? AND operation = ? AND quantity = ?",
-                params![
-                    sample,
-                    part.group,
-                    part.rank,
-                    part.target,
-                    of.operation.name(),
-                    of.quantity.name()
-                ],
-            ),
-        };
-        let histogram = bytes
-            .map_err(|error| fault(&self.path, &error))
-            .and_then(|bytes| {
-                latency::decode(&bytes).map_err(|what| {
-                    damaged(
-                        &self.path,
-                        format!("the histogram of sample {sample}: {what}"),
-                    )
-                })
-            });
-        Some(histogram.map(|histogram| SampleLatency {
-            sample,
-            part,
-            of,
-            histogram,
-        }))
-    }
-}
-
-fn blob(connection: &Connection, sql: &str, key: impl Params) -> rusqlite::Result<Vec<u8>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    statement.query_row(key, |row| row.get(0))
-}
-
-/// The trials of a run file over time, in the order of the samples; each is read when asked for.
-#[derive(Debug)]
-pub struct AllSeries {
-    connection: Connection,
-    path: PathBuf,
-    version: i64,
-    left: std::vec::IntoIter<i64>,
-}
-
-/// Opens the series of a run file. There are none in files before schema version 4.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_series(path: &Path) -> Result<AllSeries> {
-    let (connection, version) = open_to_read(path)?;
-    let left = series::keys(&connection, path, version)?.into_iter();
-    Ok(AllSeries {
-        connection,
-        path: path.to_owned(),
-        version,
-        left,
-    })
-}
-
-impl Iterator for AllSeries {
-    type Item = Result<SampleSeries>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let sample = self.left.next()?;
-        let series = series::of_sample(&self.connection, &self.path, self.version, sample);
-        Some(series.map(|series| SampleSeries { sample, series }))
-    }
-}
-
 /// The bytes of a file with its plan, and no sample yet.
 fn laid_out(
     run: &Run,
@@ -558,103 +450,4 @@ fn write_plan(connection: &Connection, path: &Path, record: &RunRecord) -> Resul
     write_environment(connection, path, &record.environment)?;
     rows::insert(connection, path, &EXPERIMENT, &record.experiment, true)?;
     write_cells(connection, path, &record.experiment, &record.cells)
-}
-
-/// Opens the file, and gives the version of its schema.
-fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
-    check_regular(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(path, flags).and_then(look);
-    let connection = match opened {
-        // In WAL mode SQLite needs files beside this one. Where they cannot be made, and no
-        // transaction waits in one, this file alone is all there is.
-        Err(error) if is_unopenable(&error) && !has_wal(path) => {
-            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(immutable_uri(path), flags).and_then(look)
-        }
-        other => other,
-    }
-    .map_err(|error| fault(path, &error))?;
-    let version = check_identity(&connection, path)?;
-    Ok((connection, version))
-}
-
-/// SQLite opens lazily: only a first look at the file shows whether it can be read.
-fn look(connection: Connection) -> rusqlite::Result<Connection> {
-    guard::restrain(&connection)?;
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-    Ok(connection)
-}
-
-fn check_regular(path: &Path) -> Result<()> {
-    place::check_length(path)?;
-    let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
-    if metadata.is_file() {
-        return Ok(());
-    }
-    Err(Error::usage(format!("{} is no file", path.display())).hint("give a run file, NAME.iolab"))
-}
-
-/// Whether the file is a whole run file of a schema that is known here.
-///
-/// Gives the version of its schema.
-fn check_identity(connection: &Connection, path: &Path) -> Result<i64> {
-    let pragma = |name: &str| -> Result<i64> {
-        connection
-            .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
-            .map_err(|error| fault(path, &error))
-    };
-    if pragma("application_id")? != schema::APPLICATION_ID {
-        return Err(not_a_run_file(path));
-    }
-    let version = pragma("user_version")?;
-    if version > SCHEMA_VERSION {
-        return Err(newer(path, version, SCHEMA_VERSION));
-    }
-    if version < 1 {
-        return Err(damaged(
-            path,
-            format!("schema version {version} does not exist"),
-        ));
-    }
-    // SQLite takes the missing part of a last page for zeros.
-    let stated = pragma("page_count")?.saturating_mul(pragma("page_size")?);
-    let found = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
-    if !has_wal(path) && i64::try_from(found.len()).is_ok_and(|length| length < stated) {
-        let what = format!("it has {} bytes and should have {stated}", found.len());
-        return Err(damaged(path, what));
-    }
-    guard::check_plain(connection, path)?;
-    let verdict: String = connection
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|error| fault(path, &error))?;
-    if verdict != "ok" {
-        return Err(damaged(path, verdict));
-    }
-    Ok(version)
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-fn has_wal(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
-}
-
-/// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) that promises no change.
-fn immutable_uri(path: &Path) -> String {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut uri = "file://".to_owned();
-    for byte in absolute.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
-            uri.push(char::from(*byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri
 }

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use iolab_spec::{Error, Result};
 use rusqlite::Connection;
 
+use super::RunFile;
 use super::create::{self, NewFile};
 use super::fault::{fault, file_fault};
-use super::{RunFile, beside};
+use super::opening::beside;
 
 /// Longest path that SQLite opens, bytes: 512 (`MAX_PATHNAME` of its `os_unix.c`) less the longest ending that it adds.
 const PATH_MAX: usize = 512 - "-journal".len();

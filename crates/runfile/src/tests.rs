@@ -17,8 +17,11 @@ use iolab_spec::Kind;
 use iolab_spec::trial::{Limit, TrialSpec};
 
 use iolab_record::environment::KEYS;
-use iolab_record::{Done, EventKind, Interval, Operation, RequestTime, TargetKind};
+use iolab_record::{
+    Done, EventKind, Interval, Operation, RequestTime, SampleLatency, SampleSeries, TargetKind,
+};
 use iolab_spec::settings::{CellSpec, SETTINGS};
+use opening::immutable_uri;
 use rows::*;
 
 struct Bench {

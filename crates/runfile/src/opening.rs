@@ -1,0 +1,112 @@
+//! Opening a run file that may be anybody's: what it is is looked at before anything is read of it.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use iolab_record::SCHEMA_VERSION;
+use iolab_spec::{Error, Result};
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file};
+use super::{guard, place, schema};
+
+/// Opens the file, and gives the version of its schema.
+pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
+    check_regular(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags).and_then(look);
+    let connection = match opened {
+        // In WAL mode SQLite needs files beside this one. Where they cannot be made, and no
+        // transaction waits in one, this file alone is all there is.
+        Err(error) if is_unopenable(&error) && !has_wal(path) => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(immutable_uri(path), flags).and_then(look)
+        }
+        other => other,
+    }
+    .map_err(|error| fault(path, &error))?;
+    let version = check_identity(&connection, path)?;
+    Ok((connection, version))
+}
+
+/// SQLite opens lazily: only a first look at the file shows whether it can be read.
+fn look(connection: Connection) -> rusqlite::Result<Connection> {
+    guard::restrain(&connection)?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+/// Whether a name leads to a regular file.
+pub(super) fn check_regular(path: &Path) -> Result<()> {
+    place::check_length(path)?;
+    let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{} is no file", path.display())).hint("give a run file, NAME.iolab"))
+}
+
+/// Whether the file is a whole run file of a schema that is known here.
+///
+/// Gives the version of its schema.
+pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64> {
+    let pragma = |name: &str| -> Result<i64> {
+        connection
+            .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+            .map_err(|error| fault(path, &error))
+    };
+    if pragma("application_id")? != schema::APPLICATION_ID {
+        return Err(not_a_run_file(path));
+    }
+    let version = pragma("user_version")?;
+    if version > SCHEMA_VERSION {
+        return Err(newer(path, version, SCHEMA_VERSION));
+    }
+    if version < 1 {
+        return Err(damaged(
+            path,
+            format!("schema version {version} does not exist"),
+        ));
+    }
+    // SQLite takes the missing part of a last page for zeros.
+    let stated = pragma("page_count")?.saturating_mul(pragma("page_size")?);
+    let found = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
+    if !has_wal(path) && i64::try_from(found.len()).is_ok_and(|length| length < stated) {
+        let what = format!("it has {} bytes and should have {stated}", found.len());
+        return Err(damaged(path, what));
+    }
+    guard::check_plain(connection, path)?;
+    let verdict: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| fault(path, &error))?;
+    if verdict != "ok" {
+        return Err(damaged(path, verdict));
+    }
+    Ok(version)
+}
+
+/// The name of a file that SQLite keeps beside a run file.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn has_wal(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) that promises no change.
+pub(super) fn immutable_uri(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut uri = "file://".to_owned();
+    for byte in absolute.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            uri.push(char::from(*byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}

@@ -1,0 +1,119 @@
+//! What a run file holds too much of to be read at once: latency histograms and series, one after the other.
+
+use std::path::{Path, PathBuf};
+
+use iolab_record::{SampleLatency, SampleSeries};
+use iolab_spec::Result;
+use rusqlite::{Connection, Params, params};
+
+use super::fault::{damaged, fault};
+use super::opening::open_to_read;
+use super::{before_5, latency, read, series};
+
+/// The latency histograms of a run file, in the order of the samples; each is read when asked for.
+#[derive(Debug)]
+pub struct Latencies {
+    connection: Connection,
+    path: PathBuf,
+    version: i64,
+    left: std::vec::IntoIter<read::LatencyKey>,
+}
+
+/// Opens the latency histograms of a run file.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_latency(path: &Path) -> Result<Latencies> {
+    let (connection, version) = open_to_read(path)?;
+    let left = read::latency_keys(&connection, path, version)?.into_iter();
+    Ok(Latencies {
+        connection,
+        path: path.to_owned(),
+        version,
+        left,
+    })
+}
+
+impl Iterator for Latencies {
+    type Item = Result<SampleLatency>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (sample, part, of) = self.left.next()?;
+        let connection = &self.connection;
+        let bytes = match self.version {
+            ..5 => blob(
+                connection,
+                "SELECT histogram FROM latency WHERE sample_id = ? AND direction = ?",
+                params![sample, before_5::direction(of)],
+            ),
+            _ => blob(
+                connection,
+                "SELECT histogram FROM latency WHERE sample_id = ? AND group_id = ? AND rank_id = ?
+                     AND target_id = ? AND operation = ? AND quantity = ?",
+                params![
+                    sample,
+                    part.group,
+                    part.rank,
+                    part.target,
+                    of.operation.name(),
+                    of.quantity.name()
+                ],
+            ),
+        };
+        let histogram = bytes
+            .map_err(|error| fault(&self.path, &error))
+            .and_then(|bytes| {
+                latency::decode(&bytes).map_err(|what| {
+                    damaged(
+                        &self.path,
+                        format!("the histogram of sample {sample}: {what}"),
+                    )
+                })
+            });
+        Some(histogram.map(|histogram| SampleLatency {
+            sample,
+            part,
+            of,
+            histogram,
+        }))
+    }
+}
+
+fn blob(connection: &Connection, sql: &str, key: impl Params) -> rusqlite::Result<Vec<u8>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row(key, |row| row.get(0))
+}
+
+/// The trials of a run file over time, in the order of the samples; each is read when asked for.
+#[derive(Debug)]
+pub struct AllSeries {
+    connection: Connection,
+    path: PathBuf,
+    version: i64,
+    left: std::vec::IntoIter<i64>,
+}
+
+/// Opens the series of a run file. There are none in files before schema version 4.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_series(path: &Path) -> Result<AllSeries> {
+    let (connection, version) = open_to_read(path)?;
+    let left = series::keys(&connection, path, version)?.into_iter();
+    Ok(AllSeries {
+        connection,
+        path: path.to_owned(),
+        version,
+        left,
+    })
+}
+
+impl Iterator for AllSeries {
+    type Item = Result<SampleSeries>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let sample = self.left.next()?;
+        let series = series::of_sample(&self.connection, &self.path, self.version, sample);
+        Some(series.map(|series| SampleSeries { sample, series }))
+    }
+}
