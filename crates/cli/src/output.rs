@@ -13,7 +13,7 @@ use iolab_findings::interpretation::Interpretation;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::crossing;
-use iolab_report::layout::{self, wrap};
+use iolab_report::layout::{self, paragraph};
 use iolab_report::overview::Overview;
 use iolab_report::panels;
 use iolab_report::preparation as prepare;
@@ -150,10 +150,11 @@ pub(crate) fn sentences(findings: &[Finding], style: Style, to: &mut dyn Write) 
 /// Writes texts as a list of paragraphs that fit the width.
 pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn Write) -> Outcome {
     for text in texts {
-        let text = plain(text.as_ref());
-        for (i, line) in wrap(&text, usize::from(style.width) - 2).iter().enumerate() {
-            writeln!(to, "{}{line}", if i == 0 { "- " } else { "  " })?;
-        }
+        write!(
+            to,
+            "{}",
+            paragraph(&plain(text.as_ref()), "- ", style.width)
+        )?;
     }
     Ok(())
 }

@@ -507,7 +507,7 @@ fn one(rule: &'static str, text: String) -> Vec<Finding> {
 }
 
 /// The text with its first letter made a capital.
-pub(crate) fn capitalised(text: &str) -> String {
+pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().collect::<String>() + letters.as_str()

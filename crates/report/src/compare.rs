@@ -10,7 +10,7 @@ use iolab_spec::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use serde_json::{Map, Value, json};
 
-use crate::layout::{self, Column};
+use crate::layout::{self, Column, none};
 use crate::markdown::line;
 use crate::table::bare;
 use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
@@ -169,10 +169,6 @@ fn verdict(cell: &CellComparison) -> String {
         Some(Further::Trials(n)) => format!("{} (+{n})", cell.verdict),
         _ => cell.verdict.to_string(),
     }
-}
-
-pub(crate) fn none() -> String {
-    "-".to_owned()
 }
 
 /// A ratio to three decimals: what matters is its distance from 1.

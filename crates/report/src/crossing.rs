@@ -4,7 +4,7 @@ use iolab_analysis::crossing::{Crossing, FIRST_TRIALS, MARGINS, Point, margin_na
 use iolab_spec::quantity::significant;
 use iolab_spec::units::format_size;
 
-use crate::layout::{self, Column};
+use crate::layout::{self, Column, none};
 use iolab_spec::plain::plain;
 
 /// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
@@ -67,8 +67,4 @@ fn p_value(p: f64) -> String {
     } else {
         format!("{p:.3}")
     }
-}
-
-fn none() -> String {
-    "-".to_owned()
 }

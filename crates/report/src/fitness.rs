@@ -8,7 +8,7 @@ use iolab_spec::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::layout::{self, Column, wrap};
+use crate::layout::{self, Column, none, paragraph};
 use iolab_spec::plain::plain;
 
 /// Lines of an answer at most.
@@ -78,10 +78,8 @@ impl Fitness<'_> {
         lines.push(String::new());
         let (first, last) = (self.reasons(), self.limits());
         for text in first.iter().chain(&last) {
-            let wrapped = wrap(&plain(text), usize::from(width) - 2);
-            for (number, line) in wrapped.iter().enumerate() {
-                lines.push(format!("{}{line}", if number == 0 { "- " } else { "  " }));
-            }
+            let text = paragraph(&plain(text), "- ", width);
+            lines.extend(text.lines().map(str::to_owned));
         }
         let hidden = lines.len().saturating_sub(LINES_MAX);
         if hidden > 0 {
@@ -259,10 +257,6 @@ fn gap(judged: &Judged) -> String {
 /// Four times as long halves an interval.
 fn longer(hold: Duration) -> String {
     format!("{}s", hold.as_secs().max(1) * 4)
-}
-
-fn none() -> String {
-    "-".to_owned()
 }
 
 fn unit(level: &Level) -> &'static str {

@@ -9,9 +9,10 @@ use iolab_spec::quantity::format_percent;
 use iolab_spec::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::compare::{factor, none};
+use crate::compare::factor;
 use crate::export::run_fields;
-use crate::layout::{self, Column, Grid};
+use crate::layout::{self, Column, Grid, none};
+use crate::runs::{day, run_objects};
 use crate::table::bare;
 use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
 use iolab_figure::Options;
@@ -34,7 +35,6 @@ pub fn text(line: &Line, width: u16, ascii: bool) -> String {
 /// What the line is.
 fn heading(line: &Line) -> String {
     let (first, last) = (line.runs.first(), line.runs.last());
-    let day = |start: &str| plain(start.get(..10).unwrap_or(start)).into_owned();
     let host = last
         .and_then(|run| run.host.as_ref())
         .map_or_else(String::new, |host| format!(", host {}", plain(host)));
@@ -343,18 +343,6 @@ pub fn json(history: &History, to: &mut dyn Write) -> io::Result<()> {
 }
 
 fn line_object(line: &Line) -> Value {
-    let runs: Vec<Value> = line
-        .runs
-        .iter()
-        .map(|run| {
-            json!({
-                "run": run.id,
-                "file": run.file,
-                "host": run.host,
-                "run_started_utc": run.started_utc,
-            })
-        })
-        .collect();
     let course = |course: &Course| {
         let shifts: Vec<Value> = course
             .shifts
@@ -404,7 +392,7 @@ fn line_object(line: &Line) -> Value {
         "target": line.target,
         "metric": line.response.name(),
         "unit": line.response.unit(),
-        "runs": runs,
+        "runs": run_objects(&line.runs),
         "overall": line.overall.as_ref().map(course),
         "cells": line.cells.iter().map(course).collect::<Vec<_>>(),
         "changes": changes,

@@ -176,6 +176,24 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A text in lines that fit; those after the first are set in by the width of the mark.
+pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
+    let width = usize::from(width);
+    let indent = " ".repeat(mark.chars().count().max(2));
+    let room = width - indent.len();
+    let lines = wrap(text, room);
+    let lines = lines.iter().enumerate().map(|(i, line)| match i {
+        0 => format!("{mark}{line}\n"),
+        _ => format!("{indent}{line}\n"),
+    });
+    lines.collect()
+}
+
+/// What stands in a column for a value that there is none of.
+pub fn none() -> String {
+    "-".to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

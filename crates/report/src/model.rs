@@ -5,24 +5,18 @@ use iolab_model::check::{Check, Errors};
 use iolab_spec::quantity::significant;
 use serde_json::{Value, json};
 
-use crate::layout::{self, Column, wrap};
+use crate::layout::{self, Column, paragraph, wrap};
 use iolab_spec::plain::plain;
-
-/// Columns that sources are set in by.
-const INDENT: usize = 4;
 
 /// Names, titles and sources, for a terminal of `width` columns.
 pub fn list_text(models: &[(&str, Definition)], width: u16) -> String {
     let longest = models.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let room = usize::from(width.max(layout::WIDTH_MIN)) - INDENT;
+    let width = width.max(layout::WIDTH_MIN);
     let mut text = String::new();
     for (name, definition) in models {
         text.push_str(&format!("{name:longest$}  {}\n", plain(&definition.title)));
         for source in &definition.source {
-            for (n, line) in wrap(&plain(source), room - 2).iter().enumerate() {
-                let mark = if n == 0 { "- " } else { "  " };
-                text.push_str(&format!("{:INDENT$}{mark}{line}\n", ""));
-            }
+            text.push_str(&paragraph(&plain(source), "    - ", width));
         }
     }
     text

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use iolab_analysis::glance::{Rate, Row};
 use iolab_analysis::outline::Outline;
+use iolab_findings::capitalised;
 use iolab_findings::digest::{Digest, Headline, Told};
 use iolab_findings::trust::Trust;
 use iolab_record::environment::KEYS;
@@ -14,7 +15,7 @@ use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_spec::units::{format_size, rough_duration};
 
 use crate::chart::Style;
-use crate::layout::{self, Column, wrap};
+use crate::layout::{self, Column, none, paragraph, wrap};
 use crate::panels;
 use crate::report::{Input, counted};
 use iolab_figure::card;
@@ -300,10 +301,6 @@ pub(crate) fn value(rate: Rate) -> String {
     format!("{} {}", significant(rate.value), rate.unit)
 }
 
-fn none() -> String {
-    "-".to_owned()
-}
-
 fn has_no_tail(row: &Row<'_>) -> bool {
     row.cell.latency.is_some() && !row.has_tail()
 }
@@ -354,7 +351,7 @@ pub(crate) fn trust(trust: &Trust) -> String {
     format!(
         "Trust: {}. {}.",
         trust.level.name(),
-        capital(&parts.join("; "))
+        capitalised(&parts.join("; "))
     )
 }
 
@@ -379,23 +376,4 @@ fn served(verdict: ServedBy) -> &'static str {
         ServedBy::Model => "served by a model",
         ServedBy::Unknown => "of unknown source",
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|c| c.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}
-
-/// A text in lines that fit; those after the first are set in by the width of the mark.
-pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
-    let width = usize::from(width);
-    let indent = " ".repeat(mark.chars().count().max(2));
-    let room = width - indent.len();
-    let lines = wrap(text, room);
-    let lines = lines.iter().enumerate().map(|(i, line)| match i {
-        0 => format!("{mark}{line}\n"),
-        _ => format!("{indent}{line}\n"),
-    });
-    lines.collect()
 }

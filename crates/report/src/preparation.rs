@@ -5,7 +5,7 @@ use iolab_analysis::preparation::PreparationPoint;
 use iolab_spec::quantity::{format_ns, format_p, significant};
 use iolab_spec::units::format_size;
 
-use crate::layout::{self, Column};
+use crate::layout::{self, Column, none};
 
 /// The table for a terminal of `width` columns, with its caption.
 pub fn text(points: &[PreparationPoint], width: u16) -> String {
@@ -24,7 +24,6 @@ pub(crate) fn columns(points: &[PreparationPoint]) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&PreparationPoint) -> String| {
         Column::new(heading, dispensable, points.iter().map(value))
     };
-    let none = || "-".to_owned();
     let mut columns = vec![
         column("bs", 0, &|p| format_size(p.bs)),
         column("untouched", 1, &|p| significant(p.medians.0)),

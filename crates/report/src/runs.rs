@@ -11,8 +11,8 @@ use iolab_analysis::runs::{
 use iolab_spec::quantity::{format_p, format_percent};
 use serde_json::{Map, Value, json};
 
-use crate::compare::{cells, difference_lines, disturbance_words, factor, none};
-use crate::layout::{self, Column};
+use crate::compare::{cells, difference_lines, disturbance_words, factor};
+use crate::layout::{self, Column, none};
 use crate::markdown::line;
 use crate::table::bare;
 use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
@@ -25,15 +25,19 @@ pub fn text(compared: &RunsComparison, width: u16) -> String {
 
 /// The comparison in Markdown, with its closing remarks.
 pub fn markdown(compared: &RunsComparison) -> String {
+    table_markdown(compared) + &list_markdown(&remarks(compared))
+}
+
+/// Heading and table.
+fn table_markdown(compared: &RunsComparison) -> String {
     let heading = heading(compared);
-    let lines = heading.lines().map(|text| line(text) + "\n");
-    let remarks = remarks(compared);
-    let remarks = remarks.iter().map(|text| format!("- {}\n", line(text)));
-    lines
-        .chain(["\n".to_owned()])
-        .chain([layout::markdown(columns(compared)), "\n".to_owned()])
-        .chain(remarks)
-        .collect()
+    let lines: String = heading.lines().map(|text| line(text) + "\n").collect();
+    format!("{lines}\n{}\n", layout::markdown(columns(compared)))
+}
+
+fn list_markdown(remarks: &[String]) -> String {
+    let item = |text: &String| format!("- {}\n", line(text));
+    remarks.iter().map(item).collect()
 }
 
 fn heading(compared: &RunsComparison) -> String {
@@ -73,9 +77,14 @@ fn heading(compared: &RunsComparison) -> String {
     lines.join("\n")
 }
 
+/// The day of a time as run files write it.
+pub(crate) fn day(utc: &str) -> String {
+    plain(utc.get(..10).unwrap_or(utc)).into_owned()
+}
+
 /// The runs of a side: how many, from when to when, and their files.
 fn side(runs: &[RunName]) -> String {
-    let day = |run: &RunName| plain(run.started_utc.get(..10).unwrap_or_default()).into_owned();
+    let day = |run: &RunName| day(&run.started_utc);
     match runs {
         [] => "no run".to_owned(),
         [only] => format!("{} ({})", plain(&only.file), plain(&only.started_utc)),
@@ -294,17 +303,11 @@ pub fn gate_text(gate: &Gate, width: u16) -> String {
 
 /// What a gate says, in Markdown.
 pub fn gate_markdown(gate: &Gate) -> String {
-    let table = gate.compared.as_ref().map_or_else(String::new, |compared| {
-        let heading = heading(compared);
-        let lines: String = heading.lines().map(|text| line(text) + "\n").collect();
-        format!("{lines}\n{}\n", layout::markdown(columns(compared)))
-    });
-    let remarks = gate_remarks(gate);
-    let remarks: String = remarks
-        .iter()
-        .map(|text| format!("- {}\n", line(text)))
-        .collect();
-    table + &remarks
+    let table = gate
+        .compared
+        .as_ref()
+        .map_or_else(String::new, table_markdown);
+    table + &list_markdown(&gate_remarks(gate))
 }
 
 /// What follows for a gate, in sentences.
@@ -386,18 +389,20 @@ pub fn gate_json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to)
 }
 
-fn object(compared: &RunsComparison) -> Map<String, Value> {
-    let runs = |runs: &[RunName]| -> Vec<Value> {
-        let run = |run: &RunName| {
-            json!({
-                "run": run.id,
-                "file": run.file,
-                "host": run.host,
-                "run_started_utc": run.started_utc,
-            })
-        };
-        runs.iter().map(run).collect()
+/// Which runs they are, for a JSON object.
+pub(crate) fn run_objects(runs: &[RunName]) -> Vec<Value> {
+    let run = |run: &RunName| {
+        json!({
+            "run": run.id,
+            "file": run.file,
+            "host": run.host,
+            "run_started_utc": run.started_utc,
+        })
     };
+    runs.iter().map(run).collect()
+}
+
+fn object(compared: &RunsComparison) -> Map<String, Value> {
     let differences: Vec<Value> = compared
         .differences
         .iter()
@@ -424,8 +429,8 @@ fn object(compared: &RunsComparison) -> Map<String, Value> {
         ("unit", json!(compared.response.unit())),
         ("margin", json!(compared.terms.margin)),
         ("alpha", json!(compared.terms.alpha)),
-        ("base", json!(runs(&compared.base))),
-        ("new", json!(runs(&compared.new))),
+        ("base", json!(run_objects(&compared.base))),
+        ("new", json!(run_objects(&compared.new))),
         ("differences", json!(differences)),
         ("only_base", json!(compared.only_base)),
         ("only_new", json!(compared.only_new)),

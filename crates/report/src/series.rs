@@ -6,6 +6,7 @@ use iolab_stats::{Interval, Summary};
 use serde_json::{Value, json};
 
 use crate::chart::{Style, solid_bar};
+use crate::layout::none;
 
 /// Most bins of a histogram: more do not fit a screen with the rest.
 const BINS_MAX: usize = 20;
@@ -25,7 +26,7 @@ pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> Strin
         }
         None => "  too few values for a 95 % interval".to_owned(),
     };
-    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    let optional = |value: Option<f64>| value.map_or_else(none, number);
     let lines = [
         ("n", s.n.to_string()),
         ("median", number(s.median) + &interval(s.median_interval)),
@@ -35,7 +36,7 @@ pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> Strin
             format!(
                 "{}  cv {}",
                 optional(s.sd),
-                s.cv.map_or_else(|| "-".to_owned(), format_percent)
+                s.cv.map_or_else(none, format_percent)
             ),
         ),
         ("MAD", number(s.mad)),

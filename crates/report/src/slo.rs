@@ -6,7 +6,7 @@ use iolab_spec::level::Levels;
 use iolab_spec::quantity::significant;
 
 use crate::fitness::{amount, interval};
-use crate::layout::{self, Column, wrap};
+use crate::layout::{self, Column, none, paragraph};
 use iolab_spec::plain::plain;
 
 /// Rates that are shown at most: those nearest to the limit.
@@ -70,10 +70,7 @@ impl Searched<'_> {
             self.trial
         ));
         for remark in remarks {
-            let lines = wrap(&plain(&remark), usize::from(width) - 2);
-            for (number, line) in lines.iter().enumerate() {
-                text += &format!("{}{line}\n", if number == 0 { "- " } else { "  " });
-            }
+            text += &paragraph(&plain(&remark), "- ", width);
         }
         text
     }
@@ -144,7 +141,7 @@ pub fn at_rates(
                 let level = &judged.level;
                 judged
                     .estimate
-                    .map_or_else(|| "-".to_owned(), |value| amount(level, value))
+                    .map_or_else(none, |value| amount(level, value))
             }),
             column("95 % interval", &|(_, judged, _)| interval(judged)),
             column("answer", &|(.., answer)| answer.to_string()).left(),
@@ -157,10 +154,7 @@ pub fn at_rates(
     let remarks = doubts.iter().map(|doubt| format!("{doubt}.")).chain(whys);
     let last = "Of all requests of the measured trials together. Longer loads, which use up burst credits and caches, are not covered.".to_owned();
     for remark in remarks.chain([last]) {
-        let lines = wrap(&plain(&remark), usize::from(width) - 2);
-        for (number, line) in lines.iter().enumerate() {
-            text += &format!("{}{line}\n", if number == 0 { "- " } else { "  " });
-        }
+        text += &paragraph(&plain(&remark), "- ", width);
     }
     text
 }

@@ -9,7 +9,7 @@ use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
 use iolab_spec::tool::Tool;
 use iolab_stats::Interval;
 
-use crate::layout::{self, Column};
+use crate::layout::{self, Column, none};
 use crate::markdown;
 use iolab_spec::plain::plain;
 
@@ -287,10 +287,6 @@ fn at_once(cell: &CellAnalysis) -> String {
     known.map_or_else(none, |(achieved, asked)| {
         format!("{} of {asked}", digits(achieved, 2))
     })
-}
-
-pub(crate) fn none() -> String {
-    "-".to_owned()
 }
 
 pub(crate) fn bare(response: Response, value: f64) -> String {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use iolab_findings::cross_findings;
 use iolab_plan::cells::Plan;
 use iolab_plan::suite::Suite;
-use iolab_report::overview::{self, Overview};
+use iolab_report::layout::paragraph;
+use iolab_report::overview::Overview;
 use iolab_report::report::Input;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
@@ -82,11 +83,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             options.output.display(),
             names(&inputs)
         );
-        write!(
-            to,
-            "{}",
-            overview::paragraph(&files, "", output::style().width)
-        )?;
+        write!(to, "{}", paragraph(&files, "", output::style().width))?;
         writeln!(
             to,
             "Every table and finding: iolab table FILE, or iolab study --full"

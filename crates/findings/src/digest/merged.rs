@@ -3,7 +3,7 @@
 use iolab_stats::Ratio;
 
 use super::{Headline, Told, weight};
-use crate::{Finding, Pair, SyncPair, pairs, sync_pairs};
+use crate::{Finding, Pair, SyncPair, capitalised, pairs, sync_pairs};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::curve::{Curve, Point, by_size};
 use iolab_analysis::knots;
@@ -168,7 +168,7 @@ fn cost_of_random(pairs: &[Pair<'_>]) -> Option<String> {
         return Some(match first.ratio.interval {
             Some(_) => format!(
                 "{} are not shown to be slower than sequential ones at any size.",
-                capital(&words)
+                capitalised(&words)
             ),
             None => return None,
         });
@@ -184,7 +184,7 @@ fn cost_of_random(pairs: &[Pair<'_>]) -> Option<String> {
     };
     Some(format!(
         "{} of {} give {} of the sequential throughput{beyond}.",
-        capital(&words),
+        capitalised(&words),
         size(worst),
         ratio(&worst.ratio)
     ))
@@ -265,7 +265,7 @@ fn skips(runs: &[Told<'_>]) -> Option<Ranked> {
             false => format!("{words} are not shown to lose throughput by larger skips"),
         });
     }
-    let text = capital(&parts.join("; ")) + ".";
+    let text = capitalised(&parts.join("; ")) + ".";
     ranked("skips", numbers, text, &["cost-of-skipping"])
 }
 
@@ -334,10 +334,6 @@ fn ratio(ratio: &Ratio) -> String {
         format!(" ({} to {})", significant(i.low), significant(i.high))
     });
     significant(ratio.ratio) + &interval
-}
-
-fn capital(text: &str) -> String {
-    crate::capitalised(text)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use iolab_spec::quantity::significant;
 use super::section::Captioned;
 use super::summary::moment;
 use super::{Input, clean};
-use crate::layout::{Column, Grid};
+use crate::layout::{Column, Grid, none};
 
 /// Places of the runs of one experiment among the inputs, in the order of time; the last is the latest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,9 +60,7 @@ impl Course {
             .map(|input| Against::of(&first.run, &input.run))
             .collect();
         let of = |value: &dyn Fn(&Against) -> String| {
-            let values = ratios
-                .iter()
-                .map(|r| r.as_ref().map_or_else(|| "-".to_owned(), value));
+            let values = ratios.iter().map(|r| r.as_ref().map_or_else(none, value));
             values.collect::<Vec<String>>()
         };
         let columns = vec![

@@ -8,8 +8,7 @@ use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_stats::median;
 
 use super::clean;
-use crate::layout::{Column, Grid};
-use crate::table::none;
+use crate::layout::{Column, Grid, none};
 
 /// How to read the columns.
 pub(super) fn caption() -> String {
