@@ -113,7 +113,7 @@ impl Row<'_> {
 
     /// Requests in flight.
     pub fn in_flight(&self) -> u64 {
-        in_flight(self.cell)
+        self.cell.cell.trial().in_flight()
     }
 
     /// Whether a trial has enough requests for its 99th percentile to differ from its maximum.
@@ -223,9 +223,4 @@ fn chosen<'a>(candidates: &[Row<'a>]) -> Vec<Row<'a>> {
         rows.retain(|row| kept.contains(&row.in_flight()));
     }
     rows
-}
-
-fn in_flight(cell: &CellAnalysis) -> u64 {
-    let trial = cell.cell.trial();
-    u64::from(trial.threads) * u64::from(trial.depth)
 }

@@ -165,7 +165,7 @@ impl Candidate<'_> {
     /// it must be sequential.
     fn effort(&self) -> (u64, u64, bool, u64) {
         let own = &self.cell.cell;
-        let flight = u64::from(own.trial().threads) * u64::from(own.trial().depth);
+        let flight = own.trial().in_flight();
         (
             flight,
             own.trial().bs,

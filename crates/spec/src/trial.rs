@@ -293,6 +293,11 @@ impl TrialSpec {
         }
     }
 
+    /// Requests that can be outstanding at a time, over all threads.
+    pub fn in_flight(&self) -> u64 {
+        u64::from(self.threads) * u64::from(self.depth)
+    }
+
     /// Whether any request of this trial writes.
     pub fn writes(&self) -> bool {
         self.read_percent < 100

@@ -45,7 +45,7 @@ impl Concurrency {
             && !trials.is_empty();
         let mean = |s: &Sample| s.main_direction().latency.map(|l| l.mean_ns);
         judged.then(|| Self {
-            asked: u64::from(cell.trial().threads) * u64::from(cell.trial().depth),
+            asked: cell.trial().in_flight(),
             outstanding: median_of(trials, |s| Some(s.iops() * mean(s)? / 1e9)),
             in_flight: median_of(trials, |s| in_flight(cell, s)),
             achieved: None,

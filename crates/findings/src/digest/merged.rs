@@ -210,7 +210,7 @@ fn durability(runs: &[Told<'_>]) -> Option<Ranked> {
         .iter()
         .map(|(_, pair)| {
             let trial = pair.strict.cell.trial();
-            let flight = u64::from(trial.threads) * u64::from(trial.depth);
+            let flight = trial.in_flight();
             format!(
                 "{} for {} of {} with {flight} in flight",
                 ratio(&pair.ratio),
