@@ -1,9 +1,12 @@
 //! Whether measurements show that levels hold, and what speaks against believing them.
 
+mod cells;
 mod doubt;
 mod judge;
 
-pub use doubt::doubts;
+pub use cells::{Verdict, Verdicts};
+pub use doubt::{doubts, doubts_of_run};
+pub(crate) use judge::times_of_samples;
 pub use judge::{Change, Evidence, Judged, judge, keeps, together};
 
 use iolab_spec::named;

@@ -15,7 +15,7 @@ use iolab_record::{RunRecord, SampleLatency};
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
 
-use crate::fitness::keeps;
+use crate::fitness::{keeps, times_of_samples};
 
 /// The measured trials of a run, in the order of time: the rate of each, and whether it kept all levels.
 ///
@@ -31,12 +31,7 @@ pub fn visits(
         .iter()
         .filter_map(|cell| Some((cell.id, cell.trial().rate?)))
         .collect();
-    let mut times: BTreeMap<i64, Vec<_>> = BTreeMap::new();
-    for latency in latencies {
-        let latency = latency?;
-        let of_sample = times.entry(latency.sample).or_default();
-        of_sample.push((latency.of, latency.histogram));
-    }
+    let mut times = times_of_samples(latencies)?;
     let measured = record.samples.iter().filter(|sample| sample.is_measured());
     Ok(measured
         .filter_map(|sample| {

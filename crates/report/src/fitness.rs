@@ -45,10 +45,7 @@ pub struct Fitness<'a> {
 impl Found {
     /// The answer to one level: none where the times say nothing of the storage.
     pub fn answer(&self, judged: &Judged) -> Answer {
-        match self.doubts.is_empty() {
-            true => judged.answer,
-            false => Answer::CannotTell,
-        }
+        judged.despite(&self.doubts)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Service levels of a run: the greatest rate at which they hold, or whether they hold at a rate.
 
-use iolab_analysis::fitness::{Answer, Judged};
+use iolab_analysis::fitness::{Verdict, Verdicts};
 use iolab_analysis::slo::{Limit, Point};
 use iolab_spec::level::Levels;
 use iolab_spec::quantity::significant;
@@ -122,38 +122,33 @@ impl Searched<'_> {
     }
 }
 
-/// Whether levels hold at the rates of a run: a row per cell and level.
-pub fn at_rates(
-    rows: &[(String, Judged, Answer)],
-    doubts: &[String],
-    answer: Answer,
-    width: u16,
-) -> String {
-    let column = |heading: &str, value: &dyn Fn(&(String, Judged, Answer)) -> String| {
-        Column::new(heading, 0, rows.iter().map(value))
+/// Whether levels hold at the rates of a run: a row per cell and level, for a terminal of `width` columns.
+pub fn at_rates(found: &Verdicts, width: u16) -> String {
+    let column = |heading: &str, value: &dyn Fn(&Verdict) -> String| {
+        Column::new(heading, 0, found.all.iter().map(value))
     };
-    let mut text = format!("{answer}\n\n");
+    let mut text = format!("{}\n\n", found.answer);
     text += &layout::text(
         vec![
-            column("cell", &|(cell, ..)| plain(cell).into_owned()).left(),
-            column("level", &|(_, judged, _)| judged.level.to_string()).left(),
-            column("measured", &|(_, judged, _)| {
+            column("cell", &|verdict| plain(&verdict.cell).into_owned()).left(),
+            column("level", &|verdict| verdict.judged.level.to_string()).left(),
+            column("measured", &|Verdict { judged, .. }| {
                 let level = &judged.level;
                 judged
                     .estimate
                     .map_or_else(none, |value| amount(level, value))
             }),
-            column("95 % interval", &|(_, judged, _)| interval(judged)),
-            column("answer", &|(.., answer)| answer.to_string()).left(),
+            column("95 % interval", &|verdict| interval(&verdict.judged)),
+            column("answer", &|verdict| verdict.answer.to_string()).left(),
         ],
         width,
     );
     text.push('\n');
-    let whys = rows.iter().filter(|(_, judged, _)| !judged.why.is_empty());
-    let whys = whys.map(|(cell, judged, _)| format!("{cell} {}: {}.", judged.level, judged.why));
-    let remarks = doubts.iter().map(|doubt| format!("{doubt}.")).chain(whys);
+    let open = found.all.iter().filter(|v| !v.judged.why.is_empty());
+    let whys = open.map(|v| format!("{} {}: {}.", v.cell, v.judged.level, v.judged.why));
+    let doubts = found.doubts.iter().map(|doubt| format!("{doubt}."));
     let last = "Of all requests of the measured trials together. Longer loads, which use up burst credits and caches, are not covered.".to_owned();
-    for remark in remarks.chain([last]) {
+    for remark in doubts.chain(whys).chain([last]) {
         text += &paragraph(&plain(&remark), "- ", width);
     }
     text

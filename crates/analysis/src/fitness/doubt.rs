@@ -1,7 +1,7 @@
 //! Why a time that was measured may say nothing of the storage.
 
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::{Cell, Sample, ServedBy, Verdict};
+use iolab_record::{Cell, RunRecord, Sample, ServedBy, Verdict};
 use iolab_stats::median;
 
 /// A sync whose median takes at most this many times that of the write before it may do nothing at all.
@@ -34,6 +34,19 @@ pub fn doubts<'a>(
     add(answered_elsewhere(cell, &samples));
     add(no_flush(cell, &samples, environment));
     doubts
+}
+
+/// Why the times of any cell of a run cannot answer for the storage, each reason once.
+pub fn doubts_of_run(record: &RunRecord) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for (cell, samples) in record.measured() {
+        for doubt in doubts(cell, samples.into_iter(), &record.environment) {
+            if !all.contains(&doubt) {
+                all.push(doubt);
+            }
+        }
+    }
+    all
 }
 
 /// What the verdict on where the bytes went leaves open.

@@ -86,12 +86,7 @@ impl<'a> Evidence<'a> {
         record: &'a RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
     ) -> Result<BTreeMap<i64, Self>> {
-        let mut times: BTreeMap<i64, Vec<(LatencyOf, LatencyHistogram)>> = BTreeMap::new();
-        for latency in latencies {
-            let latency = latency?;
-            let of_sample = times.entry(latency.sample).or_default();
-            of_sample.push((latency.of, latency.histogram));
-        }
+        let mut times = times_of_samples(latencies)?;
         let cells = record.measured().map(|(cell, samples)| {
             let trials = samples.into_iter().map(|sample| Trial {
                 sample,
@@ -113,7 +108,31 @@ impl<'a> Evidence<'a> {
 
     /// Time under load of all trials together, ns.
     pub fn load_ns(&self) -> u64 {
-        self.samples().map(|sample| sample.elapsed_ns).sum()
+        let loads = self.samples().map(|sample| sample.elapsed_ns);
+        loads.fold(0, u64::saturating_add)
+    }
+}
+
+/// The times of each sample, by its id.
+pub(crate) fn times_of_samples(
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+) -> Result<BTreeMap<i64, Vec<(LatencyOf, LatencyHistogram)>>> {
+    let mut times: BTreeMap<i64, Vec<_>> = BTreeMap::new();
+    for latency in latencies {
+        let latency = latency?;
+        let of_sample = times.entry(latency.sample).or_default();
+        of_sample.push((latency.of, latency.histogram));
+    }
+    Ok(times)
+}
+
+impl Judged {
+    /// The answer; where something speaks against believing the times, it cannot be told.
+    pub fn despite(&self, doubts: &[String]) -> Answer {
+        match doubts.is_empty() {
+            true => self.answer,
+            false => Answer::CannotTell,
+        }
     }
 }
 

@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_analysis::fitness::{Answer, Evidence, doubts, judge, together};
+use iolab_analysis::fitness::{Answer, Verdicts, doubts_of_run};
 use iolab_analysis::slo::limit;
-use iolab_plan::cells::label;
 use iolab_report::slo::{Searched, at_rates};
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
@@ -18,7 +17,7 @@ use crate::output::style;
 pub(super) fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome {
     let record = iolab_runfile::read(path)?;
     let found = limit(levels, &record, iolab_runfile::read_latency(path)?)?;
-    let doubts = doubts_of(&record);
+    let doubts = doubts_of_run(&record);
     let time = record
         .cells
         .first()
@@ -37,45 +36,9 @@ pub(super) fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outc
 /// Says whether the levels hold in every cell of a run.
 pub(super) fn judged(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome<Answer> {
     let record = iolab_runfile::read(path)?;
-    let evidence = Evidence::of_cells(&record, iolab_runfile::read_latency(path)?)?;
-    let doubts = doubts_of(&record);
-    let mut rows = Vec::new();
-    for cell in &record.cells {
-        let Some(evidence) = evidence.get(&cell.id) else {
-            continue;
-        };
-        let name = match record.experiment.factors.as_slice() {
-            [] => cell
-                .trial()
-                .rate
-                .map_or_else(String::new, |rate| format!("rate={rate}")),
-            factors => label(factors, &cell.levels),
-        };
-        for level in levels.all() {
-            let judged = judge(level, evidence);
-            let answer = match doubts.is_empty() {
-                true => judged.answer,
-                false => Answer::CannotTell,
-            };
-            rows.push((name.clone(), judged, answer));
-        }
-    }
-    let answer = together(rows.iter().map(|(.., answer)| *answer));
-    write!(to, "{}", at_rates(&rows, &doubts, answer, style().width))?;
-    Ok(answer)
-}
-
-/// Why the times of a run may say nothing of the storage.
-fn doubts_of(record: &iolab_record::RunRecord) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for (cell, samples) in record.measured() {
-        for doubt in doubts(cell, samples.into_iter(), &record.environment) {
-            if !all.contains(&doubt) {
-                all.push(doubt);
-            }
-        }
-    }
-    all
+    let found = Verdicts::of(levels, &record, iolab_runfile::read_latency(path)?)?;
+    write!(to, "{}", at_rates(&found, style().width))?;
+    Ok(found.answer)
 }
 
 /// The levels that a run file's run searched the rate of; `None` where it searched none.
