@@ -84,35 +84,18 @@ pub(super) fn compare(
             b.unwrap_or(&none),
         ));
     }
-    let mut cells: Vec<RunsCell> = Vec::new();
-    let mut logs: Vec<RunCell> = Vec::new();
-    for levels in &both {
-        let (a, b) = (base.cell(levels), new.cell(levels));
-        let mut disturbed = disturbances(&around(&a), &around(&b));
-        // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
-        let is_program = |cell: &&CellAnalysis| cell.cell.spec.runs_program();
-        if b.iter().flatten().any(is_program) {
-            disturbed.retain(|found| found.what != Disturber::OtherTraffic);
-        }
-        let medians = |side: &[Option<&CellAnalysis>]| -> Vec<Option<f64>> {
-            let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
-            side.iter().map(median).collect()
-        };
-        let (a_medians, b_medians) = (medians(&a), medians(&b));
-        logs.push(RunCell {
-            base: logarithms(&a_medians),
-            new: logarithms(&b_medians),
-            is_disturbed: !disturbed.is_empty(),
-        });
-        cells.push(RunsCell {
-            levels: (*levels).clone(),
-            base: a_medians,
-            new: b_medians,
-            served: served_of(&a).zip(served_of(&b)),
-            disturbed,
-            judged: UNJUDGED,
-        });
-    }
+    let mut cells: Vec<RunsCell> = both
+        .iter()
+        .map(|levels| unjudged(levels, &base.cell(levels), &new.cell(levels)))
+        .collect();
+    let logs: Vec<RunCell> = cells
+        .iter()
+        .map(|cell| RunCell {
+            base: logarithms(&cell.base),
+            new: logarithms(&cell.new),
+            is_disturbed: !cell.disturbed.is_empty(),
+        })
+        .collect();
     let (judged, overall) = judge(&logs, response.into(), &terms);
     for (cell, judged) in cells.iter_mut().zip(judged) {
         cell.judged = judged;
@@ -132,6 +115,35 @@ pub(super) fn compare(
         cells,
         overall,
     })
+}
+
+/// A cell with what its runs measured, before it is judged.
+fn unjudged(
+    levels: &[String],
+    base: &[Option<&CellAnalysis>],
+    new: &[Option<&CellAnalysis>],
+) -> RunsCell {
+    let mut disturbed = disturbances(&around(base), &around(new));
+    // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
+    if new
+        .iter()
+        .flatten()
+        .any(|cell| cell.cell.spec.runs_program())
+    {
+        disturbed.retain(|found| found.what != Disturber::OtherTraffic);
+    }
+    let medians = |side: &[Option<&CellAnalysis>]| -> Vec<Option<f64>> {
+        let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
+        side.iter().map(median).collect()
+    };
+    RunsCell {
+        levels: levels.to_vec(),
+        base: medians(base),
+        new: medians(new),
+        served: served_of(base).zip(served_of(new)),
+        disturbed,
+        judged: UNJUDGED,
+    }
 }
 
 const UNJUDGED: super::Judged = super::Judged {

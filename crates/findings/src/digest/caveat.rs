@@ -43,73 +43,84 @@ const FLAGS: [(Flag, &str); 17] = [
 
 /// All caveats of these runs, the worst first.
 pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
-    let mut caveats = Vec::new();
-    let mut add = |text: String, cells: usize| caveats.push(Caveat { text, cells });
+    let mut caveats = unfinished(analyses);
+    caveats.extend(flagged(analyses));
+    caveats.extend(unsteady(analyses));
+    caveats.extend(imprecise(analyses));
+    caveats.extend(not_measured(analyses));
+    caveats
+}
+
+/// A caveat about so many cells; `None` where there are none.
+fn about(cells: usize, text: impl Into<String>) -> Option<Caveat> {
+    (cells > 0).then(|| Caveat {
+        text: text.into(),
+        cells,
+    })
+}
+
+/// One about a run as a whole.
+fn of_run(text: String) -> Caveat {
+    Caveat { text, cells: 0 }
+}
+
+fn unfinished(analyses: &[&Analysis]) -> Vec<Caveat> {
     let unfinished = analyses.iter().filter(|a| a.status != RunStatus::Done);
-    for analysis in unfinished {
-        add(
-            format!("{} did not come to its end", analysis.experiment),
-            0,
-        );
-    }
-    for (flag, words) in FLAGS {
-        match count(analyses, |cell| cell.flags.contains(&flag)) {
-            0 => {}
-            n => add(words.to_owned(), n),
-        }
-    }
-    for analysis in analyses.iter().filter(|a| !a.timeline.over_run.is_empty()) {
-        add(
-            format!(
+    unfinished
+        .map(|a| of_run(format!("{} did not come to its end", a.experiment)))
+        .collect()
+}
+
+fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let raised = FLAGS.iter().filter_map(|(flag, words)| {
+        about(count(analyses, |cell| cell.flags.contains(flag)), *words)
+    });
+    raised.collect()
+}
+
+/// Levels, groups and trends among the trials.
+fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let shifted = analyses.iter().filter(|a| !a.timeline.over_run.is_empty());
+    let mut caveats: Vec<Caveat> = shifted
+        .map(|a| {
+            of_run(format!(
                 "throughput changed its level during {}",
-                analysis.experiment
-            ),
-            0,
-        );
-    }
+                a.experiment
+            ))
+        })
+        .collect();
     let bimodal = count(analyses, |cell| cell.course.modes.is_some());
-    if bimodal > 0 {
-        add("two groups of trials".to_owned(), bimodal);
-    }
-    let unsteady: usize = analyses
+    caveats.extend(about(bimodal, "two groups of trials"));
+    let trends = analyses
         .iter()
-        .map(|a| drifting_cells(a).len() + dependent_cells(a).len())
-        .sum();
-    if unsteady > 0 {
-        add(
-            "trials that drift or depend on each other, so that intervals are too narrow"
-                .to_owned(),
-            unsteady,
-        );
-    }
-    let imprecise = analyses.iter().map(|a| {
+        .map(|a| drifting_cells(a).len() + dependent_cells(a).len());
+    caveats.extend(about(
+        trends.sum(),
+        "trials that drift or depend on each other, so that intervals are too narrow",
+    ));
+    caveats
+}
+
+/// Intervals and quantiles that rest on too little.
+fn imprecise(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let wide = analyses.iter().map(|a| {
         let wide = |c: &&CellAnalysis| c.precision.is_some_and(|p| p > a.precision_goal);
         a.cells.iter().filter(wide).count()
     });
-    let imprecise: usize = imprecise.sum();
-    if imprecise > 0 {
-        let goal = analyses
-            .iter()
-            .map(|a| a.precision_goal)
-            .fold(0.0, f64::max);
-        add(
-            format!("intervals wider than the goal of {}", format_percent(goal)),
-            imprecise,
-        );
-    }
+    let goals = analyses.iter().map(|a| a.precision_goal);
+    let goal = format_percent(goals.fold(0.0, f64::max));
     let short = count(analyses, |cell| {
         cell.latency.is_some() && cell.tail.is_none()
     });
-    if short > 0 {
-        add(
-            "too few requests for a p99, which is close to the maximum".to_owned(),
-            short,
-        );
-    }
-    if let Some(text) = not_measured(analyses) {
-        add(text, 0);
-    }
-    caveats
+    let wide = about(
+        wide.sum(),
+        format!("intervals wider than the goal of {goal}"),
+    );
+    let short = about(
+        short,
+        "too few requests for a p99, which is close to the maximum",
+    );
+    wide.into_iter().chain(short).collect()
 }
 
 fn count(analyses: &[&Analysis], is: impl Fn(&CellAnalysis) -> bool) -> usize {
@@ -118,7 +129,7 @@ fn count(analyses: &[&Analysis], is: impl Fn(&CellAnalysis) -> bool) -> usize {
 }
 
 /// What none of the runs asked: load, cache, larger regions.
-fn not_measured(analyses: &[&Analysis]) -> Option<String> {
+fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     let requests = |a: &&&Analysis| a.response != Response::Elapsed;
     let cells = || {
         let own = analyses.iter().filter(requests).flat_map(|a| &a.cells);
@@ -132,5 +143,5 @@ fn not_measured(analyses: &[&Analysis]) -> Option<String> {
     if cells().all(|cell| cell.cell.trial().rate.is_none()) {
         parts.push("response time at a given load (--rate)".to_owned());
     }
-    Some(format!("not measured: {}", parts.join(", ")))
+    Some(of_run(format!("not measured: {}", parts.join(", "))))
 }
