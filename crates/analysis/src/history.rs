@@ -4,9 +4,10 @@ use iolab_spec::Result;
 use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
 
 use crate::analysis::{CellAnalysis, Response};
-use crate::compare::matching::{common_factors, keyed};
-use crate::compare::{ALPHA, Source};
+use crate::compare::ALPHA;
+use crate::compare::matching::common_factors;
 use crate::runs::kin::{Kinship, LeftOut, Unlike};
+use crate::runs::matching::{Side, sources};
 use crate::runs::{FiledRun, RunName, in_time};
 use iolab_plan::cells::label;
 use iolab_record::RunStatus;
@@ -147,39 +148,14 @@ impl Line {
 
 fn line(runs: &[FiledRun<'_>]) -> Result<Line> {
     let last = runs[runs.len() - 1].run.record();
-    let sources: Vec<Source<'_>> = runs
-        .iter()
-        .map(|run| Source {
-            run: run.run,
-            held: None,
-        })
-        .collect();
-    let factors = common_factors(&sources);
-    let mut levels: Vec<Vec<String>> = Vec::new();
-    let mut cells: Vec<Vec<(Vec<String>, &CellAnalysis)>> = Vec::new();
-    for source in sources {
-        let keyed = keyed(source, &factors)?.into_iter();
-        cells.push(keyed.map(|cell| (cell.levels, cell.cell)).collect());
-    }
-    for (cell, _) in cells.iter().rev().flatten() {
-        if !levels.contains(cell) {
-            levels.push(cell.clone());
-        }
-    }
-    let points = |levels: &Vec<String>| -> Vec<Option<Point>> {
-        let of = |cells: &Vec<(Vec<String>, &CellAnalysis)>| {
-            let (_, cell) = cells.iter().find(|(other, _)| other == levels)?;
-            point(cell)
-        };
-        cells.iter().map(of).collect()
+    let factors = common_factors(&sources(runs));
+    let side = Side::new(runs, &factors)?;
+    let of_cell = |levels: &Vec<String>| {
+        let cells = side.cell(levels).into_iter();
+        (levels.clone(), cells.map(|cell| point(cell?)).collect())
     };
-    let all: Vec<(Vec<String>, Vec<Option<Point>>)> = levels
-        .into_iter()
-        .map(|levels| {
-            let points = points(&levels);
-            (levels, points)
-        })
-        .collect();
+    let all: Vec<(Vec<String>, Vec<Option<Point>>)> =
+        side.levels().into_iter().map(of_cell).collect();
     let together = together(&all);
     let series = all.len() + usize::from(together.is_some());
     Ok(Line {

@@ -3,7 +3,7 @@
 
 mod judge;
 pub mod kin;
-mod matching;
+pub(crate) mod matching;
 
 use iolab_record::{RunRecord, ServedBy};
 use iolab_spec::{Error, Result};

@@ -23,6 +23,13 @@ pub struct Source<'a> {
     pub held: Option<(&'a str, &'a str)>,
 }
 
+impl<'a> Source<'a> {
+    /// A whole run.
+    pub fn whole(run: &'a AnalysedRun) -> Self {
+        Self { run, held: None }
+    }
+}
+
 /// Something in which the sides differ, besides what is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {

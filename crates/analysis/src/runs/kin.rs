@@ -190,10 +190,7 @@ fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
 
 /// The first setting in which cells of equal levels differ.
 fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<String>> {
-    let sources = [a, b].map(|run| Source {
-        run: run.run,
-        held: None,
-    });
+    let sources = [a, b].map(|run| Source::whole(run.run));
     let factors = common_factors(&sources);
     let (x, y) = (keyed(sources[0], &factors)?, keyed(sources[1], &factors)?);
     let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = x

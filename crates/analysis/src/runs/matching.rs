@@ -13,15 +13,26 @@ use crate::disturbance::{Disturber, disturbances};
 use iolab_plan::cells::label;
 use iolab_record::ServedBy;
 
-/// A side: its runs, and the cells of each.
-struct Side<'a> {
+/// Runs with the cells of each.
+pub(crate) struct Side<'a> {
     runs: &'a [FiledRun<'a>],
     cells: Vec<Vec<Keyed<'a>>>,
 }
 
+/// The runs as sides of a comparison.
+pub(crate) fn sources<'a>(runs: impl IntoIterator<Item = &'a FiledRun<'a>>) -> Vec<Source<'a>> {
+    runs.into_iter().map(|run| Source::whole(run.run)).collect()
+}
+
 impl<'a> Side<'a> {
-    fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
-        let cells = runs.iter().map(|run| keyed(source(run), factors));
+    /// Their cells by the levels of these factors.
+    ///
+    /// # Errors
+    /// Of kind usage where a definition is needed and cannot be read.
+    pub(crate) fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
+        let cells = runs
+            .iter()
+            .map(|run| keyed(Source::whole(run.run), factors));
         Ok(Self {
             runs,
             cells: cells.collect::<Result<_>>()?,
@@ -29,7 +40,7 @@ impl<'a> Side<'a> {
     }
 
     /// The levels of all cells, each once, in the order of the last run, whose definition is the newest.
-    fn levels(&self) -> Vec<&Vec<String>> {
+    pub(crate) fn levels(&self) -> Vec<&Vec<String>> {
         let mut levels: Vec<&Vec<String>> = Vec::new();
         for cell in self.cells.iter().rev().flatten() {
             if !levels.contains(&&cell.levels) {
@@ -40,7 +51,7 @@ impl<'a> Side<'a> {
     }
 
     /// The cell with these levels in each run.
-    fn cell(&self, levels: &[String]) -> Vec<Option<&'a CellAnalysis>> {
+    pub(crate) fn cell(&self, levels: &[String]) -> Vec<Option<&'a CellAnalysis>> {
         let of = |cells: &Vec<Keyed<'a>>| {
             let found = cells.iter().find(|cell| cell.levels == levels);
             found.map(|cell| cell.cell)
@@ -49,19 +60,12 @@ impl<'a> Side<'a> {
     }
 }
 
-fn source<'a>(run: &FiledRun<'a>) -> Source<'a> {
-    Source {
-        run: run.run,
-        held: None,
-    }
-}
-
 pub(super) fn compare(
     base: &[FiledRun<'_>],
     new: &[FiledRun<'_>],
     terms: RunTerms,
 ) -> Result<RunsComparison> {
-    let sources: Vec<Source<'_>> = base.iter().chain(new).map(source).collect();
+    let sources = sources(base.iter().chain(new));
     let response = common_response(&sources)?;
     let factors = common_factors(&sources);
     let (base, new) = (Side::new(base, &factors)?, Side::new(new, &factors)?);

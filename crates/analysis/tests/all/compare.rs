@@ -341,13 +341,12 @@ fn a_difference_in_any_fixed_setting_is_named() {
 fn two_runs_do_not_accuse_each_other() {
     let one_run_each = |base: &RunRecord, new: &RunRecord| {
         let (first, second) = (AnalysedRun::of(base.clone()), AnalysedRun::of(new.clone()));
-        let source = |run| Source { run, held: None };
         let names = ["base".to_owned(), "new".to_owned()];
         let terms = Terms {
             within_run: false,
             ..terms()
         };
-        Comparison::of_runs(names, source(&first), source(&second), terms).unwrap()
+        Comparison::of_runs(names, Source::whole(&first), Source::whole(&second), terms).unwrap()
     };
     let base = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 400.0)]);
     let mut new = size_curve("read-size", &[("4KiB", 50.0), ("64KiB", 401.0)]);

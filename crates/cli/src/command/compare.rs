@@ -155,10 +155,14 @@ fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
     check_no_better(options)?;
     let read = |path| read_run_by(path, options.metric);
     let runs = [read(base)?, read(new)?];
-    let source = |run| Source { run, held: None };
     let names = [name(base, &runs[0]), name(new, &runs[1])];
     let [base, new] = &runs;
-    Comparison::of_runs(names, source(base), source(new), terms(options))
+    Comparison::of_runs(
+        names,
+        Source::whole(base),
+        Source::whole(new),
+        terms(options),
+    )
 }
 
 /// Two levels of one run.

@@ -158,10 +158,7 @@ fn show(record: &RunRecord) {
         repeats: vec![3],
         within_run: true,
     };
-    let side = Source {
-        run: &run,
-        held: None,
-    };
+    let side = Source::whole(&run);
     if let Ok(found) = Comparison::of_runs(["a".to_owned(), "b".to_owned()], side, side, terms) {
         let _ = compare::text(&found, 80);
         let _ = compare::remarks(&found);

@@ -38,7 +38,7 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
     let mut new = new.clone();
     new.run.seed += 1;
     let runs = [base.clone(), new].map(AnalysedRun::of);
-    let [base, new] = runs.each_ref().map(|run| Source { run, held: None });
+    let [base, new] = runs.each_ref().map(Source::whole);
     let terms = Terms {
         margin: 0.05,
         tests: vec![Test::Welch, Test::Student, Test::MannWhitney],

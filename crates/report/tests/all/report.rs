@@ -205,10 +205,7 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
         "- [ ] x | y |\n\n# z\n<b>",
     ] {
         let runs = inputs(vec![made_of(text), made_of(text)]);
-        let side = |number: usize| Source {
-            run: &runs[number].run,
-            held: None,
-        };
+        let side = |number: usize| Source::whole(&runs[number].run);
         let mut comparison = Comparison::of_runs(
             [text.to_owned(), text.to_owned()],
             side(0),
