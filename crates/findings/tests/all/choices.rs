@@ -2,26 +2,15 @@
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_findings::{
-    Finding, cost_of_sync, limits, no_given_load, one_cache_state, one_place, optimal_pattern,
-    scaling, tail, tail_unknown, untouched,
+    cost_of_sync, limits, no_given_load, one_cache_state, one_place, optimal_pattern, scaling,
+    tail, tail_unknown, untouched,
 };
 use iolab_record::{RunRecord, ServedBy};
 use iolab_spec::response::Response;
 use iolab_spec::trial::CacheState;
 
 use crate::synthetic::{add_cell, around, pace, record, serve, size_curve};
-
-fn text(findings: &[Finding]) -> String {
-    for finding in findings {
-        assert!(
-            !finding.basis().is_empty(),
-            "{} rests on nothing",
-            finding.rule
-        );
-    }
-    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
-    texts.join("\n")
-}
+use crate::text;
 
 fn policies(throughputs: &[(&str, &str, f64)]) -> Analysis {
     let mut record = record("durable", &["sync", "bs"]);

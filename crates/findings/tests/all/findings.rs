@@ -9,8 +9,8 @@ use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_spec::response::Response;
 use iolab_spec::trial::{CacheState, Pattern};
 
-use crate::all_findings;
 use crate::synthetic::{add_cell, add_trial, around, record, serve, size_curve};
+use crate::{all_findings, text};
 
 const BENT: [(&str, f64); 5] = [
     ("4KiB", 60.0),
@@ -22,18 +22,6 @@ const BENT: [(&str, f64); 5] = [
 
 fn bent() -> RunRecord {
     size_curve("read-size", &BENT)
-}
-
-fn text(findings: &[Finding]) -> String {
-    for finding in findings {
-        assert!(
-            !finding.basis().is_empty(),
-            "{} rests on nothing",
-            finding.rule
-        );
-    }
-    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
-    texts.join("\n")
 }
 
 #[test]

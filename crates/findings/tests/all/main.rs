@@ -24,3 +24,16 @@ use iolab_findings::Finding;
 fn all_findings(analysis: &Analysis) -> Vec<Finding> {
     iolab_findings::findings(analysis, &Bends::of(analysis))
 }
+
+/// What findings say, a line each. Every one has a basis.
+fn text(findings: &[Finding]) -> String {
+    for finding in findings {
+        assert!(
+            !finding.basis().is_empty(),
+            "{} rests on nothing",
+            finding.rule
+        );
+    }
+    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
+    texts.join("\n")
+}
