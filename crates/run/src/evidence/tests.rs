@@ -23,22 +23,33 @@ fn counters(process: Option<(u64, u64)>, device: Option<(u64, u64)>) -> Counters
     }
 }
 
-fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> Verdict {
-    judge(&Facts {
+/// Buffered reads of the whole region, from storage.
+fn buffered<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
+    Facts {
         does_io: true,
         medium: Medium::Storage,
+        direct: false,
+        read_bytes: MB,
+        write_bytes: 0,
+        counters,
+        region_bytes: MB,
+        region,
+    }
+}
+
+fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> Verdict {
+    judge(&Facts {
         direct,
         read_bytes,
         write_bytes,
-        counters,
-        region_bytes: MB,
-        region: &Region::default(),
+        ..buffered(counters, &Region::default())
     })
 }
 
 #[test]
 fn memory_and_null_are_never_the_device() {
     let busy = counters(Some((MB, MB)), Some((MB, MB)));
+    let region = Region::default();
     for (does_io, medium) in [
         (false, Medium::Storage),
         (true, Medium::Memory),
@@ -48,11 +59,7 @@ fn memory_and_null_are_never_the_device() {
             does_io,
             medium,
             direct: true,
-            read_bytes: MB,
-            write_bytes: 0,
-            counters: &busy,
-            region_bytes: MB,
-            region: &Region::default(),
+            ..buffered(&busy, &region)
         };
         assert_eq!(judge(&facts).served_by, ServedBy::NotStorage);
     }
@@ -184,15 +191,18 @@ fn owed(dirty: u64) -> Option<Residency> {
 
 fn reads(direct: bool, fetched: u64, region: &Region) -> Verdict {
     judge(&Facts {
-        does_io: true,
-        medium: Medium::Storage,
         direct,
-        read_bytes: MB,
-        write_bytes: 0,
-        counters: &counters(Some((fetched, 0)), Some((fetched, 0))),
-        region_bytes: MB,
-        region,
+        ..buffered(&counters(Some((fetched, 0)), Some((fetched, 0))), region)
     })
+}
+
+/// Buffered writes of the whole region, with nothing read.
+fn written<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
+    Facts {
+        read_bytes: 0,
+        write_bytes: MB,
+        ..buffered(counters, region)
+    }
 }
 
 #[test]
@@ -256,16 +266,7 @@ fn others_bytes_are_not_taken_for_ours() {
             after: owed(still_dirty),
             ..Region::default()
         };
-        judge(&Facts {
-            does_io: true,
-            medium: Medium::Storage,
-            direct: false,
-            read_bytes: 0,
-            write_bytes: MB,
-            counters: &counters,
-            region_bytes: MB,
-            region: &region,
-        })
+        judge(&written(&counters, &region))
     };
     assert_eq!(of(MB).served_by, ServedBy::PageCache);
     assert_eq!(of(MB / 2).served_by, ServedBy::Mixed);
@@ -356,14 +357,8 @@ fn where_the_page_cache_cannot_be_seen_the_account_decides_and_says_so() {
 fn what_the_page_cache_held_came_from_it_without_any_account() {
     let of = |direct, region: &Region| {
         judge(&Facts {
-            does_io: true,
-            medium: Medium::Storage,
             direct,
-            read_bytes: MB,
-            write_bytes: 0,
-            counters: &counters(None, None),
-            region_bytes: MB,
-            region,
+            ..buffered(&counters(None, None), region)
         })
         .served_by
     };
@@ -386,16 +381,7 @@ fn dirty_pages_that_cannot_be_counted_are_told() {
         ..Region::default()
     };
     let counters = counters(Some((0, MB)), Some((0, MB)));
-    let verdict = judge(&Facts {
-        does_io: true,
-        medium: Medium::Storage,
-        direct: false,
-        read_bytes: 0,
-        write_bytes: MB,
-        counters: &counters,
-        region_bytes: MB,
-        region: &region,
-    });
+    let verdict = judge(&written(&counters, &region));
     assert_eq!(verdict.served_by, ServedBy::Device, "{verdict:?}");
     assert!(verdict.reason.contains("what others wrote"), "{verdict:?}");
 }
@@ -403,14 +389,8 @@ fn dirty_pages_that_cannot_be_counted_are_told() {
 #[test]
 fn what_is_read_again_comes_from_the_page_cache() {
     let verdict = judge(&Facts {
-        does_io: true,
-        medium: Medium::Storage,
-        direct: false,
         read_bytes: 100 * MB,
-        write_bytes: 0,
-        counters: &counters(Some((MB, 0)), Some((MB, 0))),
-        region_bytes: MB,
-        region: &held(0),
+        ..buffered(&counters(Some((MB, 0)), Some((MB, 0))), &held(0))
     });
     assert_eq!(verdict.served_by, ServedBy::PageCache, "{verdict:?}");
 }
@@ -421,14 +401,11 @@ fn what_a_process_or_another_machine_answers_for_is_unknown() {
     let busy = counters(Some((MB, MB)), None);
     let of = |direct, read_bytes, write_bytes, region: &Region| {
         judge(&Facts {
-            does_io: true,
             medium: Medium::Elsewhere,
             direct,
             read_bytes,
             write_bytes,
-            counters: &busy,
-            region_bytes: MB,
-            region,
+            ..buffered(&busy, region)
         })
     };
     for (direct, read, written) in [(true, MB, 0), (true, 0, MB), (false, MB, 0), (false, 0, MB)] {
