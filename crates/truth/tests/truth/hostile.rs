@@ -1,5 +1,8 @@
 //! Targets that are named, backed or held in unusual ways.
 
+mod backing;
+mod processes;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -209,126 +212,6 @@ fn clones_share_extents_and_not_data() {
 }
 
 #[test]
-fn swap_files_are_known_by_every_path() {
-    perform("a swap file", || {
-        let mut stack = Stack::new();
-        let file = stack.file(0, 64);
-        let device = stack.over(file);
-        let folder = stack.mounted(Kind::Ext4, &[device]);
-        let bind = stack.0.push(Step::Bind { folder });
-        let yard = Yard::new(&stack.0)?;
-        let swap = yard.path(folder).join("swap");
-        let script = "dd if=/dev/zero of=\"$1\" bs=1M count=12 status=none; chmod 600 \"$1\"; mkswap -q \"$1\"; swapon \"$1\"";
-        yard.sh(script, &[&swap])?;
-        yard.later(&["swapoff", &swap.display().to_string()]);
-        let named = |target| refused(target, &[Path::new("swap")]).naming("swap");
-        let over = yard.over(&swap, "")?;
-        yard.judge(vec![
-            named(swap),
-            named(yard.path(bind).join("swap")),
-            named(over),
-        ]);
-        Ok(())
-    });
-}
-
-#[test]
-fn backing_files_are_known_whatever_became_of_their_names() {
-    perform("a backing file that was moved", || {
-        let (plan, [file, device, folder, window]) = busy();
-        let yard = Yard::new(&plan)?;
-        let (name, moved) = (yard.path(file), yard.root().join("moved"));
-        yard.sh(
-            "mv \"$1\" \"$2\"; truncate --size 24M \"$1\"",
-            &[name, &moved],
-        )?;
-        let (device, folder) = (yard.path(device), yard.path(folder));
-        yard.judge(vec![
-            written(name),
-            refused(&moved, &[device, folder]),
-            refused(yard.path(window), &[device, folder]),
-        ]);
-        // Nobody can name the file now.
-        yard.sh("rm \"$1\"", &[&moved])?;
-        yard.judge(vec![
-            written(name),
-            refused(yard.path(window), &[device, folder]),
-        ]);
-        Ok(())
-    });
-}
-
-#[test]
-fn backing_files_that_no_path_reaches_are_known() {
-    perform("a backing file on a detached mount", || {
-        let mut stack = Stack::new();
-        let file = stack.file(0, 320);
-        let device = stack.over(file);
-        let folder = stack.mounted(Kind::Ext4, &[device]);
-        let image = stack.file(folder, 64);
-        let inner = stack.over(image);
-        stack.mounted(Kind::Ext4, &[inner]);
-        let window = stack.window(image, 16, None);
-        let yard = Yard::new(&stack.0)?;
-        let [folder, window] = [folder, window].map(|id| yard.path(id));
-        yard.sh("umount --lazy \"$1\"", &[folder])?;
-        // For the end, which unmounts it.
-        let back = format!("mount {} {}", yard.path(device).display(), folder.display());
-        yard.later(&["sh", "-c", &back]);
-        yard.judge(vec![refused(window, &[]), refused(yard.path(device), &[])]);
-        Ok(())
-    });
-}
-
-#[test]
-fn backing_files_in_other_mount_namespaces_are_known() {
-    perform("a backing file in another mount namespace", || {
-        let mut yard = Yard::new(&Plan::new())?;
-        let (at, list) = (
-            yard.built.scene.subfolder("hidden")?,
-            yard.root().join("list"),
-        );
-        let script = "mount -t tmpfs none \"$0\" && mkdir \"$0/at\" && truncate -s 64M \"$0/im\" && mkfs.ext4 -qF \"$0/im\"
-            losetup --find --show \"$0/im\" > \"$1\" && losetup --find --show --offset 16M \"$0/im\" >> \"$1\"
-            mount $(head -n 1 \"$1\") \"$0/at\"";
-        // Whatever of the devices is there when this ends goes with it.
-        let detach = "xargs --no-run-if-empty losetup --detach < \"$0\"";
-        std::fs::write(&list, "").map_err(|error| Missing(error.to_string()))?;
-        yard.later(&["sh", "-c", detach, &list.display().to_string()]);
-        let names = [&at, &list].map(|path| path.display().to_string());
-        yard.holders.push(Holder::namespace(
-            script,
-            &names.each_ref().map(String::as_str),
-        )?);
-        let devices = yard.sh("cat \"$1\"", &[&list])?;
-        let devices: Vec<PathBuf> = devices.lines().map(PathBuf::from).collect();
-        let [whole, window] = devices.as_slice() else {
-            return Err(Missing("no two devices".to_owned()));
-        };
-        yard.judge(vec![
-            refused(whole, &[whole]),
-            refused(window, &[window, whole]),
-        ]);
-        Ok(())
-    });
-}
-
-#[test]
-fn a_process_elsewhere_that_may_write_is_known() {
-    perform("a process in another mount namespace", || {
-        for is_device in [false, true] {
-            let (plan, file, device) = idle();
-            let mut yard = Yard::new(&plan)?;
-            let held = yard.path(if is_device { device } else { file }).to_owned();
-            let open = Holder::namespace("exec 3<> \"$0\"", &[&held.display().to_string()])?;
-            yard.holders.push(open);
-            yard.judge(vec![refused(yard.path(device), &[Path::new("process")])]);
-        }
-        Ok(())
-    });
-}
-
-#[test]
 fn read_only_mounts_are_in_use() {
     perform("a read-only mount", || {
         let (plan, file, _) = idle();
@@ -345,88 +228,6 @@ fn read_only_mounts_are_in_use() {
         let both: &[&Path] = &[&device, &at];
         let named = refused(&image, both).naming("ext4");
         yard.judge(vec![named, refused(&window, both), refused(file, &[])]);
-        Ok(())
-    });
-}
-
-#[test]
-fn a_lower_file_that_is_backing_through_the_overlay() {
-    perform("a lower file below a loop device", || {
-        let mut stack = Stack::new();
-        let lower = stack.0.push(Step::Folder { within: 0 });
-        let file = stack.file(lower, 64);
-        stack.format(Kind::Ext4, &[file]);
-        let host = stack.0.push(Step::Folder { within: 0 });
-        let through = stack.0.push(Step::Overlay { lower, host });
-        let seen = stack.0.push(Step::Seen { file, through });
-        let yard = Yard::new(&stack.0)?;
-        // Opened for reading alone, it is not copied up.
-        let device = yard.over(yard.path(seen), "--read-only")?;
-        yard.mount(&["-o", "ro", &device.display().to_string()], "ro")?;
-        let named = refused(yard.path(file), &[]).naming("ext4");
-        yard.judge(vec![named]);
-        Ok(())
-    });
-}
-
-#[test]
-fn a_device_to_be_detached_is_in_use_until_then() {
-    perform("a lazily detached loop device", || {
-        let yard = Yard::new(&Plan::new())?;
-        let file = yard.root().join("im");
-        let image = "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"";
-        yard.sh(image, &[&file])?;
-        // It is detached with the mount.
-        let at = yard.mount(&["-o", "loop", &file.display().to_string()], "at")?;
-        let device = yard.sh("findmnt -no SOURCE \"$1\"", &[&at])?;
-        let window = yard.over(&file, "--offset 16M")?;
-        let both: &[&Path] = &[Path::new(&device), &at];
-        yard.judge(vec![
-            refused(&file, both).naming("ext4"),
-            refused(&window, both),
-        ]);
-        Ok(())
-    });
-}
-
-#[test]
-fn names_with_blanks_and_line_breaks_are_read() {
-    perform("names with blanks", || {
-        let yard = Yard::new(&Plan::new())?;
-        let file = yard.root().join("a b\\n\n\\040c\t\"d\"");
-        yard.sh("truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"", &[&file])?;
-        let device = yard.over(&file, "")?;
-        yard.mount(&[&device.display().to_string()], "at a b\\n\\040c\t\"d\"")?;
-        let window = yard.over(&file, "--offset 16M")?;
-        yard.judge(vec![
-            refused(&file, &[&device]).naming("ext4"),
-            refused(&window, &[&device]),
-        ]);
-        Ok(())
-    });
-}
-
-#[test]
-fn backing_files_with_paths_beyond_path_max_are_known() {
-    perform("a long path", || {
-        let (plan, ..) = idle();
-        let yard = Yard::new(&plan)?;
-        let names = yard.sh(
-            "cd \"$1\"; n=$(printf '%0200d' 0); i=0
-            while [ $i -lt 25 ]; do mkdir $n; cd -P ./$n; i=$((i + 1)); done
-            truncate --size 64M im; mkfs.ext4 -qF im
-            losetup --find --show im; losetup --find --show --offset 16M im",
-            &[yard.root()],
-        )?;
-        let devices: Vec<&Path> = names.lines().map(Path::new).collect();
-        for device in &devices {
-            yard.later(&["losetup", "--detach", &device.display().to_string()]);
-        }
-        let [device, window] = devices.as_slice() else {
-            return Err(Missing(format!("no two devices: {names}")));
-        };
-        yard.mount(&[&device.display().to_string()], "at")?;
-        yard.judge(vec![refused(*window, &[window])]);
         Ok(())
     });
 }
@@ -519,25 +320,6 @@ fn memory_that_is_a_disk_is_a_disk() {
 }
 
 #[test]
-fn a_mount_over_a_backing_file_hides_its_name_and_not_its_use() {
-    perform("a backing file below a mount", || {
-        let yard = Yard::new(&Plan::new())?;
-        let folder = yard.built.scene.subfolder("folder")?;
-        let file = folder.join("im");
-        let image = "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"";
-        yard.sh(image, &[&file])?;
-        let device = yard.over(&file, "")?;
-        yard.mount(&[&device.display().to_string()], "at")?;
-        let window = yard.over(&file, "--offset 16M")?;
-        yard.sh("mount -t tmpfs none \"$1\"", &[&folder])?;
-        yard.later(&["umount", &folder.display().to_string()]);
-        yard.sh("truncate --size 24M \"$1\"", &[&file])?;
-        yard.judge(vec![refused(&window, &[]), written(&file)]);
-        Ok(())
-    });
-}
-
-#[test]
 fn a_partition_that_two_disks_show() {
     perform("two loop devices with partitions", || {
         let mut stack = Stack::new();
@@ -551,58 +333,6 @@ fn a_partition_that_two_disks_show() {
         yard.sh("partx --update \"$1\"", &[&second])?;
         let part = PathBuf::from(format!("{}p1", second.display()));
         yard.judge(vec![refused(part, &[yard.path(disk)]).naming("ext4")]);
-        Ok(())
-    });
-}
-
-/// EROFS mounts a file by itself: there is no loop device that would tell.
-#[test]
-fn an_image_that_is_mounted_without_a_loop_device() {
-    perform("an image mounted by itself", || {
-        let yard = Yard::new(&Plan::new())?;
-        let (image, at) = (yard.root().join("im"), yard.built.scene.subfolder("at")?);
-        let script = "mkdir \"$1/from\"; head -c 20M /dev/urandom > \"$1/from/data\"; mkfs.erofs \"$1/im\" \"$1/from\" 2>&1";
-        yard.sh(script, &[yard.root()])?;
-        rustix::mount::mount(
-            &image,
-            &at,
-            "erofs",
-            rustix::mount::MountFlags::RDONLY,
-            None,
-        )
-        .map_err(|errno| Missing(format!("erofs from a file: {errno}")))?;
-        yard.later(&["umount", &at.display().to_string()]);
-        yard.judge(vec![refused(&image, &[]).naming("erofs")]);
-        let window = yard.over(&image, "--offset 8M")?;
-        yard.judge(vec![refused(&window, &[&at])]);
-        // The name by which it was mounted leads nowhere now.
-        yard.sh("mv \"$1/im\" \"$1/moved\"", &[yard.root()])?;
-        let window = window.display().to_string();
-        yard.judge(vec![
-            refused(&window, &[Path::new("erofs")]).naming("erofs"),
-        ]);
-        Ok(())
-    });
-}
-
-/// A process that serves a file system has its image open for reading alone.
-#[test]
-fn an_image_that_is_mounted_by_a_process() {
-    perform("an image mounted by squashfuse", || {
-        let yard = Yard::new(&Plan::new())?;
-        let at = yard.built.scene.subfolder("at")?;
-        let script = "mkdir \"$1/from\"; head -c 8M /dev/urandom > \"$1/from/data\"; \
-                      mksquashfs \"$1/from\" \"$1/im\" -quiet -no-progress 2>&1; truncate --size 24M \"$1/im\"";
-        yard.sh(script, &[yard.root()])?;
-        let image = yard.root().join("im");
-        let device = yard.over(&image, "")?;
-        for mounted in [&image, &device] {
-            yard.while_mounted("squashfuse", mounted, &at, || {
-                let words = [Path::new("squashfuse")];
-                yard.judge(vec![refused(&device, &words).naming("squashfs")]);
-            })?;
-        }
-        yard.judge(vec![written(&device).naming("squashfs")]);
         Ok(())
     });
 }
@@ -675,110 +405,6 @@ fn swap_that_proc_does_not_tell() {
             .args(["sh", "-euc", script, "sh"])
             .arg(binary());
         yard.judge_by(bare, refused(yard.path(above), &[]).naming("swap"));
-        Ok(())
-    });
-}
-
-/// In a container `/proc` has the container's processes only; of files the kernel knows more, of devices it does not.
-#[test]
-fn a_process_outside_a_container_that_may_write() {
-    perform("a process outside a PID namespace", || {
-        let yard = Yard::new(&Plan::new())?;
-        let file = yard.root().join("private");
-        yard.sh("truncate --size 24M \"$1\"", &[&file])?;
-        let inside = || {
-            let mut command = seeing(&yard.built, View::Whole);
-            command
-                .args(["unshare", "--pid", "--fork", "--mount-proc"])
-                .arg(binary());
-            command
-        };
-        yard.judge_by(inside(), written(&file));
-        let _held = Holder::open(&file, true)?;
-        yard.judge_by(inside(), refused(&file, &[]));
-        let (idle, ..) = idle();
-        let yard = Yard::new(&idle)?;
-        let device = yard.sh(
-            "truncate --size 24M \"$1\"; losetup --find --show \"$1\"",
-            &[&yard.root().join("free")],
-        )?;
-        let device = Path::new(device.trim());
-        yard.later(&["losetup", "--detach", &device.display().to_string()]);
-        yard.judge_by(inside(), refused(device, &[]).naming("PID namespace"));
-        Ok(())
-    });
-}
-
-/// Root may lack the right to see what other processes have open, with or without their names being hidden.
-#[test]
-fn a_process_that_root_may_not_look_into() {
-    perform("root without CAP_SYS_PTRACE", || {
-        let (plan, _, device) = idle();
-        let yard = Yard::new(&plan)?;
-        let hides = "mount -t proc -o hidepid=2 proc /proc; exec \"$@\"";
-        let shows = "exec \"$@\"";
-        for script in [hides, shows] {
-            let within = |bounding: &str| {
-                let mut command = seeing(&yard.built, View::Whole);
-                command
-                    .args(["unshare", "--mount", "--propagation", "private"])
-                    .args(["sh", "-euc", script, "sh", "setpriv", "--bounding-set"])
-                    .arg(bounding)
-                    .arg(binary());
-                command
-            };
-            let held = Holder::open(yard.path(device), true)?;
-            let why = [Path::new("CAP_SYS_PTRACE")];
-            yard.judge_by(within("-sys_ptrace"), refused(yard.path(device), &why));
-            drop(held);
-            yard.judge_by(within("+sys_ptrace"), written(yard.path(device)));
-        }
-        // Of files, the kernel knows all openers.
-        let private = yard.root().join("private");
-        yard.sh("truncate --size 24M \"$1\"", &[&private])?;
-        let mut command = seeing(&yard.built, View::Whole);
-        command
-            .args(["setpriv", "--bounding-set", "-sys_ptrace"])
-            .arg(binary());
-        yard.judge_by(command, written(&private));
-        Ok(())
-    });
-}
-
-/// What an ordinary user cannot check about files of their own must not stop them.
-#[test]
-fn an_ordinary_user_may_write_to_files_of_their_own() {
-    perform("an ordinary user", || {
-        let (plan, ..) = idle();
-        let yard = Yard::new(&plan)?;
-        let file = yard.root().join("own");
-        let script =
-            "truncate --size 24M \"$1/own\" && chmod 755 \"$1\" && chown -R 65534:65534 \"$1\"";
-        yard.sh(script, &[yard.root()])?;
-        let by_user = |program: &Path| {
-            let mut command = seeing(&yard.built, View::Whole);
-            command
-                .args([
-                    "setpriv",
-                    "--reuid=65534",
-                    "--regid=65534",
-                    "--clear-groups",
-                ])
-                .arg(program);
-            command
-        };
-        let can = by_user(binary()).arg("list").output();
-        if !can.is_ok_and(|output| output.status.success()) {
-            return Err(Missing(
-                "an ordinary user cannot reach the program".to_owned(),
-            ));
-        }
-        let folder = Case {
-            consent: String::new(),
-            ..written(yard.root())
-        };
-        yard.judge_by(by_user(binary()), written(&file));
-        yard.judge_by(by_user(binary()), folder);
         Ok(())
     });
 }

@@ -1,0 +1,144 @@
+//! Processes that read or write what is asked for.
+
+use super::*;
+
+#[test]
+fn a_process_elsewhere_that_may_write_is_known() {
+    perform("a process in another mount namespace", || {
+        for is_device in [false, true] {
+            let (plan, file, device) = idle();
+            let mut yard = Yard::new(&plan)?;
+            let held = yard.path(if is_device { device } else { file }).to_owned();
+            let open = Holder::namespace("exec 3<> \"$0\"", &[&held.display().to_string()])?;
+            yard.holders.push(open);
+            yard.judge(vec![refused(yard.path(device), &[Path::new("process")])]);
+        }
+        Ok(())
+    });
+}
+
+/// A process that serves a file system has its image open for reading alone.
+#[test]
+fn an_image_that_is_mounted_by_a_process() {
+    perform("an image mounted by squashfuse", || {
+        let yard = Yard::new(&Plan::new())?;
+        let at = yard.built.scene.subfolder("at")?;
+        let script = "mkdir \"$1/from\"; head -c 8M /dev/urandom > \"$1/from/data\"; \
+                      mksquashfs \"$1/from\" \"$1/im\" -quiet -no-progress 2>&1; truncate --size 24M \"$1/im\"";
+        yard.sh(script, &[yard.root()])?;
+        let image = yard.root().join("im");
+        let device = yard.over(&image, "")?;
+        for mounted in [&image, &device] {
+            yard.while_mounted("squashfuse", mounted, &at, || {
+                let words = [Path::new("squashfuse")];
+                yard.judge(vec![refused(&device, &words).naming("squashfs")]);
+            })?;
+        }
+        yard.judge(vec![written(&device).naming("squashfs")]);
+        Ok(())
+    });
+}
+
+/// In a container `/proc` has the container's processes only; of files the kernel knows more, of devices it does not.
+#[test]
+fn a_process_outside_a_container_that_may_write() {
+    perform("a process outside a PID namespace", || {
+        let yard = Yard::new(&Plan::new())?;
+        let file = yard.root().join("private");
+        yard.sh("truncate --size 24M \"$1\"", &[&file])?;
+        let inside = || {
+            let mut command = seeing(&yard.built, View::Whole);
+            command
+                .args(["unshare", "--pid", "--fork", "--mount-proc"])
+                .arg(binary());
+            command
+        };
+        yard.judge_by(inside(), written(&file));
+        let _held = Holder::open(&file, true)?;
+        yard.judge_by(inside(), refused(&file, &[]));
+        let (idle, ..) = idle();
+        let yard = Yard::new(&idle)?;
+        let device = yard.sh(
+            "truncate --size 24M \"$1\"; losetup --find --show \"$1\"",
+            &[&yard.root().join("free")],
+        )?;
+        let device = Path::new(device.trim());
+        yard.later(&["losetup", "--detach", &device.display().to_string()]);
+        yard.judge_by(inside(), refused(device, &[]).naming("PID namespace"));
+        Ok(())
+    });
+}
+
+/// Root may lack the right to see what other processes have open, with or without their names being hidden.
+#[test]
+fn a_process_that_root_may_not_look_into() {
+    perform("root without CAP_SYS_PTRACE", || {
+        let (plan, _, device) = idle();
+        let yard = Yard::new(&plan)?;
+        let hides = "mount -t proc -o hidepid=2 proc /proc; exec \"$@\"";
+        let shows = "exec \"$@\"";
+        for script in [hides, shows] {
+            let within = |bounding: &str| {
+                let mut command = seeing(&yard.built, View::Whole);
+                command
+                    .args(["unshare", "--mount", "--propagation", "private"])
+                    .args(["sh", "-euc", script, "sh", "setpriv", "--bounding-set"])
+                    .arg(bounding)
+                    .arg(binary());
+                command
+            };
+            let held = Holder::open(yard.path(device), true)?;
+            let why = [Path::new("CAP_SYS_PTRACE")];
+            yard.judge_by(within("-sys_ptrace"), refused(yard.path(device), &why));
+            drop(held);
+            yard.judge_by(within("+sys_ptrace"), written(yard.path(device)));
+        }
+        // Of files, the kernel knows all openers.
+        let private = yard.root().join("private");
+        yard.sh("truncate --size 24M \"$1\"", &[&private])?;
+        let mut command = seeing(&yard.built, View::Whole);
+        command
+            .args(["setpriv", "--bounding-set", "-sys_ptrace"])
+            .arg(binary());
+        yard.judge_by(command, written(&private));
+        Ok(())
+    });
+}
+
+/// What an ordinary user cannot check about files of their own must not stop them.
+#[test]
+fn an_ordinary_user_may_write_to_files_of_their_own() {
+    perform("an ordinary user", || {
+        let (plan, ..) = idle();
+        let yard = Yard::new(&plan)?;
+        let file = yard.root().join("own");
+        let script =
+            "truncate --size 24M \"$1/own\" && chmod 755 \"$1\" && chown -R 65534:65534 \"$1\"";
+        yard.sh(script, &[yard.root()])?;
+        let by_user = |program: &Path| {
+            let mut command = seeing(&yard.built, View::Whole);
+            command
+                .args([
+                    "setpriv",
+                    "--reuid=65534",
+                    "--regid=65534",
+                    "--clear-groups",
+                ])
+                .arg(program);
+            command
+        };
+        let can = by_user(binary()).arg("list").output();
+        if !can.is_ok_and(|output| output.status.success()) {
+            return Err(Missing(
+                "an ordinary user cannot reach the program".to_owned(),
+            ));
+        }
+        let folder = Case {
+            consent: String::new(),
+            ..written(yard.root())
+        };
+        yard.judge_by(by_user(binary()), written(&file));
+        yard.judge_by(by_user(binary()), folder);
+        Ok(())
+    });
+}
