@@ -1,6 +1,6 @@
 //! What disturbs a measurement from outside, and whether the runs of two sides differ in it. METHODS.md has the rule.
 
-use crate::analysis::Circumstances;
+use crate::analysis::{CellAnalysis, Circumstances};
 use iolab_spec::quantity::{digits, format_percent};
 
 /// Something that disturbs the trials of a cell.
@@ -120,6 +120,19 @@ impl Disturber {
             _ => (a - b).abs() >= SHARE,
         }
     }
+}
+
+/// In what the cells of two sides differ that disturbs; see [`disturbances`].
+pub(crate) fn between(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Vec<Disturbance> {
+    fn around<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a Circumstances> {
+        cells.iter().map(|cell| &cell.circumstances).collect()
+    }
+    let mut found = disturbances(&around(base), &around(new));
+    // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
+    if new.iter().any(|cell| cell.cell.spec.runs_program()) {
+        found.retain(|found| found.what != Disturber::OtherTraffic);
+    }
+    found
 }
 
 /// In what the runs of two sides differ that disturbs: every run of one side lies above every run of the other, and so

@@ -7,7 +7,7 @@ use iolab_spec::{Error, Result};
 use super::{Pair, pressure};
 use crate::analysed::AnalysedRun;
 use crate::analysis::{CellAnalysis, Response};
-use crate::disturbance::disturbances;
+use crate::disturbance::between;
 use iolab_plan::cells::{cells, label};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
@@ -101,7 +101,7 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
             served: served(a.cell).zip(served(b.cell)),
             disturbed: match within {
                 Some(_) => Vec::new(),
-                None => disturbances(&[&a.cell.circumstances], &[&b.cell.circumstances]),
+                None => between(&[a.cell], &[b.cell]),
             },
             within_blocks: within.map(|blocks| blocks.into_values().collect()),
         })

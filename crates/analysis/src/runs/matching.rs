@@ -3,13 +3,13 @@
 use iolab_spec::Result;
 
 use super::{FiledRun, RunCell, RunTerms, RunsCell, RunsComparison, judge};
-use crate::analysis::{CellAnalysis, Circumstances};
+use crate::analysis::CellAnalysis;
 use crate::compare::matching::{
     Keyed, column_of, common_factors, common_response, keyed, no_common_cell, run_differences,
     setting_differences,
 };
 use crate::compare::{Difference, Source};
-use crate::disturbance::{Disturber, disturbances};
+use crate::disturbance::between;
 use iolab_plan::cells::label;
 use iolab_record::ServedBy;
 
@@ -122,20 +122,14 @@ pub(super) fn compare(
 }
 
 /// A cell with what its runs measured, before it is judged.
-fn unjudged(
+fn unjudged<'a>(
     levels: &[String],
-    base: &[Option<&CellAnalysis>],
-    new: &[Option<&CellAnalysis>],
+    base: &[Option<&'a CellAnalysis>],
+    new: &[Option<&'a CellAnalysis>],
 ) -> RunsCell {
-    let mut disturbed = disturbances(&around(base), &around(new));
-    // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
-    if new
-        .iter()
-        .flatten()
-        .any(|cell| cell.cell.spec.runs_program())
-    {
-        disturbed.retain(|found| found.what != Disturber::OtherTraffic);
-    }
+    let known = |side: &[Option<&'a CellAnalysis>]| -> Vec<&'a CellAnalysis> {
+        side.iter().copied().flatten().collect()
+    };
     let medians = |side: &[Option<&CellAnalysis>]| -> Vec<Option<f64>> {
         let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
         side.iter().map(median).collect()
@@ -145,7 +139,7 @@ fn unjudged(
         base: medians(base),
         new: medians(new),
         served: served_of(base).zip(served_of(new)),
-        disturbed,
+        disturbed: between(&known(base), &known(new)),
         judged: UNJUDGED,
     }
 }
@@ -161,11 +155,6 @@ const UNJUDGED: super::Judged = super::Judged {
 fn logarithms(medians: &[Option<f64>]) -> Vec<Option<f64>> {
     let log = |median: &Option<f64>| median.filter(|m| *m > 0.0).map(f64::ln);
     medians.iter().map(log).collect()
-}
-
-fn around<'a>(cells: &[Option<&'a CellAnalysis>]) -> Vec<&'a Circumstances> {
-    let known = cells.iter().flatten();
-    known.map(|cell| &cell.circumstances).collect()
 }
 
 /// Where the bytes of most trials came from, over all runs.
