@@ -28,7 +28,7 @@ use iolab_spec::{Error, Result};
 
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
-pub use fit::{fit_to, need};
+pub use fit::{fit_to, need, need_of_all};
 pub use named::target_path;
 pub use place::Place;
 pub use programs::Programs;

@@ -17,7 +17,6 @@ use crate::arguments::{Fit, ModelFormat};
 use crate::bench::{Bench, make_folder};
 use crate::changes::new_seed;
 use crate::command::run::with_kept;
-use crate::command::study::need_of_all;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
@@ -36,7 +35,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     }
     let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
     let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
-    let need = need_of_all(&plans, &options.consent.consent(), false)?;
+    let need = runner::need_of_all(&plans, &options.consent.consent(), false)?;
     let mut bench = Bench::open(&options.target, &need)?;
     bench.settle_cache(&mut plans)?;
     for plan in &mut plans {

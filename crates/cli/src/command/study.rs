@@ -13,7 +13,7 @@ use iolab_report::report::Input;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::{Error, Result};
-use iolab_target::{Beside, Consent, Need, Size};
+use iolab_target::Consent;
 
 use crate::arguments::Study;
 use crate::bench::{Bench, make_folder};
@@ -31,7 +31,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let draws = suite.picture;
     let (mut plans, budget) = plan(options, suite, &asked, model.as_ref())?;
     let consent = options.changes.consent.consent();
-    let need = || need_of_all(&plans, &consent, asked.has("region"));
+    let need = || runner::need_of_all(&plans, &consent, asked.has("region"));
     if options.changes.dry_run {
         let need = model.is_none().then(need).transpose()?;
         return dry_run::print(&plans, &options.target, need.as_ref());
@@ -160,34 +160,6 @@ fn plan(
     }
     let budget = asked.budget().unwrap_or(suite.budget);
     Ok((plans, budget))
-}
-
-/// What all experiments together need of their one target.
-pub(crate) fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Need> {
-    let mut all = Need {
-        size: Size::AtMost { most: 0, least: 0 },
-        write: false,
-        consent: consent.clone(),
-        beside: Beside::default(),
-    };
-    let (mut most, mut least) = (0, 0);
-    for plan in plans {
-        let need = runner::need(plan, consent.clone(), exact)?;
-        let (its_most, its_least) = match need.size {
-            Size::Exactly(bytes) => (bytes, bytes),
-            Size::AtMost { most, least } => (most, least),
-        };
-        most = most.max(its_most);
-        least = least.max(its_least);
-        all.write |= need.write;
-        all.beside = all.beside.and(need.beside);
-    }
-    all.size = if exact {
-        Size::Exactly(most)
-    } else {
-        Size::AtMost { most, least }
-    };
-    Ok(all)
 }
 
 /// Runs the experiments one after the other, and writes to `each` what one says when it is done.

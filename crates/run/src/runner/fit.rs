@@ -63,6 +63,37 @@ pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
     })
 }
 
+/// What plans need that are carried out one after the other on one target.
+///
+/// # Errors
+/// As [`need`].
+pub fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Need> {
+    let mut all = Need {
+        size: Size::AtMost { most: 0, least: 0 },
+        write: false,
+        consent: consent.clone(),
+        beside: Beside::default(),
+    };
+    let (mut most, mut least) = (0, 0);
+    for plan in plans {
+        let need = need(plan, consent.clone(), exact)?;
+        let (its_most, its_least) = match need.size {
+            Size::Exactly(bytes) => (bytes, bytes),
+            Size::AtMost { most, least } => (most, least),
+        };
+        most = most.max(its_most);
+        least = least.max(its_least);
+        all.write |= need.write;
+        all.beside = all.beside.and(need.beside);
+    }
+    all.size = if exact {
+        Size::Exactly(most)
+    } else {
+        Size::AtMost { most, least }
+    };
+    Ok(all)
+}
+
 /// The files that cells need beside the scratch file.
 fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> Beside {
     let mut beside = Beside::default();
