@@ -9,7 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use iolab_spec::trial::{Layout, Pattern, TrialSpec};
+use iolab_spec::trial::{FirstOffset, Layout, Pattern, TrialSpec};
 
 /// A keyed permutation of `0..blocks` in constant memory.
 ///
@@ -28,6 +28,8 @@ pub struct Permutation {
 }
 
 const ROUNDS: usize = 4;
+/// The purpose of the key that draws where an ordered pattern begins.
+const FIRST: u64 = 1 << 48;
 
 impl Permutation {
     /// The permutation of `0..blocks` that belongs to `key`; `blocks` is at least 1.
@@ -139,6 +141,7 @@ impl Offsets {
             interleaved: spec.layout == Layout::Interleaved,
             seed: spec.seed,
             own,
+            turned: spec.first_offset == FirstOffset::Random,
         };
         let alone = match spec.layout {
             // In a file that has the size of a share.
@@ -211,6 +214,8 @@ struct Part {
     seed: u64,
     /// The worker's own.
     own: u64,
+    /// Whether an ordered pattern begins at a block that is drawn.
+    turned: bool,
 }
 
 impl Part {
@@ -225,25 +230,47 @@ impl Part {
         }
     }
 
+    /// Which of so many blocks an ordered pattern begins with. Workers that take blocks in turn begin with neighbours.
+    fn first_of(&self, blocks: u64) -> u64 {
+        match (self.turned, self.interleaved) {
+            (false, _) => 0,
+            (true, false) => derive(self.own, FIRST) % blocks.max(1),
+            (true, true) => {
+                derive(self.seed, FIRST) % (self.blocks / u64::from(self.workers)).max(1)
+            }
+        }
+    }
+
     fn seq(&self) -> (u64, Kind) {
         let (start, step, end) = self.ordered();
-        let next = 0;
+        let next = self.first_of(end / step) * step;
         (start, Kind::Seq { next, step, end })
     }
 
     fn reverse(&self) -> (u64, Kind) {
         let (start, step, end) = self.ordered();
-        let next = end;
+        let next = end - self.first_of(end / step) * step;
         (start, Kind::Reverse { next, step, end })
     }
 
     fn strided(&self, skip: u64) -> (u64, Kind) {
         let (start, _, length) = self.ordered();
+        let stride = self.bs + skip;
+        let first = self.first_of(length / self.bs) * self.bs;
+        let phase = first % stride / self.bs * self.bs;
+        // Not every block can be a phase, nor lie on one.
+        let fits = phase + self.bs <= stride.min(length);
+        let phase = if fits { phase } else { 0 };
+        let next = phase + first / stride * stride;
         let strided = Strided {
-            next: 0,
-            phase: 0,
+            next: if next + self.bs <= length {
+                next
+            } else {
+                phase
+            },
+            phase,
             length,
-            stride: self.bs + skip,
+            stride,
         };
         (start, Kind::Strided(strided))
     }
@@ -425,9 +452,10 @@ mod tests {
             blocks in 1u64..400, threads in 1u32..9, seed: u64,
             pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
             layout in prop::sample::select(vec![Layout::Shared, Layout::Interleaved]),
+            first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
         ) {
             prop_assume!(u64::from(threads) <= blocks);
-            let spec = TrialSpec { seed, layout, offset: 1 << 20, ..spec(pattern, 512, blocks, threads) };
+            let spec = TrialSpec { seed, layout, first_offset, offset: 1 << 20, ..spec(pattern, 512, blocks, threads) };
             for passes in 1..=2 {
                 let mut seen: Vec<u64> = (0..threads)
                     .flat_map(|t| {
@@ -498,9 +526,10 @@ mod tests {
             pattern in prop::sample::select(vec![
                 Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
             ]),
+            first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
         ) {
             prop_assume!(u64::from(threads) <= blocks);
-            let spec = TrialSpec { seed, layout: Layout::Private, ..spec(pattern, 512, blocks, threads) };
+            let spec = TrialSpec { seed, first_offset, layout: Layout::Private, ..spec(pattern, 512, blocks, threads) };
             for worker in 0..threads {
                 let count = share(blocks, worker, threads).1;
                 let mut seen = pass(&spec, worker, 2 * count).split_off(count as usize);
@@ -516,8 +545,9 @@ mod tests {
             pattern in prop::sample::select(vec![
                 Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::Strided,
             ]),
+            first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
         ) {
-            let spec = TrialSpec { seed, layout: Layout::Overlapping, ..spec(pattern, 512, blocks, threads) };
+            let spec = TrialSpec { seed, first_offset, layout: Layout::Overlapping, ..spec(pattern, 512, blocks, threads) };
             for worker in 0..threads {
                 let mut seen = pass(&spec, worker, blocks);
                 seen.sort_unstable();
@@ -536,11 +566,13 @@ mod tests {
             layout in prop::sample::select(vec![
                 Layout::Shared, Layout::Interleaved, Layout::Overlapping, Layout::Private,
             ]),
+            first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
         ) {
             prop_assume!(u64::from(threads) <= blocks);
             prop_assume!(layout != Layout::Interleaved || pattern != Pattern::Strided);
             let spec = TrialSpec {
                 layout,
+                first_offset,
                 skip: skip_blocks * bs,
                 region: blocks * bs + slack % bs,
                 ..spec(pattern, bs, blocks, threads)
@@ -558,8 +590,11 @@ mod tests {
         }
 
         #[test]
-        fn strided_visits_each_block_once_when_phases_tile(blocks in 1u64..500, skip_blocks in 0u64..600) {
-            let spec = TrialSpec { skip: skip_blocks * 4096, ..spec(Pattern::Strided, 4096, blocks, 1) };
+        fn strided_visits_each_block_once_when_phases_tile(
+            blocks in 1u64..500, skip_blocks in 0u64..600, seed: u64,
+            first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
+        ) {
+            let spec = TrialSpec { seed, first_offset, skip: skip_blocks * 4096, ..spec(Pattern::Strided, 4096, blocks, 1) };
             let seen: HashSet<u64> = pass(&spec, 0, blocks).into_iter().collect();
             prop_assert_eq!(seen.len() as u64, blocks);
         }
@@ -606,6 +641,36 @@ mod tests {
         assert_eq!(blocks(0), [0, 3, 6, 0]);
         assert_eq!(blocks(1), [1, 4, 1, 4]);
         assert_eq!(blocks(2), [2, 5, 2, 5]);
+    }
+
+    #[test]
+    fn trials_begin_at_different_blocks() {
+        for pattern in [Pattern::Seq, Pattern::Reverse, Pattern::Strided] {
+            let begins: HashSet<u64> = (0..20)
+                .map(|seed| {
+                    let spec = TrialSpec {
+                        seed,
+                        first_offset: FirstOffset::Random,
+                        ..spec(pattern, 4096, 1 << 20, 1)
+                    };
+                    pass(&spec, 0, 1)[0]
+                })
+                .collect();
+            assert!(begins.len() > 18, "{pattern}: {begins:?}");
+        }
+    }
+
+    #[test]
+    fn workers_that_take_turns_begin_as_neighbours() {
+        let spec = TrialSpec {
+            layout: Layout::Interleaved,
+            first_offset: FirstOffset::Random,
+            ..spec(Pattern::Seq, 4096, 3000, 3)
+        };
+        let first = pass(&spec, 0, 1)[0];
+        assert!(first > 0);
+        assert_eq!(pass(&spec, 1, 1)[0], first + 4096);
+        assert_eq!(pass(&spec, 2, 1)[0], first + 8192);
     }
 
     #[test]

@@ -57,7 +57,16 @@ impl Plan {
         }
         // Said in the experiment that the run file keeps: one that was begun without it is resumed without it.
         if measures_the_device(&experiment)? {
-            experiment.apply_set("buffer_memory=contiguous")?;
+            let asks_for_buffers = ["buffer_memory", "buffer_init"];
+            if !asks_for_buffers.iter().any(|name| experiment.names(name)) {
+                experiment.apply_set("buffer_memory=contiguous")?;
+            }
+            if !["first_offset", "allocate"]
+                .iter()
+                .any(|name| experiment.names(name))
+            {
+                experiment.apply_set("first_offset=random")?;
+            }
         }
         Self::of(experiment)
     }
@@ -118,16 +127,11 @@ pub fn factor_names(experiment: &Experiment) -> Vec<String> {
         .collect()
 }
 
-/// Whether a run takes contiguous buffers unless the user says otherwise: some cell does direct I/O, where the pieces of a
-/// buffer decide into how many requests the kernel splits one. Not where the preparation of buffers is the question, nor
-/// beside other tools, whose buffers iolab cannot choose.
+/// Whether a run asks what the device does, unless the user says otherwise: some cell does direct I/O. It takes contiguous
+/// buffers then, since their pieces decide into how many requests the kernel splits one, unless the preparation of buffers
+/// is the question; and its ordered patterns begin at another block in each trial, since the drive's cache holds what the
+/// trial before has read. Not beside other tools, whose buffers and offsets iolab cannot choose.
 fn measures_the_device(experiment: &Experiment) -> Result<bool> {
-    if ["buffer_memory", "buffer_init"]
-        .iter()
-        .any(|name| experiment.names(name))
-    {
-        return Ok(false);
-    }
     let cells = cells(experiment)?;
     let is_own = |cell: &PlannedCell| cell.spec.tool == Tool::IOLAB && !cell.spec.runs_program();
     Ok(cells.iter().all(is_own)

@@ -14,6 +14,9 @@ use iolab_spec::plain::plain;
 /// Lines of an answer at most.
 const LINES_MAX: usize = 20;
 
+/// A load that uses up most burst credits and write caches.
+const LONG: Duration = Duration::from_mins(10);
+
 /// What was found of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
@@ -172,9 +175,13 @@ impl Fitness<'_> {
 
     fn limits(&self) -> Vec<String> {
         let hold = rough_duration(self.requirement.hold);
+        let longer = match self.requirement.hold < LONG {
+            true => " (--for 10min)",
+            false => "",
+        };
         let mut texts = self.limits.clone();
         texts.push(format!(
-            "Not covered: {}; loads longer than {hold} per workload, which use up burst credits and caches (--for 10min).",
+            "Not covered: {}; loads longer than {hold} per workload, which use up burst credits and caches{longer}.",
             self.requirement.not
         ));
         texts.push(format!(

@@ -298,6 +298,18 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| Value::word(Some(cell.trial.cache)),
     },
     Setting {
+        name: "first_offset",
+        aliases: &[],
+        unit: "",
+        doc: "where seq, reverse and strided begin: random (a new block in each trial, so that the drive's cache holds none of it; the default with cache=direct) or zero",
+        kind: ValueKind::Word,
+        column: "first_offset",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.first_offset, text),
+        get: |cell| Value::word(Some(cell.trial.first_offset)),
+    },
+    Setting {
         name: "buffer_init",
         aliases: &[],
         unit: "",

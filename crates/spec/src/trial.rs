@@ -86,6 +86,17 @@ named! {
 }
 
 named! {
+    /// Where an ordered pattern (`seq`, `reverse`, `strided`) begins in the share of a worker.
+    pub enum FirstOffset: "first_offset" {
+        /// At its first block in every trial, as other tools do. What the drive has kept of the trial before serves the
+        /// first blocks again.
+        Zero = "zero",
+        /// At a block drawn anew for every trial; behind the last block comes the first.
+        Random = "random",
+    }
+}
+
+named! {
     /// The physical memory that I/O buffers lie in. A request to a device is split where its buffer has too many pieces.
     pub enum BufferMemory: "buffer_memory" {
         /// In few pieces: the buffers of all workers lie beside each other in an arena of huge pages, as far as the kernel
@@ -194,6 +205,8 @@ pub struct TrialSpec {
     pub allocate: Option<Allocate>,
     /// Page cache state.
     pub cache: CacheState,
+    /// Where an ordered pattern begins.
+    pub first_offset: FirstOffset,
     /// Buffer preparation.
     pub buffer_init: BufferInit,
     /// What the buffers lie in.
@@ -247,6 +260,7 @@ impl Default for TrialSpec {
             sync_every: 1,
             allocate: None,
             cache: CacheState::Direct,
+            first_offset: FirstOffset::Zero,
             buffer_init: BufferInit::Random,
             buffer_memory: BufferMemory::Kernel,
             content: Content::Unique,

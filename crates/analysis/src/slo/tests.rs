@@ -84,10 +84,11 @@ impl Server {
 
     /// The rate at which half of the trials keep the level, by bisection.
     fn limit(&self) -> f64 {
-        const TRIALS: usize = 801;
+        const TRIALS: usize = 401;
         let mut draws = Draws::new(99);
-        let (mut low, mut high) = (1.0_f64, 1e6_f64);
-        for _ in 0..20 {
+        let capacity = 1.0 / self.service;
+        let (mut low, mut high) = (0.01 * capacity, 1.1 * capacity);
+        for _ in 0..10 {
             let middle = (low * high).sqrt();
             let kept = (0..TRIALS).filter(|_| self.keeps(middle, &mut draws));
             match kept.count() > TRIALS / 2 {

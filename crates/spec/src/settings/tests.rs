@@ -21,6 +21,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("sync_every", "8", "8"),
     ("allocate", "append", "append"),
     ("cache", "hot", "hot"),
+    ("first_offset", "random", "random"),
     ("buffer_init", "zeroed", "zeroed"),
     ("buffer_memory", "contiguous", "contiguous"),
     ("content", "repeated", "repeated"),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, Content, DEPTH_MAX, Layout, Others,
-    Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
+    Allocate, BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, Content, DEPTH_MAX,
+    FirstOffset, Layout, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
 
@@ -119,6 +119,12 @@ impl TrialSpec {
             return fail(
                 "a trial bounded to nothing".to_owned(),
                 "give bytes, requests or time a value above zero",
+            );
+        }
+        if self.first_offset == FirstOffset::Random && self.allocate == Some(Allocate::Append) {
+            return fail(
+                "first_offset=random with allocate=append".to_owned(),
+                "a file that grows begins at its first byte; set first_offset=zero",
             );
         }
         check_verify(self)?;

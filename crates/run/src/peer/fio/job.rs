@@ -227,6 +227,8 @@ fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
         }
     }
     rows.retain(|row| !row.is_empty());
+    // As fio does, where a run would choose otherwise.
+    experiment.apply_set("first_offset=zero")?;
     experiment.list(&rows)
 }
 
