@@ -233,9 +233,15 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         order_by_size(&mut cells, &record.experiment.factors);
     }
     concurrency::judge(&mut cells, &record.experiment.factors);
-    let ceilings = Ceilings::of(&record.environment);
+    let targets = 0..=record.further_targets.len();
+    let ceilings: Vec<Ceilings> = targets
+        .map(|number| match number {
+            0 => Ceilings::of(&record.environment),
+            _ => Ceilings::of(&record.environment.of_target(number)),
+        })
+        .collect();
     for cell in &mut cells {
-        cell.efficiency = ceilings.efficiency(cell);
+        cell.efficiency = ceilings[record.target_of(&cell.cell)].efficiency(cell);
         cell.flag_late();
     }
     Analysis {
@@ -245,7 +251,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         factors: record.experiment.factors.clone(),
         precision_goal: record.experiment.precision,
         status: record.run.status,
-        target: record.run.target.clone(),
+        target: record.target_text(),
         target_kind: record.run.target_kind,
         model: (record.run.target_kind == TargetKind::Model).then(|| {
             record
@@ -258,7 +264,8 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         requests_max: record
             .environment
             .get(&KEYS.device_requests_max)
-            .filter(|count| *count > 0)
+            // Further targets may have other queues.
+            .filter(|count| *count > 0 && record.further_targets.is_empty())
             .map(|count| count as f64),
         cells,
         timeline: Timeline::of(record),

@@ -161,7 +161,7 @@ fn line(runs: &[FiledRun<'_>]) -> Result<Line> {
     Ok(Line {
         experiment: last.experiment.name.clone(),
         response: last.experiment.response,
-        target: last.run.target.clone(),
+        target: last.target_text(),
         factors,
         runs: runs.iter().map(FiledRun::name).collect(),
         overall: together.map(|points| course(Vec::new(), points, series)),

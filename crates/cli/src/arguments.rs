@@ -410,8 +410,10 @@ pub(crate) struct Run {
     /// Name of a built-in experiment ('iolab list'), a TOML file, or a job file of fio (NAME.fio)
     pub(crate) experiment: String,
     /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); the current
-    /// directory, or what a job file names, when it is left out
-    pub(crate) target: Option<PathBuf>,
+    /// directory, or what a job file names, when it is left out. Several are levels of the factor
+    /// target, measured in the same blocks: 'iolab compare FILE --by target' compares them
+    #[arg(value_name = "TARGET")]
+    pub(crate) targets: Vec<PathBuf>,
     /// The run file; a new name in iolab-results/ by default
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -11,7 +11,7 @@ use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::environment::Environment;
 use iolab_record::peaks::{Peaks, Source};
 use iolab_run::peak_probe;
-use iolab_run::runner::{self, Disk, Programs, Setup};
+use iolab_run::runner::{self, Disk, Programs, Setup, Targets};
 use iolab_spec::{Error, Result};
 use iolab_target::{Need, Target, TargetKind};
 
@@ -22,7 +22,7 @@ use crate::stop;
 
 /// What is measured on.
 enum Place {
-    Target(Box<Target>),
+    Targets(Targets),
     Programs(Box<Programs>),
     Model(Box<Disk>),
 }
@@ -30,55 +30,53 @@ enum Place {
 /// An opened target with what it takes to measure on it. Dropping it removes what was made for that.
 pub(crate) struct Bench {
     place: Place,
-    named: PathBuf,
     clock: Clock,
     stop: Arc<AtomicBool>,
-    preflight: Option<Preflight>,
+    preflight: Vec<Preflight>,
     peaks: Environment,
 }
 
 impl Bench {
-    /// Catches signals, opens the target and tells what is remarkable about it.
+    /// Catches signals, opens the targets and tells what is remarkable about them.
     ///
     /// # Errors
-    /// When the target does not have what is needed, or must not be used.
-    pub(crate) fn open(named: &Path, need: &Need) -> Result<Self> {
-        // Before the scratch file is there: from then on no signal may leave it behind.
+    /// When a target does not have what is needed, or must not be used.
+    pub(crate) fn open(named: &[PathBuf], needs: &[Need]) -> Result<Self> {
+        // Before a scratch file is there: from then on no signal may leave it behind.
         let stop = stop::on_signals()?;
-        let target = Target::open(named, need)?;
-        Ok(Self::at(Place::Target(Box::new(target)), named, stop))
+        let targets = Targets::open(named, needs)?;
+        Ok(Self::at(Place::Targets(targets), stop))
     }
 
     /// Catches signals, finds or builds the programs of an experiment and makes the files that they read.
     ///
     /// # Errors
     /// When a program is missing, or its files cannot be made in `named`.
-    pub(crate) fn for_programs(named: &Path, plan: &Plan) -> Result<Self> {
+    pub(crate) fn for_programs(named: &[PathBuf], plan: &Plan) -> Result<Self> {
         let stop = stop::on_signals()?;
         let programs = Programs::open(plan, named);
         // A signal from the terminal ends the compiler too: that is no fault of its.
         if stop.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
-        Ok(Self::at(Place::Programs(Box::new(programs?)), named, stop))
+        Ok(Self::at(Place::Programs(Box::new(programs?)), stop))
     }
 
     /// Catches signals; there is nothing to open.
     ///
     /// # Errors
     /// When signals cannot be caught.
-    pub(crate) fn for_model(named: &Path, disk: Disk) -> Result<Self> {
+    pub(crate) fn for_model(disk: Disk) -> Result<Self> {
         let stop = stop::on_signals()?;
-        Ok(Self::at(Place::Model(Box::new(disk)), named, stop))
+        Ok(Self::at(Place::Model(Box::new(disk)), stop))
     }
 
-    fn at(place: Place, named: &Path, stop: Arc<AtomicBool>) -> Self {
+    fn at(place: Place, stop: Arc<AtomicBool>) -> Self {
         let bench = Self {
             place,
-            named: named.to_owned(),
             clock: Clock::calibrate(),
             stop,
-            preflight: None,
+            preflight: Vec::new(),
             peaks: Environment::default(),
         };
         for remark in bench.place().notes() {
@@ -90,18 +88,9 @@ impl Bench {
     /// What is measured on.
     pub(crate) fn place(&self) -> runner::Place<'_> {
         match &self.place {
-            Place::Target(target) => runner::Place::Target(target),
+            Place::Targets(targets) => runner::Place::Targets(targets),
             Place::Programs(programs) => runner::Place::Programs(programs),
             Place::Model(disk) => runner::Place::Model(disk),
-        }
-    }
-
-    /// The target, or what stands for the directory of the programs' files; a model has none.
-    fn target(&self) -> Option<&Target> {
-        match &self.place {
-            Place::Target(target) => Some(target),
-            Place::Programs(programs) => Some(programs.place()),
-            Place::Model(_) => None,
         }
     }
 
@@ -110,13 +99,15 @@ impl Bench {
         matches!(self.place, Place::Model(_))
     }
 
-    /// Lets experiments go through the page cache where the target cannot do direct I/O and
+    /// Lets experiments go through the page cache where a target cannot do direct I/O and
     /// nobody insisted on it.
     ///
     /// # Errors
     /// Never for experiments that were read or checked.
     pub(crate) fn settle_cache(&self, plans: &mut [Plan]) -> Result<()> {
-        let Some(Err(reason)) = self.target().map(Target::direct_alignment) else {
+        let targets = self.place().targets().into_iter();
+        let refused = targets.map(|(_, target)| target.direct_alignment());
+        let Some(reason) = refused.filter_map(Result::err).next() else {
             return Ok(());
         };
         let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.setting.name == "cache");
@@ -143,16 +134,20 @@ impl Bench {
     /// # Errors
     /// When a write fails, or the user interrupts.
     pub(crate) fn fill(&self, seed: u64) -> Result<()> {
-        let is_scratch = |target: &Target| target.kind() == TargetKind::Scratch;
-        if !self.target().is_some_and(is_scratch) {
-            return Ok(());
-        }
         match &self.place {
             Place::Model(_) => Ok(()),
-            Place::Target(target) => {
-                let total = target.fill_bytes();
-                let mut display = Display::new("filling the scratch file");
-                target.fill(seed, &self.stop, &mut |done| display.filled(done, total))
+            Place::Targets(targets) => {
+                let is_scratch =
+                    |(_, target): (&Path, &Target)| target.kind() == TargetKind::Scratch;
+                let scratch = targets.iter().filter(|target| is_scratch(*target)).count();
+                let what = match scratch {
+                    0 => return Ok(()),
+                    1 => "filling the scratch file",
+                    _ => "filling the scratch files",
+                };
+                let total = targets.fill_bytes();
+                let mut display = Display::new(what);
+                targets.fill(seed, &self.stop, &mut |done| display.filled(done, total))
             }
             Place::Programs(programs) => {
                 let total = programs.bytes();
@@ -165,19 +160,13 @@ impl Bench {
     /// Looks at the target and the machine, so that the run files of these experiments tell what colours them. To be
     /// called once the target is filled.
     pub(crate) fn look_around(&mut self, plans: &[Plan]) {
-        let Some(target) = self.target() else {
-            return;
-        };
         let direct = plans
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
-        self.preflight = Some(Preflight::look(
-            &self.named,
-            target,
-            &self.clock,
-            &self.stop,
-            direct,
-        ));
+        let targets = self.place().targets().into_iter();
+        let looked = targets
+            .map(|(named, target)| Preflight::look(named, target, &self.clock, &self.stop, direct));
+        self.preflight = looked.collect();
     }
 
     /// Takes ceilings over that the user states, or finds them by short probes (`measure`). To be called once the target is
@@ -193,33 +182,38 @@ impl Bench {
             self.peaks = Peaks::parse(asked)?.environment(Source::Stated);
             return Ok(());
         }
-        let Place::Target(target) = &self.place else {
+        let Place::Targets(targets) = &self.place else {
             return Err(Error::usage("the ceilings of a model are not measured")
                 .hint("state them: --peak read=200MB/s,iops=100"));
         };
-        note(format_args!(
-            "note: measuring the ceilings of {}",
-            self.named.display()
-        ));
-        let peaks = peak_probe::measure(target, &self.clock, &self.stop, writes)?;
-        self.peaks = peaks.environment(Source::Measured);
-        note(format_args!("note: the ceilings are {}", peaks.words()));
+        let mut found = Environment::default();
+        for (number, (named, target)) in targets.iter().enumerate() {
+            let place = named.display();
+            note(format_args!("note: measuring the ceilings of {place}"));
+            let peaks = peak_probe::measure(target, &self.clock, &self.stop, writes)?;
+            note(format_args!("note: the ceilings are {}", peaks.words()));
+            let facts = peaks.environment(Source::Measured);
+            match number {
+                0 => found.extend(facts),
+                _ => found.put_target(number, facts),
+            }
+        }
+        self.peaks = found;
         Ok(())
     }
 
     /// Shows the progress of a run here, without what was told about the target already.
     pub(crate) fn display(&self, name: &str) -> Display {
-        Display::new(name).without(self.place().notes())
+        Display::new(name).without(&self.place().notes())
     }
 
     /// What the runner needs.
     pub(crate) fn setup(&self) -> Setup<'_> {
         Setup {
             place: self.place(),
-            named: &self.named,
             clock: &self.clock,
             stop: &self.stop,
-            preflight: self.preflight.as_ref(),
+            preflight: &self.preflight,
             peaks: &self.peaks,
         }
     }
@@ -230,7 +224,7 @@ impl Bench {
     /// What `measured` failed with; else when a file cannot be removed.
     pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
         let closed = match self.place {
-            Place::Target(target) => target.remove(),
+            Place::Targets(targets) => targets.remove(),
             Place::Programs(programs) => programs.close(),
             Place::Model(_) => Ok(()),
         };

@@ -1,6 +1,6 @@
 //! The options that change an experiment, as the changes they stand for.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_plan::experiment::{Change, Experiment};
@@ -93,7 +93,7 @@ impl Asked {
     pub(crate) fn apply(
         &self,
         experiment: &mut Experiment,
-        target: &Path,
+        targets: &[PathBuf],
         model: Option<&Disk>,
     ) -> Result<Vec<String>> {
         for change in &self.changes {
@@ -108,8 +108,11 @@ impl Asked {
         }
         let region = experiment.base()?.trial.region;
         // An existing file is never extended.
-        let file = std::fs::metadata(target).ok().filter(|m| m.is_file());
-        let most = model.map(Disk::bytes).or(file.map(|m| m.len()));
+        let files = targets
+            .iter()
+            .filter_map(|target| std::fs::metadata(target).ok());
+        let least = files.filter(|m| m.is_file()).map(|m| m.len()).min();
+        let most = model.map(Disk::bytes).or(least);
         let room = most.map_or(region, |bytes| region.min(bytes));
         notes.extend(leave_out_sizes_above(room, experiment)?);
         Ok(notes)

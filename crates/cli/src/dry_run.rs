@@ -1,7 +1,7 @@
 //! What a command that measures would do, printed before anything is touched.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_plan::cells::Plan;
 use iolab_plan::forecast::{Forecast, Written};
@@ -14,8 +14,8 @@ use iolab_target::{Need, Size};
 use crate::exit::Outcome;
 use crate::output;
 
-/// Prints the forecast of these plans; `need` is what they need of the target, `None` where they run programs.
-pub(crate) fn print(plans: &[Plan], path: &Path, need: Option<&Need>) -> Outcome {
+/// Prints the forecast of these plans; `needs` is what they need of each target, empty where they run programs.
+pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outcome {
     let forecasts: Vec<Forecast> = plans.iter().map(Forecast::of).collect();
     let mut to = output::open(None)?;
     writeln!(to, "Dry run: nothing is touched.\n")?;
@@ -29,9 +29,11 @@ pub(crate) fn print(plans: &[Plan], path: &Path, need: Option<&Need>) -> Outcome
         .iter()
         .map(|f| f.written)
         .fold(Written::AtMost(0), Written::and);
-    writeln!(to, "\nTarget: {}", path.display())?;
-    if let Some(need) = need {
-        writeln!(to, "{}", place(path, need.size)?)?;
+    for (number, path) in targets.iter().enumerate() {
+        writeln!(to, "\nTarget: {}", path.display())?;
+        if let Some(need) = needs.get(number) {
+            writeln!(to, "{}", place(path, need.size)?)?;
+        }
     }
     writeln!(
         to,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_spec::target::TargetName;
 use iolab_spec::trial::CacheState;
 use iolab_spec::units::format_size;
 
@@ -14,9 +15,16 @@ pub fn limits(analyses: &[&Analysis]) -> Vec<Finding> {
 }
 
 /// What was measured is one target, once: it speaks for no other.
-pub fn one_place(analyses: &[&Analysis]) -> Option<Finding> {
+pub fn one_place<'a>(analyses: &[&'a Analysis]) -> Option<Finding> {
     measured(analyses).next()?;
-    let targets: BTreeSet<&str> = analyses.iter().map(|a| a.target.as_str()).collect();
+    let of = |analysis: &&'a Analysis| -> BTreeSet<&'a str> {
+        let own = |cell: &'a CellAnalysis| {
+            let named = cell.cell.spec.target.as_ref();
+            named.map_or(analysis.target.as_str(), TargetName::as_str)
+        };
+        analysis.cells.iter().map(own).collect()
+    };
+    let targets: BTreeSet<&str> = analyses.iter().flat_map(of).collect();
     let what = match targets.len() {
         1 => "One target was measured".to_owned(),
         n => format!("{n} targets were measured"),

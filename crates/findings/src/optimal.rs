@@ -1,5 +1,6 @@
 //! The optimal pattern: over all runs, the best setting for throughput and for latency, and what the simpler one costs.
 
+use iolab_spec::target::TargetName;
 use iolab_spec::trial::{CacheState, Pattern, SyncPolicy};
 use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
 
@@ -68,7 +69,11 @@ fn candidates(run: &Analysis) -> impl Iterator<Item = Candidate<'_>> {
         let own = &cell.cell;
         Some(Candidate {
             access: Access {
-                target: &run.target,
+                target: own
+                    .spec
+                    .target
+                    .as_ref()
+                    .map_or(&run.target, TargetName::as_str),
                 read_percent: own.trial().read_percent,
                 sync: own.trial().sync,
                 cache: own.trial().cache,

@@ -66,6 +66,7 @@ fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> b
     (s.pattern, r.pattern) == (Pattern::Seq, Pattern::Rand)
         && (s.bs, s.threads, s.depth, s.read_percent) == (r.bs, r.threads, r.depth, r.read_percent)
         && (s.backend, s.sync, s.cache, s.region) == (r.backend, r.sync, r.cache, r.region)
+        && sequential.cell.spec.target == random.cell.spec.target
 }
 
 /// The sizes at which the whole interval of the ratio lies below 1; what remains shows no cost, which does not

@@ -32,6 +32,13 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
     list.put(&KEYS.tlb_l1d_reach_bytes, reach.l1d);
     list.put(&KEYS.tlb_l2_reach_bytes, reach.l2);
     kernel(&mut list);
+    list.extend(of_target(target));
+    list
+}
+
+/// Reads what is a target's own: its file system and its device.
+pub fn of_target(target: &Target) -> Environment {
+    let mut list = Environment::default();
     file_system(&mut list, target);
     let device = target.device();
     if let Some(device) = device.and_then(|number| Device::read(Path::new("/sys"), number)) {

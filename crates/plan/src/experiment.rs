@@ -295,18 +295,30 @@ impl Experiment {
 
     /// Whether a setting is fixed at, or a factor has, a value that satisfies `has`.
     fn ever(&self, name: &str, has: impl Fn(&str) -> bool) -> bool {
+        self.values(name).any(has)
+    }
+
+    /// The value that a setting is fixed at, or its levels; none where it is left at its default.
+    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let fixed = self
             .settings
             .iter()
-            .filter(|(setting, _)| setting.name == name);
+            .filter(move |(setting, _)| setting.name == name);
         let swept = self
             .factors
             .iter()
-            .filter(|factor| factor.setting.name == name);
+            .filter(move |factor| factor.setting.name == name);
         fixed
             .map(|(_, value)| value)
             .chain(swept.flat_map(|factor| &factor.levels))
-            .any(|value| has(value))
+            .map(String::as_str)
+    }
+
+    /// Leaves a setting at its default, whether it was fixed or varied.
+    pub fn forget(&mut self, setting: &'static Setting) {
+        self.release(setting);
+        self.factors.retain(|factor| factor.setting != setting);
+        self.settings.retain(|(other, _)| *other != setting);
     }
 
     /// The whole definition, ranges and aliases resolved; read back it gives the same experiment.

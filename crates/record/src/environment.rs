@@ -4,7 +4,7 @@ mod key;
 mod keys;
 
 pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Kind, Real, Tenths, Text, Whole};
-pub use keys::{ALL, Cache, Entry, Holds, KEYS, Keys};
+pub use keys::{ALL, Cache, Entry, Holds, KEYS, Keys, TargetFact};
 
 /// Facts by their keys, in the order in which they are shown. The table of keys is [`KEYS`]; what another version has
 /// written under other keys is kept too.
@@ -29,6 +29,33 @@ impl Environment {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.0.push((key.name().to_owned(), text));
         }
+    }
+
+    /// Adds the facts of a further target.
+    pub fn put_target(&mut self, number: usize, facts: Environment) {
+        self.0.extend(facts.into_iter().map(|(key, value)| {
+            let key = KEYS.of_further_target.of(TargetFact { number, key });
+            (key.name().to_owned(), value)
+        }));
+    }
+
+    /// What holds for a further target: its own facts, and those of the machine.
+    #[must_use]
+    pub fn of_target(&self, number: usize) -> Self {
+        let own = KEYS.of_further_target.of(TargetFact {
+            number,
+            key: String::new(),
+        });
+        let is_of_target = |key: &str| keys::OF_TARGET.iter().any(|start| key.starts_with(start));
+        let facts = self.0.iter().filter_map(|(key, value)| {
+            let key = match key.strip_prefix(own.name()) {
+                Some(key) => key,
+                None if is_of_target(key) => return None,
+                None => key,
+            };
+            Some((key.to_owned(), value.clone()))
+        });
+        facts.collect()
     }
 
     /// Names and texts, in their order.
@@ -117,6 +144,22 @@ mod tests {
         list.put(&KEYS.device_model, None);
         assert_eq!(list.get(&KEYS.memory_bytes), Some(17 << 30));
         assert_eq!(list.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_further_target_has_facts_of_its_own_and_the_machine_in_common() {
+        let mut list = Environment::default();
+        list.put(&KEYS.cpu_model, "X".to_owned());
+        list.put(&KEYS.device, "sda".to_owned());
+        list.put(&KEYS.device_link_mb_s, 600.0);
+        let mut own = Environment::default();
+        own.put(&KEYS.device, "sdb".to_owned());
+        list.put_target(1, own);
+        let further = list.of_target(1);
+        assert_eq!(further.get(&KEYS.device).as_deref(), Some("sdb"));
+        assert_eq!(further.get(&KEYS.cpu_model).as_deref(), Some("X"));
+        assert_eq!(further.get(&KEYS.device_link_mb_s), None);
+        assert_eq!(list.get(&KEYS.device).as_deref(), Some("sda"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod effective;
 pub mod environment;
 pub mod peaks;
 pub mod tables;
+mod targets;
 mod words;
 
 pub use iolab_spec::counters::{

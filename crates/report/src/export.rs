@@ -311,14 +311,23 @@ fn quantile_fields(what: &str, latency: Option<Latency>) -> [Field; 4] {
 fn sample_rows((run, record): &(RunName, &RunRecord)) -> impl Iterator<Item = Vec<Field>> {
     record.samples.iter().map(move |sample| {
         let mut row = run_fields(run).to_vec();
+        let cell = record.cells.iter().find(|c| c.id == sample.cell);
+        let number = cell.map_or(0, |cell| record.target_of(cell));
+        let further = number
+            .checked_sub(1)
+            .and_then(|n| record.further_targets.get(n));
+        let (target, kind) = match further {
+            Some(further) => (&further.target, further.kind),
+            None => (&record.run.target, record.run.target_kind),
+        };
         row.extend([
             text("experiment", &record.experiment.name),
-            text("target", &record.run.target),
-            text("target_kind", record.run.target_kind.name()),
+            text("target", target),
+            text("target_kind", kind.name()),
             field("sample", sample.id),
             field("cell", sample.cell),
         ]);
-        if let Some(cell) = record.cells.iter().find(|c| c.id == sample.cell) {
+        if let Some(cell) = cell {
             row.extend(level_fields(&record.experiment.factors, cell));
             row.extend(setting_fields(cell));
         }

@@ -9,7 +9,7 @@ use iolab_findings::capitalised;
 use iolab_findings::digest::{Digest, Headline, Told};
 use iolab_findings::trust::Trust;
 use iolab_record::environment::KEYS;
-use iolab_record::{ServedBy, TargetKind};
+use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_spec::Result;
 use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_spec::units::{format_size, rough_duration};
@@ -86,7 +86,7 @@ impl<'a> Overview<'a> {
                 .filter(|s| s.is_measured())
         };
         let spent: u64 = records().flat_map(|r| &r.samples).map(|s| s.wall_ns).sum();
-        let targets: BTreeSet<&str> = records().map(|r| r.run.target.as_str()).collect();
+        let targets: BTreeSet<&str> = records().flat_map(RunRecord::targets).collect();
         let targets: Vec<String> = targets.into_iter().map(|t| plain(t).into_owned()).collect();
         let mut text = format!(
             "Measured: {}, {}, {} in {}, on {}",

@@ -16,6 +16,7 @@ mod sample;
 mod session;
 mod simulated;
 mod standing;
+mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -29,10 +30,11 @@ use iolab_spec::{Error, Result};
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
 pub use fit::{fit_to, need, need_of_all};
-pub use named::target_path;
+pub use named::target_paths;
 pub use place::Place;
 pub use programs::Programs;
 pub use simulated::{Disk, adapt, model_definition};
+pub use targets::{Targets, needs, settle_targets};
 
 use crate::peer::Peers;
 use iolab_machine::doctor::{Preflight, Remark};
@@ -41,6 +43,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
+use iolab_spec::settings::CellSpec;
 use iolab_spec::tool::Tool;
 use session::Session;
 
@@ -86,29 +89,40 @@ pub struct Finished {
 pub struct Setup<'a> {
     /// What is measured, filled.
     pub place: Place<'a>,
-    /// The target as the user named it.
-    pub named: &'a Path,
     /// The calibrated clock.
     pub clock: &'a Clock,
     /// Raised to end the run early.
     pub stop: &'a AtomicBool,
-    /// What was seen of target and machine right before; `None` where nobody looked.
-    pub preflight: Option<&'a Preflight>,
-    /// Ceilings that were stated or measured, as the environment keeps them ([`iolab_record::peaks::Peaks::environment`]).
+    /// What was seen of each target and of the machine right before; empty where nothing was examined.
+    pub preflight: &'a [Preflight],
+    /// Ceilings that were stated or measured, as the environment keeps them ([`iolab_record::peaks::Peaks::environment`]);
+    /// those measured of a further target as its facts.
     pub peaks: &'a Environment,
 }
 
 impl Setup<'_> {
     /// What whoever reads the results should know of target and machine.
     fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
-        let specs = cells.iter().map(|cell| &cell.spec);
-        self.preflight
-            .map_or(Vec::new(), |preflight| preflight.remarks(specs))
+        let names: Vec<&Path> = self.place.names().collect();
+        let mut all: Vec<Remark> = Vec::new();
+        for (number, preflight) in self.preflight.iter().enumerate() {
+            let is_own = |spec: &&CellSpec| {
+                targets::number_of(names.iter().copied(), spec).is_ok_and(|own| own == number)
+            };
+            let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);
+            for remark in preflight.remarks(specs) {
+                // What is said of the machine is said once.
+                if !all.iter().any(|known| known.finding == remark.finding) {
+                    all.push(remark);
+                }
+            }
+        }
+        all
     }
 
     /// What the run is measured on.
     fn environment(&self, peers: &Peers) -> Environment {
-        let mut environment = self.place.environment(self.clock, self.named);
+        let mut environment = self.place.environment(self.clock);
         environment.extend(peers.environment());
         environment.extend(self.peaks.clone());
         environment
@@ -150,24 +164,25 @@ pub fn run(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_utc: now_utc(),
         ended_utc: None,
-        target: setup.place.name(setup.named),
+        target: setup.place.name(),
         target_kind: setup.place.kind(),
         target_bytes: setup.place.bytes(),
         seed,
         ..setup.place.timing(setup.clock, planned)
     };
-    let file = RunFile::create(
+    let mut file = RunFile::create(
         place,
         &run,
         &environment,
         &experiment_record(plan.experiment())?,
         &rows,
     )?;
+    file.add_targets(&setup.place.further())?;
     observer.run_file(file.path());
-    let mut session = Session::new(plan, seed, file, setup.place.origin(), observer);
+    let mut session = Session::new(plan, seed, file, run.clock_domain, observer);
     for note in setup.place.notes() {
         // Whoever opened the target has told it.
-        session.keep(EventKind::Note, None, note)?;
+        session.keep(EventKind::Note, None, &note)?;
     }
     if let Some(note) = left_out {
         session.event(EventKind::Note, &note)?;
@@ -194,11 +209,13 @@ pub fn resume(
                 .hint("see it with: iolab table, or start a new run"),
         );
     }
-    if setup.place.bytes() < record.run.target_bytes {
+    let further = setup.place.further();
+    let now = std::iter::once(setup.place.bytes()).chain(further.iter().map(|t| t.bytes));
+    let before = record.further_targets.iter().map(|target| target.bytes);
+    let before = std::iter::once(record.run.target_bytes).chain(before);
+    if let Some((now, before)) = now.zip(before).find(|(now, before)| now < before) {
         return Err(Error::usage(format!(
-            "the target has {} bytes now and had {} when the run began",
-            setup.place.bytes(),
-            record.run.target_bytes
+            "the target has {now} bytes now and had {before} when the run began"
         ))
         .hint("make room for what it had, or start a new run"));
     }
@@ -209,7 +226,7 @@ pub fn resume(
     let environment = setup.environment(&peers);
     let seed = record.run.seed;
     let mut executor = setup.place.executor(seed, peers, &setup)?;
-    let mut session = Session::new(plan, record.run.seed, file, setup.place.origin(), observer);
+    let mut session = Session::new(plan, seed, file, record.run.clock_domain, observer);
     session.take_over(&record);
     session.event(
         EventKind::Resume,

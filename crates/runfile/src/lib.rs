@@ -34,11 +34,11 @@ use fault::{damaged, fault, file_fault, older, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, IntervalRow, LATENCY, LatencyRow, PART,
-    RUN, SAMPLE, SERIES,
+    RUN, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{
-    Cell, EndedBy, Event, ExperimentRecord, LatencyOf, Part, PartId, Run, RunRecord, RunStatus,
-    SCHEMA_VERSION, Sample, Series,
+    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Run, RunRecord,
+    RunStatus, SCHEMA_VERSION, Sample, Series,
 };
 use opening::{beside, check_identity, check_regular, open_to_read};
 pub use place::check_place;
@@ -250,6 +250,21 @@ impl RunFile {
             .map_err(while_writing)?;
         self.marked_running = true;
         Ok(id)
+    }
+
+    /// Adds the further targets of a run.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn add_targets(&mut self, targets: &[FurtherTarget]) -> Result<()> {
+        let path = self.path.clone();
+        self.transaction(|connection| {
+            for target in targets {
+                rows::insert(connection, &path, &TARGET, target, false)?;
+            }
+            Ok(())
+        })
+        .map_err(while_writing)
     }
 
     /// Adds an event.

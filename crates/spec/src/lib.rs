@@ -18,6 +18,7 @@ pub mod region;
 pub mod response;
 pub mod series;
 pub mod settings;
+pub mod target;
 pub mod tool;
 pub mod trial;
 pub mod units;

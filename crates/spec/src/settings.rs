@@ -525,6 +525,18 @@ pub static SETTINGS: &[Setting] = &[
         set: |cell, text| put(&mut cell.tool, text),
         get: |cell| Value::word(Some(cell.tool)),
     },
+    Setting {
+        name: "target",
+        aliases: &[],
+        unit: "",
+        doc: "the target that is read or written, where a run has several: paths; none for the run's own",
+        kind: ValueKind::Word,
+        column: "target",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_or_none(&mut cell.target, text),
+        get: |cell| Value::word(cell.target.as_ref()),
+    },
 ];
 
 impl PartialEq for Setting {

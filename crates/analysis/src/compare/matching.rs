@@ -261,7 +261,7 @@ pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Differen
     let named = |record: &RunRecord| {
         [
             ("experiment", record.experiment.name.clone()),
-            ("target", record.run.target.clone()),
+            ("target", record.target_text()),
             ("target_kind", record.run.target_kind.to_string()),
             ("tool_version", record.run.tool_version.clone()),
         ]

@@ -40,7 +40,7 @@ pub fn doubts<'a>(
 pub fn doubts_of_run(record: &RunRecord) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (cell, samples) in record.measured() {
-        for doubt in doubts(cell, samples.into_iter(), &record.environment) {
+        for doubt in doubts(cell, samples.into_iter(), &record.environment_of(cell)) {
             if !all.contains(&doubt) {
                 all.push(doubt);
             }

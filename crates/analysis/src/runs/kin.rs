@@ -154,15 +154,37 @@ fn memory(a: &Environment, b: &Environment) -> Option<&'static str> {
     (apart > SHARE * x.max(y) as f64).then(|| KEYS.memory_bytes.name())
 }
 
-/// A scratch file may lie in any folder of its file system; anything else is named by its path.
+/// In what the targets differ: each with the one in its place.
 fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
-    let (x, y) = (&a.environment, &b.environment);
-    if a.run.target_kind != b.run.target_kind {
+    if a.further_targets.len() != b.further_targets.len() {
+        return Some("number");
+    }
+    let own = one_target(
+        (&a.run.target, a.run.target_kind, &a.environment),
+        (&b.run.target, b.run.target_kind, &b.environment),
+    );
+    let further = a.further_targets.iter().zip(&b.further_targets);
+    own.or_else(|| {
+        further.enumerate().find_map(|(place, (x, y))| {
+            let (p, q) = [a, b]
+                .map(|run| run.environment.of_target(place + 1))
+                .into();
+            one_target((&x.target, x.kind, &p), (&y.target, y.kind, &q))
+        })
+    })
+}
+
+/// A scratch file may lie in any folder of its file system; anything else is named by its path.
+fn one_target(
+    (path, kind, x): (&str, TargetKind, &Environment),
+    (other_path, other_kind, y): (&str, TargetKind, &Environment),
+) -> Option<&'static str> {
+    if kind != other_kind {
         return Some("kind");
     }
     let mounted = |list: &Environment| list.get(&KEYS.mount_point).is_some();
-    let by_mount = a.run.target_kind == TargetKind::Scratch && mounted(x) && mounted(y);
-    if !by_mount && a.run.target != b.run.target {
+    let by_mount = kind == TargetKind::Scratch && mounted(x) && mounted(y);
+    if !by_mount && path != other_path {
         return Some("path");
     }
     differs(x, y, &KEYS.mount_point)

@@ -108,7 +108,7 @@ pub(super) fn compare(
     Ok(RunsComparison {
         response,
         experiment: last.experiment.name.clone(),
-        target: last.run.target.clone(),
+        target: last.target_text(),
         terms,
         base: base.runs.iter().map(FiledRun::name).collect(),
         new: new.runs.iter().map(FiledRun::name).collect(),

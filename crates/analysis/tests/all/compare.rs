@@ -272,7 +272,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 36] = [
+    const OTHER: [(&str, &str); 37] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -309,6 +309,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("linkage", "static"),
         ("command", "cat {file}"),
         ("tool", "fio"),
+        ("target", "/mnt/b"),
     ];
     let mut same = record("mine", &[]);
     add_cell(&mut same, &[], &around(100.0));

@@ -187,7 +187,7 @@ fn name(path: &Path, run: &AnalysedRun) -> String {
         "{} ({} on {}, {})",
         path.display(),
         record.experiment.name,
-        record.run.target,
+        record.target_text(),
         record.run.started_utc
     )
 }

@@ -9,7 +9,7 @@ use iolab_report::report::Input;
 use iolab_run::runner;
 use iolab_runfile::RunFile;
 use iolab_spec::{Error, Result};
-use iolab_target::{Need, Size};
+use iolab_target::Size;
 
 use crate::arguments::Resume;
 use crate::bench::Bench;
@@ -18,15 +18,17 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 
 fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Bench> {
-    let target = &runner::target_path(record);
+    let targets = runner::target_paths(record);
     if plan.experiment().runs_programs() {
-        return Bench::for_programs(target, plan);
+        return Bench::for_programs(&targets, plan);
     }
-    let need = Need {
-        size: Size::Exactly(record.run.target_bytes),
-        ..runner::need(plan, options.consent.consent(), true)?
-    };
-    Bench::open(target, &need)
+    let mut needs = runner::needs(plan, &targets, &options.consent.consent(), true)?;
+    let further = record.further_targets.iter().map(|target| target.bytes);
+    let sizes = std::iter::once(record.run.target_bytes).chain(further);
+    for (need, bytes) in needs.iter_mut().zip(sizes) {
+        need.size = Size::Exactly(bytes);
+    }
+    Bench::open(&targets, &needs)
 }
 
 /// Prepares the target as the run had it and finishes the plan.

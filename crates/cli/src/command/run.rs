@@ -29,12 +29,13 @@ const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and says what was found.
 pub(crate) fn run(options: &Run) -> Outcome {
-    let (mut experiment, target) = asked(options)?;
+    let (mut experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
-    let model = Disk::of_target(&target)?;
-    for text in changes.apply(&mut experiment, &target, model.as_ref())? {
+    let model = Disk::of_targets(&given)?;
+    for text in changes.apply(&mut experiment, &given, model.as_ref())? {
         note(format_args!("note: {text}"));
     }
+    let targets = runner::settle_targets(&mut experiment, &given)?;
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;
     }
@@ -58,15 +59,15 @@ pub(crate) fn run(options: &Run) -> Outcome {
     let mut plan = Plan::of_new_run(experiment)?;
     let name = plan.experiment().name.clone();
     if options.changes.dry_run {
-        let need = match model.is_some() || plan.experiment().runs_programs() {
-            true => None,
-            false => Some(need(options, &changes, &plan)?),
+        let needs = match model.is_some() || plan.experiment().runs_programs() {
+            true => Vec::new(),
+            false => needs(options, &changes, &targets, &plan)?,
         };
-        return dry_run::print(std::slice::from_ref(&plan), &target, need.as_ref());
+        return dry_run::print(std::slice::from_ref(&plan), &targets, &needs);
     }
     let mut bench = match model {
-        Some(disk) => open_model(disk, &changes, &target, &plan)?,
-        None => open(options, &changes, &target, &mut plan)?,
+        Some(disk) => open_model(disk, &changes, &plan)?,
+        None => open(options, &changes, &targets, &mut plan)?,
     };
     runner::fit_to(&mut plan, bench.place())?;
     let place = place_of(options.output.as_deref(), &name)?;
@@ -125,11 +126,11 @@ fn prepare(experiment: &mut Experiment, changes: &Asked, levels: &Levels) -> Res
     experiment.seek(levels.clone())
 }
 
-/// The experiment and its target; a job file of fio may name both.
-fn asked(options: &Run) -> Outcome<(Experiment, PathBuf)> {
+/// The experiment and the targets that are given; a job file of fio may name both.
+fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     let path = Path::new(&options.experiment);
     let (experiment, named) = if JobFile::is_one(path) {
-        let file = JobFile::read(path, options.target.as_deref())?;
+        let file = JobFile::read(path, options.targets.first().map(PathBuf::as_path))?;
         if options.changes.dry_run {
             let mut to = output::open(None)?;
             for line in file.explained() {
@@ -146,32 +147,34 @@ fn asked(options: &Run) -> Outcome<(Experiment, PathBuf)> {
     } else {
         (Experiment::find(&options.experiment)?, None)
     };
-    let target = options.target.clone().or(named);
-    Ok((experiment, target.unwrap_or_else(|| PathBuf::from("."))))
+    Ok(match options.targets.is_empty() {
+        true => (experiment, named.into_iter().collect()),
+        false => (experiment, options.targets.clone()),
+    })
 }
 
-fn open(options: &Run, changes: &Asked, target: &Path, plan: &mut Plan) -> Result<Bench> {
+fn open(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &mut Plan) -> Result<Bench> {
     if plan.experiment().runs_programs() {
-        return Bench::for_programs(target, plan);
+        return Bench::for_programs(targets, plan);
     }
-    let bench = Bench::open(target, &need(options, changes, plan)?)?;
+    let bench = Bench::open(targets, &needs(options, changes, targets, plan)?)?;
     if !changes.has("cache") {
         bench.settle_cache(std::slice::from_mut(plan))?;
     }
     Ok(bench)
 }
 
-fn need(options: &Run, changes: &Asked, plan: &Plan) -> Result<Need> {
+fn needs(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &Plan) -> Result<Vec<Need>> {
     let exact = changes.has("region");
-    runner::need(plan, options.changes.consent.consent(), exact)
+    runner::needs(plan, targets, &options.changes.consent.consent(), exact)
 }
 
 /// A model, which needs no consent and no room.
-fn open_model(disk: Disk, changes: &Asked, target: &Path, plan: &Plan) -> Result<Bench> {
+fn open_model(disk: Disk, changes: &Asked, plan: &Plan) -> Result<Bench> {
     if changes.has("region") {
         disk.check_size(plan.cells())?;
     }
-    Bench::for_model(target, disk)
+    Bench::for_model(disk)
 }
 
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {

@@ -33,8 +33,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let consent = options.changes.consent.consent();
     let need = || runner::need_of_all(&plans, &consent, asked.has("region"));
     if options.changes.dry_run {
-        let need = model.is_none().then(need).transpose()?;
-        return dry_run::print(&plans, &options.target, need.as_ref());
+        let needs = model.is_none().then(need).transpose()?;
+        let needs: Vec<_> = needs.into_iter().collect();
+        return dry_run::print(&plans, std::slice::from_ref(&options.target), &needs);
     }
     let mut bench = match model {
         Some(disk) => {
@@ -42,9 +43,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
             if asked.has("region") {
                 cells().try_for_each(|cells| disk.check_size(cells))?;
             }
-            Bench::for_model(&options.target, disk)?
+            Bench::for_model(disk)?
         }
-        None => Bench::open(&options.target, &need()?)?,
+        None => Bench::open(std::slice::from_ref(&options.target), &[need()?])?,
     };
     if !asked.has("cache") {
         bench.settle_cache(&mut plans)?;
@@ -126,7 +127,11 @@ fn plan(
     for mut experiment in suite.experiments {
         // A budget asked for is the suite's; this one only says how large the experiment's share is.
         let share = experiment.design.budget;
-        let note_of_sizes = asked.apply(&mut experiment, &options.target, model)?;
+        let note_of_sizes = asked.apply(
+            &mut experiment,
+            std::slice::from_ref(&options.target),
+            model,
+        )?;
         experiment.design.budget = share;
         if model.is_some()
             && let Some(text) = runner::adapt(&mut experiment, &|name| asked.has(name))?

@@ -28,4 +28,5 @@ mod rooms;
 mod run_file;
 mod serve;
 mod show;
+mod targets;
 mod verify;

@@ -7,8 +7,8 @@ use iolab_spec::settings::Setting;
 
 /// The two settings that name a program.
 const NAMING: [&str; 2] = ["linkage", "command"];
-/// What else has a meaning for a program: the file it reads, its buffer, the cache, the time it may take.
-const MEANT: [&str; 4] = ["region", "bs", "cache", "time"];
+/// What else has a meaning for a program: the file it reads and where that lies, its buffer, the cache, the time it may take.
+const MEANT: [&str; 5] = ["region", "bs", "cache", "time", "target"];
 
 impl Experiment {
     /// Whether the trials run programs instead of issuing requests.

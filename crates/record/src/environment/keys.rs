@@ -134,7 +134,33 @@ keys! {
     program_path: Text of usize = "program_" NUMBER "_path", "the file that is executed";
     tool_version: Text of Tool = "" TOOL "_version", "version of another tool: `fio_version`";
     tool_path: Text of Tool = "" TOOL "_path", "the program of another tool: `fio_path`";
+    of_further_target: Text of TargetFact = "target_" NUMBER_KEY "", "the fact KEY (file system, device, measured ceiling) of a further target; NUMBER is its number in table `target`: `target_1_device`";
 }
+
+/// A fact of a further target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetFact {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The key that the fact has for the first target.
+    pub key: String,
+}
+
+impl fmt::Display for TargetFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.number, self.key)
+    }
+}
+
+/// What the names of keys begin with whose values are of a target, and not of the machine.
+pub(super) const OF_TARGET: [&str; 6] = [
+    "file_system",
+    "mount_",
+    "direct_",
+    "device",
+    "peak_measured_",
+    "target_path_hex",
+];
 
 /// A CPU cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,5 +224,10 @@ mod tests {
         assert_eq!(stated.name(), "peak_stated_read_mb_s");
         assert_eq!(KEYS.program_path.of(1).name(), "program_1_path");
         assert_eq!(KEYS.tool_version.of(Tool::IOLAB).name(), "iolab_version");
+        let further = TargetFact {
+            number: 1,
+            key: KEYS.device.name().to_owned(),
+        };
+        assert_eq!(KEYS.of_further_target.of(further).name(), "target_1_device");
     }
 }

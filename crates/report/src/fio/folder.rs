@@ -50,11 +50,10 @@ pub fn files(runs: &[(RunRecord, CellLatencies)]) -> Vec<CellFile> {
         if runs.len() > 1 {
             folder.push(format!("{}-{}", plain(&record.experiment.name), number + 1));
         }
-        let target = Path::new(&record.run.target)
-            .file_name()
-            .unwrap_or_default();
-        folder.push(plain(&target.to_string_lossy()));
         for cell in &record.cells {
+            let target = Path::new(record.target_path_of(cell));
+            let target = target.file_name().unwrap_or_default();
+            let folder = folder.join(plain(&target.to_string_lossy()));
             let Some(job) = job(number, record, cell, latencies) else {
                 continue;
             };

@@ -21,7 +21,10 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     let run = &input.run.record().run;
     let writes = input.run.record().cells.iter().any(|c| c.trial().writes());
     // Whoever repeats a command that destroys data must be the one to allow it.
-    let is_ours = matches!(run.target_kind, TargetKind::Scratch | TargetKind::Model);
+    let record = input.run.record();
+    let further = record.further_targets.iter().map(|target| target.kind);
+    let mut kinds = std::iter::once(run.target_kind).chain(further);
+    let is_ours = kinds.all(|kind| matches!(kind, TargetKind::Scratch | TargetKind::Model));
     let consent = if !is_ours && writes {
         " --destroy-data"
     } else {
@@ -32,7 +35,11 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
         format!(
             "iolab run {} {} --seed {}{consent} -o {}",
             quoted(definition),
-            quoted(&clean(&run.target)),
+            record
+                .targets()
+                .map(|target| quoted(&clean(target)))
+                .collect::<Vec<_>>()
+                .join(" "),
             run.seed,
             quoted(&again)
         ),

@@ -119,17 +119,23 @@ pub(super) fn moment(utc: &str) -> String {
 fn targets(inputs: &[Input]) -> Vec<&str> {
     let mut targets: Vec<&str> = Vec::new();
     for input in inputs {
-        let target = input.run.record().run.target.as_str();
-        if !targets.contains(&target) {
-            targets.push(target);
+        for target in input.run.record().targets() {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
         }
     }
     targets
 }
 
-/// The value of a key that all runs agree on.
+/// The value of a key that all runs agree on, and all targets of each.
 fn common<K: Kind<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
-    let mut values = inputs.iter().map(|i| i.run.record().environment.get(key));
+    let records = inputs.iter().map(|input| input.run.record());
+    let mut values = records.flat_map(|record| {
+        let further = (1..=record.further_targets.len())
+            .map(|number| record.environment.of_target(number).get(key));
+        std::iter::once(record.environment.get(key)).chain(further)
+    });
     let first = values.next()??;
     let is_shared = values.all(|value| value.as_ref() == Some(&first));
     is_shared.then_some(first)

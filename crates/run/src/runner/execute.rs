@@ -1,5 +1,6 @@
 //! What carries a trial out: the engine, or a stand-in where the runner itself is tested.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use iolab_target::Target;
 
 use super::fit;
 use super::programs::Programs;
+use super::targets::number_of;
+use crate::evidence::Origin;
 use crate::peer::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_spec::settings::CellSpec;
@@ -41,30 +44,46 @@ pub trait Executor {
     /// What the sizes of direct requests have to be multiples of, bytes.
     fn alignment(&self) -> u64;
 
+    /// What answers for the bytes of a cell.
+    fn origin(&self, cell: &CellSpec) -> Origin;
+
     /// Time since some moment before the first trial, by the clock that budgets count.
     fn now(&self) -> Duration;
 }
 
-/// The engine on a target, or on files made for programs.
+/// The engine on targets, or on files made for programs.
 pub(super) struct Engine<'a> {
-    pub(super) target: &'a Target,
+    /// Each with its path; for programs what stands for the directories of their files.
+    pub(super) targets: Vec<(&'a Path, &'a Target)>,
     pub(super) programs: Option<&'a Programs>,
     pub(super) peers: Peers,
     pub(super) clock: &'a Clock,
     pub(super) began: Instant,
 }
 
+impl<'a> Engine<'a> {
+    /// The target that a cell works on.
+    fn target(&self, cell: &CellSpec) -> Result<&'a Target> {
+        let number = number_of(self.targets.iter().map(|(named, _)| *named), cell)?;
+        Ok(self.targets[number].1)
+    }
+}
+
 impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let target = self.target(cell)?;
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
-            None if cell.tool.is_peer() => self.peers.run(cell, self.target, self.clock, stop),
-            None => trial::run(&cell.trial, self.target, self.clock, stop),
+            None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
+            None => trial::run(&cell.trial, target, self.clock, stop),
         }
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
-        self.peers.gap(cell, self.target)
+        match self.target(cell) {
+            Ok(target) => self.peers.gap(cell, target),
+            Err(error) => Some(error.message().to_owned()),
+        }
     }
 
     fn pause(&mut self, time: Duration, stop: &AtomicBool) {
@@ -79,13 +98,21 @@ impl Executor for Engine<'_> {
     }
 
     fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
-        fit::fit(cell, self.target)
+        fit::fit(cell, self.target(&cell.spec)?)
     }
 
     fn alignment(&self) -> u64 {
-        self.target
-            .direct_alignment()
-            .map_or(1, |alignment| alignment.offset)
+        let of = |(_, target): &(&Path, &Target)| {
+            let alignment = target.direct_alignment();
+            alignment.map_or(1, |alignment| alignment.offset)
+        };
+        // Powers of two: what suits the greatest suits all.
+        self.targets.iter().map(of).max().unwrap_or(1)
+    }
+
+    fn origin(&self, cell: &CellSpec) -> Origin {
+        let target = self.target(cell).ok().or(self.targets.first().map(|t| t.1));
+        target.map_or(Origin::Model, |target| Origin::Medium(target.medium()))
     }
 
     fn now(&self) -> Duration {

@@ -21,7 +21,18 @@ const REGION_UNIT: u64 = 4096;
 /// # Errors
 /// Of kind usage: a cell that no target could serve, or whose tool is no peer.
 pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
-    let (experiment, cells) = (plan.experiment(), plan.cells());
+    need_of(plan, plan.cells().iter(), consent, exact)
+}
+
+/// What some cells of a plan need of their target.
+pub(super) fn need_of<'a>(
+    plan: &Plan,
+    cells: impl Iterator<Item = &'a PlannedCell>,
+    consent: Consent,
+    exact: bool,
+) -> Result<Need> {
+    let experiment = plan.experiment();
+    let cells: Vec<&PlannedCell> = cells.collect();
     if experiment.runs_programs() {
         return Err(Error::usage(format!(
             "{} runs programs on files made for them, and cannot share a target",
@@ -29,7 +40,7 @@ pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
         ))
         .hint("run it by itself with iolab run"));
     }
-    for cell in cells {
+    for cell in &cells {
         if cell.spec.tool.is_peer() {
             peer::find(cell.spec.tool)?;
         }

@@ -13,12 +13,13 @@ pub(super) fn beyond_text(path: &Path) -> Option<Vec<u8>> {
     path.to_str().is_none().then(bytes)
 }
 
-/// The path of the target of a run.
-pub fn target_path(record: &RunRecord) -> PathBuf {
-    record.environment.get(&KEYS.target_path_hex).map_or_else(
-        || record.run.target.clone().into(),
-        |bytes| OsString::from_vec(bytes).into(),
-    )
+/// The paths of the targets of a run, its own first.
+pub fn target_paths(record: &RunRecord) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = record.targets().map(PathBuf::from).collect();
+    if let Some(bytes) = record.environment.get(&KEYS.target_path_hex) {
+        paths[0] = OsString::from_vec(bytes).into();
+    }
+    paths
 }
 
 #[cfg(test)]
@@ -32,7 +33,7 @@ mod tests {
         record.run.target = path.display().to_string();
         let bytes = beyond_text(&path).expect("not UTF-8");
         record.environment.put(&KEYS.target_path_hex, bytes);
-        assert_eq!(target_path(&record), path);
+        assert_eq!(target_paths(&record), [path]);
         assert_eq!(beyond_text(Path::new("/ä")), None);
     }
 }

@@ -1,6 +1,6 @@
-//! What a run measures: a file or device, programs, or a disk that is computed. Only what each of them has is asked of it.
+//! What a run measures: files and devices, programs, or a disk that is computed. Only what each of them has is asked of it.
 
-use std::path::{Path, absolute};
+use std::path::Path;
 use std::time::Instant;
 
 use iolab_engine::clock::Clock;
@@ -10,19 +10,19 @@ use iolab_target::{Target, TargetKind};
 
 use super::execute::{Engine, Executor};
 use super::simulated::{Disk, Simulated};
+use super::targets::{Targets, further, number_of};
 use super::{Programs, Setup, fit, named};
-use crate::evidence::Origin;
 use crate::peer::Peers;
 use iolab_machine::capture;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::{ClockDomain, Run};
+use iolab_record::{ClockDomain, FurtherTarget, Run};
 
 /// What a run measures.
 #[derive(Debug, Clone, Copy)]
 pub enum Place<'a> {
-    /// A file or a device.
-    Target(&'a Target),
+    /// Files and devices.
+    Targets(&'a Targets),
     /// Programs, on files made for them.
     Programs(&'a Programs),
     /// A disk that is computed.
@@ -35,58 +35,78 @@ impl<'a> Place<'a> {
     /// # Errors
     /// Of kind usage: what does not fit, and what would.
     pub(super) fn fit(self, cell: &mut PlannedCell) -> Result<()> {
-        match self {
-            Place::Target(target) => fit::fit(cell, target),
-            Place::Programs(programs) => fit::fit(cell, programs.place()),
-            Place::Model(disk) => disk.fit(cell),
+        if let Place::Model(disk) = self {
+            return disk.fit(cell);
+        }
+        let number = number_of(self.names(), &cell.spec)?;
+        match self.targets().get(number) {
+            Some((_, target)) => fit::fit(cell, target),
+            None => Ok(()),
         }
     }
 
-    /// The file or device that is used; for programs what stands for the directory of their files.
-    fn target(self) -> Option<&'a Target> {
+    /// The files or devices that are used, each with its path from the root on; for programs what stands for the directories of
+    /// their files. A model has none.
+    pub fn targets(self) -> Vec<(&'a Path, &'a Target)> {
         match self {
-            Place::Target(target) => Some(target),
-            Place::Programs(programs) => Some(programs.place()),
-            Place::Model(_) => None,
+            Place::Targets(targets) => targets.iter().collect(),
+            Place::Programs(programs) => programs.places().collect(),
+            Place::Model(_) => Vec::new(),
         }
     }
 
-    /// What was found when it was opened.
-    pub fn notes(self) -> &'a [String] {
-        self.target().map_or(&[], Target::notes)
+    /// The paths of the targets.
+    pub(super) fn names(self) -> impl Iterator<Item = &'a Path> {
+        self.targets().into_iter().map(|(named, _)| named)
     }
 
-    /// Bytes that there are to be read or written.
+    /// The run's own target.
+    fn first(self) -> Option<&'a Target> {
+        self.targets().first().map(|(_, target)| *target)
+    }
+
+    /// What was found when they were opened.
+    pub fn notes(self) -> Vec<String> {
+        let targets = self.targets();
+        let is_one = targets.len() == 1;
+        let of = |(named, target): (&Path, &'a Target)| {
+            let named = named.display().to_string();
+            target.notes().iter().map(move |note| match is_one {
+                true => note.clone(),
+                false => format!("{named}: {note}"),
+            })
+        };
+        targets.into_iter().flat_map(of).collect()
+    }
+
+    /// Bytes of the run's own target that there are to be read or written.
     pub(super) fn bytes(self) -> u64 {
         match self {
-            Place::Target(target) => target.size(),
+            Place::Targets(_) => self.first().map_or(0, Target::size),
             Place::Programs(programs) => programs.bytes(),
             Place::Model(disk) => disk.bytes(),
         }
     }
 
-    /// How a run file calls it: the path that the user named, from the root on, or the model.
-    pub(super) fn name(self, path: &Path) -> String {
+    /// The targets beside the run's own, as a run file keeps them.
+    pub(super) fn further(self) -> Vec<FurtherTarget> {
+        further(self.targets().into_iter())
+    }
+
+    /// How a run file calls it: the path of the run's own target, from the root on, or the model.
+    pub(super) fn name(self) -> String {
         match self {
             Place::Model(disk) => disk.name().to_owned(),
-            Place::Target(_) | Place::Programs(_) => full(path).display().to_string(),
+            Place::Targets(_) | Place::Programs(_) => self
+                .names()
+                .next()
+                .map_or_else(String::new, |path| path.display().to_string()),
         }
     }
 
     pub(super) fn kind(self) -> iolab_record::TargetKind {
-        match self.target().map(Target::kind) {
-            None => iolab_record::TargetKind::Model,
-            Some(TargetKind::Scratch) => iolab_record::TargetKind::Scratch,
-            Some(TargetKind::File) => iolab_record::TargetKind::File,
-            Some(TargetKind::BlockDevice) => iolab_record::TargetKind::BlockDevice,
-            Some(TargetKind::CharDevice) => iolab_record::TargetKind::CharDevice,
-        }
-    }
-
-    /// What answers for its bytes.
-    pub(super) fn origin(self) -> Origin {
-        self.target()
-            .map_or(Origin::Model, |target| Origin::Medium(target.medium()))
+        self.first()
+            .map_or(iolab_record::TargetKind::Model, kind_of)
     }
 
     /// What it is measured with: the fields of a run that tell of the clock. The host of a model takes no time.
@@ -99,7 +119,7 @@ impl<'a> Place<'a> {
                 floor_ns: 0.0,
                 ..Run::default()
             },
-            Place::Target(_) | Place::Programs(_) => Run {
+            Place::Targets(_) | Place::Programs(_) => Run {
                 clock_domain: ClockDomain::Real,
                 clock_cost_ns: clock.cost_ns(),
                 clock_source: clock.source(),
@@ -110,17 +130,22 @@ impl<'a> Place<'a> {
     }
 
     /// What its results depend on. Of the machine that computes a model nothing does.
-    pub(super) fn environment(self, clock: &Clock, path: &Path) -> Environment {
-        let mut environment = match self {
-            Place::Model(disk) => return disk.environment(),
-            Place::Target(target) => capture::capture(target, clock),
-            Place::Programs(programs) => {
-                let mut environment = capture::capture(programs.place(), clock);
-                environment.extend(programs.environment());
-                environment
+    pub(super) fn environment(self, clock: &Clock) -> Environment {
+        if let Place::Model(disk) = self {
+            return disk.environment();
+        }
+        let mut environment = Environment::default();
+        for (number, (named, target)) in self.targets().into_iter().enumerate() {
+            if number > 0 {
+                environment.put_target(number, capture::of_target(target));
+                continue;
             }
-        };
-        environment.put(&KEYS.target_path_hex, named::beyond_text(&full(path)));
+            environment.extend(capture::capture(target, clock));
+            if let Place::Programs(programs) = self {
+                environment.extend(programs.environment());
+            }
+            environment.put(&KEYS.target_path_hex, named::beyond_text(named));
+        }
         environment
     }
 
@@ -134,15 +159,15 @@ impl<'a> Place<'a> {
         peers: Peers,
         setup: &Setup<'a>,
     ) -> Result<Box<dyn Executor + 'a>> {
-        let (target, programs) = match self {
+        let programs = match self {
             Place::Model(disk) => {
                 return Ok(Box::new(Simulated::new(disk, seed)?));
             }
-            Place::Target(target) => (target, None),
-            Place::Programs(programs) => (programs.place(), Some(programs)),
+            Place::Targets(_) => None,
+            Place::Programs(programs) => Some(programs),
         };
         Ok(Box::new(Engine {
-            target,
+            targets: self.targets(),
             programs,
             peers,
             clock: setup.clock,
@@ -151,10 +176,15 @@ impl<'a> Place<'a> {
     }
 }
 
+/// How a run file calls the kind of a target.
+pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
+    match target.kind() {
+        TargetKind::Scratch => iolab_record::TargetKind::Scratch,
+        TargetKind::File => iolab_record::TargetKind::File,
+        TargetKind::BlockDevice => iolab_record::TargetKind::BlockDevice,
+        TargetKind::CharDevice => iolab_record::TargetKind::CharDevice,
+    }
+}
+
 /// How the clock of a model is called.
 pub(super) const VIRTUAL: &str = "virtual (of the model)";
-
-/// The path from the root on.
-fn full(path: &Path) -> std::path::PathBuf {
-    absolute(path).unwrap_or_else(|_| path.to_owned())
-}

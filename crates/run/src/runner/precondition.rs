@@ -16,6 +16,7 @@ use iolab_plan::cells::PlannedCell;
 use iolab_plan::precondition::Precondition;
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::settings::CellSpec;
+use iolab_spec::target::TargetName;
 
 /// I/O size of sequential passes.
 const SEQ_BS: u64 = 1 << 20;
@@ -37,7 +38,7 @@ pub(super) trait Report {
     fn done(&mut self, message: &str) -> Result<()>;
 }
 
-/// Writes what the plan says over the range that the cells use.
+/// Writes what the plan says over the range that the cells use, of each target.
 ///
 /// # Errors
 /// A write that failed, or the user's interrupt.
@@ -49,14 +50,39 @@ pub(super) fn carry_out(
     stop: &AtomicBool,
     report: &mut dyn Report,
 ) -> Result<()> {
+    let mut targets: Vec<&Option<TargetName>> = cells.iter().map(|c| &c.spec.target).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    for target in targets {
+        let own = cells.iter().filter(|cell| cell.spec.target == *target);
+        let own: Vec<PlannedCell> = own.cloned().collect();
+        of_one(plan, &own, seed, executor, stop, report)?;
+    }
+    Ok(())
+}
+
+/// The same of the one target of these cells.
+fn of_one(
+    plan: Precondition,
+    cells: &[PlannedCell],
+    seed: u64,
+    executor: &mut dyn Executor,
+    stop: &AtomicBool,
+    report: &mut dyn Report,
+) -> Result<()> {
     let Some(range) = Range::of(cells) else {
         return Ok(());
     };
+    let target = cells.first().and_then(|cell| cell.spec.target.clone());
+    let place = target
+        .as_ref()
+        .map_or_else(String::new, |name| format!(" on {name}"));
     let mut write = |name: &str, spec: TrialSpec, report: &mut dyn Report| -> Result<Outcome> {
-        report.step(&format!("precondition: {name}"));
+        report.step(&format!("precondition{place}: {name}"));
         let cell = CellSpec {
             trial: spec,
             batch_auto: false,
+            target: target.clone(),
             ..CellSpec::default()
         };
         let outcome = executor.run(&cell, stop)?;
@@ -83,7 +109,10 @@ pub(super) fn carry_out(
         let spec = range.writes(pattern, seed.wrapping_add(number as u64), None);
         let outcome = write(&name, spec, report)?;
         let mb_s = outcome.bytes() as f64 * 1e3 / outcome.elapsed_ns.max(1) as f64;
-        report.done(&format!("precondition, {name}: {} MB/s", significant(mb_s)))?;
+        report.done(&format!(
+            "precondition{place}, {name}: {} MB/s",
+            significant(mb_s)
+        ))?;
     }
     if plan == Precondition::Steady {
         let round = |number: usize, report: &mut dyn Report| -> Result<f64> {

@@ -11,6 +11,7 @@ use iolab_spec::trial::{BS_MAX, CacheState, TrialSpec};
 use iolab_spec::{Error, Result};
 use iolab_target::{Folder, Target};
 
+use super::targets::{full, number_of};
 use crate::probe::Probes;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
@@ -23,29 +24,39 @@ use iolab_spec::units::format_size;
 /// Programs ready to be run, and a file for each size. Dropping it removes the files and what was built.
 #[derive(Debug)]
 pub struct Programs {
-    folder: Folder,
+    /// Each with its path; the run's own first.
+    folders: Vec<(PathBuf, Folder)>,
     probes: Option<Probes>,
     commands: Vec<(Template, PathBuf)>,
 }
 
 impl Programs {
-    /// Finds the programs of an experiment, makes its files in `directory`, still empty, and builds the reader where
-    /// it is asked for.
+    /// Finds the programs of an experiment, makes its files in `directories`, still empty, and builds the reader where
+    /// it is asked for. Cells that name no target work in the first directory.
     ///
     /// # Errors
     /// Of kind usage: a setting that does not suit programs, a program that is not there, a directory that is none,
     /// a reader that cannot be built; of kind refused when the files would crowd the file system.
-    pub fn open(plan: &Plan, directory: &Path) -> Result<Self> {
+    pub fn open(plan: &Plan, directories: &[PathBuf]) -> Result<Self> {
         let cells = plan.cells();
         for cell in cells {
             check(&cell.spec).map_err(|error| error.within(plan.describe(cell)))?;
         }
         check_effects(plan.experiment(), cells)?;
         let commands = commands(cells)?;
-        let mut sizes: Vec<u64> = cells.iter().map(|cell| cell.spec.trial.region).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let folder = Folder::open(directory, &sizes)?;
+        let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
+        let mut sizes: Vec<Vec<u64>> = vec![Vec::new(); named.len()];
+        for cell in cells {
+            let number = number_of(named.iter().map(PathBuf::as_path), &cell.spec)?;
+            sizes[number].push(cell.spec.trial.region);
+        }
+        let folders = directories.iter().zip(named).zip(sizes);
+        let folders = folders.map(|((directory, named), mut sizes)| {
+            sizes.sort_unstable();
+            sizes.dedup();
+            Ok((named, Folder::open(directory, &sizes)?))
+        });
+        let folders = folders.collect::<Result<_>>()?;
         let mut linkages: Vec<Linkage> = Vec::new();
         for linkage in cells.iter().filter_map(|cell| cell.spec.linkage) {
             if !linkages.contains(&linkage) {
@@ -54,20 +65,21 @@ impl Programs {
         }
         let probes = (!linkages.is_empty()).then(|| Probes::build(&linkages));
         Ok(Self {
-            folder,
+            folders,
             probes: probes.transpose()?,
             commands,
         })
     }
 
-    /// What stands for the directory: its device, its file system, the remarks on it.
-    pub fn place(&self) -> &Target {
-        self.folder.place()
+    /// What stands for each directory, with its path: its device, its file system, the remarks on it.
+    pub fn places(&self) -> impl Iterator<Item = (&Path, &Target)> {
+        let folders = self.folders.iter();
+        folders.map(|(named, folder)| (named.as_path(), folder.place()))
     }
 
     /// Bytes of all files together.
     pub fn bytes(&self) -> u64 {
-        self.folder.bytes()
+        self.folders.iter().map(|(_, folder)| folder.bytes()).sum()
     }
 
     /// Fills every file with incompressible data; `progress` gets the bytes written so far.
@@ -75,15 +87,21 @@ impl Programs {
     /// # Errors
     /// When a write fails, or soon after `stop` is raised.
     pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
-        self.folder.fill(seed, stop, progress)
+        let mut before = 0;
+        for (_, folder) in &self.folders {
+            folder.fill(seed, stop, &mut |done| progress(before + done))?;
+            before += folder.bytes();
+        }
+        Ok(())
     }
 
     /// Removes the files and what was built.
     ///
     /// # Errors
-    /// When a file cannot be removed.
+    /// When a file cannot be removed; the others are removed all the same.
     pub fn close(self) -> Result<()> {
-        self.folder.remove()
+        let removed = self.folders.into_iter().map(|(_, folder)| folder.remove());
+        removed.fold(Ok(()), Result::and)
     }
 
     /// What a run file keeps of the programs.
@@ -104,7 +122,9 @@ impl Programs {
     pub(super) fn run(&self, cell: &CellSpec, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
         let spec = &cell.trial;
         let missing = || Error::failed("a program or its file was not prepared for this cell");
-        let file = self.folder.file(spec.region).ok_or_else(missing)?;
+        let names = self.folders.iter().map(|(named, _)| named.as_path());
+        let (_, folder) = &self.folders[number_of(names, cell)?];
+        let file = folder.file(spec.region).ok_or_else(missing)?;
         let template = cell.program().ok_or_else(missing)?;
         let path = file.path_for_programs()?;
         let program = Program {
@@ -200,7 +220,8 @@ mod tests {
         for set in sets {
             experiment.apply_set(set).expect("a setting");
         }
-        let programs = Plan::of(experiment).and_then(|plan| Programs::open(&plan, folder.path()));
+        let programs = Plan::of(experiment)
+            .and_then(|plan| Programs::open(&plan, &[folder.path().to_owned()]));
         (folder, programs)
     }
 

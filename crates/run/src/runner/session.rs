@@ -18,12 +18,11 @@ use super::repetition::Ended;
 use super::sample::{self, Place};
 use super::standing::Standing;
 use super::{Finished, Observer, Progress, now_utc, precondition};
-use crate::evidence::Origin;
 use iolab_machine::doctor::{Remark, Severity};
 use iolab_plan::blocks::{block_order, trial_seed};
 use iolab_plan::cells::Plan;
 use iolab_record::environment::{Environment, differences};
-use iolab_record::{Event, EventKind, LatencyOf, RunRecord, RunStatus, Sample};
+use iolab_record::{ClockDomain, Event, EventKind, LatencyOf, RunRecord, RunStatus, Sample};
 use iolab_runfile::RunFile;
 
 /// A run under way.
@@ -31,7 +30,7 @@ pub(super) struct Session<'a> {
     plan: Plan,
     seed: u64,
     file: RunFile,
-    origin: Origin,
+    clock: ClockDomain,
     observer: &'a mut dyn Observer,
     phase: Phase,
     standing: Standing,
@@ -50,7 +49,7 @@ impl<'a> Session<'a> {
         plan: Plan,
         seed: u64,
         file: RunFile,
-        origin: Origin,
+        clock: ClockDomain,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
@@ -60,7 +59,7 @@ impl<'a> Session<'a> {
             plan,
             seed,
             file,
-            origin,
+            clock,
             observer,
             trials_before: 0,
             spent_before: Duration::ZERO,
@@ -119,7 +118,7 @@ impl<'a> Session<'a> {
             .err()
             .filter(|_| status == RunStatus::Failed);
         let error = error.map(ToString::to_string);
-        let is_computed = self.origin == Origin::Model;
+        let is_computed = self.clock == ClockDomain::Virtual;
         let ended = self.end(status, error.as_deref());
         match (result, ended) {
             (Ok(()), ended) => ended,
@@ -317,7 +316,7 @@ impl<'a> Session<'a> {
             &spec.trial,
             place,
             &outcome,
-            &self.origin,
+            &executor.origin(&spec),
             started_utc,
             wall,
         );
@@ -388,7 +387,7 @@ impl<'a> Session<'a> {
             share: self.advance.trial(trials_done, left),
             spent: repetition.spent(),
             // Virtual time does not tell how long the user has to wait, and a part of the first block little.
-            left: (self.origin != Origin::Model && !(is_warmup && in_block > 0))
+            left: (self.clock == ClockDomain::Real && !(is_warmup && in_block > 0))
                 .then(|| self.advance.time(time)),
         }
     }

@@ -15,6 +15,7 @@ use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
 
 use super::execute::Executor;
+use crate::evidence::Origin;
 use iolab_plan::cells::PlannedCell;
 use iolab_spec::settings::CellSpec;
 
@@ -82,6 +83,10 @@ impl Executor for Simulated<'_> {
 
     fn alignment(&self) -> u64 {
         self.disk.block()
+    }
+
+    fn origin(&self, _cell: &CellSpec) -> Origin {
+        Origin::Model
     }
 
     fn now(&self) -> Duration {

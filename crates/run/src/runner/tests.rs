@@ -10,13 +10,11 @@ use std::collections::BTreeSet;
 
 use iolab_spec::Kind;
 use iolab_spec::trial::{Batch, TrialSpec};
-use iolab_target::Medium;
 
 use super::*;
-use crate::evidence::Origin;
 use bench::*;
 use iolab_plan::blocks::block_order;
-use iolab_record::EndedBy;
+use iolab_record::{ClockDomain, EndedBy};
 use iolab_spec::tool::Tool;
 
 #[test]
@@ -260,7 +258,7 @@ fn progress_counts_up_to_what_was_foreseen() {
     let mut watch = Watch::default();
     let mut plan = Plan::of(bench.experiment.clone()).expect("cells");
     plan.cells = planned(&bench.experiment);
-    Session::new(plan, 42, file, Origin::Medium(Medium::Storage), &mut watch)
+    Session::new(plan, 42, file, ClockDomain::Real, &mut watch)
         .carry_out(&mut mock(&wild), &AtomicBool::new(false))
         .expect("done");
     let done: Vec<u64> = watch.0.iter().map(|p| p.trials_done).collect();

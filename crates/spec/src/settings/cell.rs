@@ -4,6 +4,7 @@ use crate::trial::TrialSpec;
 
 use crate::command::Template;
 use crate::linkage::Linkage;
+use crate::target::TargetName;
 use crate::tool::Tool;
 use crate::workload::Workload;
 
@@ -22,6 +23,8 @@ pub struct CellSpec {
     pub command: Option<Template>,
     /// What carries the cell out.
     pub tool: Tool,
+    /// The target that it works on, in a run that has several; `None`: the run's own.
+    pub target: Option<TargetName>,
 }
 
 impl CellSpec {
@@ -54,6 +57,7 @@ impl Default for CellSpec {
             linkage: None,
             command: None,
             tool: Tool::IOLAB,
+            target: None,
         }
     }
 }

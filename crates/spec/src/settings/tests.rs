@@ -40,6 +40,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("linkage", "static", "static"),
     ("command", " cat  {file} ", "cat  {file}"),
     ("tool", "fio", "fio"),
+    ("target", " /mnt/a ", "/mnt/a"),
 ];
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use iolab_analysis::fitness::keeps;
 use iolab_analysis::slo::{Search, Step, visits};
 use iolab_plan::cells::PlannedCell;
-use iolab_record::EventKind;
+use iolab_record::{ClockDomain, EventKind};
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
 use iolab_spec::trial::RATE_MAX;
@@ -17,7 +17,6 @@ use super::super::repetition::Ended;
 use super::super::sample::Place;
 use super::super::{Progress, experiment_record, fit};
 use super::Session;
-use crate::evidence::Origin;
 
 impl Session<'_> {
     /// Visits rates until the limit is known well enough or the budget is spent.
@@ -93,7 +92,7 @@ impl Session<'_> {
             share: share.min(1.0),
             spent,
             // Virtual time does not tell how long the user has to wait.
-            left: (self.origin != Origin::Model)
+            left: (self.clock == ClockDomain::Real)
                 .then(|| budget.saturating_sub(spent))
                 .filter(|left| *left > Duration::ZERO),
         }

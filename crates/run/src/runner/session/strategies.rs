@@ -57,7 +57,8 @@ impl Session<'_> {
                     batch: other.spec.trial.batch,
                     ..cell.trial.clone()
                 };
-                other.spec.tool == Tool::IOLAB && other.spec.trial == trial
+                let on_the_same = other.spec.target == cell.target;
+                other.spec.tool == Tool::IOLAB && on_the_same && other.spec.trial == trial
             };
             let batch = self.plan.cells.iter().find(like);
             let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);

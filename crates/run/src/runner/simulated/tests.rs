@@ -39,10 +39,9 @@ fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     runner::fit_to(&mut plan, Place::Model(&disk)).expect("fits");
     let setup = Setup {
         place: Place::Model(&disk),
-        named: &target,
         clock: &Clock::calibrate(),
         stop: &AtomicBool::new(false),
-        preflight: None,
+        preflight: &[],
         peaks: &Environment::default(),
     };
     let path = folder.path().join("run.iolab");

@@ -73,6 +73,10 @@ impl Executor for Mock<'_> {
         4096
     }
 
+    fn origin(&self, _cell: &CellSpec) -> Origin {
+        Origin::Medium(Medium::Storage)
+    }
+
     fn now(&self) -> Duration {
         self.began.elapsed()
     }
@@ -165,14 +169,8 @@ impl Bench {
         let mut observer = Silent;
         let mut plan = Plan::of(self.experiment.clone())?;
         plan.cells = planned;
-        Session::new(
-            plan,
-            42,
-            file,
-            Origin::Medium(Medium::Storage),
-            &mut observer,
-        )
-        .carry_out(mock, &AtomicBool::new(false))
+        Session::new(plan, 42, file, ClockDomain::Real, &mut observer)
+            .carry_out(mock, &AtomicBool::new(false))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
@@ -184,13 +182,7 @@ impl Bench {
         let mut observer = Silent;
         let mut plan = Plan::of(experiment)?;
         plan.cells = planned;
-        let mut session = Session::new(
-            plan,
-            42,
-            file,
-            Origin::Medium(Medium::Storage),
-            &mut observer,
-        );
+        let mut session = Session::new(plan, 42, file, ClockDomain::Real, &mut observer);
         session.take_over(&record);
         session.carry_out(mock, &AtomicBool::new(false))
     }

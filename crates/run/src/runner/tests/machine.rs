@@ -19,7 +19,9 @@ use iolab_spec::trial::{Backend, BufferInit, CacheState, Pattern, SyncPolicy, Tr
 use iolab_spec::verify::Verified;
 
 use super::super::*;
+use crate::evidence::Origin;
 use iolab_spec::settings::CellSpec;
+use iolab_target::Medium;
 
 /// Carries trials out by [`outcome`].
 pub(super) struct Machine {
@@ -63,6 +65,10 @@ impl Executor for Machine {
 
     fn alignment(&self) -> u64 {
         4096
+    }
+
+    fn origin(&self, _cell: &CellSpec) -> Origin {
+        Origin::Medium(Medium::Storage)
     }
 
     fn now(&self) -> Duration {

@@ -13,7 +13,6 @@ use rusqlite::Connection;
 use super::machine::{Machine, fit_cell};
 use super::unpack::unpack;
 use super::*;
-use crate::evidence::Origin;
 use iolab_record::{ClockDomain, SCHEMA_VERSION};
 
 /// Name of the stored file, the experiment, and what is set in it.
@@ -155,8 +154,7 @@ fn make(path: &Path, experiment: &str, sets: &[&str]) {
     let interrupted = path.to_string_lossy().contains("interrupted");
     machine.interrupted_at = interrupted.then_some(17);
     let mut observer = Silent;
-    let origin = Origin::Medium(Medium::Storage);
-    let finished = Session::new(plan, 42, file, origin, &mut observer)
+    let finished = Session::new(plan, 42, file, ClockDomain::Real, &mut observer)
         .carry_out(&mut machine, &AtomicBool::new(false));
     assert_eq!(finished.is_err(), interrupted, "{path:?}: {finished:?}");
     forget_when(path);

@@ -1,0 +1,245 @@
+//! The targets of a run: open at once, each with its own consent check, found by the name that cells call it by.
+
+use std::path::{Path, PathBuf, absolute};
+use std::sync::atomic::AtomicBool;
+
+use iolab_spec::settings::{CellSpec, Setting};
+use iolab_spec::target::TargetName;
+use iolab_spec::{Error, Result};
+use iolab_target::{Consent, Need, Target};
+
+use super::fit;
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::Experiment;
+use iolab_record::FurtherTarget;
+
+/// See the module. The first one is the run's own: cells that name none work on it.
+#[derive(Debug)]
+pub struct Targets(Vec<(PathBuf, Target)>);
+
+impl Targets {
+    /// Opens each of them as its need allows. Where one is refused, what was made for the others is removed.
+    ///
+    /// # Errors
+    /// As [`Target::open`].
+    pub fn open(named: &[PathBuf], needs: &[Need]) -> Result<Self> {
+        let opened = named.iter().zip(needs);
+        let opened = opened.map(|(named, need)| Ok((full(named), Target::open(named, need)?)));
+        let opened: Vec<(PathBuf, Target)> = opened.collect::<Result<_>>()?;
+        match opened.is_empty() {
+            true => {
+                Err(Error::usage("no target is named").hint("name a directory, file or device"))
+            }
+            false => Ok(Self(opened)),
+        }
+    }
+
+    /// Each with its path from the root on; the run's own comes first.
+    pub fn iter(&self) -> impl Iterator<Item = (&Path, &Target)> {
+        self.0
+            .iter()
+            .map(|(named, target)| (named.as_path(), target))
+    }
+
+    /// Bytes that [`Targets::fill`] writes.
+    pub fn fill_bytes(&self) -> u64 {
+        self.iter().map(|(_, target)| target.fill_bytes()).sum()
+    }
+
+    /// Fills the scratch files among them; see [`Target::fill`].
+    ///
+    /// # Errors
+    /// As [`Target::fill`].
+    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        let mut before = 0;
+        for (number, (_, target)) in self.iter().enumerate() {
+            let seed = seed.wrapping_add((number as u64) << 32);
+            target.fill(seed, stop, &mut |done| progress(before + done))?;
+            before += target.fill_bytes();
+        }
+        Ok(())
+    }
+
+    /// Removes the scratch files among them.
+    ///
+    /// # Errors
+    /// When one cannot be removed; the others are removed all the same.
+    pub fn remove(self) -> Result<()> {
+        let removed = self.0.into_iter().map(|(_, target)| target.remove());
+        removed.fold(Ok(()), Result::and)
+    }
+}
+
+/// The path from the root on.
+pub(super) fn full(path: &Path) -> PathBuf {
+    absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The number of the target of this name.
+///
+/// # Errors
+/// Of kind usage: the run has none of this name.
+pub(super) fn number_of<'a>(
+    mut names: impl Iterator<Item = &'a Path>,
+    cell: &CellSpec,
+) -> Result<usize> {
+    let Some(named) = &cell.target else {
+        return Ok(0);
+    };
+    names
+        .position(|name| name == Path::new(named.as_str()))
+        .ok_or_else(|| {
+            Error::usage(format!("the target {named} is not one of the run's"))
+                .hint("name each target once on the command line")
+        })
+}
+
+/// Settles on what an experiment runs: the targets that the user gives, several of them as levels of the factor `target`; else
+/// those that its definition names; else the current directory.
+///
+/// # Errors
+/// Of kind usage: a path that cannot be a level, one given twice, or what the experiment does not take.
+pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let setting =
+        Setting::find("target").ok_or_else(|| Error::failed("there is no setting 'target'"))?;
+    if given.len() > 1 {
+        let levels = given.iter().map(|path| level(path));
+        let levels = levels.collect::<Result<Vec<String>>>()?;
+        experiment.sweep(setting, &levels)?;
+        experiment.check()?;
+        return Ok(levels.into_iter().map(PathBuf::from).collect());
+    }
+    let levels: Vec<String> = experiment.values("target").map(str::to_owned).collect();
+    let named = levels.iter().filter(|level| *level != "none");
+    let named: Vec<PathBuf> = named.map(PathBuf::from).collect();
+    let own = given.first().cloned();
+    if levels.len() == named.len() && (own.is_some() || named.len() < 2) {
+        // One target is no factor.
+        experiment.forget(setting);
+        let one = own.or_else(|| named.into_iter().next());
+        return Ok(vec![one.unwrap_or_else(|| PathBuf::from("."))]);
+    }
+    let own = (levels.len() > named.len()).then(|| own.unwrap_or_else(|| PathBuf::from(".")));
+    Ok(own.into_iter().chain(named).collect())
+}
+
+/// A path as a level.
+fn level(path: &Path) -> Result<String> {
+    let path = full(path);
+    let Some(text) = path.to_str() else {
+        return Err(Error::usage(format!(
+            "{} is not UTF-8, and cannot be a level beside other targets",
+            path.display()
+        ))
+        .hint("give it alone, or under another name (a symbolic link)"));
+    };
+    text.parse::<TargetName>().map(|name| name.to_string())
+}
+
+/// What the cells of a plan need of each of these targets; see [`super::need`].
+///
+/// # Errors
+/// As [`super::need`].
+pub fn needs(plan: &Plan, named: &[PathBuf], consent: &Consent, exact: bool) -> Result<Vec<Need>> {
+    let full: Vec<PathBuf> = named.iter().map(|path| full(path)).collect();
+    let names = || full.iter().map(PathBuf::as_path);
+    let numbers = plan
+        .cells()
+        .iter()
+        .map(|cell| number_of(names(), &cell.spec));
+    let numbers: Vec<usize> = numbers.collect::<Result<_>>()?;
+    let of = |target: usize| {
+        let cells = plan.cells().iter().zip(&numbers);
+        let own = cells.filter(|(_, number)| **number == target);
+        fit::need_of(plan, own.map(|(cell, _)| cell), consent.clone(), exact)
+    };
+    (0..named.len()).map(of).collect()
+}
+
+/// The targets of a run file beside the first.
+pub(super) fn further<'a>(
+    targets: impl Iterator<Item = (&'a Path, &'a Target)>,
+) -> Vec<FurtherTarget> {
+    let further = targets.enumerate().skip(1);
+    let row = |(number, (named, target)): (usize, (&Path, &Target))| FurtherTarget {
+        id: number as u32,
+        target: named.display().to_string(),
+        kind: super::place::kind_of(target),
+        bytes: target.size(),
+    };
+    further.map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment(sets: &[&str]) -> Experiment {
+        let mut experiment = Experiment::find("read-size").expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect("a setting");
+        }
+        experiment
+    }
+
+    fn settled(sets: &[&str], given: &[&str]) -> (Vec<PathBuf>, Vec<String>) {
+        let mut experiment = experiment(sets);
+        let given: Vec<PathBuf> = given.iter().map(PathBuf::from).collect();
+        let targets = settle_targets(&mut experiment, &given).expect("targets");
+        (
+            targets,
+            experiment.values("target").map(str::to_owned).collect(),
+        )
+    }
+
+    #[test]
+    fn several_targets_are_levels_and_one_is_none() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(settled(&[], &[]), (paths(&["."]), vec![]));
+        assert_eq!(settled(&[], &["x"]), (paths(&["x"]), vec![]));
+        let two = || vec!["/a".to_owned(), "/b".to_owned()];
+        assert_eq!(settled(&[], &["/a", "/b"]), (paths(&["/a", "/b"]), two()));
+        assert_eq!(
+            settled(&["target=/a,/b"], &[]),
+            (paths(&["/a", "/b"]), two())
+        );
+        assert_eq!(settled(&["target=/a"], &[]), (paths(&["/a"]), vec![]));
+        // What the command line says wins.
+        assert_eq!(
+            settled(&["target=/a,/b"], &["/c"]),
+            (paths(&["/c"]), vec![])
+        );
+        let own = settled(&["target=none,/b"], &["/c"]);
+        assert_eq!(
+            own,
+            (
+                paths(&["/c", "/b"]),
+                vec!["none".to_owned(), "/b".to_owned()]
+            )
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_a_level_is_refused() {
+        for given in [["/a", "/a"], ["/a", "/b\n"]] {
+            let given = given.map(PathBuf::from);
+            let error = settle_targets(&mut experiment(&[]), &given).expect_err("refused");
+            assert_eq!(error.kind(), iolab_spec::Kind::Usage, "{error}");
+        }
+    }
+
+    #[test]
+    fn each_target_has_the_needs_of_its_own_cells() {
+        let named = ["/a", "/b"].map(PathBuf::from);
+        let mut experiment = experiment(&["bs=4k,64k", "region=1M"]);
+        settle_targets(&mut experiment, &named).expect("targets");
+        let mut plan = Plan::of_new_run(experiment).expect("a plan");
+        for cell in &mut plan.cells {
+            let is_second = cell.levels.contains(&"/b".to_owned());
+            cell.spec.trial.read_percent = if is_second { 0 } else { 100 };
+        }
+        let needs = needs(&plan, &named, &Consent::No, false).expect("needs");
+        assert_eq!(needs.len(), 2);
+        assert_eq!([needs[0].write, needs[1].write], [false, true]);
+    }
+}
