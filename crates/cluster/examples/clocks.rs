@@ -99,7 +99,7 @@ fn wait(team: &mut Team<impl Link>) -> Result<Option<(Whole<Hosts>, Duration)>, 
 
 fn print(trial: u32, ranks: usize, whole: &Whole<Hosts>, took: Duration) {
     if trial == 0 {
-        println!("{ranks} ranks, {} hosts", whole.rest.0.len());
+        println!("ranks: {ranks}, hosts: {}", whole.rest.0.len());
         println!("trial  starts apart, us  bound of the clocks, us  coordination, ms");
     }
     let skew = whole.activity.skew_ns();

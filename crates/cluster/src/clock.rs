@@ -304,6 +304,29 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_is_not_quite_steady_stays_within_the_bounds() {
+        // The rate swings by 0.9 ppm in 20 s, which is 2.9 us; the exchanges are good to 0.1 us.
+        let period = 20e9 / std::f64::consts::TAU;
+        let reading = |at: i64| at + (0.9e-6 * period * (at as f64 / period).sin()).round() as i64;
+        for phase in 0..20 {
+            let mut clock = OtherClock::default();
+            let begin = phase * SECOND;
+            for at in [0, 5, 10].map(|seconds| begin + seconds * SECOND) {
+                clock.learn(vec![Exchange {
+                    asked: at - 100,
+                    stamp: reading(at),
+                    answered: at + 100,
+                }]);
+            }
+            for truth in (0..=120).map(|tenth| begin + tenth * SECOND / 10) {
+                let moment = clock.own(reading(truth)).expect("steady enough");
+                let holds = moment.earliest <= truth && truth <= moment.latest;
+                assert!(holds, "{moment:?} {truth}");
+            }
+        }
+    }
+
+    #[test]
     fn exchanges_with_short_round_trips_are_kept() {
         let mut clock = OtherClock::default();
         let session = (0..20)
