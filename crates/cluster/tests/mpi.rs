@@ -59,6 +59,7 @@ fn main() -> ExitCode {
             one_of_many_is_stopped(rank, trial);
         }
     }
+    those_who_wait_leave_the_cpu_alone();
     println!("ok: over mpirun");
     ExitCode::SUCCESS
 }
@@ -123,6 +124,22 @@ fn one_of_many_is_stopped(rank: usize, trial: u64) {
     );
 }
 
+/// A rank that waits for 3 s takes far less CPU time than that; MPI's own barrier would take all of it.
+fn those_who_wait_leave_the_cpu_alone() {
+    let output = mpirun(3, "late 1 0");
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{stdout}\n{stderr}");
+    let shares = stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("share of a CPU: "));
+    let shares: Vec<f64> = shares
+        .map(|share| share.parse().expect("a number"))
+        .collect();
+    assert_eq!(shares.len(), 2, "{stdout}");
+    assert!(shares.iter().all(|share| *share < 0.5), "{stdout}");
+    println!("waiting takes these shares of a CPU: {shares:?}");
+}
+
 /// The ranks that do not end, by the process ids that they told. mpirun may return an instant before them.
 fn left_behind(stdout: &str) -> Vec<i32> {
     let pids = stdout.lines().filter_map(|line| line.strip_prefix("pid: "));
@@ -149,6 +166,16 @@ fn ends(pid: i32) -> bool {
 fn kernel_ns() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// CPU time that this process has taken, ns.
+fn cpu_ns() -> i64 {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+fn signal_itself(signal: Signal) {
+    kill_process(getpid(), signal).expect("it may signal itself");
 }
 
 /// The clock that a rank believes in.
@@ -181,12 +208,13 @@ fn rank(role: &str) -> ExitCode {
     };
     for trial in 0..TRIALS {
         if moment == [number.get() as u64, trial] {
-            let signal = match fault {
-                Some("kill") => Signal::KILL,
-                _ => Signal::STOP,
-            };
-            kill_process(getpid(), signal).expect("it may signal itself");
+            match fault {
+                Some("kill") => signal_itself(Signal::KILL),
+                Some("stop") => signal_itself(Signal::STOP),
+                _ => thread::sleep(Duration::from_secs(3)),
+            }
         }
+        let before = (kernel_ns(), cpu_ns());
         if let Err(halt) = measure(&mut team, habits) {
             println!("rank {}: {halt}", number.get());
             if !team.is_root() {
@@ -194,6 +222,10 @@ fn rank(role: &str) -> ExitCode {
                 thread::sleep(team.patience_in_all(habits.trial));
             }
             team.link().abort(GAVE_UP);
+        }
+        if fault == Some("late") && trial == 0 && number.get() != 1 {
+            let (waited, worked) = (kernel_ns() - before.0, cpu_ns() - before.1);
+            println!("share of a CPU: {:.4}", worked as f64 / waited as f64);
         }
     }
     ExitCode::SUCCESS

@@ -6,6 +6,7 @@ use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::link::Link;
 use iolab_cluster::span::{Activity, Course};
 use iolab_cluster::team::Gathered;
+use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Habits, Halt, Part, Whole};
 use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
@@ -154,7 +155,7 @@ proptest! {
         let truth = moved * 1e3 / (to - from) as f64;
         prop_assert!(active.least <= truth * slack && truth <= active.greatest * slack, "{active:?} {truth}");
         // The bound itself is of use: a level adds half of a round trip, and what rates may stray.
-        let levels = clocks.len() as f64;
+        let levels = f64::from(Tree::new(clocks.len(), fanout).height(0));
         prop_assert!(elapsed.error() <= levels * 2.0 * (greatest_ns as f64 + 10_000.0), "{elapsed:?}");
     }
 }
