@@ -195,19 +195,12 @@ fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaning
         Some(Meaningless::Sharing)
     } else if lacks_blocks && spec.threads > 1 && !cell.runs_program() {
         Some(Meaningless::Blocks)
-    } else if !spec.writes() && !cell.runs_program() && repeats_sync(experiment, planned) {
+    } else if !spec.writes() && !cell.runs_program() && experiment.repeats("sync", &planned.levels)
+    {
         Some(Meaningless::Sync)
     } else {
         None
     }
-}
-
-/// Whether the cell has another sync policy than the first of those that are compared.
-fn repeats_sync(experiment: &Experiment, planned: &PlannedCell) -> bool {
-    let mut factors = experiment.factors.iter().zip(&planned.levels);
-    factors.any(|(factor, level)| {
-        factor.setting.name == "sync" && factor.levels.first() != Some(level)
-    })
 }
 
 /// How many combinations of an experiment have no meaning and are left out, in words; `None` when none is.

@@ -98,6 +98,28 @@ impl Experiment {
             .is_some_and(|row| row.iter().any(|(listed, _)| *listed == setting))
     }
 
+    /// Whether a cell with these levels, one of each factor, repeats one before it but for the level of this setting.
+    pub(crate) fn repeats(&self, name: &str, levels: &[String]) -> bool {
+        let mut factors = self.factors.iter().zip(levels);
+        let Some((factor, level)) = factors.find(|(factor, _)| factor.setting.name == name) else {
+            return false;
+        };
+        if !self.is_listed(factor.setting) {
+            return factor.levels.first() != Some(level);
+        }
+        let has = |(setting, level): &(&'static Setting, String)| {
+            let mut factors = self.factors.iter().zip(levels);
+            factors.any(|(factor, own)| factor.setting == *setting && own == level)
+        };
+        let own = self.only.iter().position(|row| row.iter().all(has));
+        let before = &self.only[..own.unwrap_or(0)];
+        let differs_there = |row: &Combination| {
+            let mut others = row.iter().filter(|(setting, _)| setting.name != name);
+            others.all(has)
+        };
+        before.iter().any(differs_there)
+    }
+
     /// Reads `[[only]]`, whose settings are factors already.
     pub(super) fn read_only(&mut self, source: &Source<'_>, tables: &[Entries]) -> Result<()> {
         let mut rows = Vec::with_capacity(tables.len());
@@ -182,6 +204,32 @@ mod tests {
         experiment.apply_set("bs=64k").expect("one level");
         assert_eq!(levels(&experiment).len(), 4);
         assert!(experiment.only.is_empty());
+    }
+
+    #[test]
+    fn reads_are_left_out_where_a_listed_one_differs_in_the_sync_alone() {
+        let of = |rows: &[(&str, &str)]| {
+            let mut experiment = Experiment::find("read-size").expect("built in");
+            let bs = Setting::find("bs").expect("a setting");
+            experiment.fix(bs, "4k").expect("a size");
+            let rows = rows.iter().map(|(sync, read_percent)| {
+                [("sync", sync), ("read_percent", read_percent)]
+                    .map(|(name, level)| (Setting::find(name).expect(name), (*level).to_owned()))
+                    .to_vec()
+            });
+            let rows: Vec<Combination> = rows.collect();
+            experiment.list(&rows).expect("combinations");
+            levels(&experiment)
+        };
+        // Writes with fsync, then reads: the reads were never asked for with it.
+        assert_eq!(
+            of(&[("each", "0"), ("none", "100")]),
+            ["each 0", "none 100"]
+        );
+        assert_eq!(
+            of(&[("each", "100"), ("none", "0"), ("none", "100")]),
+            ["each 100", "none 0"]
+        );
     }
 
     #[test]

@@ -62,6 +62,15 @@ fn jobs_that_differ_in_much_are_a_list_of_cells() {
 }
 
 #[test]
+fn what_reads_behind_durable_writes_is_measured_too() {
+    let text = "[global]\nfilename=/x\nsize=1m\n[w]\nrw=write\nfsync=1\n[r]\nstonewall\nrw=read\n";
+    assert_eq!(
+        planned(text, &["read_percent", "sync"]),
+        ["0 each", "100 none"]
+    );
+}
+
+#[test]
 fn threads_share_files_as_the_jobs_of_fio_do() {
     let names = ["threads", "layout", "region", "bytes"];
     for (text, cells) in [
