@@ -1,5 +1,7 @@
 //! Why a time that was measured may say nothing of the storage.
 
+use std::borrow::Cow;
+
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{Cell, RunRecord, Sample, ServedBy, Verdict};
 use iolab_stats::median;
@@ -7,72 +9,97 @@ use iolab_stats::median;
 /// A sync whose median takes at most this many times that of the write before it may do nothing at all.
 const SYNC_OVER_WRITE: f64 = 1.0;
 
+/// A cell with its measured trials and the environment that holds for it.
+type Measured<'a> = (&'a Cell, Vec<&'a Sample>, Cow<'a, Environment>);
+
 /// Why the times of a cell cannot answer for the storage, each reason once; none where they can.
 pub fn doubts<'a>(
-    cell: &Cell,
+    cell: &'a Cell,
     samples: impl Iterator<Item = &'a Sample>,
-    environment: &Environment,
+    environment: &'a Environment,
 ) -> Vec<String> {
-    let samples: Vec<&Sample> = samples.collect();
-    let mut doubts: Vec<String> = Vec::new();
-    let mut add = |doubt: Option<String>| {
-        if let Some(doubt) = doubt.filter(|doubt| !doubts.contains(doubt)) {
-            doubts.push(doubt);
-        }
-    };
-    let trial = cell.trial();
-    let unsynced = trial.writes() && !trial.sync.is_per_write();
-    add(unsynced.then(|| {
-        format!(
-            "nothing makes the writes durable (sync={}): they may stay in a cache",
-            trial.sync
-        )
-    }));
-    for sample in &samples {
-        add(served(cell, sample));
-    }
-    add(answered_elsewhere(cell, &samples));
-    add(no_flush(cell, &samples, environment));
-    doubts
+    of_cells(&[(cell, samples.collect(), Cow::Borrowed(environment))])
 }
 
 /// Why the times of any cell of a run cannot answer for the storage, each reason once.
 pub fn doubts_of_run(record: &RunRecord) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for (cell, samples) in record.measured() {
-        for doubt in doubts(cell, samples.into_iter(), &record.environment_of(cell)) {
-            if !all.contains(&doubt) {
-                all.push(doubt);
+    let measured = record.measured();
+    let cells = measured.map(|(cell, samples)| (cell, samples, record.environment_of(cell)));
+    of_cells(&cells.collect::<Vec<_>>())
+}
+
+fn of_cells(cells: &[Measured<'_>]) -> Vec<String> {
+    let mut doubts: Vec<String> = Vec::new();
+    let unsynced = cells.iter().filter_map(|(cell, ..)| unsynced(cell));
+    let served = served_elsewhere(cells).into_iter();
+    let answered = cells.iter().filter_map(answered_elsewhere);
+    for doubt in unsynced
+        .chain(served)
+        .chain(answered)
+        .chain(no_flush(cells))
+    {
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt);
+        }
+    }
+    doubts
+}
+
+fn unsynced(cell: &Cell) -> Option<String> {
+    let trial = cell.trial();
+    let unsynced = trial.writes() && !trial.sync.is_per_write();
+    unsynced.then(|| {
+        format!(
+            "nothing makes the writes durable (sync={}): they may stay in a cache",
+            trial.sync
+        )
+    })
+}
+
+/// What the verdicts on where the bytes went leave open, a sentence for each kind of verdict.
+fn served_elsewhere(cells: &[Measured<'_>]) -> Vec<String> {
+    let all: usize = cells.iter().map(|(_, samples, _)| samples.len()).sum();
+    let mut kinds: Vec<Vec<&Verdict>> = Vec::new();
+    for (cell, samples, _) in cells {
+        let open = samples.iter().map(|sample| &sample.verdict);
+        for verdict in open.filter(|verdict| is_open(cell, verdict)) {
+            let same = |kind: &&mut Vec<&Verdict>| kind[0].served_by == verdict.served_by;
+            match kinds.iter_mut().find(same) {
+                Some(kind) => kind.push(verdict),
+                None => kinds.push(vec![verdict]),
             }
         }
     }
-    all
+    let sentence = |kind: &Vec<&Verdict>| {
+        let (first, n) = (kind[0], kind.len());
+        let is_one = kind.iter().all(|verdict| verdict.reason == first.reason);
+        let trials = match n == all && is_one {
+            true => String::new(),
+            false => format!(" in {n} of {all} trials"),
+        };
+        let which = if is_one { ":" } else { "; the first:" };
+        format!(
+            "served by {}{trials}{which} {}",
+            first.served_by, first.reason
+        )
+    };
+    kinds.iter().map(sentence).collect()
 }
 
-/// What the verdict on where the bytes went leaves open.
-fn served(cell: &Cell, sample: &Sample) -> Option<String> {
-    let verdict = &sample.verdict;
+/// Whether a trial's bytes may not have been carried by the storage.
+fn is_open(cell: &Cell, verdict: &Verdict) -> bool {
     let trial = cell.trial();
-    let told = || {
-        Some(format!(
-            "served by {}: {}",
-            verdict.served_by, verdict.reason
-        ))
-    };
     match verdict.served_by {
-        ServedBy::Device | ServedBy::Model => None,
-        ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole => told(),
+        ServedBy::Device | ServedBy::Model => false,
+        ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole => true,
         // What a log has written may be in the page cache and on the device.
-        ServedBy::Mixed if !trial.reads() && trial.sync.follows_writes() => None,
-        ServedBy::Mixed => told(),
-        ServedBy::Unknown if trial.reads() && verdict.reason == Verdict::ELSEWHERE => None,
-        ServedBy::Unknown if trial.reads() => told(),
-        ServedBy::Unknown => None,
+        ServedBy::Mixed => trial.reads() || !trial.sync.follows_writes(),
+        ServedBy::Unknown => trial.reads() && verdict.reason != Verdict::ELSEWHERE,
     }
 }
 
 /// Whether a sync does anything is not seen where no device is: then it must at least take time.
-fn answered_elsewhere(cell: &Cell, samples: &[&Sample]) -> Option<String> {
+fn answered_elsewhere((cell, samples, _): &Measured<'_>) -> Option<String> {
     let unseen = |sample: &&&Sample| sample.verdict.served_by == ServedBy::Unknown;
     let reason = &samples.iter().find(unseen)?.verdict.reason;
     let trial = cell.trial();
@@ -103,21 +130,22 @@ fn answered_elsewhere(cell: &Cell, samples: &[&Sample]) -> Option<String> {
 }
 
 /// A volatile cache that was never flushed holds what was written.
-fn no_flush(cell: &Cell, samples: &[&Sample], environment: &Environment) -> Option<String> {
-    let syncs: u64 = samples.iter().map(|sample| sample.syncs).sum();
-    let is_volatile = environment
-        .get(&KEYS.device_write_cache)
-        .is_some_and(|cache| cache == "write back");
-    if !cell.trial().sync.follows_writes() || syncs == 0 || !is_volatile {
-        return None;
-    }
-    let flushes = samples.iter().map(|sample| {
-        let counters = &sample.counters;
-        let bottom = counters.bottom.map(|bottom| bottom.stat);
-        bottom.or(counters.device).map(|stat| stat.flush_ios)
+fn no_flush(cells: &[Measured<'_>]) -> Option<String> {
+    let never = cells.iter().filter(|(cell, samples, environment)| {
+        let cache = environment.get(&KEYS.device_write_cache);
+        let mut flushes = samples.iter().map(|sample| {
+            let counters = &sample.counters;
+            let bottom = counters.bottom.map(|bottom| bottom.stat);
+            bottom.or(counters.device).map(|stat| stat.flush_ios)
+        });
+        cell.trial().sync.follows_writes()
+            && cache.is_some_and(|cache| cache == "write back")
+            && flushes.all(|flushes| flushes == Some(0))
     });
-    let flushed: u64 = flushes.collect::<Option<Vec<u64>>>()?.into_iter().sum();
-    (flushed == 0).then(|| {
+    let syncs = never
+        .flat_map(|(_, samples, _)| samples)
+        .fold(0_u64, |sum, sample| sum.saturating_add(sample.syncs));
+    (syncs > 0).then(|| {
         format!("the device has a volatile write cache, and none of {syncs} syncs flushed it")
     })
 }
@@ -189,6 +217,19 @@ mod tests {
             of(&reads, sample(ServedBy::Mixed, "x", 0.0, 0.0), &nothing).len(),
             1
         );
+    }
+
+    #[test]
+    fn a_kind_of_verdict_is_one_doubt_whatever_its_numbers() {
+        let reads = cell(&[]);
+        let mixed = |share: &str| sample(ServedBy::Mixed, share, 0.0, 0.0);
+        let samples = [
+            mixed("17 %"),
+            mixed("42 %"),
+            sample(ServedBy::Device, "", 0.0, 0.0),
+        ];
+        let found = doubts(&reads, samples.iter(), &Environment::default());
+        assert_eq!(found, ["served by mixed in 2 of 3 trials; the first: 17 %"]);
     }
 
     #[test]
