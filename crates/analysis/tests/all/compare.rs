@@ -272,7 +272,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 37] = [
+    const OTHER: [(&str, &str); 38] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -305,6 +305,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("noatime", "true"),
         ("sync_every", "4"),
         ("allocate", "append"),
+        ("first_offset", "random"),
         ("buffer_memory", "contiguous"),
         ("linkage", "static"),
         ("command", "cat {file}"),
