@@ -228,12 +228,10 @@ fn output(folder: &Path, words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// Length and FNV-1a hash (64 bits).
+/// Length and hash.
 fn digest(output: &[u8]) -> String {
-    let hash = output.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{} {hash:016x}", output.len())
+    let hash = iolab_record::digest(output.iter().copied());
+    format!("{} {hash}", output.len())
 }
 
 fn expected_path(name: &str) -> PathBuf {

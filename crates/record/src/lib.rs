@@ -450,12 +450,8 @@ impl RunRecord {
             &self.experiment.name,
             &host,
         ];
-        // FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/. The byte 0 ends each part.
-        let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
-        format!("{hash:016x}")
+        // The byte 0 ends each part.
+        digest(parts.iter().flat_map(|part| part.bytes().chain([0])))
     }
 
     /// Whether the other record is of the same run and holds as much of it.
@@ -557,6 +553,14 @@ impl Direction {
     }
 }
 
+/// FNV-1a with 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), in hexadecimal: tells texts apart, and is no proof
+/// against anybody who wants two to be alike.
+pub fn digest(bytes: impl IntoIterator<Item = u8>) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{hash:016x}")
+}
+
 /// One latency histogram of a run file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleLatency {
@@ -568,4 +572,21 @@ pub struct SampleLatency {
     pub of: LatencyOf,
     /// In ns.
     pub histogram: LatencyHistogram,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest;
+
+    #[test]
+    fn digests_are_those_of_fnv_1a() {
+        // Published test vectors.
+        for (text, wanted) in [
+            ("", "cbf29ce484222325"),
+            ("a", "af63dc4c8601ec8c"),
+            ("foobar", "85944171f73967e8"),
+        ] {
+            assert_eq!(digest(text.bytes()), wanted);
+        }
+    }
 }
