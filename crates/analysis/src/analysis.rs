@@ -1,17 +1,21 @@
 //! What a run file says, per cell: a pure function of the record.
 
-mod circumstances;
+mod ceiling;
 mod concurrency;
+mod disturbance;
 mod flag;
 mod mix;
+mod rate;
 mod served;
 mod verified;
 
-pub use circumstances::{Circumstances, Group, Split};
+pub use ceiling::Efficiency;
 pub use concurrency::{Basis, Concurrency};
-pub use flag::Flag;
+pub use disturbance::{CellDisturbance, Group, Split};
+pub use flag::{Caution, Flag};
 pub use iolab_spec::response::Response;
-pub use mix::{Mix, Part};
+pub use mix::{DirectionSummary, Mix};
+pub use rate::CellRate;
 pub use served::Served;
 pub use verified::CellVerified;
 
@@ -20,9 +24,9 @@ use std::collections::BTreeMap;
 use iolab_spec::trial::{Backend, CacheState};
 use iolab_stats::{Summary, median, summary};
 
-use crate::ceiling::{Ceilings, Efficiency};
-use crate::course::{Course, course};
-use crate::pace::CellPace;
+use ceiling::Ceilings;
+
+use crate::series_tests::{SeriesTests, series_tests};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
 use iolab_plan::experiment::Experiment;
@@ -85,7 +89,7 @@ pub struct CellAnalysis {
     /// Its value in each measured trial, in the order of time.
     pub values: Vec<f64>,
     /// What their order tells.
-    pub course: Course,
+    pub series_tests: SeriesTests,
     /// Quantiles of the same, of the direction with more requests.
     pub latency: Option<Latency>,
     /// Quantiles of the syncs that followed writes; `None` where none did.
@@ -97,7 +101,7 @@ pub struct CellAnalysis {
     /// Further quantities that can be the response.
     pub tails: Tails,
     /// How the rate was kept up with; `None` in the closed loop.
-    pub pace: Option<CellPace>,
+    pub rate_report: Option<CellRate>,
     /// Requests at once, asked for and achieved; `None` where it cannot be told from outside or has no meaning.
     pub concurrency: Option<Concurrency>,
     /// How near it comes to a ceiling; `None` where none is known for it.
@@ -111,7 +115,7 @@ pub struct CellAnalysis {
     /// What reading back has shown; `None` where no trial was verified.
     pub verified: Option<CellVerified>,
     /// What went on around its trials.
-    pub circumstances: Circumstances,
+    pub disturbance: CellDisturbance,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
     /// Why it has no trial, or none after a certain one; `None` for most cells.
@@ -123,21 +127,6 @@ pub struct CellAnalysis {
 }
 
 impl CellAnalysis {
-    /// Raises the flags that take the other cells or the ceilings of the run to see.
-    fn flag_late(&mut self) {
-        let serialised = self.concurrency.is_some_and(|c| c.serialised);
-        let exceeds = self.efficiency.is_some_and(|e| e.exceeds());
-        let late = [
-            (Flag::Serialised, serialised),
-            (Flag::ExceedsCeiling, exceeds),
-        ];
-        let raised = late
-            .into_iter()
-            .filter_map(|(flag, raised)| raised.then_some(flag));
-        self.flags.extend(raised);
-        self.flags.sort_unstable();
-    }
-
     /// Whether every measured trial was served by the device.
     pub fn is_device(&self) -> bool {
         self.served.as_ref().is_some_and(Served::is_device)
@@ -242,7 +231,8 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         .collect();
     for cell in &mut cells {
         cell.efficiency = ceilings[record.target_of(&cell.cell)].efficiency(cell);
-        cell.flag_late();
+        let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
+        cell.flags = flag::of(&context, cell, trials);
     }
     Analysis {
         experiment: record.experiment.name.clone(),
@@ -316,7 +306,7 @@ impl Context {
         let of = |response: Response| summarise(&ok, |s| s.value(response));
         let response = of(self.response);
         let measured = values(&ok, |s| s.value(self.response));
-        let mut analysis = CellAnalysis {
+        CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
             failed: failed.len(),
@@ -325,7 +315,7 @@ impl Context {
             latency_p50: of(Response::Latency),
             elapsed: of(Response::Elapsed),
             response,
-            course: course(&measured),
+            series_tests: series_tests(&measured),
             values: measured,
             latency: quantiles(&ok, |s| s.main_direction().waited()),
             sync: quantiles(&ok, |s| s.sync_latency),
@@ -338,105 +328,19 @@ impl Context {
                 max: of(Response::Max),
                 cpu: of(Response::Cpu),
             },
-            pace: CellPace::of(&ok, cell.trial().threads),
+            rate_report: CellRate::of(&ok, cell.trial().threads),
             concurrency: Concurrency::of(cell, &ok),
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served::served(&ok),
             verified: CellVerified::of(trials),
-            circumstances: self.circumstances(cell, &ok),
+            disturbance: self.disturbance(cell, &ok),
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),
             flags: Vec::new(),
-        };
-        analysis.flags = self.flags(&analysis, &ok, &failed);
-        analysis
-    }
-
-    fn flags(&self, cell: &CellAnalysis, ok: &[&Sample], failed: &[&Sample]) -> Vec<Flag> {
-        let served = |verdict| cell.served.as_ref().is_some_and(|s| s.any(verdict));
-        let around = &cell.circumstances;
-        let short = |s: &&Sample| s.reads.short_transfers + s.writes.short_transfers > 0;
-        let flags = [
-            (
-                Flag::PageCache,
-                // Where the page cache was filled on purpose it is what was asked for.
-                cell.cell.trial().cache != CacheState::Hot
-                    && (served(ServedBy::PageCache) || served(ServedBy::Mixed)),
-            ),
-            (Flag::Gap, cell.gap.is_some()),
-            (Flag::Hole, served(ServedBy::Hole)),
-            (Flag::NotStorage, served(ServedBy::NotStorage)),
-            (Flag::OtherTraffic, around.has_other_traffic()),
-            (Flag::ReadAhead, around.has_read_ahead()),
-            (
-                Flag::RequestsSplit,
-                around.split.is_some_and(|split| split.matters()),
-            ),
-            (Flag::WriteBackOwed, around.owes_write_back()),
-            (Flag::CpuContended, around.is_cpu_contended()),
-            (Flag::Suspended, around.suspended_ns > 0),
-            (Flag::ToolBound, self.is_tool_bound(cell, ok)),
-            (Flag::ClockCost, self.clock_shows(cell)),
-            (
-                Flag::RateNotHeld,
-                cell.pace.as_ref().is_some_and(|pace| pace.not_held > 0),
-            ),
-            (
-                Flag::FewTrials,
-                (cell.n > 0 || cell.gap.is_none())
-                    && (cell.n < self.trials_min
-                        || cell.response.is_none_or(|r| r.median_interval.is_none())),
-            ),
-            (
-                Flag::VerifyFailed,
-                cell.verified.is_some_and(|verified| verified.failed > 0),
-            ),
-            (
-                Flag::Errors,
-                !failed.is_empty() || ok.iter().any(|s| s.errors > 0),
-            ),
-            (Flag::ShortTransfers, ok.iter().any(short)),
-        ];
-        flags
-            .into_iter()
-            .filter_map(|(flag, raised)| raised.then_some(flag))
-            .collect()
-    }
-
-    /// One stamp, which is what a request takes at depth 1, shows in its latency.
-    fn clock_shows(&self, cell: &CellAnalysis) -> bool {
-        if is_peer(&cell.cell) {
-            return false;
         }
-        let service = cell.pace.as_ref().and_then(|pace| pace.service);
-        let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
-        median.is_some_and(|ns| self.clock_cost_ns > 0.01 * ns)
-    }
-
-    /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell
-    /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
-    /// limit. Workers that poll always do, and those that wait for an intended start may.
-    fn is_tool_bound(&self, cell: &CellAnalysis, ok: &[&Sample]) -> bool {
-        // What a program costs is what its trial is about, and what iolab costs is nothing to another tool.
-        if cell.cell.spec.runs_program() || is_peer(&cell.cell) {
-            return false;
-        }
-        let threads = f64::from(cell.cell.trial().threads);
-        let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
-        let near_floor = time_per_request.is_some_and(|t| self.floor_ns >= 0.25 * t);
-        let cores = self.cpus.map_or(cell.cell.trial().threads, |n| {
-            n.min(cell.cell.trial().threads)
-        });
-        let waits = cell.pace.as_ref().is_some_and(|pace| pace.not_held == 0);
-        let polls = waits || ok.iter().any(|s| s.effective.polled);
-        let cpu_share = median_of(ok, |s| {
-            let cpu = s.cpu_ns() as f64;
-            (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))
-        });
-        near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))
     }
 }
 

@@ -10,13 +10,13 @@ use std::fmt;
 
 use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 
-pub use matching::{Difference, Source};
+pub use matching::{Difference, RunSide};
 pub use peers::{PEER_MARGIN, with_peers};
 
 use iolab_spec::Result;
 
 use crate::analysis::Response;
-use crate::disturbance::Disturbance;
+use crate::imbalance::Imbalance;
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -81,7 +81,7 @@ impl fmt::Display for Test {
 
 /// What is asked of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Terms {
+pub struct Criteria {
     /// The smallest change that matters, a share: with 0.05 ratios from 1/1.05 to 1.05 are equal for all purposes.
     pub margin: f64,
     /// The tests whose p values are wanted; the first one decides.
@@ -109,7 +109,7 @@ pub enum Unit {
     SameRun,
 }
 
-impl Terms {
+impl Criteria {
     /// The test that decides.
     pub fn deciding(&self) -> Test {
         self.tests.first().copied().unwrap_or(Test::Welch)
@@ -130,7 +130,7 @@ pub struct Pair {
     /// Where both sides were measured in the same blocks: the logarithm of new over base in each block, in order.
     pub within_blocks: Option<Vec<f64>>,
     /// In what the sides differ that disturbs; nothing where they were measured in the same blocks.
-    pub disturbed: Vec<Disturbance>,
+    pub disturbed: Vec<Imbalance>,
 }
 
 /// What can be said of a cell.
@@ -335,7 +335,7 @@ pub struct Comparison {
     /// What the verdicts rest on.
     pub unit: Unit,
     /// What was asked.
-    pub terms: Terms,
+    pub terms: Criteria,
     /// The values, in the order of the base's cells.
     pub pairs: Vec<Pair>,
     /// What they say, in the same order.
@@ -351,12 +351,12 @@ impl Comparison {
     /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
     pub fn of_runs(
         names: [String; 2],
-        base: Source<'_>,
-        new: Source<'_>,
-        terms: Terms,
+        base: RunSide<'_>,
+        new: RunSide<'_>,
+        terms: Criteria,
     ) -> Result<Self> {
         let matched = matching::match_cells(base, new)?;
-        let terms = Terms {
+        let terms = Criteria {
             better: matched.response.into(),
             ..terms
         };
@@ -390,7 +390,7 @@ impl Comparison {
     }
 
     /// Compares two series of bare numbers.
-    pub fn of_numbers(names: [String; 2], base: Vec<f64>, new: Vec<f64>, terms: Terms) -> Self {
+    pub fn of_numbers(names: [String; 2], base: Vec<f64>, new: Vec<f64>, terms: Criteria) -> Self {
         let pairs = vec![Pair {
             base,
             new,

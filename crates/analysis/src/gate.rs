@@ -5,14 +5,14 @@ use iolab_spec::{Error, Result};
 
 use crate::compare::Conclusion;
 use crate::runs::kin::{Kinship, LeftOut};
-use crate::runs::{FiledRun, HISTORY_MIN, RunTerms, RunsComparison};
+use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsComparison};
 use iolab_record::RunStatus;
 
 /// What is asked of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateTerms {
     /// How changes are judged.
-    pub runs: RunTerms,
+    pub runs: RunCriteria,
     /// Which runs are of one line.
     pub kinship: Kinship,
     /// Most earlier runs that are used: the last ones.

@@ -36,20 +36,20 @@ pub struct Line {
     /// The runs.
     pub runs: Vec<RunName>,
     /// Each cell over time.
-    pub cells: Vec<Course>,
+    pub cells: Vec<Trajectory>,
     /// All cells together, relative to the mean of the line; `None` for fewer than two cells that every run has.
-    pub overall: Option<Course>,
+    pub overall: Option<Trajectory>,
     /// What changed in the environment.
     pub changes: Vec<Change>,
 }
 
 /// A cell over time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Course {
+pub struct Trajectory {
     /// Its levels; none for all cells together.
     pub levels: Vec<String>,
     /// A point for each run of the line; `None` where the run has no value.
-    pub points: Vec<Option<Point>>,
+    pub points: Vec<Option<RunPoint>>,
     /// Standard deviation from run to run within the levels, of the logarithms; `None` below three runs.
     pub sd: Option<f64>,
     /// Where the level shifts, in the order of time.
@@ -58,7 +58,7 @@ pub struct Course {
 
 /// A cell in one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct RunPoint {
     /// Median over the trials.
     pub median: f64,
     /// Its 95 % interval within the run.
@@ -125,20 +125,20 @@ impl History {
 
 impl Line {
     /// A cell in words: its levels.
-    pub fn label(&self, course: &Course) -> String {
-        label(&self.factors, &course.levels)
+    pub fn label(&self, trajectory: &Trajectory) -> String {
+        label(&self.factors, &trajectory.levels)
     }
 
     /// All cells together, then each cell.
-    pub fn courses(&self) -> impl Iterator<Item = &Course> {
+    pub fn trajectories(&self) -> impl Iterator<Item = &Trajectory> {
         self.overall.iter().chain(&self.cells)
     }
 
     /// The runs at which any level shifts, each once, in the order of time.
     pub fn shifted_at(&self) -> Vec<usize> {
         let mut places: Vec<usize> = self
-            .courses()
-            .flat_map(|course| course.shifts.iter().map(|shift| shift.at))
+            .trajectories()
+            .flat_map(|trajectory| trajectory.shifts.iter().map(|shift| shift.at))
             .collect();
         places.sort_unstable();
         places.dedup();
@@ -154,7 +154,7 @@ fn line(runs: &[FiledRun<'_>]) -> Result<Line> {
         let cells = side.cell(levels).into_iter();
         (levels.clone(), cells.map(|cell| point(cell?)).collect())
     };
-    let all: Vec<(Vec<String>, Vec<Option<Point>>)> =
+    let all: Vec<(Vec<String>, Vec<Option<RunPoint>>)> =
         side.levels().into_iter().map(of_cell).collect();
     let together = together(&all);
     let series = all.len() + usize::from(together.is_some());
@@ -164,18 +164,18 @@ fn line(runs: &[FiledRun<'_>]) -> Result<Line> {
         target: last.target_text(),
         factors,
         runs: runs.iter().map(FiledRun::name).collect(),
-        overall: together.map(|points| course(Vec::new(), points, series)),
+        overall: together.map(|points| trajectory(Vec::new(), points, series)),
         cells: all
             .into_iter()
-            .map(|(levels, points)| course(levels, points, series))
+            .map(|(levels, points)| trajectory(levels, points, series))
             .collect(),
         changes: changes(runs),
     })
 }
 
-fn point(cell: &CellAnalysis) -> Option<Point> {
+fn point(cell: &CellAnalysis) -> Option<RunPoint> {
     let response = cell.response?;
-    Some(Point {
+    Some(RunPoint {
         median: response.median,
         interval: response.median_interval.map(|i| (i.low, i.high)),
         trials: response.n,
@@ -183,7 +183,7 @@ fn point(cell: &CellAnalysis) -> Option<Point> {
 }
 
 /// The geometric mean over the cells that every run has, relative to that over all runs.
-fn together(cells: &[(Vec<String>, Vec<Option<Point>>)]) -> Option<Vec<Option<Point>>> {
+fn together(cells: &[(Vec<String>, Vec<Option<RunPoint>>)]) -> Option<Vec<Option<RunPoint>>> {
     let logs: Vec<Vec<f64>> = cells
         .iter()
         .filter_map(|(_, points)| points.iter().map(|point| log(point.as_ref()?)).collect())
@@ -197,7 +197,7 @@ fn together(cells: &[(Vec<String>, Vec<Option<Point>>)]) -> Option<Vec<Option<Po
         .collect();
     let centre = mean(&means)?;
     let point = |mean: &f64| {
-        Some(Point {
+        Some(RunPoint {
             median: (mean - centre).exp(),
             interval: None,
             trials: 0,
@@ -206,12 +206,12 @@ fn together(cells: &[(Vec<String>, Vec<Option<Point>>)]) -> Option<Vec<Option<Po
     Some(means.iter().map(point).collect())
 }
 
-fn log(point: &Point) -> Option<f64> {
+fn log(point: &RunPoint) -> Option<f64> {
     (point.median > 0.0).then(|| point.median.ln())
 }
 
 /// Looks for shifts; `series` is how many series of the line are looked at, so that the family keeps its rate.
-fn course(levels: Vec<String>, points: Vec<Option<Point>>, series: usize) -> Course {
+fn trajectory(levels: Vec<String>, points: Vec<Option<RunPoint>>, series: usize) -> Trajectory {
     let (places, logs): (Vec<usize>, Vec<f64>) = points
         .iter()
         .enumerate()
@@ -230,7 +230,7 @@ fn course(levels: Vec<String>, points: Vec<Option<Point>>, series: usize) -> Cou
             })
         })
         .collect();
-    Course {
+    Trajectory {
         levels,
         sd: spread(&segments),
         points,
@@ -318,13 +318,13 @@ mod tests {
         const SERIES: usize = 8;
         for runs in [6, 10, 20, 60] {
             let mut line = || {
-                let point = |z: f64| Point {
+                let point = |z: f64| RunPoint {
                     median: (0.1 * z).exp(),
                     interval: None,
                     trials: 10,
                 };
                 let points = (0..runs).map(|_| Some(point(normal()))).collect();
-                !course(Vec::new(), points, SERIES).shifts.is_empty()
+                !trajectory(Vec::new(), points, SERIES).shifts.is_empty()
             };
             let shifting =
                 (0..LINES).filter(|_| (0..SERIES).map(|_| line()).filter(|s| *s).count() > 0);

@@ -4,8 +4,8 @@ use iolab_spec::trial::BufferInit;
 use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians, welch};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::crossing::FIRST_TRIALS;
 use crate::curve::held_levels;
+use crate::equivalence::FIRST_TRIALS;
 
 /// Both preparations in one setting.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::Analysis;
+use crate::bends::Bends;
 use crate::curve::{Curve, by_size};
-use crate::knots::Bends;
 use crate::optimum::optimum;
 
 /// Sizes below this are multiples of eight bytes, those from it on of a KiB.

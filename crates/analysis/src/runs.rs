@@ -14,7 +14,7 @@ pub use judge::{Judged, RunCell, judge};
 use crate::analysed::AnalysedRun;
 use crate::analysis::Response;
 use crate::compare::{ALPHA, Conclusion, Difference, Verdict};
-use crate::disturbance::Disturbance;
+use crate::imbalance::Imbalance;
 
 /// Chance with which the change that is told as detectable would have been found.
 pub const GATE_POWER: f64 = 0.9;
@@ -64,7 +64,7 @@ impl RunName {
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RunTerms {
+pub struct RunCriteria {
     /// The smallest change that matters, a share; equivalence is shown within it.
     pub margin: f64,
     /// Family-wise level of the tests over all cells.
@@ -98,7 +98,7 @@ pub struct RunsCell {
     /// Where the bytes of most trials came from on the two sides, where that is known.
     pub served: Option<(ServedBy, ServedBy)>,
     /// In what the sides differ that disturbs.
-    pub disturbed: Vec<Disturbance>,
+    pub disturbed: Vec<Imbalance>,
     /// What the runs say.
     pub judged: Judged,
 }
@@ -122,7 +122,7 @@ pub struct RunsComparison {
     /// The factors that tell the cells apart.
     pub factors: Vec<String>,
     /// What was asked.
-    pub terms: RunTerms,
+    pub terms: RunCriteria,
     /// The runs of the base, in the order of time.
     pub base: Vec<RunName>,
     /// The new runs.
@@ -145,7 +145,7 @@ impl RunsComparison {
     /// # Errors
     /// Of kind usage: no run on a side, a run on both sides, different responses, no cell in common, or a definition that
     /// cannot be read.
-    pub fn of(base: &[FiledRun<'_>], new: &[FiledRun<'_>], terms: RunTerms) -> Result<Self> {
+    pub fn of(base: &[FiledRun<'_>], new: &[FiledRun<'_>], terms: RunCriteria) -> Result<Self> {
         let (base, new) = (in_time(base), in_time(new));
         if base.is_empty() || new.is_empty() {
             return Err(Error::usage("a side has no run")
@@ -186,12 +186,12 @@ impl RunsComparison {
     }
 
     /// The disturbers in which any cell differs, each once, with the cell in which it stands first.
-    pub fn disturbances(&self) -> Vec<(Disturbance, usize)> {
-        let mut found: Vec<(Disturbance, usize)> = Vec::new();
-        for disturbance in self.cells.iter().flat_map(|cell| &cell.disturbed) {
-            match found.iter_mut().find(|(d, _)| d.what == disturbance.what) {
+    pub fn imbalances(&self) -> Vec<(Imbalance, usize)> {
+        let mut found: Vec<(Imbalance, usize)> = Vec::new();
+        for imbalance in self.cells.iter().flat_map(|cell| &cell.disturbed) {
+            match found.iter_mut().find(|(d, _)| d.what == imbalance.what) {
                 Some((_, cells)) => *cells += 1,
-                None => found.push((*disturbance, 1)),
+                None => found.push((*imbalance, 1)),
             }
         }
         found

@@ -7,7 +7,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use search::{Limit, Point, Search, Step};
+pub use search::{Limit, RatePoint, Search, Step};
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ mod over_run;
 mod within;
 
 pub use over_run::{RunShift, over_run};
-pub use within::{Point, Profile, TrialShift, profile, within_trials};
+pub use within::{Profile, ThroughputPoint, TrialShift, profile, within_trials};
 
 use std::collections::BTreeMap;
 

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use iolab_figure::{Center, Kind, Reference, Spread, parse_length};
+use iolab_figure::{Center, FigureKind, Reference, Spread, parse_length};
 use iolab_plan::experiment::REFINE_MAX;
+use iolab_report::formats::ExportFormat;
 use iolab_run::peer::PEERS;
 use iolab_serve::Speed;
 use iolab_spec::foreign::unknown_option;
@@ -108,20 +109,16 @@ directory with a small scratch file, on files and devices by reading only. The e
 whatever is found, unless the target cannot be used; for scripts:
   iolab doctor --format json | jq -e '.must_fix == 0'";
 
-const PLOT_HELP: &str = "\
-Kinds:
-  response     the response against a factor: lines over numbers, bars over names
-  percentiles  latency against its percentile, the tail stretched
-  ecdf         share of the requests that took at most so long
-  load         latency against throughput as the load grows
-  ratio        two runs (two FILEs) or two levels (--by): both, and their ratio with its interval
-  p-values     p of their difference, with the first 10, the first 20 and all trials
-  order        every trial in the order of time
-  course       throughput inside the trials, over their time
-  heat         two factors as rows and columns of colours
-
+const PLOT_HELP_END: &str = "\
 Marks whose bytes did not all come from the device are hollow. The size is true: 241pt is a column of
 many journals. The same file and options give the same bytes.";
+
+/// The kinds of figures, and what holds for all of them.
+fn plot_help() -> String {
+    let kinds = FigureKind::ALL.iter();
+    let lines = kinds.map(|kind| format!("  {kind:<12} {}\n", kind.words()));
+    format!("Kinds:\n{}\n{PLOT_HELP_END}", lines.collect::<String>())
+}
 
 const MODEL_CHECK_HELP: &str = "\
 A line of TRACE is: R or W, what the drive's buffer did (any word), first block, number of blocks,
@@ -529,7 +526,7 @@ pub(crate) enum TableFormat {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = PLOT_HELP)]
+#[command(after_help = plot_help())]
 pub(crate) struct Plot {
     /// Run files
     #[arg(required = true)]
@@ -538,8 +535,8 @@ pub(crate) struct Plot {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// What is shown: see below; chosen from the data by default
-    #[arg(long, value_parser = Kind::from_str)]
-    pub(crate) kind: Option<Kind>,
+    #[arg(long, value_parser = FigureKind::from_str)]
+    pub(crate) kind: Option<FigureKind>,
     /// Factor along the x axis; 'run' for the files
     #[arg(long, value_name = "FACTOR")]
     pub(crate) x: Option<String>,
@@ -896,7 +893,7 @@ pub(crate) struct Export {
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// How it is written
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = export_formats())]
     pub(crate) format: ExportFormat,
     /// Write latency buckets instead: one row per bucket of each sample
     #[arg(long)]
@@ -909,20 +906,9 @@ pub(crate) struct Export {
     pub(crate) output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// Comma-separated, with a header line
-    Csv,
-    /// An array of objects
-    Json,
-    /// Apache Parquet: typed columns, for pandas, DuckDB, R
-    Parquet,
-    /// Google Benchmark's JSON, for its tools/compare.py
-    Gbench,
-    /// The Go benchmark format, for benchstat
-    Benchstat,
-    /// The text format of Prometheus: the medians of the cells
-    Prometheus,
-    /// fio's JSON+: one job per cell, its trials put together; with -o FOLDER a file per cell, as fio-plot reads them
-    Fio,
+/// The formats of `iolab export`, each with its line of help.
+fn export_formats() -> impl TypedValueParser<Value = ExportFormat> {
+    let all = ExportFormat::ALL.iter();
+    let values = all.map(|format| PossibleValue::new(format.name()).help(format.words()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }

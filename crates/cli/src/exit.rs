@@ -1,11 +1,12 @@
 //! How a command ends: its exit code and its last words.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+use iolab_analysis::fitness::Answer;
+use iolab_spec::plain::plain;
 use iolab_spec::{Error, Kind};
-
-use crate::output::harmless;
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
@@ -78,5 +79,33 @@ fn tell(error: &Error) {
     let _ = writeln!(stderr, "error: {}", harmless(error.message()));
     if let Some(remedy) = error.remedy() {
         let _ = writeln!(stderr, "  {}", harmless(remedy));
+    }
+}
+
+/// The text with its own line breaks kept and everything else that could steer a terminal made visible.
+pub(crate) fn harmless(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(plain).collect();
+    lines.join("\n")
+}
+
+/// The exit code of an answer.
+pub(crate) fn answered(answer: Answer) -> Outcome {
+    match answer {
+        Answer::Yes => Ok(()),
+        Answer::No => Err(Failure::No),
+        Answer::CannotTell => Err(Failure::CannotTell),
+    }
+}
+
+/// Adds where the measurements of a run are that did not come to its end.
+pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
+    let Some(path) = path else { return failure };
+    let place = path.display();
+    match iolab_runfile::read(path) {
+        Ok(_) => failure.also(format_args!("what was measured is kept in {place}")),
+        Err(error) => failure.also(format_args!(
+            "what was measured is in the run file {place}, as far as its storage took it; it cannot be read now: {}",
+            error.message()
+        )),
     }
 }

@@ -1,7 +1,6 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 
 mod arguments;
-mod bench;
 mod changes;
 mod command;
 mod dry_run;
@@ -10,6 +9,7 @@ mod launcher;
 mod output;
 mod progress;
 mod stop;
+mod workspace;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;

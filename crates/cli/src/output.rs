@@ -6,23 +6,24 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::crossing::crossings;
+use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_findings::Finding;
 use iolab_findings::interpretation::Interpretation;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
-use iolab_report::crossing;
+use iolab_report::equivalence;
+use iolab_report::input::Input;
 use iolab_report::layout::{self, paragraph};
 use iolab_report::overview::Overview;
 use iolab_report::panels;
 use iolab_report::preparation as prepare;
-use iolab_report::report::Input;
 use iolab_report::table;
 use iolab_spec::plain::plain;
 use iolab_spec::{Error, Result};
 
 use crate::exit::Outcome;
+pub(crate) use crate::exit::harmless;
 
 /// Columns assumed where there is no terminal to ask.
 const WIDTH_ELSEWHERE: u16 = 100;
@@ -33,12 +34,6 @@ const WIDTH_MAX: u16 = 200;
 pub(crate) fn note(text: impl Display) {
     // A closed stderr is no reason to stop measuring.
     let _ = writeln!(io::stderr().lock(), "{}", harmless(&text.to_string()));
-}
-
-/// The text with its own line breaks kept and everything else that could steer a terminal made visible.
-pub(crate) fn harmless(text: &str) -> String {
-    let lines: Vec<_> = text.split('\n').map(plain).collect();
-    lines.join("\n")
 }
 
 /// How charts and tables are to be drawn on stdout.
@@ -95,8 +90,8 @@ pub(crate) fn report(
     writeln!(to, "{}\n", plain(&analysis.question))?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
-    for crossing in crossings(analysis) {
-        writeln!(to, "{}", crossing::text(&crossing, style.width))?;
+    for pair in program_pairs(analysis) {
+        writeln!(to, "{}", equivalence::text(&pair, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
@@ -127,8 +122,8 @@ fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
     if !curves.is_empty() {
         write!(to, "\n{curves}")?;
     }
-    for crossing in crossings(analysis) {
-        writeln!(to, "\n{}", crossing::text(&crossing, style.width))?;
+    for pair in program_pairs(analysis) {
+        writeln!(to, "\n{}", equivalence::text(&pair, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {

@@ -1,133 +1,68 @@
-//! The one interface of all backends, shaped for asynchronous I/O; a synchronous backend is one
-//! whose depth is 1.
-//!
-//! A request's memory comes as a [`Slot`], which the backend holds until the request is complete; see
-//! [`crate::buffer`] for what that guarantees.
+//! All backends, and which of them carries out a trial.
 
-pub(crate) mod io_uring;
-pub(crate) mod libaio;
-pub(crate) mod mmap;
+mod io_uring;
+mod libaio;
+mod mmap;
 pub(crate) mod null;
-pub(crate) mod synchronous;
+mod synchronous;
 
-use std::time::Duration;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Mutex;
 
-use crate::buffer::Slot;
-use iolab_spec::outcome::Effective;
-use iolab_spec::trial::SyncCall;
+use crate::buffer::Buffers;
+use crate::request::Backend;
+use io_uring::Uring;
+use iolab_spec::Result;
+use iolab_spec::trial::{Backend as Name, Descriptors, TrialSpec};
+use libaio::Libaio;
+use mmap::Mmap;
+use null::Null;
+use synchronous::{LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
 
-/// What a request does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    Read,
-    Write,
-    Sync(SyncCall),
+/// What a worker reads and writes.
+pub(crate) struct Place<'a> {
+    pub(crate) file: File,
+    /// The bytes of the file that are the worker's.
+    pub(crate) range: Range<u64>,
+    /// Held across `lseek` and the call that follows it, where the position of the file is everybody's.
+    pub(crate) position: &'a Mutex<()>,
 }
 
-/// One request, without its memory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
-    pub(crate) action: Action,
-    pub(crate) offset: u64,
-    /// Where in its buffer the data begins, bytes.
-    pub(crate) at: u32,
-    /// Bytes; at most [`iolab_spec::trial::BS_MAX`], so that every system call's length type holds it.
-    pub(crate) len: u32,
+/// What drives a worker with a backend, whichever it is.
+pub(crate) trait Drive {
+    type Outcome;
+
+    /// Drives a worker with a backend, or tells why there is none.
+    fn run<B: Backend>(&self, backend: Result<B>, buffers: Buffers) -> Self::Outcome;
 }
 
-/// One completion: bytes transferred, or a negated error number; the request's memory comes back with it.
-#[derive(Debug)]
-pub(crate) struct Completion {
-    pub(crate) slot: Slot,
-    pub(crate) result: i64,
-}
-
-/// The slots of the requests that an asynchronous backend has in flight, by their numbers.
-pub(crate) struct InFlight(Vec<Option<Slot>>);
-
-impl InFlight {
-    /// Room for `depth` slots.
-    pub(crate) fn new(depth: u32) -> Self {
-        Self((0..depth).map(|_| None).collect())
+/// Opens the backend that a trial asks for and drives a worker with it: each backend has a loop of its own.
+pub(crate) fn open<D: Drive>(
+    spec: &TrialSpec,
+    place: Place<'_>,
+    buffers: Buffers,
+    drive: &D,
+) -> D::Outcome {
+    let Place {
+        file,
+        range,
+        position,
+    } = place;
+    match spec.backend {
+        Name::Sync if spec.descriptors == Descriptors::Shared => {
+            let calls = LockedSeekCalls::new(position);
+            drive.run(Ok(Synchronous::new(file, calls)), buffers)
+        }
+        Name::Sync => drive.run(Ok(Synchronous::new(file, SeekCalls::new())), buffers),
+        Name::Psync => drive.run(Ok(Synchronous::new(file, PositionedCalls)), buffers),
+        Name::Pvsync2 => {
+            let calls = VectoredCalls::new(spec);
+            drive.run(Ok(Synchronous::new(file, calls)), buffers)
+        }
+        Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
+        Name::Libaio => drive.run(Libaio::new(file, spec), buffers),
+        Name::IoUring => drive.run(Uring::new(file, spec, &buffers), buffers),
+        Name::Null => drive.run(Ok(Null::new(spec.depth)), buffers),
     }
-
-    /// Holds a slot until its request is complete.
-    ///
-    /// # Panics
-    /// When another slot of its number is held.
-    #[inline(always)]
-    pub(crate) fn hold(&mut self, slot: Slot) {
-        let place = &mut self.0[slot.index() as usize];
-        assert!(place.is_none(), "a slot has one request at a time");
-        *place = Some(slot);
-    }
-
-    /// The slot with this number, whose request is complete.
-    ///
-    /// # Panics
-    /// When it is not held.
-    #[inline(always)]
-    pub(crate) fn give_back(&mut self, number: u64) -> Slot {
-        let slot = self.0[number as usize].take();
-        slot.expect("a request completes once")
-    }
-
-    /// Whether no slot is held.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
-    }
-}
-
-/// Issues requests.
-pub(crate) trait Backend {
-    /// Takes a request with its memory; it may be issued now or with the next [`Backend::complete`].
-    fn queue(&mut self, slot: Slot, request: Request);
-
-    /// Issues what is queued, waits until at least `wait` requests have completed (or a signal came), and
-    /// appends all that have. `wait` is at most the number of outstanding requests, and above zero.
-    ///
-    /// # Errors
-    /// The system call and the error number, when the mechanism itself failed. Requests may still be in flight.
-    fn complete(&mut self, wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure>;
-
-    /// Carries a request out here and now, and gives what a completion would bear; `None` where requests have to be
-    /// queued. Only called while none is outstanding.
-    #[inline(always)]
-    fn transfer(&mut self, _slot: &mut Slot, _request: Request) -> Option<i64> {
-        None
-    }
-
-    /// After the mechanism failed: waits no longer than `timeout` for what is in flight, and appends what has completed
-    /// or was never issued. Slots that it keeps may be the kernel's. What completes its requests within the call that
-    /// issues them has none in flight.
-    fn settle(&mut self, _timeout: Duration, _done: &mut Vec<Completion>) {}
-
-    /// Issues what is queued and waits until at least one request has completed, but no longer than `timeout` (zero:
-    /// only looks); appends all that have completed. At least one is outstanding. What completes its requests within
-    /// the call that issues them needs no timeout.
-    ///
-    /// # Errors
-    /// As [`Backend::complete`].
-    fn complete_within(
-        &mut self,
-        _timeout: Duration,
-        done: &mut Vec<Completion>,
-    ) -> Result<(), SystemFailure> {
-        self.complete(1, done)
-    }
-
-    /// Name of the system call behind an action, for messages.
-    fn syscall(&self, action: Action) -> &'static str;
-
-    /// Settings in force.
-    fn effective(&self) -> Effective {
-        Effective::default()
-    }
-}
-
-/// A system call that failed as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SystemFailure {
-    pub(crate) syscall: &'static str,
-    pub(crate) errno: i32,
 }

@@ -12,7 +12,7 @@ const CALIBRATION_TOLERANCE_PPM: f64 = 200.0;
 const CALIBRATION_WINDOW_NS: u64 = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum ClockSource {
     Tsc,
     MonotonicRaw,
 }
@@ -20,7 +20,7 @@ enum Source {
 /// A calibrated clock. Copies are cheap and agree with each other.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    source: Source,
+    source: ClockSource,
     /// ns per tick as a fixed-point number with 32 fractional bits.
     ns_per_tick_q32: u64,
     cost_ns: f64,
@@ -38,9 +38,9 @@ impl Clock {
     /// Measures the counter against the kernel's clock and what one stamp costs; takes about 25 ms.
     pub fn calibrate() -> Self {
         let (source, ns_per_tick, why) = match tsc_rate() {
-            Ok(ns_per_tick) => (Source::Tsc, ns_per_tick, String::from("tsc")),
+            Ok(ns_per_tick) => (ClockSource::Tsc, ns_per_tick, String::from("tsc")),
             Err(reason) => (
-                Source::MonotonicRaw,
+                ClockSource::MonotonicRaw,
                 1.0,
                 format!("clock_monotonic_raw ({reason})"),
             ),
@@ -58,7 +58,7 @@ impl Clock {
     /// A clock of the kernel's kind with this many nanoseconds a tick, for what only calculates: virtual time, tests.
     pub(crate) fn of_rate(ns_per_tick: f64) -> Self {
         Self {
-            source: Source::MonotonicRaw,
+            source: ClockSource::MonotonicRaw,
             ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64) as u64,
             cost_ns: 0.0,
             why: String::new(),
@@ -69,8 +69,8 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> u64 {
         match self.source {
-            Source::Tsc => read_tsc(),
-            Source::MonotonicRaw => raw_ns(),
+            ClockSource::Tsc => read_tsc(),
+            ClockSource::MonotonicRaw => raw_ns(),
         }
     }
 

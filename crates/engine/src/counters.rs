@@ -14,7 +14,7 @@ pub use layout::Layout;
 
 pub(crate) use extents::extents;
 pub(crate) use memory::residency;
-pub(crate) use pieces::Part;
+pub(crate) use pieces::FileRange;
 pub(crate) use process::{process_io_of, resource_use};
 
 use iolab_spec::counters::{Counters, Hardware};

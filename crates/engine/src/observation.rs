@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use iolab_spec::counters::Counters;
 use iolab_spec::region::Region;
 
-use crate::counters::{self, Part, extents, residency};
+use crate::counters::{self, FileRange, extents, residency};
 use iolab_target::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
 pub(crate) struct Observation<'a> {
     stack: Stack,
-    watched: Vec<Part<'a>>,
+    watched: Vec<FileRange<'a>>,
     region: Region,
     spent: Duration,
 }
@@ -26,8 +26,8 @@ impl<'a> Observation<'a> {
         let stored = ranges
             .iter()
             .filter(|(target, ..)| target.kind() != TargetKind::CharDevice);
-        let watched: Vec<Part<'a>> = stored
-            .map(|(target, offset, length)| Part {
+        let watched: Vec<FileRange<'a>> = stored
+            .map(|(target, offset, length)| FileRange {
                 file: target.holder(),
                 offset: *offset,
                 length: *length,

@@ -68,14 +68,14 @@ impl Permutation {
 /// One worker's endless stream of offsets.
 #[derive(Debug, Clone)]
 pub struct Offsets {
-    kind: Kind,
+    kind: Order,
     bs: u64,
     /// Where the worker's share of the region begins, bytes.
     base: u64,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum Order {
     Seq {
         next: u64,
         step: u64,
@@ -133,7 +133,7 @@ impl Offsets {
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
         let worker = spec.number_of(worker);
         let own = derive(spec.seed, u64::from(worker) + 1);
-        let mut part = Part {
+        let mut part = Share {
             blocks: spec.region / spec.bs,
             bs: spec.bs,
             worker,
@@ -150,7 +150,7 @@ impl Offsets {
             Layout::Shared | Layout::Interleaved => None,
         };
         if let Some(blocks) = alone {
-            part = Part {
+            part = Share {
                 blocks,
                 worker: 0,
                 workers: 1,
@@ -162,9 +162,9 @@ impl Offsets {
             Pattern::Seq => part.seq(),
             Pattern::Reverse => part.reverse(),
             Pattern::Strided => part.strided(spec.skip),
-            Pattern::Rand => (0, Kind::Rand(part.shuffled())),
+            Pattern::Rand => (0, Order::Rand(part.shuffled())),
             Pattern::RandReplace => (0, part.replaced()),
-            Pattern::Zipf(theta) => (0, Kind::Zipf(Box::new(part.popular(theta)))),
+            Pattern::Zipf(theta) => (0, Order::Zipf(Box::new(part.popular(theta)))),
         };
         Self {
             kind,
@@ -177,32 +177,32 @@ impl Offsets {
     #[inline(always)]
     pub fn next_offset(&mut self) -> u64 {
         let relative = match &mut self.kind {
-            Kind::Seq { next, step, end } => {
+            Order::Seq { next, step, end } => {
                 let at = *next;
                 *next = if at + *step < *end { at + *step } else { 0 };
                 at
             }
-            Kind::Reverse { next, step, end } => {
+            Order::Reverse { next, step, end } => {
                 if *next == 0 {
                     *next = *end;
                 }
                 *next -= *step;
                 *next
             }
-            Kind::Strided(strided) => strided.advance(self.bs),
-            Kind::Rand(shuffled) => shuffled.advance() * self.bs,
+            Order::Strided(strided) => strided.advance(self.bs),
+            Order::Rand(shuffled) => shuffled.advance() * self.bs,
             // Lemire's multiplication maps the draw to a range without division; its bias is below 2^-16.
-            Kind::RandReplace { rng, blocks } => {
+            Order::RandReplace { rng, blocks } => {
                 ((u128::from(rng.next_u64()) * u128::from(*blocks)) >> 64) as u64 * self.bs
             }
-            Kind::Zipf(popular) => popular.draw() * self.bs,
+            Order::Zipf(popular) => popular.draw() * self.bs,
         };
         self.base + relative
     }
 }
 
 /// What falls to one worker, and the seeds it draws from.
-struct Part {
+struct Share {
     /// Blocks of the region, or of the worker's own file.
     blocks: u64,
     bs: u64,
@@ -218,7 +218,7 @@ struct Part {
     turned: bool,
 }
 
-impl Part {
+impl Share {
     /// First byte, distance from block to block, and that distance times the number of blocks, of an ordered pattern.
     fn ordered(&self) -> (u64, u64, u64) {
         let (first, count) = share(self.blocks, self.worker, self.workers);
@@ -241,19 +241,19 @@ impl Part {
         }
     }
 
-    fn seq(&self) -> (u64, Kind) {
+    fn seq(&self) -> (u64, Order) {
         let (start, step, end) = self.ordered();
         let next = self.first_of(end / step) * step;
-        (start, Kind::Seq { next, step, end })
+        (start, Order::Seq { next, step, end })
     }
 
-    fn reverse(&self) -> (u64, Kind) {
+    fn reverse(&self) -> (u64, Order) {
         let (start, step, end) = self.ordered();
         let next = end - self.first_of(end / step) * step;
-        (start, Kind::Reverse { next, step, end })
+        (start, Order::Reverse { next, step, end })
     }
 
-    fn strided(&self, skip: u64) -> (u64, Kind) {
+    fn strided(&self, skip: u64) -> (u64, Order) {
         let (start, _, length) = self.ordered();
         let stride = self.bs + skip;
         let first = self.first_of(length / self.bs) * self.bs;
@@ -272,7 +272,7 @@ impl Part {
             length,
             stride,
         };
-        (start, Kind::Strided(strided))
+        (start, Order::Strided(strided))
     }
 
     fn shuffled(&self) -> Shuffled {
@@ -286,8 +286,8 @@ impl Part {
         }
     }
 
-    fn replaced(&self) -> Kind {
-        Kind::RandReplace {
+    fn replaced(&self) -> Order {
+        Order::RandReplace {
             rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
             blocks: self.blocks,
         }

@@ -266,7 +266,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
             note,
             ..Effective::default()
         },
-        pace: None,
+        rate_report: None,
         series: Series::default(),
         verified: None,
     }

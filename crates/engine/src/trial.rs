@@ -11,20 +11,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use rustix::fs::{Advice, FileType, fadvise};
+use rustix::fs::FileType;
 use rustix::thread::UnshareFlags;
 
 use crate::arena::{self, Arena, Pieces};
-use crate::backend::io_uring::Uring;
-use crate::backend::libaio::Libaio;
-use crate::backend::mmap::Mmap;
 use crate::backend::null::Null;
-use crate::backend::synchronous::{
-    LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls,
-};
+use crate::backend::{Drive, Place, open};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
 use crate::observation::Observation;
+use crate::page_cache::{drop_pages, make_durable};
 use crate::perf::Group;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed, Signer};
@@ -33,7 +29,7 @@ use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 use files::Files;
 pub use files::lent;
 use iolab_spec::counters::{Hardware, NoHardware};
-use iolab_spec::outcome::{Ended, FailedRequest, Failure, Outcome};
+use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::trial::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
 use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
@@ -172,25 +168,6 @@ fn pay_sync<'a>(parts: impl Iterator<Item = (&'a Target, Range<u64>)>, outcome: 
         }
     }
     outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64);
-}
-
-/// Writes out what the page cache still owes a target; the range is what is known to have been written.
-pub(crate) fn make_durable(
-    target: &Target,
-    range: Range<u64>,
-) -> std::result::Result<(), FailedRequest> {
-    rustix::fs::fdatasync(target.file()).map_err(|errno| FailedRequest {
-        syscall: "fdatasync",
-        offset: range.start,
-        length: range.end - range.start,
-        errno: errno.raw_os_error(),
-    })
-}
-
-/// Has the page cache drop a range. Devices without a page cache refuse the advice, and need none.
-pub(crate) fn drop_pages(target: &Target, range: Range<u64>) {
-    let length = std::num::NonZero::new(range.end - range.start);
-    let _ = fadvise(target.file(), range.start, length, Advice::DontNeed);
 }
 
 /// Checks a spec against a target, without touching it.
@@ -412,26 +389,13 @@ fn work(
     let Some((file, files)) = opened else {
         return run.run(Ok(Null::new(spec.depth)), buffers);
     };
-    match spec.backend {
-        Backend::Sync if spec.descriptors == Descriptors::Shared => {
-            let calls = LockedSeekCalls::new(&files.position);
-            run.run(Ok(Synchronous::new(file, calls)), buffers)
-        }
-        Backend::Sync => run.run(Ok(Synchronous::new(file, SeekCalls::new())), buffers),
-        Backend::Psync => run.run(Ok(Synchronous::new(file, PositionedCalls)), buffers),
-        Backend::Pvsync2 => run.run(
-            Ok(Synchronous::new(file, VectoredCalls::new(spec))),
-            buffers,
-        ),
-        Backend::Mmap => {
-            let part = files.part(number);
-            let map = Mmap::new(file, part.offset, part.length, spec.writes());
-            run.run(map, buffers)
-        }
-        Backend::Libaio => run.run(Libaio::new(file, spec), buffers),
-        Backend::IoUring => run.run(Uring::new(file, spec, &buffers), buffers),
-        Backend::Null => run.run(Ok(Null::new(spec.depth)), buffers),
-    }
+    let part = files.part(number);
+    let place = Place {
+        file,
+        range: part.range(),
+        position: &files.position,
+    };
+    open(spec, place, buffers, &run)
 }
 
 /// Gives this thread a descriptor table of its own. The kernel then needs no atomic reference count around
@@ -452,8 +416,10 @@ struct Stage<'a> {
     ready: &'a mpsc::Sender<Result<()>>,
 }
 
-impl Stage<'_> {
-    fn run<B: crate::backend::Backend>(
+impl Drive for Stage<'_> {
+    type Outcome = Option<WorkerOutcome>;
+
+    fn run<B: crate::request::Backend>(
         &self,
         backend: Result<B>,
         buffers: Buffers,
@@ -475,8 +441,10 @@ impl Stage<'_> {
             (None, false) => self.drive(self.worker(Closed::<false>, backend, buffers), pieces),
         }
     }
+}
 
-    fn worker<B: crate::backend::Backend, T: Timing>(
+impl Stage<'_> {
+    fn worker<B: crate::request::Backend, T: Timing>(
         &self,
         timing: T,
         backend: B,

@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::arena::Pieces;
-use crate::backend::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock::Clock;
 use crate::clock_sampling::ClockSampling;
 use crate::pattern::{Mix, Offsets, derive};
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::series::Recorder;
 use crate::verify::{Signed, Signer};
 use iolab_spec::counters::Hardware;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
-use iolab_spec::outcome::{Effective, Ended, FailedRequest, Pace, Tally};
+use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
 use iolab_spec::series::Done;
 use iolab_spec::trial::share;
 use iolab_spec::trial::{Content, SyncCall, SyncPolicy, TrialSpec};
@@ -46,7 +46,7 @@ pub(crate) struct WorkerOutcome {
     /// Stretches of physical memory that its buffers lie in, where that is known.
     pub(crate) pieces: Option<Pieces>,
     /// How this worker kept up with its share of a rate.
-    pub(crate) pace: Option<Pace>,
+    pub(crate) rate_report: Option<RateReport>,
     /// What it did over time.
     pub(crate) series: Recorder,
     /// The writes that can be verified.
@@ -262,7 +262,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
                 effective: backend.effective(),
                 hardware: Hardware::default(),
                 pieces: None,
-                pace: None,
+                rate_report: None,
                 series: Recorder::new(clock),
                 signed: None,
             },

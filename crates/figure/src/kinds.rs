@@ -3,22 +3,96 @@
 mod annotate;
 mod axis;
 pub(super) mod compare;
-pub(super) mod course;
-pub(super) mod heat;
+mod course;
+mod heat;
 pub(super) mod history;
-pub(super) mod latency;
-pub(super) mod load;
-pub(super) mod order;
-pub(super) mod response;
+mod latency;
+mod load;
+mod order;
+mod response;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
+use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
+use iolab_analysis::equivalence::FIRST_TRIALS;
+use iolab_spec::{Error, Result};
+
+use latency::View;
 
 use super::Run;
 use super::data::{Data, Row, verdict};
-use super::model::{Along, Line};
+use super::kind::FigureKind;
+use super::model::{Along, Line, Model};
 use super::options::Options;
 use super::words;
 use iolab_spec::plain::plain;
+
+/// The model of a figure.
+///
+/// # Errors
+/// Of kind usage: data that such a figure cannot be made of.
+pub(super) fn model(kind: FigureKind, runs: &[Run<'_>], options: &Options) -> Result<Model> {
+    match kind {
+        FigureKind::Response => response::model(runs, options),
+        FigureKind::Percentiles => latency::model(runs, View::Percentiles, options),
+        FigureKind::Ecdf => latency::model(runs, View::Cumulative, options),
+        FigureKind::Load => load::model(runs, options),
+        FigureKind::Order => order::model(runs, options),
+        FigureKind::Course => course::model(runs, options),
+        FigureKind::Heat => heat::model(runs, options),
+        FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),
+        FigureKind::PValues => compare::p_values(&compared(runs, options)?, options),
+    }
+}
+
+/// The two sides that the runs hold: two runs, or two levels of a factor of one.
+fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
+    let terms = Criteria {
+        margin: options.margin,
+        tests: vec![Test::Welch],
+        better: Better::Unstated,
+        repeats: FIRST_TRIALS.to_vec(),
+        within_run: false,
+    };
+    let source = |run| RunSide { run, held: None };
+    match (runs, options.by.as_deref().or_else(|| programs(runs))) {
+        ([run], Some(by)) => {
+            let mut compared = Comparison::of_levels(run.run, by, "", terms)?;
+            for name in [&mut compared.base, &mut compared.new] {
+                let level = name
+                    .split_once('=')
+                    .map(|(factor, level)| words::level(factor, level));
+                *name = level.unwrap_or_default();
+            }
+            Ok(compared)
+        }
+        ([base, new], None) => {
+            let names = [base.name, new.name].map(|name| plain(name).into_owned());
+            Comparison::of_runs(names, source(base.run), source(new.run), terms)
+        }
+        _ => Err(Error::usage("two sides are compared").hint(
+            "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
+        )),
+    }
+}
+
+/// The factor of the only run whose two levels are programs.
+pub(super) fn programs<'a>(runs: &'a [Run<'a>]) -> Option<&'a str> {
+    let [run] = runs else {
+        return None;
+    };
+    let factors = run.analysis().factors.iter().enumerate();
+    let mut programs = factors.filter(|(_, name)| ["linkage", "command"].contains(&name.as_str()));
+    let (place, factor) = programs.next()?;
+    let mut levels: Vec<&String> = run
+        .analysis()
+        .cells
+        .iter()
+        .filter_map(|c| c.cell.levels.get(place))
+        .collect();
+    levels.sort();
+    levels.dedup();
+    (run.analysis().response == Response::Elapsed && levels.len() == 2).then_some(factor)
+}
 
 /// What is shown: as asked, else the response of the first run.
 fn quantity(runs: &[Run<'_>], options: &Options) -> Response {

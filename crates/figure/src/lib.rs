@@ -11,6 +11,7 @@
 
 pub mod card;
 mod data;
+mod kind;
 mod kinds;
 mod layout;
 mod marker;
@@ -28,20 +29,19 @@ mod text;
 mod words;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
-use iolab_analysis::crossing::FIRST_TRIALS;
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::bends::Bends;
+use iolab_analysis::compare::Comparison;
 use iolab_analysis::history;
-use iolab_analysis::knots::Bends;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_record::{RunRecord, SampleSeries};
-use iolab_spec::{Error, Result};
+use iolab_spec::Result;
 
-pub use options::{Center, Kind, Options, Reference, Spread, parse_length};
+pub use kind::FigureKind;
+pub use options::{Center, Options, Reference, Spread, parse_length};
 pub use scale::{least_and_most, spans_decades};
 pub use svg::{escaped, style};
 
-use kinds::latency::View;
 use model::Model;
 use scene::Scene;
 
@@ -57,11 +57,11 @@ pub struct Run<'a> {
     pub name: &'a str,
     /// What its file holds, analysed.
     pub run: &'a AnalysedRun,
-    /// The latencies of its cells; empty unless [`Kind::needs_latencies`].
+    /// The latencies of its cells; empty unless [`FigureKind::needs_latencies`].
     pub latencies: &'a CellLatencies,
     /// Where its curves bend, where that is known already: a figure that shows bends finds them otherwise.
     pub bends: Option<&'a Bends>,
-    /// Its trials over time; empty unless [`Kind::needs_series`].
+    /// Its trials over time; empty unless [`FigureKind::needs_series`].
     pub series: &'a [SampleSeries],
 }
 
@@ -100,17 +100,7 @@ pub struct Figure {
 /// Of kind usage: data that such a figure cannot be made of, with another figure as the remedy.
 pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
     let kind = options.kind.unwrap_or_else(|| default_kind(runs));
-    let mut model = match kind {
-        Kind::Response => kinds::response::model(runs, options),
-        Kind::Percentiles => kinds::latency::model(runs, View::Percentiles, options),
-        Kind::Ecdf => kinds::latency::model(runs, View::Cumulative, options),
-        Kind::Load => kinds::load::model(runs, options),
-        Kind::Order => kinds::order::model(runs, options),
-        Kind::Course => kinds::course::model(runs, options),
-        Kind::Heat => kinds::heat::model(runs, options),
-        Kind::Ratio => kinds::compare::ratio(&compared(runs, options)?, options),
-        Kind::PValues => kinds::compare::p_values(&compared(runs, options)?, options),
-    }?;
+    let mut model = kinds::model(kind, runs, options)?;
     if let Some(computed) = kinds::computed(runs) {
         for text in [&mut model.note, &mut model.description] {
             text.push_str(&format!(" {computed}."));
@@ -119,13 +109,13 @@ pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
     Figure::new(model, options)
 }
 
-/// Draws a comparison: [`Kind::PValues`] when the options ask for it, else [`Kind::Ratio`].
+/// Draws a comparison: [`FigureKind::PValues`] when the options ask for it, else [`FigureKind::Ratio`].
 ///
 /// # Errors
 /// Of kind usage when no cell has a ratio or a p value.
 pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> {
     let model = match options.kind {
-        Some(Kind::PValues) => kinds::compare::p_values(comparison, options),
+        Some(FigureKind::PValues) => kinds::compare::p_values(comparison, options),
         _ => kinds::compare::ratio(comparison, options),
     }?;
     Figure::new(model, options)
@@ -139,65 +129,17 @@ pub fn history(line: &history::Line, options: &Options) -> Result<Figure> {
     Figure::new(kinds::history::model(line, options)?, options)
 }
 
-/// The two sides that the runs hold: two runs, or two levels of a factor of one.
-fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
-    let terms = Terms {
-        margin: options.margin,
-        tests: vec![Test::Welch],
-        better: Better::Unstated,
-        repeats: FIRST_TRIALS.to_vec(),
-        within_run: false,
-    };
-    let source = |run| Source { run, held: None };
-    match (runs, options.by.as_deref().or_else(|| programs(runs))) {
-        ([run], Some(by)) => {
-            let mut compared = Comparison::of_levels(run.run, by, "", terms)?;
-            for name in [&mut compared.base, &mut compared.new] {
-                let level = name
-                    .split_once('=')
-                    .map(|(factor, level)| words::level(factor, level));
-                *name = level.unwrap_or_default();
-            }
-            Ok(compared)
-        }
-        ([base, new], None) => {
-            let names = [base.name, new.name].map(|name| plain(name).into_owned());
-            Comparison::of_runs(names, source(base.run), source(new.run), terms)
-        }
-        _ => Err(Error::usage("two sides are compared").hint(
-            "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
-        )),
-    }
-}
-
-/// The factor of the only run whose two levels are programs.
-fn programs<'a>(runs: &'a [Run<'a>]) -> Option<&'a str> {
-    let [run] = runs else {
-        return None;
-    };
-    let factors = run.analysis().factors.iter().enumerate();
-    let mut programs = factors.filter(|(_, name)| ["linkage", "command"].contains(&name.as_str()));
-    let (place, factor) = programs.next()?;
-    let mut levels: Vec<&String> = run
-        .analysis()
-        .cells
-        .iter()
-        .filter_map(|c| c.cell.levels.get(place))
-        .collect();
-    levels.sort();
-    levels.dedup();
-    (run.analysis().response == Response::Elapsed && levels.len() == 2).then_some(factor)
-}
-
 /// The kind of figure that suits the data: a ratio for two programs and for two runs of one experiment, the load where
 /// rates vary, the order of the trials where nothing does, else the response.
-pub fn default_kind(runs: &[Run<'_>]) -> Kind {
+pub fn default_kind(runs: &[Run<'_>]) -> FigureKind {
     match runs {
-        [run] if programs(runs).is_some() && !run.analysis().cells.is_empty() => Kind::Ratio,
-        [run] if run.analysis().factors.iter().any(|factor| factor == "rate") => Kind::Load,
-        [run] if run.analysis().factors.is_empty() => Kind::Order,
-        [a, b] if same_experiment(a.analysis(), b.analysis()) => Kind::Ratio,
-        _ => Kind::Response,
+        [run] if kinds::programs(runs).is_some() && !run.analysis().cells.is_empty() => {
+            FigureKind::Ratio
+        }
+        [run] if run.analysis().factors.iter().any(|factor| factor == "rate") => FigureKind::Load,
+        [run] if run.analysis().factors.is_empty() => FigureKind::Order,
+        [a, b] if same_experiment(a.analysis(), b.analysis()) => FigureKind::Ratio,
+        _ => FigureKind::Response,
     }
 }
 

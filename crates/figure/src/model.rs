@@ -52,7 +52,7 @@ pub(super) struct Origin {
 
 /// One mark of a series.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Point {
+pub(super) struct Mark {
     pub(super) x: f64,
     pub(super) y: f64,
     /// Ends of its interval.
@@ -85,7 +85,7 @@ pub(super) struct Series {
     /// Place in the order of all series of the figure: decides colour, dash and marker.
     pub(super) place: usize,
     pub(super) look: Look,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<Mark>,
     /// Lower and upper edge of a band around the line: x, low, high.
     pub(super) band: Vec<(f64, f64, f64)>,
     /// Single trials behind the points: x, y.

@@ -1,86 +1,13 @@
 //! What can be asked of a figure.
 
-use std::fmt;
-use std::str::FromStr;
-
 use iolab_analysis::analysis::Response;
 use iolab_spec::level::{Level, Levels, Quantity as LevelQuantity, Requests};
 use iolab_spec::{Error, Result};
 
+use super::kind::FigureKind;
+
 /// Least and greatest width and height, points.
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
-
-/// What a figure shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The response against a factor: lines over numbers, bars over names.
-    Response,
-    /// Latency against the percentile that it belongs to.
-    Percentiles,
-    /// Share of the requests that took at most so long.
-    Ecdf,
-    /// Latency against throughput as the load grows.
-    Load,
-    /// Two runs, or two levels: both above, their ratio below.
-    Ratio,
-    /// p values of a comparison for several numbers of trials.
-    PValues,
-    /// Every trial in the order of time.
-    Order,
-    /// Throughput inside the trials, over their time.
-    Course,
-    /// Two factors as rows and columns of coloured fields.
-    Heat,
-}
-
-impl Kind {
-    /// Every kind, in the order in which they are explained.
-    pub const ALL: [Kind; 9] = [
-        Kind::Response,
-        Kind::Percentiles,
-        Kind::Ecdf,
-        Kind::Load,
-        Kind::Ratio,
-        Kind::PValues,
-        Kind::Order,
-        Kind::Course,
-        Kind::Heat,
-    ];
-
-    /// Whether it is drawn from the latency histograms ([`super::Run::latencies`]).
-    pub fn needs_latencies(self) -> bool {
-        matches!(self, Kind::Percentiles | Kind::Ecdf)
-    }
-
-    /// Whether it is drawn from the trials over time ([`super::Run::series`]).
-    pub fn needs_series(self) -> bool {
-        self == Kind::Course
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Kind::Response => "response",
-            Kind::Percentiles => "percentiles",
-            Kind::Ecdf => "ecdf",
-            Kind::Load => "load",
-            Kind::Ratio => "ratio",
-            Kind::PValues => "p-values",
-            Kind::Order => "order",
-            Kind::Course => "course",
-            Kind::Heat => "heat",
-        })
-    }
-}
-
-impl FromStr for Kind {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        named(text, "kind of figure", &Kind::ALL)
-    }
-}
 
 impl Options {
     /// Shows the levels whose greatest rate a run searched for: unless another quantity is asked for, that of the first level
@@ -102,7 +29,7 @@ impl Options {
             .collect();
         if self.y.is_none() && self.kind.is_none() {
             self.y = known.first().map(|(_, quantity)| *quantity);
-            self.kind = self.y.map(|_| Kind::Response);
+            self.kind = self.y.map(|_| FigureKind::Response);
         }
         let of_axis = known
             .into_iter()
@@ -164,7 +91,7 @@ pub struct Reference {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// What it shows; chosen from the data where it is `None`.
-    pub kind: Option<Kind>,
+    pub kind: Option<FigureKind>,
     /// Factor along the x axis (`run` for the runs of several files).
     pub x: Option<String>,
     /// What is shown; the response of the experiment where it is `None`.
@@ -256,16 +183,6 @@ pub fn parse_length(text: &str) -> Result<f64> {
     Ok(points)
 }
 
-/// The one of `all` whose name is `text`.
-fn named<T: Copy + fmt::Display>(text: &str, what: &str, all: &[T]) -> Result<T> {
-    let found = all.iter().find(|one| one.to_string() == text);
-    found.copied().ok_or_else(|| {
-        let names: Vec<String> = all.iter().map(T::to_string).collect();
-        Error::usage(format!("'{text}' is no {what}"))
-            .hint(format!("it is one of: {}", names.join(", ")))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,24 +207,5 @@ mod tests {
             let error = parse_length(text).unwrap_err();
             assert!(error.remedy().is_some(), "{text}");
         }
-    }
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        for kind in Kind::ALL {
-            assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
-        }
-        for response in Response::ALL {
-            assert_eq!(response.name().parse::<Response>().unwrap(), response);
-        }
-        assert_eq!("p50".parse::<Response>().unwrap(), Response::Latency);
-        assert!(
-            "pie"
-                .parse::<Kind>()
-                .unwrap_err()
-                .remedy()
-                .unwrap()
-                .contains("ecdf")
-        );
     }
 }

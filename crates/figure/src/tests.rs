@@ -12,7 +12,7 @@ use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::response::Response;
 use iolab_spec::series::{Done, Interval, Series};
 use resvg::usvg;
-use synthetic::{add_cell, around, pace, record, serve, size_curve};
+use synthetic::{add_cell, around, rate_report, record, serve, size_curve};
 
 use super::scene::Text;
 use super::*;
@@ -85,7 +85,7 @@ fn loaded() -> RunRecord {
         (32_000, 400.0),
     ] {
         let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
-        pace(&mut record, cell, rate, 0);
+        rate_report(&mut record, cell, rate, 0);
     }
     record
 }
@@ -186,7 +186,7 @@ fn figure_of(records: &[RunRecord], options: &Options) -> Result<Figure> {
     Made::new(records).draw(options)
 }
 
-fn kind(kind: Kind) -> Options {
+fn kind(kind: FigureKind) -> Options {
     Options {
         kind: Some(kind),
         ..Options::default()
@@ -223,23 +223,23 @@ fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         ("lines", vec![sizes_by_threads(3)], Options::default()),
         ("facets", vec![sizes_by_threads(6)], facets),
         ("bars", vec![policies()], Options::default()),
-        ("percentiles", vec![sizes()], kind(Kind::Percentiles)),
+        ("percentiles", vec![sizes()], kind(FigureKind::Percentiles)),
         (
             "ecdf",
             vec![size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)])],
-            kind(Kind::Ecdf),
+            kind(FigureKind::Ecdf),
         ),
         ("load", vec![loaded()], Options::default()),
         ("ratio", vec![sizes(), other()], Options::default()),
         ("linkage", vec![programs()], Options::default()),
-        ("p-values", vec![programs()], kind(Kind::PValues)),
-        ("order", vec![sizes()], kind(Kind::Order)),
+        ("p-values", vec![programs()], kind(FigureKind::PValues)),
+        ("order", vec![sizes()], kind(FigureKind::Order)),
         (
             "course",
             vec![size_curve("read-size", &[("4KiB", 60.0)])],
-            kind(Kind::Course),
+            kind(FigureKind::Course),
         ),
-        ("heat", vec![sizes_by_threads(4)], kind(Kind::Heat)),
+        ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
     ]
 }
 
@@ -500,11 +500,11 @@ fn hostile_names_are_text() {
     }
     let made = Made::new(&records[..1]);
     for kind in [
-        Kind::Response,
-        Kind::Heat,
-        Kind::Order,
-        Kind::Percentiles,
-        Kind::Ecdf,
+        FigureKind::Response,
+        FigureKind::Heat,
+        FigureKind::Order,
+        FigureKind::Percentiles,
+        FigureKind::Ecdf,
     ] {
         let options = Options {
             kind: Some(kind),
@@ -546,15 +546,19 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
             Options::default(),
             "no measured trial",
         ),
-        (vec![nothing], kind(Kind::Order), "no measured trial"),
+        (vec![nothing], kind(FigureKind::Order), "no measured trial"),
         (vec![sizes()], x("color"), "no factor \"color\""),
-        (vec![sizes()], kind(Kind::Heat), "two factors"),
-        (vec![sizes()], kind(Kind::Load), "nothing that makes load"),
-        (vec![sizes()], kind(Kind::Ratio), "two sides"),
+        (vec![sizes()], kind(FigureKind::Heat), "two factors"),
+        (
+            vec![sizes()],
+            kind(FigureKind::Load),
+            "nothing that makes load",
+        ),
+        (vec![sizes()], kind(FigureKind::Ratio), "two sides"),
         (vec![sizes_by_threads(12)], tall, "no room"),
         (
             vec![sizes_by_threads(12), sizes()],
-            kind(Kind::Ratio),
+            kind(FigureKind::Ratio),
             "BASE",
         ),
     ] {
@@ -571,12 +575,12 @@ fn the_kind_follows_from_the_data() {
     let mut plain = record("one", &[]);
     add_cell(&mut plain, &[], &around(100.0));
     for (records, kind) in [
-        (vec![sizes()], Kind::Response),
-        (vec![loaded()], Kind::Load),
-        (vec![programs()], Kind::Ratio),
-        (vec![plain], Kind::Order),
-        (vec![sizes(), sizes()], Kind::Ratio),
-        (vec![sizes(), policies()], Kind::Response),
+        (vec![sizes()], FigureKind::Response),
+        (vec![loaded()], FigureKind::Load),
+        (vec![programs()], FigureKind::Ratio),
+        (vec![plain], FigureKind::Order),
+        (vec![sizes(), sizes()], FigureKind::Ratio),
+        (vec![sizes(), policies()], FigureKind::Response),
     ] {
         assert_eq!(default(&records), kind);
     }

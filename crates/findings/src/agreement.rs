@@ -1,9 +1,14 @@
 //! How far two sides agree, over all cells of a comparison.
 
 use super::format_ratio;
-use super::{Finding, capitalised, one};
+use super::{Finding, Rule, capitalised};
 use iolab_analysis::compare::{ALPHA, Comparison, Verdict};
 use iolab_spec::quantity::{format_p, format_percent};
+
+pub(crate) const AGREEMENT: Rule = Rule::result(
+    "agreement",
+    "ratios within blocks; tests of difference and of equivalence, over the blocks",
+);
 
 /// iolab against the peers that were measured beside it.
 pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
@@ -16,7 +21,7 @@ pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
             comparison.base,
             verdicts(comparison),
         );
-        one("agreement", text)
+        AGREEMENT.one(text)
     };
     comparisons.iter().flat_map(sentences).collect()
 }

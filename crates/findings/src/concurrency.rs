@@ -1,10 +1,22 @@
 //! Requests that were asked to be served at once, and were not.
 
-use super::{Finding, cells_of, one, within};
+use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::trial::{Backend, Descriptors};
+
+pub(crate) const SERIALISED: Rule = Rule::result(
+    "serialised",
+    "how many requests were in service at once, by Little's law from the sum of their times",
+);
+pub(crate) const EXCEEDS_CEILING: Rule = Rule::doubt(
+    "exceeds-ceiling",
+    "the median of each cell over the ceiling of its kind",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(serialised), Says::OfCells(exceeds_ceiling)];
 
 /// What can make threads wait for each other, and the level that takes it away.
 const REMEDIES: [(&str, &str, &str); 3] = [
@@ -46,7 +58,7 @@ pub fn serialised(analysis: &Analysis) -> Vec<Finding> {
         concurrency.asked,
         cause(analysis, worst),
     );
-    one("serialised", text)
+    SERIALISED.one(text)
 }
 
 /// What the evidence says of the cause.
@@ -61,7 +73,7 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
     if trial.backend == Backend::Sync && trial.descriptors == Descriptors::Shared {
         return "lseek and read on one descriptor need a lock around both, since all threads share its position: use pread (backend=psync), or a descriptor per thread.".to_owned();
     }
-    if cell.flags.contains(&Flag::ToolBound) || cell.circumstances.is_cpu_contended() {
+    if cell.flags.contains(&Flag::ToolBound) || cell.disturbance.is_cpu_contended() {
         return "The CPUs were the limit (see the flags): more threads cannot help there."
             .to_owned();
     }
@@ -134,5 +146,5 @@ pub fn exceeds_ceiling(analysis: &Analysis) -> Vec<Finding> {
         unit.format(efficiency.ceiling),
         label(&analysis.factors, &worst.cell.levels),
     );
-    one("exceeds-ceiling", text)
+    EXCEEDS_CEILING.one(text)
 }

@@ -7,7 +7,7 @@ mod weight;
 
 use crate::interpretation::Interpretation;
 use crate::trust::Trust;
-use crate::{Finding, Kind, agreement, costs_of_random, optimal_pattern};
+use crate::{Finding, FindingKind, Rule, agreement, costs_of_random, optimal_pattern};
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::glance::Glance;
@@ -40,7 +40,7 @@ impl<'a> Told<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
     /// The rule behind it.
-    pub rule: &'static str,
+    pub rule: Rule,
     /// Numbers of the runs that it is about, in order.
     pub runs: Vec<usize>,
     /// One sentence, or two.
@@ -68,11 +68,11 @@ impl<'a> Digest<'a> {
         let analyses: Vec<&Analysis> = runs.iter().map(Told::analysis).collect();
         let analysed: Vec<&AnalysedRun> = runs.iter().map(|told| told.run).collect();
         let mut ranked = merged::headlines(runs);
-        let taken: Vec<&str> = ranked.iter().flat_map(|m| m.stands_for).copied().collect();
+        let taken: Vec<Rule> = ranked.iter().flat_map(|m| m.stands_for).copied().collect();
         let all = findings(runs, &analyses);
         let total = all.len();
         for (runs, finding) in all {
-            let is_result = finding.kind() == Kind::Result;
+            let is_result = finding.rule.kind == FindingKind::Result;
             let said = ranked
                 .iter()
                 .filter(|m| m.is_again(finding.rule, &runs))

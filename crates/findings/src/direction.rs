@@ -3,9 +3,15 @@
 use iolab_stats::{CONFIDENCE, Interval, Ratio, ratio_of_medians};
 
 use super::format_ratio;
-use super::{Finding, capitalised, one};
+use super::rule::RATIOS;
+use super::{Finding, Rule, Says, capitalised};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::curve::held_levels;
+
+pub(crate) const WRITES_AGAINST_READS: Rule = Rule::result("writes-against-reads", RATIOS);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(writes_against_reads)];
 
 /// Most settings that are told one by one.
 const TOLD_MAX: usize = 8;
@@ -40,7 +46,7 @@ pub fn writes_against_reads(analysis: &Analysis) -> Vec<Finding> {
         pairs.len(),
         pairs.len() - faster - slower,
     );
-    one("writes-against-reads", text)
+    WRITES_AGAINST_READS.one(text)
 }
 
 /// The settings: all where they are few, else the ends.

@@ -2,8 +2,8 @@
 
 use crate::{Finding, findings};
 use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
-use iolab_analysis::knots::Bends;
 
 /// What follows from the analysis of one run. The same run always gives the same.
 #[derive(Debug, Clone, PartialEq)]

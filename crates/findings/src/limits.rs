@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::Finding;
+use super::{Finding, Rule};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_spec::target::TargetName;
 use iolab_spec::trial::CacheState;
 use iolab_spec::units::format_size;
+
+pub(crate) const ONE_PLACE: Rule = Rule::limit("one-place", "the targets of the runs");
+pub(crate) const UNTOUCHED: Rule = Rule::limit("untouched", "the region of each cell");
+pub(crate) const NO_GIVEN_LOAD: Rule = Rule::limit("no-given-load", "the rate of each cell");
+pub(crate) const ONE_CACHE_STATE: Rule =
+    Rule::limit("one-cache-state", "the cache state of each cell");
 
 /// The limits of all runs together.
 pub fn limits(analyses: &[&Analysis]) -> Vec<Finding> {
@@ -30,7 +36,7 @@ pub fn one_place<'a>(analyses: &[&'a Analysis]) -> Option<Finding> {
         n => format!("{n} targets were measured"),
     };
     limit(
-        "one-place",
+        ONE_PLACE,
         format!(
             "{what}, as it was at that time: the intervals hold for repeating this on it, and say nothing of other devices, nor of a fuller, older or warmer one."
         ),
@@ -41,7 +47,7 @@ pub fn one_place<'a>(analyses: &[&'a Analysis]) -> Option<Finding> {
 pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
     let most = measured(analyses).map(|c| c.cell.trial().region).max()?;
     limit(
-        "untouched",
+        UNTOUCHED,
         format!(
             "Regions larger than {} were not measured; they may exceed the device's own caches and tables.",
             format_size(most)
@@ -54,9 +60,7 @@ pub fn no_given_load(analyses: &[&Analysis]) -> Option<Finding> {
     let latencies = measured(analyses).filter(|c| c.latency.is_some()).count();
     let rates = measured(analyses).any(|c| c.cell.trial().rate.is_some());
     (latencies > 0 && !rates).then_some(())?;
-    limit(
-        "no-given-load",
-        "All requests were issued in a closed loop, so latencies are service times. --rate measures the response time at a given load.".to_owned(),
+    limit(NO_GIVEN_LOAD, "All requests were issued in a closed loop, so latencies are service times. --rate measures the response time at a given load.".to_owned(),
     )
 }
 
@@ -72,7 +76,7 @@ pub fn one_cache_state(analyses: &[&Analysis]) -> Option<Finding> {
         _ => "storage without the page cache was not measured (--direct measures it)",
     };
     limit(
-        "one-cache-state",
+        ONE_CACHE_STATE,
         format!("Everything was measured with cache={only}: {other}."),
     )
 }
@@ -83,6 +87,6 @@ fn measured<'a>(analyses: &[&'a Analysis]) -> impl Iterator<Item = &'a CellAnaly
     cells.filter(|c| c.n > 0 && !c.cell.spec.runs_program())
 }
 
-fn limit(rule: &'static str, text: String) -> Option<Finding> {
+fn limit(rule: Rule, text: String) -> Option<Finding> {
     Some(Finding { rule, text })
 }

@@ -4,14 +4,16 @@ use iolab_spec::target::TargetName;
 use iolab_spec::trial::{CacheState, Pattern, SyncPolicy};
 use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
 
-use super::Finding;
 use super::format_ratio;
+use super::{Finding, Rule};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_spec::quantity::format_percent;
 use iolab_spec::units::format_size;
 
-/// Name of the rule.
-pub(super) const OPTIMAL_PATTERN: &str = "optimal-pattern";
+pub(crate) const OPTIMAL_PATTERN: Rule = Rule::result(
+    "optimal-pattern",
+    "medians of all cells served by the device, and the ratio of two of them",
+);
 
 /// How much of the best a simpler setting must reach to be offered in its place.
 const NEAR: f64 = 0.95;

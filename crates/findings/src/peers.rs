@@ -1,9 +1,16 @@
 //! What other tools were called with, and which cells they could not carry out.
 
-use super::{Finding, cells_of};
+use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::Analysis;
 use iolab_plan::cells::label;
 use iolab_spec::tool::Tool;
+
+pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
+pub(crate) const GAPS: Rule =
+    Rule::limit("gaps", "what each tool can be asked for, by its options");
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(gaps), Says::OfCells(peers)];
 
 /// The version of each peer and the command line of one of its trials.
 pub fn peers(analysis: &Analysis) -> Vec<Finding> {
@@ -22,10 +29,7 @@ pub fn peers(analysis: &Analysis) -> Vec<Finding> {
         let text = format!(
             "A trial of {tool} ({which}) was {command} - every trial's own command is in the column 'effective' of iolab export."
         );
-        findings.push(Finding {
-            rule: "peers",
-            text,
-        });
+        findings.push(Finding { rule: PEERS, text });
     }
     findings
 }
@@ -40,7 +44,7 @@ pub fn gaps(analysis: &Analysis) -> Vec<Finding> {
         }
     }
     let finding = |(why, cells): (&str, usize)| Finding {
-        rule: "gaps",
+        rule: GAPS,
         text: format!("{} left a gap: {why}.", cells_of(cells, analysis)),
     };
     reasons.into_iter().map(finding).collect()

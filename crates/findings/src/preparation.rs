@@ -2,10 +2,18 @@
 
 use iolab_spec::quantity::{format_ns, format_p, significant};
 
-use super::{Finding, format_ratio, one};
+use super::{Finding, Rule, Says, format_ratio};
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::crossing::FIRST_TRIALS;
+use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_analysis::preparation::{PreparationPoint, preparation};
+
+pub(crate) const PREPARATION: Rule = Rule::result(
+    "preparation",
+    "the ratio of medians with its interval, Welch's test, and the page faults of each trial",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(untouched_buffers)];
 
 /// The setting in which untouched buffers cost most, and in how many they cost anything.
 pub fn untouched_buffers(analysis: &Analysis) -> Vec<Finding> {
@@ -34,9 +42,7 @@ pub fn untouched_buffers(analysis: &Analysis) -> Vec<Finding> {
     let cost = least
         .ns_per_fault
         .map_or_else(String::new, |ns| format!(", {} per fault", format_ns(ns)));
-    one(
-        "preparation",
-        format!(
+    PREPARATION.one(format!(
             "Untouched buffers give {}{place}: {} against {}{tests}. A trial has {} page faults against {}{cost}. They are \
              slower in {} of {} settings.",
             format_ratio(&least.ratio, " of the throughput of zeroed ones"),

@@ -1,43 +1,59 @@
 //! What two programs side by side tell.
 
-use super::Finding;
 use super::format_ratio;
+use super::{Finding, Rule, Says};
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::crossing::{
-    ALPHA, Crossing, FIRST_TRIALS, MARGINS, Point, crossings, margin_name,
+use iolab_analysis::equivalence::{
+    ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name, program_pairs,
 };
 use iolab_spec::quantity::format_ns;
 use iolab_spec::units::format_size;
+
+pub(crate) const PROGRAMS_DIFFER: Rule = Rule::result(
+    "programs-differ",
+    "the ratio of median times with its interval",
+);
+pub(crate) const PROGRAMS_SIGNIFICANCE: Rule =
+    Rule::result("programs-significance", "Welch's t test at each size");
+pub(crate) const PROGRAMS_EQUIVALENT: Rule = Rule::result(
+    "programs-equivalent",
+    "two one-sided t tests on the logarithms at each size",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(programs)];
 
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
 
 /// The difference where it is most, whether it is one, and from where on it does not matter.
 pub fn programs(analysis: &Analysis) -> Vec<Finding> {
-    let of_one = |crossing: Crossing| {
-        let mut sentences: Vec<(&'static str, String)> = Vec::new();
-        sentences.extend(difference(&crossing).map(|text| ("programs-differ", text)));
-        sentences.extend(significance(&crossing).map(|text| ("programs-significance", text)));
+    let of_one = |pair: ProgramPair| {
+        let mut sentences: Vec<(Rule, String)> = Vec::new();
+        sentences.extend(difference(&pair).map(|text| (PROGRAMS_DIFFER, text)));
+        sentences.extend(significance(&pair).map(|text| (PROGRAMS_SIGNIFICANCE, text)));
         let margins = 0..MARGINS.len();
-        sentences
-            .extend(margins.map(|margin| ("programs-equivalent", equivalence(&crossing, margin))));
-        let place = if crossing.held.is_empty() {
+        sentences.extend(margins.map(|margin| (PROGRAMS_EQUIVALENT, equivalence(&pair, margin))));
+        let place = if pair.held.is_empty() {
             String::new()
         } else {
-            format!("With {}: ", crossing.held.join(" "))
+            format!("With {}: ", pair.held.join(" "))
         };
         sentences.into_iter().map(move |(rule, text)| Finding {
             rule,
             text: format!("{place}{text}"),
         })
     };
-    crossings(analysis).into_iter().flat_map(of_one).collect()
+    program_pairs(analysis)
+        .into_iter()
+        .flat_map(of_one)
+        .collect()
 }
 
 /// The ratio at the least size, where what is not reading weighs most, and at the largest.
-fn difference(crossing: &Crossing) -> Option<String> {
-    let (first, last) = (crossing.points.first()?, crossing.points.last()?);
-    let (base, new) = (name(&crossing.base), name(&crossing.new));
+fn difference(pair: &ProgramPair) -> Option<String> {
+    let (first, last) = (pair.points.first()?, pair.points.last()?);
+    let (base, new) = (name(&pair.base), name(&pair.new));
     let mut text = format!(
         "{new} takes {} as long as {base} {}",
         times(first)?,
@@ -55,17 +71,17 @@ fn difference(crossing: &Crossing) -> Option<String> {
 }
 
 /// `1.31 times (95 % interval 1.27 to 1.35)`.
-fn times(point: &Point) -> Option<String> {
+fn times(point: &SizePoint) -> Option<String> {
     Some(format_ratio(&point.ratio?, " times"))
 }
 
 /// At how many sizes Welch's test finds a difference, for each number of trials.
-fn significance(crossing: &Crossing) -> Option<String> {
+fn significance(pair: &ProgramPair) -> Option<String> {
     let parts: Vec<String> = FIRST_TRIALS
         .iter()
         .enumerate()
         .filter_map(|(i, trials)| {
-            let tested: Vec<f64> = crossing
+            let tested: Vec<f64> = pair
                 .points
                 .iter()
                 .filter_map(|p| p.first_trials[i].map(|t| t.welch))
@@ -89,14 +105,14 @@ fn significance(crossing: &Crossing) -> Option<String> {
 }
 
 /// From where on the difference is shown to be below a margin, beside what the medians alone would say.
-fn equivalence(crossing: &Crossing, margin: usize) -> String {
+fn equivalence(pair: &ProgramPair, margin: usize) -> String {
     let within = margin_name(MARGINS[margin]);
-    let many = crossing.points.len() > 1;
+    let many = pair.points.len() > 1;
     let from = |size: u64| match many {
         true => format!(" from {} on", format_size(size)),
         false => String::new(),
     };
-    let naive = crossing.naive_from(margin).map(|size| {
+    let naive = pair.naive_from(margin).map(|size| {
         let verb = if many { "stays" } else { "lies" };
         format!(
             "the ratio of the medians alone {verb} within it{}",
@@ -105,7 +121,7 @@ fn equivalence(crossing: &Crossing, margin: usize) -> String {
     });
     let test = if many { " at each size" } else { "" };
     let to = if many { " up to the largest size" } else { "" };
-    match (crossing.equivalent_from(margin), naive) {
+    match (pair.equivalent_from(margin), naive) {
         (Some(size), naive) => format!(
             "The two are equivalent within {within}{} (equivalence test{test}, p <= {ALPHA}); {}.",
             from(size),
@@ -121,7 +137,7 @@ fn equivalence(crossing: &Crossing, margin: usize) -> String {
     }
 }
 
-fn at(point: &Point) -> String {
+fn at(point: &SizePoint) -> String {
     match point.size {
         1 => "at 1 byte".to_owned(),
         bytes if bytes < 1024 => format!("at {bytes} bytes"),

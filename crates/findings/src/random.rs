@@ -4,9 +4,13 @@ use iolab_spec::trial::Pattern;
 use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians};
 
 use super::format_ratio;
-use super::{Finding, origin};
+use super::rule::RATIOS;
+use super::{Finding, Rule, origin};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_spec::units::format_size;
+
+pub(crate) const RANDOM_AGAINST_SEQUENTIAL: Rule =
+    Rule::result("random-against-sequential", RATIOS);
 
 /// The ratio of random to sequential throughput at each size that both runs measured on one
 /// target with the same settings; `None` when there is none.
@@ -28,7 +32,7 @@ pub fn random_against_sequential(sequential: &Analysis, random: &Analysis) -> Op
         text.push('.');
     }
     Some(Finding {
-        rule: "random-against-sequential",
+        rule: RANDOM_AGAINST_SEQUENTIAL,
         text,
     })
 }

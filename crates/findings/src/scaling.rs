@@ -1,10 +1,16 @@
 //! How throughput and IOPS grow with threads and depth, and where that ends.
 
 use super::format_ratio;
-use super::{Finding, capitalised, origin};
+use super::rule::RATIOS;
+use super::{Finding, Rule, Says, capitalised, origin};
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::curve::{Curve, Point, by_size};
 use iolab_spec::quantity::{format_percent, significant};
+
+pub(crate) const SCALING: Rule = Rule::result("scaling", RATIOS);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(scaling)];
 
 /// For each curve over threads and over depth: what the growth from the least count is, and the count from which no
 /// larger one is shown to be faster.
@@ -16,7 +22,7 @@ pub fn scaling(analysis: &Analysis) -> Vec<Finding> {
         .into_iter()
         .flat_map(|factor| of_factor(analysis, factor))
         .map(|text| Finding {
-            rule: "scaling",
+            rule: SCALING,
             text,
         })
         .collect()

@@ -1,48 +1,29 @@
 //! The shape of curves over I/O sizes: where they are best, where they bend, what a request and its bytes cost.
 
-use super::{Finding, capitalised};
+use super::{Finding, Rule, Says, capitalised};
 use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::bends::{self, Bend, Bends, MODEL_ERROR_MAX};
 use iolab_analysis::curve::Curve;
-use iolab_analysis::knots::{self, Bend, Bends, MODEL_ERROR_MAX};
-use iolab_analysis::optimum::optimum;
 use iolab_spec::quantity::{format_bytes, format_ns, format_percent};
 use iolab_spec::units::format_size;
 
-/// The best size of every curve, with its interval.
-pub fn best_sizes(analysis: &Analysis) -> Vec<Finding> {
-    let best = |curve: &Curve<'_>| {
-        let optimum = optimum(curve, analysis.response, analysis.seed)?;
-        let (low, high) = optimum.interval?;
-        let range = if low == high {
-            "no other in 95 % of the resamples".to_owned()
-        } else {
-            format!("{} to {}", format_size(low), format_size(high))
-        };
-        Some(format!(
-            "{}{} ({range})",
-            label(curve),
-            format_size(optimum.size)
-        ))
-    };
-    let parts: Vec<String> = knots::bendable(analysis).iter().filter_map(best).collect();
-    if parts.is_empty() {
-        return Vec::new();
-    }
-    vec![Finding {
-        rule: "best-sizes",
-        text: format!(
-            "Best bs for {}, with the 95 % interval of its place (resampled trials): {}.",
-            analysis.response,
-            parts.join("; ")
-        ),
-    }]
-}
+pub(crate) const BENDS: Rule = Rule::result(
+    "bends",
+    "straight pieces on log axes, their number by an information criterion; intervals from resampled trials",
+);
+pub(crate) const FIXED_COSTS: Rule = Rule::result(
+    "fixed-costs",
+    "the median time of a request at each size, fitted as a fixed cost and a rate",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfBends(bends), Says::OfCells(fixed_costs)];
 
 /// Where each curve bends, and what the machine has at these sizes.
 pub fn bends(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
     let mut coincides = false;
     let mut findings = Vec::new();
-    for curve in knots::bendable(analysis) {
+    for curve in bends::bendable(analysis) {
         let bends = found.on(&curve);
         if bends.is_empty() {
             continue;
@@ -51,13 +32,13 @@ pub fn bends(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
         let parts: Vec<String> = bends.iter().map(bend_in_words).collect();
         let name = capitalised(&analysis.response.to_string());
         findings.push(Finding {
-            rule: "bends",
+            rule: BENDS,
             text: format!("{name}{} bends at {}.", curve.place(), parts.join("; at ")),
         });
     }
     if coincides {
         findings.push(Finding {
-            rule: "bends",
+            rule: BENDS,
             text: "A bend that coincides with a threshold of the machine names a suspect, not a cause."
                 .to_owned(),
         });
@@ -90,10 +71,10 @@ fn bend_in_words(bend: &Bend) -> String {
 
 /// What a request and what its bytes cost, for the curves that the model describes.
 pub fn fixed_costs(analysis: &Analysis) -> Vec<Finding> {
-    let parts: Vec<String> = knots::bendable(analysis)
+    let parts: Vec<String> = bends::bendable(analysis)
         .iter()
         .filter_map(|curve| {
-            let model = knots::fixed_cost(analysis, curve)?;
+            let model = bends::fixed_cost(analysis, curve)?;
             // Bytes per ns are GB/s, a thousand MB/s.
             let rate = Response::Throughput.format(model.bandwidth * 1e3);
             Some(format!(
@@ -109,7 +90,7 @@ pub fn fixed_costs(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        rule: "fixed-costs",
+        rule: FIXED_COSTS,
         text: format!(
             "A fixed cost per request and a rate for its bytes describe the time of a request to within {}: {}.",
             format_percent(MODEL_ERROR_MAX),
@@ -124,7 +105,7 @@ fn significant_ns(ns: f64) -> f64 {
 }
 
 /// The levels that a curve holds, as the start of an entry of a list.
-fn label(curve: &Curve<'_>) -> String {
+pub(super) fn label(curve: &Curve<'_>) -> String {
     if curve.held.is_empty() {
         String::new()
     } else {

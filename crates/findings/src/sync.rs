@@ -4,9 +4,15 @@ use iolab_spec::trial::SyncPolicy;
 use iolab_stats::{CONFIDENCE, Interval, Ratio, ratio_of_medians};
 
 use super::format_ratio;
-use super::{Finding, capitalised, origin};
+use super::rule::RATIOS;
+use super::{Finding, Rule, Says, capitalised, origin};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::curve::held_levels;
+
+pub(crate) const COST_OF_SYNC: Rule = Rule::result("cost-of-sync", RATIOS);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(cost_of_sync)];
 
 /// The policies, from the one that promises least.
 const POLICIES: [SyncPolicy; 7] = [
@@ -29,7 +35,7 @@ pub fn cost_of_sync(analysis: &Analysis) -> Vec<Finding> {
         .iter()
         .filter_map(|policy| sentence(analysis, &pairs(analysis, factor, base, *policy)))
         .map(|text| Finding {
-            rule: "cost-of-sync",
+            rule: COST_OF_SYNC,
             text,
         })
         .collect()

@@ -2,10 +2,22 @@
 
 use iolab_stats::Summary;
 
-use super::{Finding, cells_of, one};
+use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TAIL_REQUESTS_MIN};
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{format_ns, significant};
+
+pub(crate) const LATENCY_TAIL: Rule = Rule::result(
+    "latency-tail",
+    "the quantiles of each trial's histogram of all requests; the median of their ratio over the trials",
+);
+pub(crate) const TAIL_UNKNOWN: Rule = Rule::limit("tail-unknown", "the requests of each trial");
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(tail)];
+
+/// What was not known of tails.
+pub(crate) const UNKNOWN: &[Says] = &[Says::OfCells(tail_unknown)];
 
 /// The 99th percentile over the median, in the cells where it is greatest and least.
 pub fn tail(analysis: &Analysis) -> Vec<Finding> {
@@ -26,7 +38,7 @@ pub fn tail(analysis: &Analysis) -> Vec<Finding> {
             in_words(analysis, shortest)
         ),
     };
-    one("latency-tail", text)
+    LATENCY_TAIL.one(text)
 }
 
 /// `3.2 times the median (95 % interval 2.9 to 3.6) at bs=4KiB: 512 us against 160 us`.
@@ -56,9 +68,7 @@ pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
     let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
     match analysis.cells.iter().filter(unknown).count() {
         0 => Vec::new(),
-        n => one(
-            "tail-unknown",
-            format!(
+        n => TAIL_UNKNOWN.one(format!(
                 "{} had too few requests per trial to tell the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed): p99 is close to the maximum there. A larger --time gives more.",
                 cells_of(n, analysis)
             ),

@@ -1,10 +1,25 @@
 //! Findings about throughput that changes its level and stays there: over the run, and within each trial.
 
-use super::{Finding, one, within};
+use super::{Finding, Rule, Says, within};
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::timeline::{RunShift, TrialShift};
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{format_bytes, format_ns, format_percent};
+
+pub(crate) const LEVEL_WITHIN_TRIALS: Rule = Rule::doubt(
+    "level-within-trials",
+    "changepoints (PELT) in the median over the trials of each interval, confirmed likewise",
+);
+pub(crate) const LEVEL_OVER_RUN: Rule = Rule::doubt(
+    "level-over-run",
+    "changepoints (PELT) in the logarithms of the trials, each confirmed by Welch's test for dependent values",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[
+    Says::OfCells(level_over_run),
+    Says::OfCells(level_within_trials),
+];
 
 /// Most changes over a run that are told: the greatest.
 const TOLD_MAX: usize = 3;
@@ -17,7 +32,7 @@ pub fn level_over_run(analysis: &Analysis) -> Vec<Finding> {
     shifts.truncate(TOLD_MAX);
     shifts.sort_by_key(|shift| shift.after_ns);
     let told = shifts.into_iter().map(|shift| Finding {
-        rule: "level-over-run",
+        rule: LEVEL_OVER_RUN,
         text: over_run(shift, analysis),
     });
     told.collect()
@@ -52,9 +67,7 @@ pub fn level_within_trials(analysis: &Analysis) -> Vec<Finding> {
     } else {
         "A cache that fills with what is read again looks like that"
     };
-    one(
-        "level-within-trials",
-        format!(
+    LEVEL_WITHIN_TRIALS.one(format!(
             "In {} throughput changes its level within the trials: after {} ({}) it {}{}, in the median of {} trials. {suspect}. Shorter or longer trials would give other numbers.",
             within(shifts.len(), analysis),
             format_ns(greatest.after_ns as f64),

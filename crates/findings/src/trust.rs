@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::analysis::{CellAnalysis, Flag};
+use iolab_analysis::analysis::{Caution, CellAnalysis, Flag};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunStatus, ServedBy};
 
@@ -48,25 +48,14 @@ pub struct Trust {
 /// Share of cells that may miss the precision goal in a run that is trusted.
 const IMPRECISE_MAX: f64 = 0.25;
 
-/// Flags that tell of a disturbance from outside.
-pub const DISTURBANCES: [Flag; 5] = [
-    Flag::OtherTraffic,
-    Flag::CpuContended,
-    Flag::RequestsSplit,
-    Flag::Suspended,
-    Flag::WriteBackOwed,
-];
-
-/// Flags of a cell whose numbers cannot be used.
-const FAULTS: [Flag; 3] = [Flag::Errors, Flag::VerifyFailed, Flag::Suspended];
-
 impl Trust {
     /// Judges runs together.
     pub fn of(runs: &[&AnalysedRun]) -> Self {
         let all = || runs.iter().flat_map(|run| &run.analysis().cells);
         let measured: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
-        let flagged = |flags: &[Flag]| {
-            let has = |cell: &&&CellAnalysis| cell.flags.iter().any(|flag| flags.contains(flag));
+        let flagged = |is: fn(Caution) -> bool| {
+            let counts = |flag: &Flag| flag.caution().is_some_and(is);
+            let has = |cell: &&&CellAnalysis| cell.flags.iter().any(counts);
             measured.iter().filter(has).count()
         };
         let mut served = BTreeMap::new();
@@ -100,8 +89,8 @@ impl Trust {
                 .iter()
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
-            disturbed: flagged(&DISTURBANCES),
-            faulty: flagged(&FAULTS),
+            disturbed: flagged(|caution| caution.disturbs),
+            faulty: flagged(|caution| caution.ruins),
             is_virtual: first.filter(|_| virtuals.all(|other| other == first)),
             unfinished: runs
                 .iter()

@@ -1,15 +1,27 @@
 //! Whether storage holds what was written to it.
 
-use super::{Finding, cells_of, one};
+use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellVerified, Flag};
 use iolab_spec::quantity::format_bytes;
+
+pub(crate) const VERIFY_FAILED: Rule = Rule::doubt(
+    "verify-failed",
+    "every block that a trial wrote, read back after it",
+);
+pub(crate) const VERIFIED: Rule = Rule::result(
+    "verified",
+    "every block that a trial wrote, read back after it",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(verified)];
 
 /// Data that is not what was written, or how much was found to be so.
 pub fn verified(analysis: &Analysis) -> Vec<Finding> {
     let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
     let all = cells.fold(CellVerified::default(), CellVerified::plus);
     if all.failed > 0 {
-        return one("verify-failed", failed(analysis, &all));
+        return VERIFY_FAILED.one(failed(analysis, &all));
     }
     if all.trials == 0 {
         return Vec::new();
@@ -26,7 +38,7 @@ pub fn verified(analysis: &Analysis) -> Vec<Finding> {
         all.trials,
         format_bytes(all.bytes as f64),
     );
-    one("verified", text)
+    VERIFIED.one(text)
 }
 
 fn failed(analysis: &Analysis, all: &CellVerified) -> String {

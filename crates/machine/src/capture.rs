@@ -10,6 +10,7 @@ use iolab_target::Target;
 use iolab_target::meminfo;
 
 use crate::device::Device;
+use crate::kernel_text::{chosen, memory_bytes, text_of};
 use crate::{cgroup, processor, tlb};
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
@@ -49,12 +50,6 @@ pub fn of_target(target: &Target) -> Environment {
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
-}
-
-/// The content of a file of `/proc` or `/sys` without the blanks around it; `None` where it is missing or empty.
-pub(crate) fn text_of(path: impl AsRef<Path>) -> Option<String> {
-    let text = read(path)?.trim().to_owned();
-    (!text.is_empty()).then_some(text)
 }
 
 /// The value of the first line `name : value` of `/proc/cpuinfo`.
@@ -120,11 +115,6 @@ pub(crate) fn machine_name() -> Option<String> {
         Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
         _ => product,
     })
-}
-
-/// All memory of the machine, bytes.
-pub(crate) fn memory_bytes() -> Option<u64> {
-    meminfo::bytes("MemTotal")
 }
 
 /// What programs can have of it without swapping, bytes.
@@ -245,26 +235,11 @@ fn put_device(list: &mut Environment, device: &Device) {
     }
 }
 
-/// The entry in brackets of a list such as `none [mq-deadline] kyber`; the whole text when there is none.
-pub(crate) fn chosen(text: &str) -> String {
-    let inside = text
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(text, |(name, _)| name).trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use iolab_target::{Consent, Need, Size};
 
     use super::*;
-
-    #[test]
-    fn the_scheduler_in_brackets_is_the_one_in_use() {
-        assert_eq!(chosen("none [mq-deadline] kyber bfq\n"), "mq-deadline");
-        assert_eq!(chosen("none\n"), "none");
-        assert_eq!(chosen("[none\n"), "[none");
-    }
 
     #[test]
     fn this_machine_is_described() {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::capture::text_of;
+use crate::kernel_text::text_of;
 use iolab_target::procfs::{ControlGroup, Hierarchy};
 
 /// A bound on the traffic with one device, per second.

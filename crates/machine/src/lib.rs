@@ -4,9 +4,11 @@ pub mod capture;
 pub mod cgroup;
 pub mod device;
 pub mod doctor;
+mod kernel_text;
 pub mod link;
 pub mod load;
 pub mod processor;
 mod tlb;
+pub mod transport;
 #[cfg(test)]
 mod tree;

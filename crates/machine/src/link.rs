@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::capture::text_of;
-use crate::device::Transport;
+use crate::kernel_text::text_of;
+use crate::transport::Transport;
 
 /// A connection, now and at its best.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-use iolab_model::{Definition, Part, disksim};
+use iolab_model::{Definition, PartDefinition, disksim};
 
 /// The file that a line names behind a key, in the folder of the first file.
 fn named(folder: &Path, text: &str, key: &str) -> Result<Option<String>, Box<dyn Error>> {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let definition = Definition {
         title: title.clone(),
         source: source.to_vec(),
-        model: Part::Disk(Box::new(imported.disk)),
+        model: PartDefinition::Disk(Box::new(imported.disk)),
     };
     definition.build(0)?;
     write!(std::io::stdout(), "{}", definition.to_toml()?)?;

@@ -19,13 +19,13 @@ pub struct Definition {
     /// Where its values are from.
     pub source: Vec<String>,
     /// What it is made of.
-    pub model: Part,
+    pub model: PartDefinition,
 }
 
 /// A part that models are made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum PartDefinition {
     /// A hard disk.
     Disk(Box<DiskDefinition>),
     /// A solid-state disk.
@@ -51,7 +51,7 @@ pub struct ServerDefinition {
     /// Requests at a time; 1 makes a serial server.
     pub slots: u32,
     /// What serves them.
-    pub inner: Part,
+    pub inner: PartDefinition,
 }
 
 impl Definition {
@@ -88,7 +88,7 @@ impl Definition {
     }
 }
 
-impl Part {
+impl PartDefinition {
     /// The model of this part.
     ///
     /// # Errors

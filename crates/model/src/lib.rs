@@ -13,5 +13,5 @@ mod model;
 pub mod parts;
 pub mod ssd;
 
-pub use definition::{Definition, Part, ServerDefinition};
+pub use definition::{Definition, PartDefinition, ServerDefinition};
 pub use model::{Completion, MILLISECOND, Model, Ns, Op, Request, Served, serve};

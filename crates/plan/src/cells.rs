@@ -308,6 +308,13 @@ pub fn label(factors: &[String], levels: &[String]) -> String {
     parts.join(", ")
 }
 
+impl Experiment {
+    /// Number of cells; 0 for a plan that cannot be carried out.
+    pub fn cell_count(&self) -> usize {
+        cells(self).map_or(0, |cells| cells.len())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

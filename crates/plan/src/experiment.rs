@@ -3,6 +3,7 @@
 mod builtin;
 mod change;
 mod design;
+pub mod document;
 mod only;
 mod overlap;
 mod programs;
@@ -24,8 +25,7 @@ pub(crate) use design::{set_budget, set_settle};
 pub use only::Combination;
 pub use refined::{REFINE_MAX, Refined};
 
-use crate::cells::cells;
-use crate::document::{Definition, DesignEntries, Entries, Source, check_level_count};
+use document::{Definition, DesignEntries, DocumentText, Entries, check_level_count};
 use iolab_spec::level::Levels;
 use iolab_spec::names::unknown;
 use iolab_spec::response::Response;
@@ -102,7 +102,7 @@ impl Experiment {
     /// # Errors
     /// Of kind usage: what is wrong, on which line, and what would be right.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
-        let source = Source { name: source, text };
+        let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
         let at = |span, error| source.at(span, error);
         let mut experiment = Self {
@@ -244,11 +244,6 @@ impl Experiment {
         self.check_workload()?;
         self.check_seek()?;
         self.design.check()
-    }
-
-    /// Number of cells; 0 for a plan that cannot be carried out.
-    pub fn cell_count(&self) -> usize {
-        cells(self).map_or(0, |cells| cells.len())
     }
 
     /// What all cells have in common: the fixed settings, and defaults where nothing is said.

@@ -2,7 +2,6 @@
 
 pub mod blocks;
 pub mod cells;
-pub mod document;
 pub mod experiment;
 pub mod forecast;
 pub mod precondition;

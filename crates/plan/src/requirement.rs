@@ -12,7 +12,7 @@ use iolab_spec::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::document::{Definition, DesignEntries, Entries, Source, budget};
+use crate::experiment::document::{Definition, DesignEntries, DocumentText, Entries, budget};
 use crate::experiment::{Design, Experiment, check_name, check_question, read_text};
 
 /// Name and TOML text of every built-in requirement, in alphabetical order; the build finds them in `requirements/`.
@@ -100,7 +100,7 @@ impl Requirement {
     /// # Errors
     /// Of kind usage: what is wrong, on which line, and what would be right.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
-        let source = Source { name: source, text };
+        let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
         let name = check_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
@@ -219,7 +219,7 @@ fn makes_files(cell: &CellSpec) -> bool {
 }
 
 impl Entry {
-    fn resolve(self, source: &Source<'_>, of: &str, question: &str) -> Result<Workload> {
+    fn resolve(self, source: &DocumentText<'_>, of: &str, question: &str) -> Result<Workload> {
         let name =
             check_name(self.name.get_ref()).map_err(|error| source.at(self.name.span(), error))?;
         let mut experiment = Experiment {

@@ -7,7 +7,7 @@ use iolab_spec::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::document::{Definition, DesignEntries, Entries, Source, budget};
+use crate::experiment::document::{Definition, DesignEntries, DocumentText, Entries, budget};
 use crate::experiment::{BUDGET_MAX, BUILTIN, Experiment, check_name, check_question, read_text};
 use iolab_spec::names::unknown;
 
@@ -74,7 +74,7 @@ impl Suite {
     /// # Errors
     /// Of kind usage: what is wrong, on which line, and what would be right.
     pub fn from_toml(text: &str, source: &str, folder: &Path) -> Result<Self> {
-        let source = Source { name: source, text };
+        let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
         let name = check_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
@@ -130,7 +130,7 @@ impl Suite {
 impl Entry {
     fn resolve(
         self,
-        source: &Source<'_>,
+        source: &DocumentText<'_>,
         folder: &Path,
         common: &Definition,
     ) -> Result<Experiment> {

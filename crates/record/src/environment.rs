@@ -3,7 +3,7 @@
 mod key;
 mod keys;
 
-pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Kind, Real, Tenths, Text, Whole};
+pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
 pub use keys::{ALL, Cache, Entry, Holds, KEYS, Keys, TargetFact};
 
 /// Facts by their keys, in the order in which they are shown. The table of keys is [`KEYS`]; what another version has
@@ -13,7 +13,7 @@ pub struct Environment(Vec<(String, String)>);
 
 impl Environment {
     /// The value of a key; `None` where it is not known or is no value of this kind.
-    pub fn get<K: Kind>(&self, key: &Key<K>) -> Option<K::Value> {
+    pub fn get<K: ValueType>(&self, key: &Key<K>) -> Option<K::Value> {
         K::read(self.text(key.name())?)
     }
 
@@ -24,7 +24,7 @@ impl Environment {
     }
 
     /// Adds a fact, where there is one.
-    pub fn put<K: Kind>(&mut self, key: &Key<K>, value: impl Into<Option<K::Value>>) {
+    pub fn put<K: ValueType>(&mut self, key: &Key<K>, value: impl Into<Option<K::Value>>) {
         let text = value.into().map(|value| K::write(&value));
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.0.push((key.name().to_owned(), text));

@@ -5,6 +5,7 @@ pub mod column;
 pub mod diagnosis;
 mod effective;
 pub mod environment;
+pub mod peak_source;
 pub mod peaks;
 pub mod tables;
 mod targets;
@@ -14,7 +15,7 @@ pub use iolab_spec::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, Pressure, ProcessIo,
     ResourceUse,
 };
-pub use iolab_spec::outcome::{Effective, Pace, RingFlag};
+pub use iolab_spec::outcome::{Effective, RateReport, RingFlag};
 pub use iolab_spec::region::Region;
 pub use iolab_spec::region::{Extents, Residency};
 pub use iolab_spec::series::{Done, Interval, Series};
@@ -226,7 +227,7 @@ pub struct Sample {
     /// The page cache and the file around the timed span.
     pub region: Region,
     /// How the rate was kept up with; `None` in the closed loop.
-    pub pace: Option<Pace>,
+    pub rate_report: Option<RateReport>,
     /// What reading back has shown; `None` where that was not done.
     pub verified: Option<Verified>,
     /// What was in force, where that can differ from what was asked for.
@@ -262,7 +263,7 @@ impl Default for Sample {
             seed: 0,
             counters: Counters::default(),
             region: Region::default(),
-            pace: None,
+            rate_report: None,
             verified: None,
             effective: Effective::default(),
             verdict: Verdict::default(),

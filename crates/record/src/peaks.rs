@@ -1,33 +1,11 @@
 //! The ceilings that a device is said, was measured or is linked to have: as users state them and as the environment
 //! of a run file keeps them.
 
-use std::fmt;
-
 use iolab_spec::quantity::significant;
 use iolab_spec::{Error, Result};
 
 use crate::environment::{Environment, Family, KEYS, Real};
-
-/// Where a ceiling is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The user's `--peak`.
-    Stated,
-    /// A probe before the run (`--peak measure`).
-    Measured,
-    /// The speed of the link that the device is connected by.
-    Link,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Stated => "stated",
-            Self::Measured => "measured",
-            Self::Link => "link",
-        })
-    }
-}
+use crate::peak_source::PeakSource;
 
 /// The ceilings of one source; what is not known is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -90,7 +68,7 @@ impl Peaks {
     }
 
     /// What the environment of a run file keeps of them.
-    pub fn environment(&self, source: Source) -> Environment {
+    pub fn environment(&self, source: PeakSource) -> Environment {
         let mut list = Environment::default();
         list.put(&KEYS.peak_read_mb_s.of(source), self.read_mb_s);
         list.put(&KEYS.peak_write_mb_s.of(source), self.write_mb_s);
@@ -100,8 +78,9 @@ impl Peaks {
     }
 
     /// From the environment of a run file, which may be a stranger's.
-    pub fn kept(environment: &Environment, source: Source) -> Self {
-        let of = |family: &Family<Source, Real>| above_zero(environment.get(&family.of(source)));
+    pub fn kept(environment: &Environment, source: PeakSource) -> Self {
+        let of =
+            |family: &Family<PeakSource, Real>| above_zero(environment.get(&family.of(source)));
         Self {
             read_mb_s: of(&KEYS.peak_read_mb_s),
             write_mb_s: of(&KEYS.peak_write_mb_s),
@@ -156,10 +135,10 @@ mod tests {
             peaks.words(),
             "read 510 MB/s, write 485 MB/s, read 95000 IOPS, write 95000 IOPS"
         );
-        let kept = peaks.environment(Source::Stated);
+        let kept = peaks.environment(PeakSource::Stated);
         assert_eq!(kept.text("peak_stated_read_mb_s"), Some("510"));
-        assert_eq!(Peaks::kept(&kept, Source::Stated), peaks);
-        assert_eq!(Peaks::kept(&kept, Source::Measured), Peaks::default());
+        assert_eq!(Peaks::kept(&kept, PeakSource::Stated), peaks);
+        assert_eq!(Peaks::kept(&kept, PeakSource::Measured), Peaks::default());
     }
 
     #[test]

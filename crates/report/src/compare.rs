@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, POWER, Side, Unit};
-use iolab_analysis::disturbance::Disturbance;
+use iolab_analysis::imbalance::Imbalance;
 use iolab_findings::{overall, tally};
 use iolab_spec::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::layout::{self, Column, none};
 use crate::markdown::line;
+use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
-use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
 use iolab_spec::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
@@ -231,21 +231,21 @@ fn rests_on(unit: Unit) -> Option<&'static str> {
 
 /// In what the sides differ that disturbs, each once.
 fn disturbed(comparison: &Comparison) -> Vec<String> {
-    let mut found: Vec<(Disturbance, usize)> = Vec::new();
-    for disturbance in comparison.pairs.iter().flat_map(|pair| &pair.disturbed) {
-        match found.iter_mut().find(|(d, _)| d.what == disturbance.what) {
+    let mut found: Vec<(Imbalance, usize)> = Vec::new();
+    for imbalance in comparison.pairs.iter().flat_map(|pair| &pair.disturbed) {
+        match found.iter_mut().find(|(d, _)| d.what == imbalance.what) {
             Some((_, n)) => *n += 1,
-            None => found.push((*disturbance, 1)),
+            None => found.push((*imbalance, 1)),
         }
     }
     found
         .iter()
-        .map(|(what, n)| disturbance_words(what, *n))
+        .map(|(what, n)| imbalance_words(what, *n))
         .collect()
 }
 
 /// A disturbance of so many cells, and what to do.
-pub(crate) fn disturbance_words(found: &Disturbance, n: usize) -> String {
+pub(crate) fn imbalance_words(found: &Imbalance, n: usize) -> String {
     format!(
         "Disturbed in {}: {}, {} on the base's side, {} on the new one. A difference there may come from that: {}.",
         cells(n),
@@ -299,7 +299,7 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<Field>> = (0..comparison.cells.len())
         .map(|index| row(comparison, index))
         .collect();
-    let mut writer = TidyWriter::new(to, Format::Csv, columns_of(rows.first()))?;
+    let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {
         writer.row(row)?;
     }

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde_json::Value;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Circumstances, Latency};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency};
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{IntervalRow, SAMPLE, SERIES};
@@ -15,7 +15,7 @@ use iolab_record::{Cell, EndedBy, Interval, RunRecord, SampleSeries, TargetKind}
 use iolab_spec::plain::plain;
 use iolab_stats::Summary;
 
-use crate::tidy::{Column, Field, Format, Kind, TidyWriter, columns_of, field, text};
+use crate::rows::{Column, Field, Format, RowWriter, ValueKind, columns_of, field, text};
 
 /// Writes one row per cell of each run: its summaries, verdict and flags. Each run comes with the name of its file.
 ///
@@ -37,7 +37,7 @@ pub fn cells<'a>(
             })
         })
         .collect();
-    let mut writer = TidyWriter::new(to, format, columns_of(&rows))?;
+    let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {
         writer.row(row)?;
     }
@@ -70,7 +70,7 @@ pub fn samples(
         Format::Parquet => columns_of(runs.iter().flat_map(sample_rows)),
         _ => columns_of(runs.iter().filter_map(|run| sample_rows(run).next())),
     };
-    let mut writer = TidyWriter::new(to, format, columns)?;
+    let mut writer = RowWriter::new(to, format, columns)?;
     for row in runs.iter().flat_map(sample_rows) {
         writer.row(&row)?;
     }
@@ -103,19 +103,19 @@ pub fn buckets<E: From<io::Error>>(
     to: &mut dyn Write,
 ) -> Result<(), E> {
     let columns = [
-        ("run", Kind::Text),
-        ("file", Kind::Text),
-        ("host", Kind::Text),
-        ("run_started_utc", Kind::Text),
-        ("experiment", Kind::Text),
-        ("sample", Kind::Integer),
-        ("direction", Kind::Text),
-        ("low_ns", Kind::Integer),
-        ("high_ns", Kind::Integer),
-        ("count", Kind::Integer),
+        ("run", ValueKind::Text),
+        ("file", ValueKind::Text),
+        ("host", ValueKind::Text),
+        ("run_started_utc", ValueKind::Text),
+        ("experiment", ValueKind::Text),
+        ("sample", ValueKind::Integer),
+        ("direction", ValueKind::Text),
+        ("low_ns", ValueKind::Integer),
+        ("high_ns", ValueKind::Integer),
+        ("count", ValueKind::Integer),
     ];
     let columns = columns.map(|(name, kind)| Column::new(name, kind));
-    let mut writer = TidyWriter::new(to, format, columns.to_vec())?;
+    let mut writer = RowWriter::new(to, format, columns.to_vec())?;
     for row in rows {
         let row = row?;
         for bucket in row.histogram.iter_recorded() {
@@ -161,7 +161,7 @@ pub fn series<E: From<io::Error>>(
         0,
         &Interval::default(),
     )]);
-    let mut writer = TidyWriter::new(to, format, columns)?;
+    let mut writer = RowWriter::new(to, format, columns)?;
     for row in rows {
         let row = row?;
         for interval in &row.series.series.intervals {
@@ -203,7 +203,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     ] {
         row.extend(summary_fields(name, summary.as_ref()));
     }
-    row.extend(circumstance_fields(&cell.circumstances));
+    row.extend(disturbance_fields(&cell.disturbance));
     let at_once = cell.concurrency;
     let efficiency = cell.efficiency;
     row.extend([
@@ -228,17 +228,23 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     ]);
     let flags: Vec<String> = cell.flags.iter().map(ToString::to_string).collect();
     let served = cell.served.as_ref();
-    let pace = cell.pace.as_ref();
+    let rate_report = cell.rate_report.as_ref();
     row.extend([
         field("latency_max_ns", cell.latency.map(|l| l.max_ns)),
-        field("rate_wanted", pace.map(|p| p.rate_wanted)),
-        field("rate_achieved_median", pace.map(|p| p.rate_achieved)),
-        field("rate_not_held_trials", pace.map(|p| p.not_held)),
-        field("backlog_max", pace.map(|p| p.backlog_max)),
-        field("backlog_end_max", pace.map(|p| p.backlog_end)),
+        field("rate_wanted", rate_report.map(|p| p.rate_wanted)),
+        field("rate_achieved_median", rate_report.map(|p| p.rate_achieved)),
+        field("rate_not_held_trials", rate_report.map(|p| p.not_held)),
+        field("backlog_max", rate_report.map(|p| p.backlog_max)),
+        field("backlog_end_max", rate_report.map(|p| p.backlog_end)),
     ]);
-    row.extend(quantile_fields("service", pace.and_then(|p| p.service)));
-    row.extend(quantile_fields("lateness", pace.and_then(|p| p.lateness)));
+    row.extend(quantile_fields(
+        "service",
+        rate_report.and_then(|p| p.service),
+    ));
+    row.extend(quantile_fields(
+        "lateness",
+        rate_report.and_then(|p| p.lateness),
+    ));
     row.extend(quantile_fields("sync", cell.sync));
     row.extend([
         field("served_by", served.map(ToString::to_string)),
@@ -252,7 +258,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row
 }
 
-fn circumstance_fields(around: &Circumstances) -> Vec<Field> {
+fn disturbance_fields(around: &CellDisturbance) -> Vec<Field> {
     let groups = around.split.map(|split| split.whole.trials);
     vec![
         field("other_traffic", around.others),

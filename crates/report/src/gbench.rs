@@ -75,7 +75,7 @@ fn entries(name: &str, cell: &Cell, trials: &[&Sample], family: usize) -> Vec<Va
         let values: Vec<f64> = trials.iter().map(|s| of(cell, s)).collect();
         (key, summary(&values))
     });
-    let aggregate = |(aggregate, unit, of): (&str, &str, Part)| {
+    let aggregate = |(aggregate, unit, of): (&str, &str, Statistic)| {
         let mut entry = base("aggregate", trials.len() as u64);
         entry["name"] = format!("{name}_{aggregate}").into();
         entry["aggregate_name"] = aggregate.into();
@@ -92,9 +92,9 @@ fn entries(name: &str, cell: &Cell, trials: &[&Sample], family: usize) -> Vec<Va
         .collect()
 }
 
-type Part = fn(&Summary) -> Option<f64>;
+type Statistic = fn(&Summary) -> Option<f64>;
 
-const AGGREGATES: [(&str, &str, Part); 4] = [
+const AGGREGATES: [(&str, &str, Statistic); 4] = [
     ("mean", "time", |s| s.mean),
     ("median", "time", |s| Some(s.median)),
     ("stddev", "time", |s| s.sd),

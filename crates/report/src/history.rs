@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use askama::Template;
-use iolab_analysis::history::{Change, Course, History, Line, Shift};
+use iolab_analysis::history::{Change, History, Line, Shift, Trajectory};
 use iolab_analysis::runs::{ratio, ratio_interval};
 use iolab_spec::quantity::format_percent;
 use iolab_spec::{Error, Result};
@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::compare::factor;
 use crate::export::run_fields;
 use crate::layout::{self, Column, Grid, none};
+use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::runs::{day, run_objects};
 use crate::table::bare;
-use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
 use iolab_figure::Options;
 use iolab_spec::plain::plain;
 
@@ -58,18 +58,19 @@ fn heading(line: &Line) -> String {
 }
 
 fn columns(line: &Line, ascii: bool) -> Vec<Column> {
-    let column = |heading: &str, dispensable, value: &dyn Fn(&Course) -> String| {
+    let column = |heading: &str, dispensable, value: &dyn Fn(&Trajectory) -> String| {
         Column::new(heading, dispensable, line.cells.iter().map(value))
     };
     let factors = line.factors.iter().enumerate();
     let mut columns: Vec<Column> = factors
         .map(|(i, factor)| {
-            let level = |c: &Course| plain(c.levels.get(i).map_or("", String::as_str)).into_owned();
+            let level =
+                |c: &Trajectory| plain(c.levels.get(i).map_or("", String::as_str)).into_owned();
             column(&plain(factor), 0, &level)
         })
         .collect();
-    let medians = |course: &Course| -> Vec<f64> {
-        course
+    let medians = |trajectory: &Trajectory| -> Vec<f64> {
+        trajectory
             .points
             .iter()
             .flatten()
@@ -93,14 +94,14 @@ fn columns(line: &Line, ascii: bool) -> Vec<Column> {
 }
 
 /// The last runs as small bars between the least and the greatest median.
-fn small_course(course: &Course) -> String {
+fn small_course(trajectory: &Trajectory) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let known = || course.points.iter().flatten().map(|point| point.median);
+    let known = || trajectory.points.iter().flatten().map(|point| point.median);
     let least = known().fold(f64::INFINITY, f64::min);
     let most = known().fold(0.0, f64::max);
-    let first = course.points.len().saturating_sub(COURSE_MAX);
+    let first = trajectory.points.len().saturating_sub(COURSE_MAX);
     let bar = |point: &Option<_>| {
-        let Some(iolab_analysis::history::Point { median, .. }) = point else {
+        let Some(iolab_analysis::history::RunPoint { median, .. }) = point else {
             return ' ';
         };
         let share = if most > least {
@@ -110,7 +111,7 @@ fn small_course(course: &Course) -> String {
         };
         BARS[((share * 8.0) as usize).min(7)]
     };
-    course.points[first..].iter().map(bar).collect()
+    trajectory.points[first..].iter().map(bar).collect()
 }
 
 /// What follows from a line, in sentences: its shifts, and what changed.
@@ -177,16 +178,22 @@ fn what(change: &Change) -> String {
 
 /// What shifts at a run, and what changed there.
 fn shifted(line: &Line, at: usize) -> String {
-    let here = |course: &Course| course.shifts.iter().find(|shift| shift.at == at).copied();
+    let here = |trajectory: &Trajectory| {
+        trajectory
+            .shifts
+            .iter()
+            .find(|shift| shift.at == at)
+            .copied()
+    };
     let overall = line.overall.as_ref().and_then(here);
     let mut parts: Vec<String> = Vec::new();
     if let Some(shift) = overall {
         parts.push(format!("all cells together {}", size(&shift)));
     }
     let cells = line.cells.iter();
-    parts.extend(cells.filter_map(|course| {
-        let shift = here(course)?;
-        let label = line.label(course);
+    parts.extend(cells.filter_map(|trajectory| {
+        let shift = here(trajectory)?;
+        let label = line.label(trajectory);
         Some(match label.is_empty() {
             true => size(&shift),
             false => format!("{} {}", plain(&label), size(&shift)),
@@ -288,7 +295,7 @@ pub fn html(history: &History) -> Result<String> {
 /// When the output cannot be written.
 pub fn rows(history: &History, format: Format, to: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<Field>> = history.lines.iter().enumerate().flat_map(rows_of).collect();
-    let mut writer = TidyWriter::new(to, format, columns_of(&rows))?;
+    let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {
         writer.row(row)?;
     }
@@ -297,20 +304,24 @@ pub fn rows(history: &History, format: Format, to: &mut dyn Write) -> io::Result
 
 fn rows_of((place, line): (usize, &Line)) -> impl Iterator<Item = Vec<Field>> {
     line.runs.iter().enumerate().flat_map(move |(run, name)| {
-        let row = move |course: &Course| {
-            let point = course.points[run].as_ref()?;
+        let row = move |trajectory: &Trajectory| {
+            let point = trajectory.points[run].as_ref()?;
             let mut row = run_fields(name).to_vec();
             row.extend([
                 field("line", place),
                 text_field("experiment", &line.experiment),
                 text_field("target", &line.target),
             ]);
-            let levels = line.factors.iter().zip(&course.levels);
+            let levels = line.factors.iter().zip(&trajectory.levels);
             row.extend(
                 levels
                     .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level)),
             );
-            let level = course.shifts.iter().filter(|shift| shift.at <= run).count();
+            let level = trajectory
+                .shifts
+                .iter()
+                .filter(|shift| shift.at <= run)
+                .count();
             row.extend([
                 text_field("metric", line.response.name()),
                 text_field("unit", line.response.unit()),
@@ -343,8 +354,8 @@ pub fn json(history: &History, to: &mut dyn Write) -> io::Result<()> {
 }
 
 fn line_object(line: &Line) -> Value {
-    let course = |course: &Course| {
-        let shifts: Vec<Value> = course
+    let trajectory = |trajectory: &Trajectory| {
+        let shifts: Vec<Value> = trajectory
             .shifts
             .iter()
             .map(|shift| {
@@ -359,7 +370,7 @@ fn line_object(line: &Line) -> Value {
                 })
             })
             .collect();
-        let medians: Vec<Option<f64>> = course
+        let medians: Vec<Option<f64>> = trajectory
             .points
             .iter()
             .map(|p| Some(p.as_ref()?.median))
@@ -367,11 +378,11 @@ fn line_object(line: &Line) -> Value {
         let mut object: Map<String, Value> = line
             .factors
             .iter()
-            .zip(&course.levels)
+            .zip(&trajectory.levels)
             .map(|(factor, level)| (format!("level_{}", plain(factor)), json!(level)))
             .collect();
         object.insert("medians".to_owned(), json!(medians));
-        object.insert("run_sd_log".to_owned(), json!(course.sd));
+        object.insert("run_sd_log".to_owned(), json!(trajectory.sd));
         object.insert("shifts".to_owned(), json!(shifts));
         Value::Object(object)
     };
@@ -393,8 +404,8 @@ fn line_object(line: &Line) -> Value {
         "metric": line.response.name(),
         "unit": line.response.unit(),
         "runs": run_objects(&line.runs),
-        "overall": line.overall.as_ref().map(course),
-        "cells": line.cells.iter().map(course).collect::<Vec<_>>(),
+        "overall": line.overall.as_ref().map(trajectory),
+        "cells": line.cells.iter().map(trajectory).collect::<Vec<_>>(),
         "changes": changes,
         "remarks": remarks(line),
     })

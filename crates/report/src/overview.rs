@@ -15,9 +15,9 @@ use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_spec::units::{format_size, rough_duration};
 
 use crate::chart::Style;
+use crate::input::{Input, counted};
 use crate::layout::{self, Column, none, paragraph, wrap};
 use crate::panels;
-use crate::report::{Input, counted};
 use iolab_figure::card;
 use iolab_spec::plain::plain;
 

@@ -1,6 +1,6 @@
 //! Untouched against zeroed buffers, as a table.
 
-use iolab_analysis::crossing::FIRST_TRIALS;
+use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_analysis::preparation::PreparationPoint;
 use iolab_spec::quantity::{format_ns, format_p, significant};
 use iolab_spec::units::format_size;

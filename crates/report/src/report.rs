@@ -3,7 +3,6 @@
 
 mod bundle;
 mod commands;
-mod course;
 mod data;
 mod environment;
 mod evidence;
@@ -13,52 +12,26 @@ mod markdown;
 mod method;
 mod picture;
 mod references;
+mod run_sequence;
 mod section;
 mod small;
 mod statement;
 mod summary;
 
-use std::path::PathBuf;
-
-use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_findings::interpretation::Interpretation;
-use iolab_findings::{Finding, Kind, agreement, costs_of_random, limits, optimal_pattern};
+use iolab_findings::{Finding, FindingKind, agreement, costs_of_random, limits, optimal_pattern};
 use iolab_spec::Result;
 
+use crate::input::Input;
 use crate::overview::Overview;
 use iolab_spec::plain::plain;
 
 pub use bundle::Bundle;
 
-use course::Course;
 use environment::Fact;
+use run_sequence::RunSequence;
 use section::Section;
 use statement::{Group, Statement};
-
-pub(crate) use summary::counted;
-
-/// A run file that was read.
-#[derive(Debug, Clone)]
-pub struct Input {
-    /// Where it lies.
-    pub path: PathBuf,
-    /// What it holds, analysed.
-    pub run: AnalysedRun,
-    /// What it says.
-    pub interpretation: Interpretation,
-}
-
-impl Input {
-    /// A run that was read from `path`, with what it says.
-    pub fn new(path: PathBuf, run: AnalysedRun) -> Self {
-        Self {
-            path,
-            interpretation: Interpretation::of(&run),
-            run,
-        }
-    }
-}
 
 /// Everything that a report says, in the order of the run files. Text from outside bears no control characters; each
 /// format escapes it in its own way.
@@ -79,7 +52,7 @@ pub struct Report<'a> {
     /// The few results and numbers of the latest run of each experiment.
     overview: Overview<'a>,
     /// The runs of each experiment.
-    courses: Vec<Course>,
+    sequences: Vec<RunSequence>,
     /// Places of the runs that the overview is of.
     latest: Vec<usize>,
     /// All findings of each run.
@@ -104,20 +77,20 @@ impl<'a> Report<'a> {
         };
         let each: Vec<Vec<Finding>> = inputs.iter().map(of_run).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
-        let courses = Course::all(inputs);
-        let latest: Vec<usize> = courses.iter().filter_map(Course::latest).collect();
+        let sequences = RunSequence::all(inputs);
+        let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
         Self {
             inputs,
             title: summary::title(inputs),
             summary: summary::sentences(inputs),
-            results: of(Kind::Result),
-            doubts: of(Kind::Doubt),
-            limits: of(Kind::Limit),
-            optimal: statement::statements(Kind::Result, &optimal),
+            results: of(FindingKind::Result),
+            doubts: of(FindingKind::Doubt),
+            limits: of(FindingKind::Limit),
+            optimal: statement::statements(FindingKind::Result, &optimal),
             environment: environment::facts(inputs),
             commands: commands::of_report(inputs),
             overview: Overview::new(latest.iter().filter_map(|place| inputs.get(*place))),
-            courses,
+            sequences,
             latest,
             each,
             sections,

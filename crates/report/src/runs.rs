@@ -11,11 +11,11 @@ use iolab_analysis::runs::{
 use iolab_spec::quantity::{format_p, format_percent};
 use serde_json::{Map, Value, json};
 
-use crate::compare::{cells, difference_lines, disturbance_words, factor};
+use crate::compare::{cells, difference_lines, factor, imbalance_words};
 use crate::layout::{self, Column, none};
 use crate::markdown::line;
+use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
-use crate::tidy::{Field, Format, TidyWriter, columns_of, field, text as text_field};
 use iolab_spec::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
@@ -196,12 +196,8 @@ pub fn remarks(compared: &RunsComparison) -> Vec<String> {
     remarks.extend(overall(compared));
     remarks.extend(rates(compared));
     remarks.extend(power(compared));
-    let disturbances = compared.disturbances();
-    remarks.extend(
-        disturbances
-            .iter()
-            .map(|(what, n)| disturbance_words(what, *n)),
-    );
+    let imbalances = compared.imbalances();
+    remarks.extend(imbalances.iter().map(|(what, n)| imbalance_words(what, *n)));
     let served = compared.cells.iter();
     let served = served.filter(|c| c.is_served_differently()).count();
     if served > 0 {
@@ -350,7 +346,7 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
 /// When the output cannot be written.
 pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<Field>> = compared.map_or_else(Vec::new, rows);
-    let mut writer = TidyWriter::new(to, Format::Csv, columns_of(rows.first()))?;
+    let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {
         writer.row(row)?;
     }

@@ -1,6 +1,6 @@
 //! One series of numbers as text: a summary, what may be wrong with it, a histogram.
 
-use iolab_analysis::course::Course;
+use iolab_analysis::series_tests::SeriesTests;
 use iolab_spec::quantity::{digits, format_p, format_percent};
 use iolab_stats::{Interval, Summary};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const BINS_MAX: usize = 20;
 const ALPHA: f64 = 0.05;
 
 /// The series for a terminal.
-pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> String {
+pub fn text(s: &Summary, series_tests: &SeriesTests, values: &[f64], style: Style) -> String {
     let interval = |interval: Option<Interval>| match interval {
         Some(Interval {
             low, high, ranks, ..
@@ -55,7 +55,7 @@ pub fn text(s: &Summary, course: &Course, values: &[f64], style: Style) -> Strin
     for (name, text) in lines {
         out.push_str(&format!("{name:<8}{text}\n"));
     }
-    for warning in warnings(course) {
+    for warning in warnings(series_tests) {
         out.push_str(&format!("note    {warning}\n"));
     }
     out.push('\n');
@@ -68,26 +68,28 @@ fn number(value: f64) -> String {
 }
 
 /// What makes the intervals doubtful.
-fn warnings(course: &Course) -> Vec<String> {
+fn warnings(series_tests: &SeriesTests) -> Vec<String> {
     let mut warnings = Vec::new();
-    let dependent = course.ljung_box.filter(|test| test.p < ALPHA);
-    if let (Some(test), Some(lag1)) = (dependent, course.lag1) {
-        let worth = course.effective_sample_size.map_or_else(String::new, |n| {
-            format!(", worth about {n:.0} independent ones")
-        });
+    let dependent = series_tests.ljung_box.filter(|test| test.p < ALPHA);
+    if let (Some(test), Some(lag1)) = (dependent, series_tests.lag1) {
+        let worth = series_tests
+            .effective_sample_size
+            .map_or_else(String::new, |n| {
+                format!(", worth about {n:.0} independent ones")
+            });
         warnings.push(format!(
             "the values depend on each other (lag-1 correlation {lag1:.2}, Ljung-Box p {}){worth}",
             format_p(test.p)
         ));
     }
-    if let Some(trend) = course.trend.filter(|trend| trend.p < ALPHA) {
+    if let Some(trend) = series_tests.trend.filter(|trend| trend.p < ALPHA) {
         warnings.push(format!(
             "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {})",
             number(trend.slope_per_trial),
             format_p(trend.p)
         ));
     }
-    if let Some(modes) = &course.modes {
+    if let Some(modes) = &series_tests.modes {
         warnings.push(format!(
             "two groups: {} of the values around {}, the others around {}; the median describes neither",
             format_percent(modes.low_share),
@@ -175,7 +177,7 @@ impl Bins {
 }
 
 /// Every figure at full precision; docs/OUTPUT.md names its parts.
-pub fn json(name: &str, s: &Summary, course: &Course) -> Value {
+pub fn json(name: &str, s: &Summary, series_tests: &SeriesTests) -> Value {
     let low = |i: Option<Interval>| i.map(|i| i.low);
     let high = |i: Option<Interval>| i.map(|i| i.high);
     json!({
@@ -195,17 +197,17 @@ pub fn json(name: &str, s: &Summary, course: &Course) -> Value {
         "sd": s.sd,
         "cv": s.cv,
         "mad": s.mad,
-        "lag1": course.lag1,
-        "ljung_box_q": course.ljung_box.map(|t| t.q),
-        "ljung_box_lags": course.ljung_box.map(|t| t.lags),
-        "ljung_box_p": course.ljung_box.map(|t| t.p),
-        "runs": course.runs.map(|t| t.runs),
-        "runs_p": course.runs.map(|t| t.p),
-        "effective_sample_size": course.effective_sample_size,
-        "mann_kendall_tau": course.trend.map(|t| t.tau),
-        "mann_kendall_p": course.trend.map(|t| t.p),
-        "theil_sen_slope_per_value": course.trend.map(|t| t.slope_per_trial),
-        "two_groups": course.modes.as_ref().map(|m| json!({
+        "lag1": series_tests.lag1,
+        "ljung_box_q": series_tests.ljung_box.map(|t| t.q),
+        "ljung_box_lags": series_tests.ljung_box.map(|t| t.lags),
+        "ljung_box_p": series_tests.ljung_box.map(|t| t.p),
+        "runs": series_tests.runs.map(|t| t.runs),
+        "runs_p": series_tests.runs.map(|t| t.p),
+        "effective_sample_size": series_tests.effective_sample_size,
+        "mann_kendall_tau": series_tests.trend.map(|t| t.tau),
+        "mann_kendall_p": series_tests.trend.map(|t| t.p),
+        "theil_sen_slope_per_value": series_tests.trend.map(|t| t.slope_per_trial),
+        "two_groups": series_tests.modes.as_ref().map(|m| json!({
             "split_at": m.split_at,
             "low_share": m.low_share,
             "low_median": m.low_median,

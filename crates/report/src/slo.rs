@@ -1,7 +1,7 @@
 //! Service levels of a run: the greatest rate at which they hold, or whether they hold at a rate.
 
 use iolab_analysis::fitness::{Verdict, Verdicts};
-use iolab_analysis::slo::{Limit, Point};
+use iolab_analysis::slo::{Limit, RatePoint};
 use iolab_spec::level::Levels;
 use iolab_spec::quantity::significant;
 
@@ -32,7 +32,7 @@ impl Searched<'_> {
     pub fn text(&self, width: u16) -> String {
         let mut text = format!("{}: {}\n\n", plain(self.experiment), self.sentence());
         let points = self.nearest();
-        let column = |heading: &str, value: &dyn Fn(&Point) -> String| {
+        let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
             Column::new(heading, 0, points.iter().map(value))
         };
         text += &layout::text(
@@ -104,7 +104,7 @@ impl Searched<'_> {
     }
 
     /// The rates nearest to the limit, in their order.
-    fn nearest(&self) -> Vec<Point> {
+    fn nearest(&self) -> Vec<RatePoint> {
         let limit = self.limit;
         let ends = [limit.holds, limit.fails].into_iter().flatten();
         let known: Vec<f64> = limit
@@ -114,7 +114,7 @@ impl Searched<'_> {
             .collect();
         let centre = known.first().copied().unwrap_or(1.0).max(1.0).ln();
         let mut points = limit.points.clone();
-        let distance = |point: &Point| ((point.rate.max(1) as f64).ln() - centre).abs();
+        let distance = |point: &RatePoint| ((point.rate.max(1) as f64).ln() - centre).abs();
         points.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
         points.truncate(POINTS_MAX);
         points.sort_by_key(|point| point.rate);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Part, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, DirectionSummary, Response};
 use iolab_record::EndedBy;
 use iolab_record::RunStatus;
 use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
@@ -87,7 +87,7 @@ fn times(analysis: &Analysis) -> String {
         Some(rate) => format!("response time at {rate}/s"),
         None => "response time at the rate of the cell".to_owned(),
     };
-    let open = timed().filter(|c| c.pace.is_some()).count();
+    let open = timed().filter(|c| c.rate_report.is_some()).count();
     let what = match timed().count() {
         0 => return String::new(),
         _ if open == 0 => service,
@@ -168,10 +168,10 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
                 .map_or_else(none, |r| bare(response, r.q3 - r.q1))
         }),
     ]);
-    if analysis.cells.iter().any(|c| c.pace.is_some()) {
+    if analysis.cells.iter().any(|c| c.rate_report.is_some()) {
         let achieved = |c: &CellAnalysis| {
-            let pace = c.pace.as_ref();
-            pace.map_or_else(none, |p| significant(p.rate_achieved))
+            let rate_report = c.rate_report.as_ref();
+            rate_report.map_or_else(none, |p| significant(p.rate_achieved))
         };
         columns.push(column("achieved/s", 3, &achieved));
     }
@@ -191,10 +191,10 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         columns.push(column("sync p99", 4, &sync(|l| l.p99_ns)));
     }
     columns.extend(mix_columns(analysis));
-    if analysis.cells.iter().any(|c| c.pace.is_some()) {
+    if analysis.cells.iter().any(|c| c.rate_report.is_some()) {
         let service = |c: &CellAnalysis| {
             // Without a rate the latency is the service time.
-            let service = c.pace.as_ref().map_or(c.latency, |p| p.service);
+            let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
             service.map_or_else(none, |l| format_ns(l.p50_ns))
         };
         columns.push(column("service p50", 5, &service));
@@ -225,18 +225,19 @@ fn mix_columns(analysis: &Analysis) -> Vec<Column> {
     let iops = analysis.response == Response::Iops;
     let unit = if iops { "IOPS" } else { "MB/s" };
     for name in ["read", "write"] {
-        let column = |heading: &str, dispensable, value: &dyn Fn(&Part) -> Option<String>| {
-            let of = |c: &CellAnalysis| {
-                let mix = c.mix.as_ref()?;
-                value(if name == "read" {
-                    &mix.reads
-                } else {
-                    &mix.writes
-                })
+        let column =
+            |heading: &str, dispensable, value: &dyn Fn(&DirectionSummary) -> Option<String>| {
+                let of = |c: &CellAnalysis| {
+                    let mix = c.mix.as_ref()?;
+                    value(if name == "read" {
+                        &mix.reads
+                    } else {
+                        &mix.writes
+                    })
+                };
+                let values = analysis.cells.iter().map(|c| of(c).unwrap_or_else(none));
+                Column::new(format!("{name} {heading}"), dispensable, values)
             };
-            let values = analysis.cells.iter().map(|c| of(c).unwrap_or_else(none));
-            Column::new(format!("{name} {heading}"), dispensable, values)
-        };
         columns.extend([
             column(unit, 1, &|part| {
                 let summary = if iops { part.iops } else { part.throughput };

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use serde::Deserialize;
 
 use super::fault::{damaged, fault};
-use iolab_plan::document::Source;
+use iolab_plan::experiment::document::DocumentText;
 use iolab_record::{
     Cell, Effective, ExperimentRecord, LatencyOf, Operation, RequestTime, effective_before_5,
 };
@@ -51,7 +51,7 @@ struct Definition {
 /// The settings that a definition fixes. Its text is what iolab itself wrote; where it is not, they are not known, and
 /// are what they would be without a word.
 pub(super) fn fixed(toml: &str) -> CellSpec {
-    let source = Source {
+    let source = DocumentText {
         name: "the run file",
         text: toml,
     };

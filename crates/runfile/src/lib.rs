@@ -209,8 +209,8 @@ impl RunFile {
         let id = self
             .transaction(|connection| {
                 let id = rows::insert(connection, &path, &SAMPLE, sample, false)?;
-                if id > read::ROWS_MAX as i64 {
-                    let what = format!("it has {} samples", read::ROWS_MAX);
+                if id > schema::ROWS_MAX as i64 {
+                    let what = format!("it has {} samples", schema::ROWS_MAX);
                     return Err(too_large(&path, what));
                 }
                 for part in parts {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row};
 use super::before_5;
 use super::fault::{damaged, fault, too_large};
 use super::rows::Reader;
+use super::schema::ROWS_MAX;
 use super::series;
 use iolab_plan::experiment::check_name;
 use iolab_record::column::Table;
@@ -18,8 +19,6 @@ use iolab_record::tables::{
 };
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
 
-/// Most rows of a table that are read; a million samples take above 1 GB of memory.
-pub(super) const ROWS_MAX: usize = 1_000_000;
 /// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
 const TEXT_MAX: u64 = 256 << 20;
 /// Most histograms of a sample: those of one part.

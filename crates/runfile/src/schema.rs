@@ -12,6 +12,9 @@ use iolab_record::tables::{
 /// Marks a SQLite file as a run file: `IOLB`.
 pub(super) const APPLICATION_ID: i64 = 0x494F_4C42;
 
+/// Most rows of a table that are read; a million samples take above 1 GB of memory.
+pub(super) const ROWS_MAX: usize = 1_000_000;
+
 /// Creates all tables. Checks guard against mistakes of the writer; a reader trusts none of them.
 pub(super) static CREATE: LazyLock<String> = LazyLock::new(|| {
     let mut sql = String::new();

@@ -7,8 +7,8 @@ use iolab_spec::series::{INTERVALS_MAX, Interval, Series};
 use rusqlite::{Connection, params_from_iter};
 
 use super::fault::{damaged, fault, too_large};
-use super::read::ROWS_MAX;
 use super::rows::Reader;
+use super::schema::ROWS_MAX;
 use iolab_record::tables::{IntervalRow, SERIES};
 use iolab_record::{Sample, SampleSeries};
 

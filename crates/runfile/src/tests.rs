@@ -24,7 +24,7 @@ use iolab_spec::settings::{CellSpec, SETTINGS};
 use opening::immutable_uri;
 use rows::*;
 
-struct Bench {
+struct Fixture {
     folder: tempfile::TempDir,
 }
 
@@ -35,7 +35,7 @@ fn environment() -> Environment {
     list
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -115,7 +115,7 @@ fn alter(path: &Path, sql: &str) {
 
 #[test]
 fn everything_comes_back() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     let event = Event {
         at_utc: BEGAN.to_owned(),
@@ -191,7 +191,7 @@ fn everything_comes_back() {
 
 #[test]
 fn a_sample_may_have_parts_with_latencies_of_every_kind() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     let ids = [(0, 0, 0), (0, 3, 1), (1, 0, 0)];
     let ids = ids.map(|(group, rank, target)| PartId {
@@ -245,7 +245,7 @@ fn a_sample_may_have_parts_with_latencies_of_every_kind() {
 
 #[test]
 fn what_a_run_across_hosts_has_besides_comes_back() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let columns: Vec<&str> = SETTINGS.iter().map(|setting| setting.column).collect();
     let columns = columns.join(", ");
@@ -284,7 +284,7 @@ fn what_a_run_across_hosts_has_besides_comes_back() {
 
 #[test]
 fn a_block_may_visit_a_cell_several_times() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     let visits = [0, 1].map(|visit| Sample {
         visit,
@@ -301,7 +301,7 @@ fn a_block_may_visit_a_cell_several_times() {
 
 #[test]
 fn numbers_that_are_not_known_stay_unknown() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     let sample = Sample {
         clock_drift_ppm: f64::NAN,
@@ -315,7 +315,7 @@ fn numbers_that_are_not_known_stay_unknown() {
 
 #[test]
 fn a_finished_run_is_one_plain_file_that_reading_leaves_alone() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let names = || -> Vec<_> {
         let entries = std::fs::read_dir(bench.folder.path()).unwrap();
@@ -333,7 +333,7 @@ fn a_finished_run_is_one_plain_file_that_reading_leaves_alone() {
 
 #[test]
 fn a_read_only_folder_can_be_read_from() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a file%20with?odd#name.iolab");
     // As a crash on another machine may leave it: WAL mode by its header, but without a -wal.
     let copied = bench.path("wal mode.iolab");
@@ -363,7 +363,7 @@ fn a_read_only_folder_can_be_read_from() {
 
 #[test]
 fn results_are_never_overwritten() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let before = std::fs::read(&path).unwrap();
     let error = RunFile::create(
@@ -393,7 +393,7 @@ fn results_are_never_overwritten() {
 
 #[test]
 fn a_file_that_cannot_be_created_is_not_left_behind() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.path("a.iolab");
     let run = Run {
         seed: u64::MAX,
@@ -415,7 +415,7 @@ fn a_file_that_cannot_be_created_is_not_left_behind() {
 
 #[test]
 fn readers_look_on_while_a_run_is_measured() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     for block in 0..5 {
         add(&mut file, &sample_row(0, block));
@@ -427,7 +427,7 @@ fn readers_look_on_while_a_run_is_measured() {
 
 #[test]
 fn a_killed_process_loses_nothing_that_was_added() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     for block in 0..3 {
         add(&mut file, &sample_row(0, block));
@@ -448,7 +448,7 @@ fn a_killed_process_loses_nothing_that_was_added() {
 
 #[test]
 fn what_is_left_of_a_run_that_was_killed_when_it_was_done_is_taken_in() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     add(&mut file, &sample_row(0, 0));
     file.execute("UPDATE run SET status = 'done'").unwrap();
@@ -470,7 +470,7 @@ fn what_is_left_of_a_run_that_was_killed_when_it_was_done_is_taken_in() {
 
 #[test]
 fn only_one_process_writes() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.path("a.iolab");
     let file = bench.create("a.iolab");
     assert_eq!(
@@ -488,7 +488,7 @@ fn only_one_process_writes() {
 
 #[test]
 fn the_status_changes_with_the_first_sample_of_a_session() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.path("a.iolab");
     bench
         .create("a.iolab")
@@ -504,7 +504,7 @@ fn the_status_changes_with_the_first_sample_of_a_session() {
 
 #[test]
 fn a_trial_is_kept_once_unless_it_failed() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     file.add_sample(&bare_sample(0, 1), &[], &Series::default())
         .unwrap();

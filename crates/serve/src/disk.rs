@@ -15,8 +15,8 @@ use fuser::{
 use iolab_model::Request as Asked;
 
 use crate::content::Content;
-use crate::serving::Wake;
 use crate::timer::Timer;
+use crate::wake::Wake;
 
 /// The only file.
 pub(crate) const FILE: &str = "disk";

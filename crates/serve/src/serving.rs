@@ -1,7 +1,6 @@
 //! A disk from its mounting to its report.
 
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -15,13 +14,14 @@ use iolab_spec::Error;
 use iolab_spec::Result;
 
 use crate::content::Content;
-use crate::course::{Course, Due};
 use crate::disk::{Answer, Disk, FILE, Shared};
 use crate::ledger::{Entry, Ledger};
 use crate::place::{Mounted, Place};
+use crate::playback::{Due, Playback};
 use crate::speed::Speed;
 use crate::tally::Tally;
 use crate::timer::Timer;
+use crate::wake::Wake;
 
 /// Reads that measure the way through the kernel, and their bytes.
 const PROBES: u64 = 200;
@@ -40,28 +40,6 @@ pub struct Options {
     pub memory: Option<u64>,
     /// A new file that gets one line per request.
     pub ledger: Option<File>,
-}
-
-/// Why the process that serves is woken: one byte through a socket, so that it can wait for this and for signals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wake {
-    /// Data was written for which there was no memory, for the first time.
-    Full = b'f' as isize,
-    /// Somebody has unmounted the disk, or it can serve no longer.
-    Unmounted = b'u' as isize,
-}
-
-impl Wake {
-    /// What a byte means; `None` for one that is not ours.
-    pub fn from_byte(byte: u8) -> Option<Self> {
-        let all = [Wake::Full, Wake::Unmounted];
-        all.into_iter().find(|wake| *wake as u8 == byte)
-    }
-
-    pub(crate) fn ring(self, mut bell: &UnixStream) {
-        // With nobody at the other end the process is ending already.
-        let _ = bell.write_all(&[self as u8]);
-    }
 }
 
 /// A disk that is being served.
@@ -120,7 +98,7 @@ impl Serving {
         let cannot = |what: &str, error: std::io::Error| Error::failed(format!("{what}: {error}"));
         let bell = |what| bell.try_clone().map_err(|error| cannot(what, error));
         let shared = Arc::new(Shared {
-            timer: Timer::new(Course::new(model, options.speed)),
+            timer: Timer::new(Playback::new(model, options.speed)),
             content: options
                 .memory
                 .map(|memory| Mutex::new(Content::new(memory))),

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use iolab_model::{Ns, Request};
 
-use crate::course::{Course, Due};
+use crate::playback::{Due, Playback};
 
 /// The kernel wakes a thread about this late; the rest is waited for awake.
 const AWAKE: Ns = 200_000;
 /// No request is under way.
 const NEVER: Ns = Ns::MAX;
 
-/// A [`Course`] on the clock.
+/// A [`Playback`] on the clock.
 pub(crate) struct Timer<T> {
     started: Instant,
     state: Mutex<State<T>>,
@@ -24,17 +24,17 @@ pub(crate) struct Timer<T> {
 }
 
 struct State<T> {
-    course: Course<T>,
+    playback: Playback<T>,
     over: bool,
 }
 
 impl<T> Timer<T> {
     /// Time 0 is now.
-    pub(crate) fn new(course: Course<T>) -> Self {
+    pub(crate) fn new(playback: Playback<T>) -> Self {
         Self {
             started: Instant::now(),
             state: Mutex::new(State {
-                course,
+                playback,
                 over: false,
             }),
             changed: Condvar::new(),
@@ -53,8 +53,8 @@ impl<T> Timer<T> {
         if state.over {
             return;
         }
-        state.course.arrive(stamp, request, answer);
-        let next = state.course.next().unwrap_or(NEVER);
+        state.playback.arrive(stamp, request, answer);
+        let next = state.playback.next().unwrap_or(NEVER);
         if next < self.next.load(Ordering::Relaxed) {
             self.next.store(next, Ordering::Relaxed);
             self.changed.notify_one();
@@ -68,7 +68,7 @@ impl<T> Timer<T> {
         let mut due = Vec::new();
         let mut state = self.state();
         while !state.over {
-            let next = state.course.next().unwrap_or(NEVER);
+            let next = state.playback.next().unwrap_or(NEVER);
             self.next.store(next, Ordering::Relaxed);
             let ahead = next.saturating_sub(self.now());
             if next == NEVER {
@@ -89,7 +89,7 @@ impl<T> Timer<T> {
                     now = self.now();
                 }
                 state = self.state();
-                while let Some(one) = state.course.take(now) {
+                while let Some(one) = state.playback.take(now) {
                     due.push(one);
                 }
                 drop(state);
@@ -97,14 +97,14 @@ impl<T> Timer<T> {
                 state = self.state();
             }
         }
-        state.course.most()
+        state.playback.most()
     }
 
     /// Ends [`Self::run`] and drops all requests, those to come too.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.over = true;
-        state.course.abandon();
+        state.playback.abandon();
         self.next.store(0, Ordering::Relaxed);
         self.changed.notify_one();
     }

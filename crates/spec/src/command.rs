@@ -34,7 +34,7 @@ impl Placeholder {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum Piece {
     Text(String),
     Gap(Placeholder),
 }
@@ -44,7 +44,7 @@ enum Part {
 pub struct Template {
     text: String,
     program: String,
-    arguments: Vec<Vec<Part>>,
+    arguments: Vec<Vec<Piece>>,
 }
 
 impl Template {
@@ -55,19 +55,19 @@ impl Template {
 
     /// Whether this is filled in anywhere.
     pub fn uses(&self, placeholder: Placeholder) -> bool {
-        let gap = Part::Gap(placeholder);
+        let gap = Piece::Gap(placeholder);
         self.arguments.iter().any(|word| word.contains(&gap))
     }
 
     /// The arguments for a trial on `file` of `size` bytes with I/O size `bs`, bytes.
     pub fn arguments(&self, file: &Path, size: u64, bs: u64) -> Vec<OsString> {
-        let fill = |part: &Part| match part {
-            Part::Text(text) => OsString::from(text),
-            Part::Gap(Placeholder::File) => file.as_os_str().to_owned(),
-            Part::Gap(Placeholder::Size) => size.to_string().into(),
-            Part::Gap(Placeholder::Bs) => bs.to_string().into(),
+        let fill = |part: &Piece| match part {
+            Piece::Text(text) => OsString::from(text),
+            Piece::Gap(Placeholder::File) => file.as_os_str().to_owned(),
+            Piece::Gap(Placeholder::Size) => size.to_string().into(),
+            Piece::Gap(Placeholder::Bs) => bs.to_string().into(),
         };
-        let word = |parts: &Vec<Part>| parts.iter().map(fill).collect();
+        let word = |parts: &Vec<Piece>| parts.iter().map(fill).collect();
         self.arguments.iter().map(word).collect()
     }
 }
@@ -83,7 +83,7 @@ impl FromStr for Template {
             .collect::<Result<Vec<_>>>()?
             .into_iter();
         let program = match words.next().as_deref() {
-            Some([Part::Text(program)]) => program.clone(),
+            Some([Piece::Text(program)]) => program.clone(),
             None | Some([]) => {
                 return Err(Error::usage("the command is empty")
                     .hint("write a program and its arguments, for example \"cat {file}\""));
@@ -195,7 +195,7 @@ fn split(text: &str) -> Result<Vec<String>> {
 }
 
 /// The parts of one word: `{{` and `}}` stand for braces, `{NAME}` for what is filled in.
-fn parts(word: &str) -> Result<Vec<Part>> {
+fn parts(word: &str) -> Result<Vec<Piece>> {
     let mut parts = Vec::new();
     let mut text = String::new();
     let mut rest = word;
@@ -213,16 +213,16 @@ fn parts(word: &str) -> Result<Vec<Part>> {
                 Error::usage(format!("the brace of '{{{after}' is not closed")).hint(GAPS)
             })?;
             if !text.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut text)));
+                parts.push(Piece::Text(std::mem::take(&mut text)));
             }
-            parts.push(Part::Gap(placeholder(name)?));
+            parts.push(Piece::Gap(placeholder(name)?));
             rest = after;
         }
     }
     text.push_str(rest);
     // An empty word is an argument too.
     if !text.is_empty() || parts.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push(Piece::Text(text));
     }
     Ok(parts)
 }
@@ -355,7 +355,7 @@ mod tests {
         #[test]
         fn doubled_braces_are_braces(word in "[a-z{} ]{0,20}") {
             let doubled = word.replace('{', "{{").replace('}', "}}");
-            prop_assert_eq!(parts(&doubled).expect("no gap"), [Part::Text(word)]);
+            prop_assert_eq!(parts(&doubled).expect("no gap"), [Piece::Text(word)]);
         }
 
         #[test]

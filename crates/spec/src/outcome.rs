@@ -36,7 +36,7 @@ pub struct Waits {
 
 /// How a trial kept up with its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Pace {
+pub struct RateReport {
     /// Requests per second asked for.
     pub rate_wanted: f64,
     /// Requests per second submitted, until the time was up or the last one was submitted.
@@ -48,7 +48,7 @@ pub struct Pace {
     pub backlog_end: u64,
 }
 
-impl Pace {
+impl RateReport {
     /// Of two workers together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -190,7 +190,7 @@ pub struct Outcome {
     /// Settings in force.
     pub effective: Effective,
     /// How the rate was kept up with; `None` in the closed loop.
-    pub pace: Option<Pace>,
+    pub rate_report: Option<RateReport>,
     /// Requests and bytes over time.
     pub series: Series,
     /// What reading back has shown; `None` where nobody asked for it, or the trial did not come that far.

@@ -341,7 +341,18 @@ impl TrialSpec {
 impl Backend {
     /// Whether more than one request can be outstanding per worker.
     pub fn is_asynchronous(self) -> bool {
-        matches!(self, Backend::Libaio | Backend::IoUring | Backend::Null)
+        match self {
+            Backend::Libaio | Backend::IoUring | Backend::Null => true,
+            Backend::Sync | Backend::Psync | Backend::Pvsync2 | Backend::Mmap => false,
+        }
+    }
+
+    /// Whether flags can be set on a single write, such as `RWF_DSYNC`.
+    pub fn takes_write_flags(self) -> bool {
+        match self {
+            Backend::Pvsync2 | Backend::Libaio | Backend::IoUring | Backend::Null => true,
+            Backend::Sync | Backend::Psync | Backend::Mmap => false,
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub use interval::{Interval, mean_interval, median_interval};
 pub use lasting::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, two_modes};
-pub use piecewise::{Knot, Piecewise, fit_piecewise};
+pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{Pooled, pooled_mean, pooled_quantile};
 pub use power::{power_of_t_test, trials_for_difference, trials_for_equivalence};
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};

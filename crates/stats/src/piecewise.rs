@@ -1,4 +1,4 @@
-//! A curve as straight pieces between knots, on logarithmic axes.
+//! A curve as straight pieces between breakpoints, on logarithmic axes.
 
 mod places;
 mod points;
@@ -16,7 +16,7 @@ const RESAMPLES_MIN: usize = 40;
 
 /// A place where the curve bends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Knot {
+pub struct Breakpoint {
     /// Its place, in the unit of `x`.
     pub x: f64,
     /// Percentile bootstrap interval of the place at [`CONFIDENCE`], in the unit of `x`. `None`
@@ -32,12 +32,12 @@ pub struct Knot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piecewise {
     /// The bends in ascending order of `x`; empty for a straight line.
-    pub knots: Vec<Knot>,
-    /// The information criterion by number of knots, from none; the least one was chosen.
+    pub breakpoints: Vec<Breakpoint>,
+    /// The information criterion by number of breakpoints, from none; the least one was chosen.
     pub bic: Vec<f64>,
     /// Weighted root mean square of the residuals, in octaves of the value.
     pub rms: f64,
-    /// Ends and knots as (log2 of x, log2 of the value).
+    /// Ends and breakpoints as (log2 of x, log2 of the value).
     nodes: Vec<(f64, f64)>,
 }
 
@@ -65,27 +65,27 @@ fn slope(from: (f64, f64), to: (f64, f64)) -> f64 {
 /// Fits straight pieces to the medians of the trials at each `x`, in log2-log2 space.
 ///
 /// `curve` holds each `x` once, in any order, with the trials' values there. With
-/// `k = 0..=knots_max` knots the weighted sum of squares
-/// `RSS = sum w_i (log2 median_i - f(log2 x_i))^2` is minimised over the places of the knots and
-/// the values at them: each knot in turn moves over candidate places a quarter of a point apart
-/// until none moves, from several starts, and golden sections follow. Knots lie at least one point
+/// `k = 0..=breakpoints_max` breakpoints the weighted sum of squares
+/// `RSS = sum w_i (log2 median_i - f(log2 x_i))^2` is minimised over the places of the breakpoints and
+/// the values at them: each breakpoint in turn moves over candidate places a quarter of a point apart
+/// until none moves, from several starts, and golden sections follow. Breakpoints lie at least one point
 /// apart from the ends and from each other. The weights are `1 / v_i`, `v_i = (pi/2) s_i^2 / m_i` the
 /// variance of the median of `m_i` trials, scaled to a mean of 1. `s_i^2` is the square of
 /// 1.4826 MAD of the trials' logarithms, pulled towards the typical one (the median over the points) as
 /// if that came from ten trials more, so that no weight is infinite. Weights are equal when no
 /// spread is known.
 ///
-/// The number of knots is that with the least `n ln(max(RSS / n, v)) + n p ln n / (n - p - 2)`,
+/// The number of breakpoints is that with the least `n ln(max(RSS / n, v)) + n p ln n / (n - p - 2)`,
 /// `p = 2k + 2`: the BIC with the correction for few points of McQuarrie, "A small-sample correction
 /// for the Schwarz SIC model selection criterion", Statistics and Probability Letters 44 (1999)
 /// 79-86. `v` is the harmonic mean of the `v_i`: what the spread of the trials explains needs no
-/// knot (a millionth of an octave, squared, when that is more). It must stay defined, so `n` points
-/// allow `(n - 5) / 2` knots. It assumes that the points scatter independently about the
-/// pieces; a smooth curve is given as many knots as its bend is clear.
+/// breakpoint (a millionth of an octave, squared, when that is more). It must stay defined, so `n` points
+/// allow `(n - 5) / 2` breakpoints. It assumes that the points scatter independently about the
+/// pieces; a smooth curve is given as many breakpoints as its bend is clear.
 ///
 /// The intervals are percentiles over `resamples` curves, whose trials are drawn with replacement
-/// within each `x`, with the number of knots and the weights kept; an interval always holds the
-/// knot itself. They tell what the spread of the trials does to the place of a bend, not whether
+/// within each `x`, with the number of breakpoints and the weights kept; an interval always holds the
+/// breakpoint itself. They tell what the spread of the trials does to the place of a bend, not whether
 /// the true curve has corners. Equal seeds give equal intervals. Sources: Muggeo, "Estimating
 /// regression models with unknown break-points", Statistics in Medicine 22 (2003) 3055-3071;
 /// Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
@@ -94,21 +94,21 @@ fn slope(from: (f64, f64), to: (f64, f64)) -> f64 {
 /// no value, or when an `x` comes twice.
 pub fn fit_piecewise(
     curve: &[(f64, Vec<f64>)],
-    knots_max: usize,
+    breakpoints_max: usize,
     resamples: usize,
     seed: u64,
 ) -> Option<Piecewise> {
     let (points, trials) = Points::of(curve)?;
-    let fits = fits_by_knots(&points, knots_max);
+    let fits = fits_by_knots(&points, breakpoints_max);
     let bic: Vec<f64> = fits.iter().map(|fit| criterion(&points, fit)).collect();
     let best = (0..fits.len()).min_by(|a, b| bic[*a].total_cmp(&bic[*b]))?;
     let spline = Spline::fit(&points, &points.places_to_x(&fits[best]));
     let intervals = intervals(&points, &trials, &fits[best], resamples, seed);
-    let knots = spline
+    let breakpoints = spline
         .nodes
         .windows(3)
         .zip(intervals)
-        .map(|(nodes, interval)| Knot {
+        .map(|(nodes, interval)| Breakpoint {
             x: nodes[1].0.exp2(),
             interval,
             slope_before: slope(nodes[0], nodes[1]),
@@ -116,16 +116,16 @@ pub fn fit_piecewise(
         })
         .collect();
     Some(Piecewise {
-        knots,
+        breakpoints,
         bic,
         rms: (spline.rss / points.len() as f64).sqrt(),
         nodes: spline.nodes,
     })
 }
 
-/// The best places of no knot, of one, and so on, as far as the points allow.
-fn fits_by_knots(points: &Points, knots_max: usize) -> Vec<Places> {
-    let allowed = knots_max.min(points.len().saturating_sub(5) / 2);
+/// The best places of no breakpoint, of one, and so on, as far as the points allow.
+fn fits_by_knots(points: &Points, breakpoints_max: usize) -> Vec<Places> {
+    let allowed = breakpoints_max.min(points.len().saturating_sub(5) / 2);
     let mut fits = vec![Places::new()];
     while fits.len() <= allowed {
         match best_places(points, &fits[fits.len() - 1]) {
@@ -148,7 +148,7 @@ fn criterion(points: &Points, places: &Places) -> f64 {
     n * (rss / n).max(least).ln() + n * n.ln() * parameters / freedom
 }
 
-/// The interval of each knot, by resampling the trials of each point.
+/// The interval of each breakpoint, by resampling the trials of each point.
 fn intervals(
     points: &Points,
     trials: &[&[f64]],

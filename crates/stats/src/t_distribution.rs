@@ -27,7 +27,7 @@ struct Tail {
 impl Tail {
     fn new(t: f64, df: f64) -> Self {
         let (a, b) = (df / 2.0, 0.5);
-        let point = Point::new(t, df);
+        let point = BetaPoint::new(t, df);
         let constant = gamma_ratio(a) / PI.sqrt();
         let front = (a * point.ln_x).exp() * point.y.sqrt() * constant;
         // Each of the two continued fractions converges fast on its own side of the mean.
@@ -83,7 +83,7 @@ pub(crate) fn critical(alpha: f64, df: f64) -> Option<f64> {
 }
 
 /// Where `t` lies on the scale of the beta distribution, without cancellation or overflow.
-struct Point {
+struct BetaPoint {
     /// `df / (df + t^2)`
     x: f64,
     /// `1 - x`
@@ -91,7 +91,7 @@ struct Point {
     ln_x: f64,
 }
 
-impl Point {
+impl BetaPoint {
     fn new(t: f64, df: f64) -> Self {
         let ratio = t.abs() / df.sqrt();
         let hypotenuse = ratio.hypot(1.0);

@@ -10,7 +10,8 @@ use std::fs;
 use std::process::Command;
 
 use iolab_model::{Definition, Request, catalogue, serve};
-use iolab_truth::iolab::{binary, measure};
+use iolab_truth::binary::binary;
+use iolab_truth::iolab::measure;
 use iolab_truth::rivals::{Figures, fio_figures, iozone_mb_s};
 use iolab_truth::served::Served;
 use iolab_truth::system::{Made, warn};

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iolab_truth::iolab::binary;
+use iolab_truth::binary::binary;
 use serde_json::Value;
 
 const HDD: &str = "sata-7200";

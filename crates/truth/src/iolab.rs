@@ -1,12 +1,12 @@
 //! Runs the `iolab` binary on a scene, and reads what it says through its own commands.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::path::Path;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::binary::binary;
 use crate::scene::Scene;
 use crate::workload::Workload;
 
@@ -212,41 +212,4 @@ pub(crate) fn answer(output: &Output) -> (Option<i32>, String) {
 fn both(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}\n{}", text(&output.stdout), text(&output.stderr))
-}
-
-/// The binary under test: the one that `IOLAB` names, else that of this workspace, built as this program was.
-pub fn binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| std::env::var_os("IOLAB").map_or_else(build, PathBuf::from))
-}
-
-fn build() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "iolab",
-            "--bin",
-            "iolab",
-            "--message-format",
-            "json",
-        ])
-        .current_dir(env!("CARGO_MANIFEST_DIR"));
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    let output = cargo
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("cargo starts");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let messages = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let executable = messages
-        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .next_back();
-    executable.expect("cargo builds the iolab binary")
 }

@@ -7,11 +7,13 @@
 //! All that is made is private: files, mounts and devices belong to a scene and are taken down with it, also when a
 //! test panics, is interrupted or killed (see [`keeper`]). Nothing that existed before is touched.
 
+pub mod binary;
 pub mod device;
 pub mod files;
 pub mod fuse;
 pub mod iolab;
 pub mod keeper;
+pub mod others;
 pub mod overlay;
 pub mod rivals;
 pub mod scenarios;

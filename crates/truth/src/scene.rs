@@ -6,11 +6,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use crate::device::{Limit, Neighbour};
+use crate::binary::binary;
 use crate::files::is_memory;
 use crate::fuse::Mounted;
-use crate::iolab::binary;
 use crate::keeper::Keeper;
+use crate::others::{Limit, Neighbour};
 use crate::system::{Made, Missing, missing};
 
 /// A user who owns nothing.

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::iolab::binary;
+use crate::binary::binary;
 use crate::scene::Scene;
 use crate::system::{Made, Missing};
 

@@ -17,4 +17,4 @@ pub mod trial;
 
 pub use build::Built;
 pub use oracle::Verdict;
-pub use plan::{Consent, Hold, Id, Kind, Plan, Step, View};
+pub use plan::{Consent, Format, Hold, Id, Plan, Step, View};

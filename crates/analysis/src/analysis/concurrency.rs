@@ -1,6 +1,6 @@
 //! How many requests were in service at once, beside how many were asked for. METHODS.md has the rules.
 
-use super::{CellAnalysis, circumstances, median_of};
+use super::{CellAnalysis, disturbance, median_of};
 use iolab_record::{Cell, Sample};
 use iolab_spec::trial::{Backend, CacheState};
 
@@ -56,7 +56,7 @@ impl Concurrency {
 
 /// Requests of this cell in flight at the device, on average over one trial (Documentation/block/stat.rst: time_in_queue).
 fn in_flight(cell: &Cell, sample: &Sample) -> Option<f64> {
-    let pieces = circumstances::ios_per_request(cell, sample)?;
+    let pieces = disturbance::ios_per_request(cell, sample)?;
     let queue_ms = sample.counters.device?.queue_ms?;
     let elapsed_ms = sample.elapsed_ns as f64 / 1e6;
     (elapsed_ms > 0.0).then(|| queue_ms as f64 / elapsed_ms / pieces.max(1.0))

@@ -2,71 +2,240 @@
 
 use std::fmt;
 
-/// Something about a cell that its reader must know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Flag {
-    /// The page cache served some or all of it.
-    PageCache,
+use iolab_record::{Sample, ServedBy};
+use iolab_spec::trial::CacheState;
+
+use super::{CellAnalysis, Context, is_peer, median_of, per_request};
+
+/// What a flag means for the numbers of several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caution {
+    /// Its place among all of them, the worst first.
+    pub rank: u8,
+    /// In a few words.
+    pub words: &'static str,
+    /// Whether something from outside disturbed the cell.
+    pub disturbs: bool,
+    /// Whether the numbers of the cell cannot be used.
+    pub ruins: bool,
+}
+
+impl Caution {
+    const fn new(rank: u8, words: &'static str) -> Self {
+        Self {
+            rank,
+            words,
+            disturbs: false,
+            ruins: false,
+        }
+    }
+
+    const fn disturbs(mut self) -> Self {
+        self.disturbs = true;
+        self
+    }
+
+    const fn ruins(mut self) -> Self {
+        self.ruins = true;
+        self
+    }
+}
+
+/// What a flag is raised from: a cell with all else that is known of it, and its trials.
+struct Seen<'a> {
+    context: &'a Context,
+    cell: &'a CellAnalysis,
+    /// Measured trials that succeeded.
+    ok: Vec<&'a Sample>,
+    /// Whether a trial failed, warm-ups among them.
+    has_failed: bool,
+}
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $flag:ident = $name:literal, $caution:expr, $raised:expr;)+) => {
+        /// Something about a cell that its reader must know. Tables show them in this order.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Flag {
+            $($(#[$doc])* $flag,)+
+        }
+
+        impl Flag {
+            /// Every flag.
+            pub const ALL: &'static [Self] = &[$(Self::$flag),+];
+
+            /// Its name in tables and exports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$flag => $name,)+
+                }
+            }
+
+            /// What it means for the numbers of several runs; `None` where it stands for what is told of each cell alone.
+            pub fn caution(self) -> Option<Caution> {
+                match self {
+                    $(Self::$flag => $caution,)+
+                }
+            }
+
+            fn is_raised(self, seen: &Seen<'_>) -> bool {
+                let raised: fn(&Seen<'_>) -> bool = match self {
+                    $(Self::$flag => $raised,)+
+                };
+                raised(seen)
+            }
+        }
+    };
+}
+
+flags! {
+    /// The page cache served some or all of it. Where the page cache was filled on purpose it is what was asked for.
+    PageCache = "page cache",
+        Some(Caution::new(5, "bytes from the page cache")),
+        |seen| seen.cell.cell.trial().cache != CacheState::Hot
+            && (seen.is_served(ServedBy::PageCache) || seen.is_served(ServedBy::Mixed));
     /// Its tool cannot carry it out, or has failed to.
-    Gap,
+    Gap = "gap",
+        Some(Caution::new(17, "not carried out by their tool")),
+        |seen| seen.cell.gap.is_some();
     /// It read what was never written.
-    Hole,
+    Hole = "hole",
+        Some(Caution::new(4, "reads of data that was never written")),
+        |seen| seen.is_served(ServedBy::Hole);
     /// No storage was involved.
-    NotStorage,
+    NotStorage = "not storage",
+        Some(Caution::new(3, "bytes that no storage served")),
+        |seen| seen.is_served(ServedBy::NotStorage);
     /// The device carried more than 5 % beyond what was iolab's own.
-    OtherTraffic,
+    OtherTraffic = "other traffic",
+        Some(Caution::new(8, "other traffic on the device").disturbs()),
+        |seen| seen.cell.disturbance.has_other_traffic();
     /// The kernel fetched more than 5 % beyond what was read.
-    ReadAhead,
+    ReadAhead = "read-ahead",
+        Some(Caution::new(14, "read-ahead by the kernel")),
+        |seen| seen.cell.disturbance.has_read_ahead();
     /// Its trials fall into groups by how many pieces a request reached the device in, and their responses with them.
-    RequestsSplit,
+    RequestsSplit = "requests split",
+        Some(Caution::new(12, "requests split differently from trial to trial").disturbs()),
+        |seen| seen.cell.disturbance.split.is_some_and(|split| split.matters());
     /// Writing out what was left in the page cache took more than 5 % of the timed span.
-    WriteBackOwed,
+    WriteBackOwed = "write-back owed",
+        Some(Caution::new(13, "writes left in the page cache").disturbs()),
+        |seen| seen.cell.disturbance.owes_write_back();
     /// Others took CPU time: the hypervisor, or programs beside iolab.
-    CpuContended,
+    CpuContended = "cpu contended",
+        Some(Caution::new(9, "CPUs shared with others").disturbs()),
+        |seen| seen.cell.disturbance.is_cpu_contended();
     /// The machine slept during a trial.
-    Suspended,
+    Suspended = "suspended",
+        Some(Caution::new(7, "the machine slept").disturbs().ruins()),
+        |seen| seen.cell.disturbance.suspended_ns > 0;
     /// iolab or the CPU, not the storage, may have set the number.
-    ToolBound,
+    ToolBound = "tool-bound",
+        Some(Caution::new(10, "limited by the CPU or by iolab")),
+        |seen| seen.is_tool_bound();
     /// A time stamp costs more than 1 % of the median request.
-    ClockCost,
+    ClockCost = "clock cost",
+        Some(Caution::new(15, "time stamps above 1 % of a request")),
+        |seen| seen.clock_shows();
     /// Fewer requests were made than the rate asks for.
-    RateNotHeld,
+    RateNotHeld = "rate not held",
+        Some(Caution::new(11, "rate not held")),
+        |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
     /// Fewer than half of the requests asked for at once were in service at once.
-    Serialised,
+    Serialised = "serialised",
+        None,
+        |seen| seen.cell.concurrency.is_some_and(|c| c.serialised);
     /// Above a ceiling, without a reason for it.
-    ExceedsCeiling,
+    ExceedsCeiling = "exceeds ceiling",
+        Some(Caution::new(6, "values above a ceiling")),
+        |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
     /// Too few trials for an interval, or fewer than the experiment asks for.
-    FewTrials,
+    FewTrials = "few trials",
+        Some(Caution::new(16, "too few trials for an interval")),
+        |seen| seen.has_few_trials();
     /// Data that was read back was not as it was written.
-    VerifyFailed,
+    VerifyFailed = "verify failed",
+        Some(Caution::new(1, "wrong data was read back").ruins()),
+        |seen| seen.cell.verified.is_some_and(|verified| verified.failed > 0);
     /// A trial failed.
-    Errors,
+    Errors = "errors",
+        Some(Caution::new(2, "failed trials").ruins()),
+        |seen| seen.has_failed || seen.ok.iter().any(|s| s.errors > 0);
     /// The kernel cut transfers short.
-    ShortTransfers,
+    ShortTransfers = "short transfers",
+        None,
+        |seen| seen.ok.iter().any(|s| s.reads.short_transfers + s.writes.short_transfers > 0);
 }
 
 impl fmt::Display for Flag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Flag::PageCache => "page cache",
-            Flag::Gap => "gap",
-            Flag::Hole => "hole",
-            Flag::NotStorage => "not storage",
-            Flag::OtherTraffic => "other traffic",
-            Flag::ReadAhead => "read-ahead",
-            Flag::RequestsSplit => "requests split",
-            Flag::WriteBackOwed => "write-back owed",
-            Flag::CpuContended => "cpu contended",
-            Flag::Suspended => "suspended",
-            Flag::ToolBound => "tool-bound",
-            Flag::ClockCost => "clock cost",
-            Flag::RateNotHeld => "rate not held",
-            Flag::Serialised => "serialised",
-            Flag::ExceedsCeiling => "exceeds ceiling",
-            Flag::FewTrials => "few trials",
-            Flag::VerifyFailed => "verify failed",
-            Flag::Errors => "errors",
-            Flag::ShortTransfers => "short transfers",
-        })
+        f.pad(self.name())
+    }
+}
+
+/// The flags of a cell about which all else is known, in their order.
+pub(super) fn of(context: &Context, cell: &CellAnalysis, trials: &[&Sample]) -> Vec<Flag> {
+    let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
+    let seen = Seen {
+        context,
+        cell,
+        ok,
+        has_failed: !failed.is_empty(),
+    };
+    let all = Flag::ALL.iter().copied();
+    all.filter(|flag| flag.is_raised(&seen)).collect()
+}
+
+impl Seen<'_> {
+    fn is_served(&self, verdict: ServedBy) -> bool {
+        self.cell.served.as_ref().is_some_and(|s| s.any(verdict))
+    }
+
+    fn has_few_trials(&self) -> bool {
+        let Self { cell, context, .. } = self;
+        (cell.n > 0 || cell.gap.is_none())
+            && (cell.n < context.trials_min
+                || cell.response.is_none_or(|r| r.median_interval.is_none()))
+    }
+
+    /// One stamp, which is what a request takes at depth 1, shows in its latency.
+    fn clock_shows(&self) -> bool {
+        let cell = self.cell;
+        if is_peer(&cell.cell) {
+            return false;
+        }
+        let service = cell
+            .rate_report
+            .as_ref()
+            .and_then(|rate_report| rate_report.service);
+        let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
+        median.is_some_and(|ns| self.context.clock_cost_ns > 0.01 * ns)
+    }
+
+    /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell
+    /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
+    /// limit. Workers that poll always do, and those that wait for an intended start may.
+    fn is_tool_bound(&self) -> bool {
+        let (cell, ok) = (self.cell, &self.ok);
+        // What a program costs is what its trial is about, and what iolab costs is nothing to another tool.
+        if cell.cell.spec.runs_program() || is_peer(&cell.cell) {
+            return false;
+        }
+        let threads = f64::from(cell.cell.trial().threads);
+        let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
+        let near_floor = time_per_request.is_some_and(|t| self.context.floor_ns >= 0.25 * t);
+        let cores = self.context.cpus.map_or(cell.cell.trial().threads, |n| {
+            n.min(cell.cell.trial().threads)
+        });
+        let waits = cell
+            .rate_report
+            .as_ref()
+            .is_some_and(|rate_report| rate_report.not_held == 0);
+        let polls = waits || ok.iter().any(|s| s.effective.polled);
+        let cpu_share = median_of(ok, |s| {
+            let cpu = s.cpu_ns() as f64;
+            (s.elapsed_ns > 0).then(|| cpu / (s.elapsed_ns as f64 * f64::from(cores)))
+        });
+        near_floor || (cell.is_device() && !polls && cpu_share.is_some_and(|share| share >= 0.9))
     }
 }

@@ -9,14 +9,14 @@ use iolab_record::{Cell, Direction, Sample};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mix {
     /// The reads.
-    pub reads: Part,
+    pub reads: DirectionSummary,
     /// The writes.
-    pub writes: Part,
+    pub writes: DirectionSummary,
 }
 
 /// One direction, over the measured trials; `None` without requests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct DirectionSummary {
     /// MB/s.
     pub throughput: Option<Summary>,
     /// Requests per second.
@@ -31,13 +31,13 @@ impl Mix {
         let trial = cell.trial();
         let both = trial.reads() && trial.writes() && !cell.spec.runs_program();
         both.then(|| Self {
-            reads: Part::of(trials, |sample| &sample.reads),
-            writes: Part::of(trials, |sample| &sample.writes),
+            reads: DirectionSummary::of(trials, |sample| &sample.reads),
+            writes: DirectionSummary::of(trials, |sample| &sample.writes),
         })
     }
 }
 
-impl Part {
+impl DirectionSummary {
     fn of(trials: &[&Sample], direction: fn(&Sample) -> &Direction) -> Self {
         let per_ns = |amount: u64, sample: &Sample| {
             (amount > 0 && sample.elapsed_ns > 0).then(|| amount as f64 / sample.elapsed_ns as f64)

@@ -8,15 +8,15 @@ use iolab_stats::{
 };
 
 use super::{
-    ALPHA, CONFIDENCE, CellComparison, Further, Overall, POWER, Pair, Repeats, Side, Terms, Test,
-    Unit, Verdict,
+    ALPHA, CONFIDENCE, CellComparison, Criteria, Further, Overall, POWER, Pair, Repeats, Side,
+    Test, Unit, Verdict,
 };
 
 /// More trials than this are no advice.
 const TRIALS_ADVISED_MAX: usize = 1000;
 
 /// Compares all pairs, in their order.
-pub(super) fn compare(pairs: &[Pair], terms: &Terms, unit: Unit) -> Vec<CellComparison> {
+pub(super) fn compare(pairs: &[Pair], terms: &Criteria, unit: Unit) -> Vec<CellComparison> {
     let mut cells = judge(pairs, terms);
     for (cell, pair) in cells.iter_mut().zip(pairs) {
         cell.verdict = allowed(cell.verdict, pair, unit);
@@ -67,7 +67,7 @@ fn ratio_of(test: TTest) -> Ratio {
 }
 
 /// Everything but the number of further trials.
-pub(super) fn judge(pairs: &[Pair], terms: &Terms) -> Vec<CellComparison> {
+pub(super) fn judge(pairs: &[Pair], terms: &Criteria) -> Vec<CellComparison> {
     let mut cells: Vec<CellComparison> = pairs.iter().map(|pair| measure(pair, terms)).collect();
     adjust(&mut cells, terms.deciding());
     for cell in &mut cells {
@@ -85,7 +85,7 @@ fn measure(
         within_blocks,
         ..
     }: &Pair,
-    terms: &Terms,
+    terms: &Criteria,
 ) -> CellComparison {
     let blocks = within_blocks
         .as_ref()
@@ -173,7 +173,7 @@ fn adjusted(p: &[Option<f64>]) -> Vec<Option<f64>> {
 /// A difference is reported when it is shown and the ratio lies outside the margin; equivalence when it is shown and
 /// the ratio lies inside. So no verdict contradicts the ratio that stands beside it, and a change that is real but
 /// too small to matter is no alarm. Both must hold too when it is allowed for that trials depend on each other.
-fn verdict(cell: &CellComparison, terms: &Terms) -> Verdict {
+fn verdict(cell: &CellComparison, terms: &Criteria) -> Verdict {
     let shown = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
     let differs = shown(cell.p_adjusted);
     let equivalent = match cell.shares_blocks {
@@ -221,7 +221,7 @@ fn log_shift(pair: &Pair) -> Option<(f64, f64)> {
 
 /// Trials for the verdict that the estimates point to: equivalence when the ratio lies inside the margin, else a
 /// difference at the level of Holm's first step.
-fn further(cell: &CellComparison, pair: &Pair, terms: &Terms, family: usize) -> Option<Further> {
+fn further(cell: &CellComparison, pair: &Pair, terms: &Criteria, family: usize) -> Option<Further> {
     let there = pair.base.len().min(pair.new.len());
     let (shift, sd) = log_shift(pair)?;
     let margin = terms.margin.ln_1p();

@@ -2,7 +2,7 @@
 
 use iolab_spec::{Error, Result};
 
-use super::{Comparison, Source, Terms};
+use super::{Comparison, Criteria, RunSide};
 use crate::analysed::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_spec::settings::Setting;
@@ -13,9 +13,9 @@ impl Comparison {
     ///
     /// # Errors
     /// Of kind usage: no such factor or level, not two of them, or no cell in common.
-    pub fn of_levels(run: &AnalysedRun, by: &str, of: &str, terms: Terms) -> Result<Self> {
+    pub fn of_levels(run: &AnalysedRun, by: &str, of: &str, terms: Criteria) -> Result<Self> {
         let (factor, levels) = two_levels(run.record(), by)?;
-        let source = |level| Source {
+        let source = |level| RunSide {
             run,
             held: Some((factor, level)),
         };

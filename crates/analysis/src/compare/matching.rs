@@ -7,7 +7,7 @@ use iolab_spec::{Error, Result};
 use super::{Pair, pressure};
 use crate::analysed::AnalysedRun;
 use crate::analysis::{CellAnalysis, Response};
-use crate::disturbance::between;
+use crate::imbalance::between;
 use iolab_plan::cells::{cells, label};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
@@ -16,14 +16,14 @@ use iolab_spec::settings::{Setting, Value};
 
 /// One side: a run, or the cells of a run with one level of a factor.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct RunSide<'a> {
     /// The run.
     pub run: &'a AnalysedRun,
     /// A factor and its level that all cells of this side have.
     pub held: Option<(&'a str, &'a str)>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> RunSide<'a> {
     /// A whole run.
     pub fn whole(run: &'a AnalysedRun) -> Self {
         Self { run, held: None }
@@ -65,7 +65,7 @@ pub(crate) struct Keyed<'a> {
 ///
 /// # Errors
 /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
-pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> {
+pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched> {
     let response = common_response(&[base, new])?;
     let factors = common_factors(&[base, new]);
     let base_cells = keyed(base, &factors)?;
@@ -109,7 +109,7 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
     let mut differences = run_differences(base.run.record(), new.run.record());
     let around: Vec<_> = both
         .iter()
-        .map(|(a, b)| (&a.cell.circumstances, &b.cell.circumstances))
+        .map(|(a, b)| (&a.cell.disturbance, &b.cell.disturbance))
         .collect();
     differences.extend(pressure::differences(&around));
     let expected = |name: &str| {
@@ -133,7 +133,7 @@ pub(super) fn match_cells(base: Source<'_>, new: Source<'_>) -> Result<Matched> 
 ///
 /// # Errors
 /// Of kind usage where they do not measure the same.
-pub(crate) fn common_response(sources: &[Source<'_>]) -> Result<Response> {
+pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let mut all = sources.iter().map(|source| source.run.analysis().response);
     let first = all.next().unwrap_or_default();
     match all.find(|response| *response != first) {
@@ -146,7 +146,7 @@ pub(crate) fn common_response(sources: &[Source<'_>]) -> Result<Response> {
 }
 
 /// The factors of the first source, then those that only later ones have; without a factor that is held.
-pub(crate) fn common_factors(sources: &[Source<'_>]) -> Vec<String> {
+pub(crate) fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
     let mut factors: Vec<String> = Vec::new();
     for source in sources {
         let held = source.held.map(|(factor, _)| factor);
@@ -163,7 +163,7 @@ pub(crate) fn common_factors(sources: &[Source<'_>]) -> Vec<String> {
 ///
 /// # Errors
 /// Of kind usage where the definition is needed and cannot be read.
-pub(crate) fn keyed<'a>(source: Source<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
+pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
     let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);
     // Only a factor of the other side makes it necessary to read the definition.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Better, Comparison, Source, Terms, Test};
+use super::{Better, Comparison, Criteria, RunSide, Test};
 use crate::analysed::AnalysedRun;
 use iolab_spec::tool::Tool;
 
@@ -17,7 +17,7 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     let cells = run.analysis().cells.iter();
     let tools = cells.map(|cell| cell.cell.spec.tool);
     let peers: BTreeSet<Tool> = tools.filter(|tool| tool.is_peer()).collect();
-    let terms = || Terms {
+    let terms = || Criteria {
         margin: PEER_MARGIN,
         tests: vec![Test::Welch],
         better: Better::Unstated,
@@ -29,7 +29,7 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
         .iter()
         .filter_map(|peer| {
             let tools = [peer, &Tool::IOLAB];
-            let [base, new] = tools.map(|tool| Source {
+            let [base, new] = tools.map(|tool| RunSide {
                 run,
                 held: Some(("tool", tool.name())),
             });

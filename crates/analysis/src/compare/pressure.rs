@@ -1,16 +1,16 @@
-//! In what the circumstances of two sides differ over all their cells.
+//! In what the disturbance of two sides differ over all their cells.
 
 use iolab_stats::median;
 
 use super::Difference;
-use crate::analysis::Circumstances;
-use crate::disturbance::Disturber;
+use crate::analysis::CellDisturbance;
+use crate::imbalance::Disturber;
 
 /// Least difference of two shares that is told. A cell is not judged for so little: see [`Disturber::differs`].
 const STRONG: f64 = 0.05;
 
 /// What disturbs, where its medians over the matched cells differ strongly.
-pub(super) fn differences(pairs: &[(&Circumstances, &Circumstances)]) -> Vec<Difference> {
+pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec<Difference> {
     let difference = |what: Disturber| {
         let known: Vec<(f64, f64)> = pairs
             .iter()
@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn strong_differences_are_told_and_others_are_not() {
-        let of = |steal, cpu_stall| Circumstances {
+        let of = |steal, cpu_stall| CellDisturbance {
             steal: Some(steal),
             cpu_stall,
-            ..Circumstances::default()
+            ..CellDisturbance::default()
         };
         let (base, new) = (of(0.01, Some(0.1)), of(0.12, Some(0.13)));
         let told = differences(&[(&base, &new), (&base, &new)]);

@@ -5,8 +5,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::judge::judge;
 use super::*;
 
-fn terms() -> Terms {
-    Terms {
+fn terms() -> Criteria {
+    Criteria {
         margin: 0.05,
         tests: vec![Test::Welch],
         better: Better::Higher,
@@ -15,7 +15,7 @@ fn terms() -> Terms {
     }
 }
 
-fn one(base: &[f64], new: &[f64], terms: Terms) -> CellComparison {
+fn one(base: &[f64], new: &[f64], terms: Criteria) -> CellComparison {
     let names = ["a".to_owned(), "b".to_owned()];
     let mut comparison = Comparison::of_numbers(names, base.to_vec(), new.to_vec(), terms);
     comparison.cells.pop().expect("one cell")
@@ -60,7 +60,7 @@ fn verdicts_follow_direction_and_margin() {
     let base = machine.trials(12, 100.0, 0.01);
     let half = machine.trials(12, 50.0, 0.01);
     let same = machine.trials(12, 100.5, 0.01);
-    let with = |better| Terms { better, ..terms() };
+    let with = |better| Criteria { better, ..terms() };
     for (new, better, expected) in [
         (&half, Better::Higher, Verdict::Slower),
         (&half, Better::Lower, Verdict::Faster),
@@ -88,7 +88,7 @@ fn a_change_that_is_real_but_within_the_margin_is_no_alarm() {
     let cell = one(&base, &new, terms());
     assert!(cell.p_adjusted.unwrap() < 1e-6);
     assert_eq!(cell.verdict, Verdict::Equivalent);
-    let strict = Terms {
+    let strict = Criteria {
         margin: 0.01,
         ..terms()
     };
@@ -140,7 +140,7 @@ fn the_p_values_of_the_first_trials_are_theirs() {
     let cell = one(
         &base,
         &new,
-        Terms {
+        Criteria {
             repeats: vec![10, 20, 21],
             ..terms()
         },
@@ -198,7 +198,7 @@ proptest! {
     fn nothing_differs_from_itself(values in prop::collection::vec(1e-3..1e12f64, 0..20)) {
         for test in [Test::Welch, Test::Student, Test::MannWhitney] {
             let pair = Pair { base: values.clone(), new: values.clone(), ..Pair::default() };
-            let cell = &judge(&[pair], &Terms { tests: vec![test], ..terms() })[0];
+            let cell = &judge(&[pair], &Criteria { tests: vec![test], ..terms() })[0];
             prop_assert!(!matches!(cell.verdict, Verdict::Faster | Verdict::Slower));
         }
     }

@@ -140,7 +140,7 @@ impl Trial<'_> {
     /// The times that a level bounds, ascending: response times where requests had intended starts, else service times. Syncs
     /// have no starts of their own.
     fn counts(&self, of: Requests) -> Vec<(f64, u64)> {
-        let quantity = match (of, self.sample.pace) {
+        let quantity = match (of, self.sample.rate_report) {
             (Requests::Syncs, _) | (_, None) => RequestTime::Service,
             _ => RequestTime::Response,
         };
@@ -162,7 +162,10 @@ impl Trial<'_> {
             }
         }
         // What was due and never issued has waited for longer than anything else.
-        let left_out = self.sample.pace.map_or(0, |pace| pace.backlog_end);
+        let left_out = self
+            .sample
+            .rate_report
+            .map_or(0, |rate_report| rate_report.backlog_end);
         if left_out > 0 && quantity == RequestTime::Response {
             let longest = self.sample.elapsed_ns.max(1);
             *counts.entry(longest).or_default() += left_out;

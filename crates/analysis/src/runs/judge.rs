@@ -2,7 +2,7 @@
 
 use iolab_stats::{Contrast, contrast, holm_weighted};
 
-use super::{GATE_POWER, LooksFor, RunTerms};
+use super::{GATE_POWER, LooksFor, RunCriteria};
 use crate::compare::{Better, Verdict};
 
 /// Medians closer than this, as a share, are taken for equal: latencies are kept to three significant digits.
@@ -36,7 +36,11 @@ pub struct Judged {
 }
 
 /// Judges all cells, and all undisturbed ones together where there are several.
-pub fn judge(cells: &[RunCell], better: Better, terms: &RunTerms) -> (Vec<Judged>, Option<Judged>) {
+pub fn judge(
+    cells: &[RunCell],
+    better: Better,
+    terms: &RunCriteria,
+) -> (Vec<Judged>, Option<Judged>) {
     let contrast = |cell: &RunCell| cell.contrast(terms.base_min);
     let contrasts: Vec<Option<Contrast>> = cells.iter().map(contrast).collect();
     let together = together(cells);
@@ -123,7 +127,7 @@ fn adjusted(
     p.iter().map(|p| p.and_then(|_| adjusted.next())).collect()
 }
 
-impl RunTerms {
+impl RunCriteria {
     fn verdict(
         &self,
         contrast: Option<Contrast>,

@@ -7,9 +7,9 @@ use iolab_spec::Result;
 
 use super::{FiledRun, in_time};
 use crate::analysis::CellAnalysis;
-use crate::compare::Source;
+use crate::compare::RunSide;
 use crate::compare::matching::{common_factors, keyed, setting_differences};
-use iolab_record::environment::{Environment, KEYS, Key, Kind};
+use iolab_record::environment::{Environment, KEYS, Key, ValueType};
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 
 /// Why a run is left out of the history of another.
@@ -125,7 +125,7 @@ impl Kinship {
 }
 
 /// Whether a fact that both know differs.
-fn differs<K: Kind>(
+fn differs<K: ValueType>(
     a: &Environment,
     b: &Environment,
     key: &'static Key<K>,
@@ -212,7 +212,7 @@ fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
 
 /// The first setting in which cells of equal levels differ.
 fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<String>> {
-    let sources = [a, b].map(|run| Source::whole(run.run));
+    let sources = [a, b].map(|run| RunSide::whole(run.run));
     let factors = common_factors(&sources);
     let (x, y) = (keyed(sources[0], &factors)?, keyed(sources[1], &factors)?);
     let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = x

@@ -2,14 +2,14 @@
 
 use iolab_spec::Result;
 
-use super::{FiledRun, RunCell, RunTerms, RunsCell, RunsComparison, judge};
+use super::{FiledRun, RunCell, RunCriteria, RunsCell, RunsComparison, judge};
 use crate::analysis::CellAnalysis;
 use crate::compare::matching::{
     Keyed, column_of, common_factors, common_response, keyed, no_common_cell, run_differences,
     setting_differences,
 };
-use crate::compare::{Difference, Source};
-use crate::disturbance::between;
+use crate::compare::{Difference, RunSide};
+use crate::imbalance::between;
 use iolab_plan::cells::label;
 use iolab_record::ServedBy;
 
@@ -20,8 +20,10 @@ pub(crate) struct Side<'a> {
 }
 
 /// The runs as sides of a comparison.
-pub(crate) fn sources<'a>(runs: impl IntoIterator<Item = &'a FiledRun<'a>>) -> Vec<Source<'a>> {
-    runs.into_iter().map(|run| Source::whole(run.run)).collect()
+pub(crate) fn sources<'a>(runs: impl IntoIterator<Item = &'a FiledRun<'a>>) -> Vec<RunSide<'a>> {
+    runs.into_iter()
+        .map(|run| RunSide::whole(run.run))
+        .collect()
 }
 
 impl<'a> Side<'a> {
@@ -32,7 +34,7 @@ impl<'a> Side<'a> {
     pub(crate) fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
         let cells = runs
             .iter()
-            .map(|run| keyed(Source::whole(run.run), factors));
+            .map(|run| keyed(RunSide::whole(run.run), factors));
         Ok(Self {
             runs,
             cells: cells.collect::<Result<_>>()?,
@@ -63,7 +65,7 @@ impl<'a> Side<'a> {
 pub(super) fn compare(
     base: &[FiledRun<'_>],
     new: &[FiledRun<'_>],
-    terms: RunTerms,
+    terms: RunCriteria,
 ) -> Result<RunsComparison> {
     let sources = sources(base.iter().chain(new));
     let response = common_response(&sources)?;

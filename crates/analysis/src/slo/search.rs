@@ -39,7 +39,7 @@ pub enum Step {
 
 /// A rate that was visited.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct RatePoint {
     /// Requests per second.
     pub rate: u64,
     /// Trials.
@@ -61,7 +61,7 @@ pub struct Limit {
     /// not.
     pub estimate: Option<f64>,
     /// The curve that it rests on, in the order of the rates.
-    pub points: Vec<Point>,
+    pub points: Vec<RatePoint>,
     /// Whether some rate is shown to fail and a greater one to hold: the target changed while it was measured.
     pub contradicts: bool,
 }
@@ -261,7 +261,7 @@ impl Search {
         };
         let point = |(place, shown): &(i32, Option<bool>)| {
             let trials = self.visits.get(place).map_or(&[][..], Vec::as_slice);
-            Point {
+            RatePoint {
                 rate: rate(*place),
                 trials: trials.len(),
                 kept: trials.iter().filter(|kept| **kept).count(),

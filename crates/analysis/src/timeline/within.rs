@@ -14,7 +14,7 @@ const POINTS_MAX: usize = 200;
 
 /// Throughput within the trials of a cell: one interval, the same in all of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct ThroughputPoint {
     /// From the start of a trial, ns.
     pub start_ns: u64,
     /// Its length, ns.
@@ -55,7 +55,7 @@ pub struct Profile {
     /// Measured trials.
     pub trials: usize,
     /// At most 200, in the order of time.
-    pub points: Vec<Point>,
+    pub points: Vec<ThroughputPoint>,
 }
 
 /// The profile of a cell: the medians over its measured trials, interval by interval.
@@ -119,7 +119,7 @@ fn of_trials(trials: &[&Series]) -> Profile {
         let first = groups.clone().next().and_then(|group| group.first());
         let lengths: Vec<f64> = groups.map(|group| total(group).1).collect();
         points.extend(first.and_then(|first| {
-            Some(Point {
+            Some(ThroughputPoint {
                 start_ns: first.start_ns,
                 length_ns: median(&lengths)? as u64,
                 moved_bytes: median(&before)?,

@@ -1,7 +1,9 @@
 //! Runs against each other: which cells belong together, and what else differs.
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Conclusion, Source, Terms, Test, Unit, Verdict};
+use iolab_analysis::compare::{
+    Better, Comparison, Conclusion, Criteria, RunSide, Test, Unit, Verdict,
+};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
@@ -12,8 +14,8 @@ use iolab_spec::trial::CacheState;
 
 use crate::synthetic::{add_cell, around, record, serve, size_curve};
 
-fn terms() -> Terms {
-    Terms {
+fn terms() -> Criteria {
+    Criteria {
         margin: 0.05,
         tests: vec![Test::Welch],
         better: Better::Unstated,
@@ -35,7 +37,7 @@ fn of(
         other.run.seed += 1;
         AnalysedRun::of(other)
     });
-    let source = |run, side: usize| Source {
+    let source = |run, side: usize| RunSide {
         run,
         held: held.map(|(factor, levels)| (factor, levels[side])),
     };
@@ -344,11 +346,17 @@ fn two_runs_do_not_accuse_each_other() {
     let one_run_each = |base: &RunRecord, new: &RunRecord| {
         let (first, second) = (AnalysedRun::of(base.clone()), AnalysedRun::of(new.clone()));
         let names = ["base".to_owned(), "new".to_owned()];
-        let terms = Terms {
+        let terms = Criteria {
             within_run: false,
             ..terms()
         };
-        Comparison::of_runs(names, Source::whole(&first), Source::whole(&second), terms).unwrap()
+        Comparison::of_runs(
+            names,
+            RunSide::whole(&first),
+            RunSide::whole(&second),
+            terms,
+        )
+        .unwrap()
     };
     let base = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 400.0)]);
     let mut new = size_curve("read-size", &[("4KiB", 50.0), ("64KiB", 401.0)]);

@@ -3,14 +3,16 @@
 //! distribution, with its tails, and their dependence between cells.
 
 use iolab_analysis::compare::{ALPHA, Better, Verdict};
-use iolab_analysis::runs::{GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunCell, RunTerms, judge};
+use iolab_analysis::runs::{
+    GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunCell, RunCriteria, judge,
+};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const GATES: usize = 1000;
 
-fn terms() -> RunTerms {
-    RunTerms {
+fn terms() -> RunCriteria {
+    RunCriteria {
         margin: 0.05,
         alpha: ALPHA,
         looks_for: LooksFor::AnyChange,

@@ -2,11 +2,11 @@
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::compare::{ALPHA, Conclusion, Verdict};
-use iolab_analysis::disturbance::Disturber;
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::history::History;
+use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::runs::kin::{Kinship, Unlike};
-use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunTerms, RunsComparison};
+use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria, RunsComparison};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus};
 use iolab_spec::response::Response;
@@ -47,8 +47,8 @@ fn filed(runs: &[(String, AnalysedRun)]) -> Vec<FiledRun<'_>> {
         .collect()
 }
 
-fn terms(looks_for: LooksFor) -> RunTerms {
-    RunTerms {
+fn terms(looks_for: LooksFor) -> RunCriteria {
+    RunCriteria {
         margin: 0.05,
         alpha: ALPHA,
         looks_for,
@@ -68,7 +68,7 @@ fn gate_with(new: &RunRecord, all: &[RunRecord], looks_for: LooksFor) -> Result<
         run: &run,
     };
     let terms = GateTerms {
-        runs: RunTerms {
+        runs: RunCriteria {
             base_min: HISTORY_MIN,
             ..terms(looks_for)
         },
@@ -297,12 +297,15 @@ fn a_history_finds_where_a_level_shifts_and_what_changed_there() {
     assert_eq!(sizes, [20, 1]);
     let line = &history.lines[0];
     assert_eq!(line.shifted_at(), [10]);
-    for course in line.courses() {
-        let ratio = course.shifts[0].contrast.difference.exp();
+    for trajectory in line.trajectories() {
+        let ratio = trajectory.shifts[0].contrast.difference.exp();
         assert!((ratio - 0.7).abs() < 0.01, "{ratio}");
-        assert_eq!((course.shifts[0].after, course.shifts[0].at), (9, 10));
+        assert_eq!(
+            (trajectory.shifts[0].after, trajectory.shifts[0].at),
+            (9, 10)
+        );
         // The spread is that within the levels.
-        assert!(course.sd.unwrap() < 0.02, "{:?}", course.sd);
+        assert!(trajectory.sd.unwrap() < 0.02, "{:?}", trajectory.sd);
     }
     let changed: Vec<(usize, &str)> = line
         .changes

@@ -5,7 +5,7 @@
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
-    ExperimentRecord, LatencySummary, Pace, ProcessIo, Region, ResourceUse, Run, RunRecord,
+    ExperimentRecord, LatencySummary, ProcessIo, RateReport, Region, ResourceUse, Run, RunRecord,
     RunStatus, Sample, ServedBy, TargetKind, Verdict,
 };
 use iolab_spec::response::Response;
@@ -163,7 +163,7 @@ pub(crate) fn add_trial(
             ..Counters::default()
         },
         region: Region::default(),
-        pace: None,
+        rate_report: None,
         verified: None,
         effective: Effective::default(),
         verdict: Verdict {
@@ -178,11 +178,11 @@ pub(crate) fn add_trial(
 
 /// Makes a cell one of the open loop: its requests were late by half of their service time, and `left` of them were
 /// not made.
-pub(crate) fn pace(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
+pub(crate) fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
     record.cells[cell].spec.trial.rate = Some(rate);
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         let made = sample.requests();
-        sample.pace = Some(Pace {
+        sample.rate_report = Some(RateReport {
             rate_wanted: rate as f64,
             rate_achieved: rate as f64 * made as f64 / (made + left) as f64,
             backlog_max: left + 1,

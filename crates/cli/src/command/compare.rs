@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{ALPHA, Better, Comparison, Conclusion, Source, Terms, Test};
+use iolab_analysis::compare::{ALPHA, Better, Comparison, Conclusion, Criteria, RunSide, Test};
 use iolab_analysis::numbers;
-use iolab_analysis::runs::{LooksFor, RunTerms, RunsComparison};
+use iolab_analysis::runs::{LooksFor, RunCriteria, RunsComparison};
 use iolab_report::{benchstat, compare as report, runs as runs_report};
 use iolab_spec::{Error, Result};
 
@@ -42,7 +42,7 @@ pub(super) fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
 fn many_runs(options: &Compare) -> Outcome {
     let base = named_runs(&options.base_runs, options.metric)?;
     let new = named_runs(&options.new_runs, options.metric)?;
-    let terms = RunTerms {
+    let terms = RunCriteria {
         margin: options.margin,
         alpha: ALPHA,
         looks_for: LooksFor::Changes,
@@ -126,7 +126,7 @@ fn is_run(path: &Path) -> Result<bool> {
     numbers::is_database(path)
 }
 
-fn terms(options: &Compare) -> Terms {
+fn terms(options: &Compare) -> Criteria {
     let mut tests = Vec::new();
     for name in &options.test {
         let test = match name {
@@ -138,7 +138,7 @@ fn terms(options: &Compare) -> Terms {
             tests.push(test);
         }
     }
-    Terms {
+    Criteria {
         margin: options.margin,
         tests,
         better: match options.better {
@@ -159,8 +159,8 @@ fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
     let [base, new] = &runs;
     Comparison::of_runs(
         names,
-        Source::whole(base),
-        Source::whole(new),
+        RunSide::whole(base),
+        RunSide::whole(new),
         terms(options),
     )
 }

@@ -12,11 +12,11 @@ use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
 use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::fio::{self, CellFile};
-use iolab_report::tidy::Format;
-use iolab_report::{benchstat, gbench, prometheus};
+use iolab_report::formats::{ExportFormat, Writer};
+use iolab_report::rows::Format;
 use iolab_spec::{Error, Result};
 
-use crate::arguments::{Export, ExportFormat};
+use crate::arguments::Export;
 use crate::exit::Outcome;
 use crate::output;
 
@@ -32,16 +32,13 @@ pub(crate) fn export(options: &Export) -> Outcome {
         return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
     }
     let mut to = output::open(options.output.as_deref())?;
-    match options.format {
-        ExportFormat::Csv => rows(&records, options, Format::Csv, &mut to),
-        ExportFormat::Json => rows(&records, options, Format::Json, &mut to),
-        ExportFormat::Parquet => rows(&records, options, Format::Parquet, &mut to),
-        ExportFormat::Gbench => Ok(gbench::runs(&records, &mut to)?),
-        ExportFormat::Benchstat => Ok(benchstat::runs(&records, &mut to)?),
-        ExportFormat::Fio => Ok(fio::runs(&with_latencies(records, options)?, &mut to)?),
-        ExportFormat::Prometheus => {
+    match options.format.writer() {
+        Writer::Rows(format) => rows(&records, options, format, &mut to),
+        Writer::Runs(write) => Ok(write(&records, &mut to)?),
+        Writer::RunsWithLatencies(write) => Ok(write(&with_latencies(records, options)?, &mut to)?),
+        Writer::Analyses(write) => {
             let analyses: Vec<Analysis> = records.iter().map(analyse).collect();
-            Ok(prometheus::cells(&analyses, &mut to)?)
+            Ok(write(&analyses, &mut to)?)
         }
     }
 }
@@ -85,11 +82,13 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 
 /// Refuses what does not go together, before anything is read or made.
 fn check(options: &Export) -> Result<()> {
-    let tidy = [ExportFormat::Csv, ExportFormat::Json, ExportFormat::Parquet];
-    if (options.histogram || options.series) && !tidy.contains(&options.format) {
+    let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
+    if (options.histogram || options.series) && !is_of_rows(&options.format) {
         let error =
             Error::usage("--histogram and --series write rows, which this format has no place for");
-        return Err(error.hint("choose --format csv, json or parquet"));
+        let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
+        let names: Vec<&str> = formats.map(ExportFormat::name).collect();
+        return Err(error.hint(format!("choose --format {}", names.join(", "))));
     }
     let to_terminal = options.output.is_none() && io::stdout().is_terminal();
     if options.format == ExportFormat::Parquet && to_terminal {

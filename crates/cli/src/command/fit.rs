@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_analysis::fitness::{Answer, Evidence, doubts, judge};
+use iolab_analysis::fitness::{Evidence, doubts, judge};
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_plan::requirement::{Requirement, Workload};
@@ -14,11 +14,10 @@ use iolab_spec::Result;
 use iolab_spec::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
-use crate::bench::{Bench, make_folder};
 use crate::changes::new_seed;
-use crate::command::run::with_kept;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
+use crate::workspace::{Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
@@ -36,18 +35,18 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
     let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
     let need = runner::need_of_all(&plans, &options.consent.consent(), false)?;
-    let mut bench = Bench::open(std::slice::from_ref(&options.target), &[need])?;
-    bench.settle_cache(&mut plans)?;
+    let mut workspace = Workspace::open(std::slice::from_ref(&options.target), &[need])?;
+    workspace.settle_cache(&mut plans)?;
     for plan in &mut plans {
-        runner::fit_to(plan, bench.place())?;
+        runner::fit_to(plan, workspace.place())?;
     }
     make_folder(&options.output)?;
     for plan in &plans {
         iolab_runfile::check_place(in_folder(&options.output, plan.experiment()))?;
     }
     let seed = options.seed.unwrap_or_else(new_seed);
-    bench.fill(seed)?;
-    bench.look_around(&plans);
+    workspace.fill(seed)?;
+    workspace.look_around(&plans);
     note(format_args!(
         "{}: {} of load per workload, workloads: {}",
         requirement.name,
@@ -59,8 +58,8 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
             .collect::<Vec<_>>()
             .join(", ")
     ));
-    let found = measure(&requirement, plans, seed, &bench, &options.output);
-    let found = bench.close_after(found)?;
+    let found = measure(&requirement, plans, seed, &workspace, &options.output);
+    let found = workspace.close_after(found)?;
     let files: Vec<String> = found.iter().map(|found| found.file.clone()).collect();
     let target = options.target.display().to_string();
     let fitness = Fitness {
@@ -81,15 +80,6 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     answered(answer)
 }
 
-/// The exit code of an answer.
-pub(crate) fn answered(answer: Answer) -> Outcome {
-    match answer {
-        Answer::Yes => Ok(()),
-        Answer::No => Err(Failure::No),
-        Answer::CannotTell => Err(Failure::CannotTell),
-    }
-}
-
 fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {
     NewFile::In {
         folder,
@@ -102,7 +92,7 @@ fn measure(
     requirement: &Requirement,
     plans: Vec<Plan>,
     seed: u64,
-    bench: &Bench,
+    workspace: &Workspace,
     folder: &Path,
 ) -> Outcome<Vec<Found>> {
     let mut found = Vec::new();
@@ -110,9 +100,9 @@ fn measure(
     for ((number, plan), workload) in plans.into_iter().enumerate().zip(&requirement.workloads) {
         let experiment = plan.experiment().clone();
         let place = in_folder(folder, &experiment);
-        let mut display = bench.display(&experiment.name).without(&told);
+        let mut display = workspace.display(&experiment.name).without(&told);
         let own_seed = seed.wrapping_add(number as u64);
-        let finished = runner::run(plan, own_seed, place, bench.setup(), &mut display)
+        let finished = runner::run(plan, own_seed, place, workspace.setup(), &mut display)
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         told.extend(display.end());
         found.push(judged(workload, &finished.path)?);

@@ -5,7 +5,7 @@ use std::io::Write;
 use iolab_analysis::compare::ALPHA;
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::runs::kin::Kinship;
-use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunTerms};
+use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria};
 use iolab_report::runs as report;
 
 use crate::arguments::{self, GateFormat};
@@ -20,7 +20,7 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
     let file = options.new.display().to_string();
     let earlier = runs_of_folder(&options.history, options.metric)?;
     let terms = GateTerms {
-        runs: RunTerms {
+        runs: RunCriteria {
             margin: options.margin,
             alpha: ALPHA,
             looks_for: match options.strict {

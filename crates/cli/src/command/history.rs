@@ -6,7 +6,7 @@ use iolab_analysis::history::History;
 use iolab_analysis::runs::kin::Kinship;
 use iolab_figure::Options;
 use iolab_report::history as report;
-use iolab_report::tidy::Format;
+use iolab_report::rows::Format;
 use iolab_spec::{Error, Result};
 
 use crate::arguments::{self, HistoryFormat};

@@ -4,14 +4,15 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_report::report::{Bundle, Input, Report};
+use iolab_report::input::Input;
+use iolab_report::report::{Bundle, Report};
 use iolab_spec::{Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
-use crate::bench::make_folder;
 use crate::command::read_run;
 use crate::exit::Outcome;
 use crate::output;
+use crate::workspace::make_folder;
 
 /// More names than anybody's folder has of reports.
 const NAMES_MAX: u32 = 10_000;

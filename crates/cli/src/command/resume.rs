@@ -5,22 +5,22 @@ use std::path::Path;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::{RunRecord, RunStatus, TargetKind};
-use iolab_report::report::Input;
+use iolab_report::input::Input;
 use iolab_run::runner;
 use iolab_runfile::RunFile;
 use iolab_spec::{Error, Result};
 use iolab_target::Size;
 
 use crate::arguments::Resume;
-use crate::bench::Bench;
-use crate::command::{read_run, run::with_kept, slo};
-use crate::exit::{Failure, Outcome};
+use crate::command::{read_run, slo};
+use crate::exit::{Failure, Outcome, with_kept};
 use crate::output::{self, Results, note};
+use crate::workspace::Workspace;
 
-fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Bench> {
+fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Workspace> {
     let targets = runner::target_paths(record);
     if plan.experiment().runs_programs() {
-        return Bench::for_programs(&targets, plan);
+        return Workspace::for_programs(&targets, plan);
     }
     let mut needs = runner::needs(plan, &targets, &options.consent.consent(), true)?;
     let further = record.further_targets.iter().map(|target| target.bytes);
@@ -28,7 +28,7 @@ fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Bench> {
     for (need, bytes) in needs.iter_mut().zip(sizes) {
         need.size = Size::Exactly(bytes);
     }
-    Bench::open(&targets, &needs)
+    Workspace::open(&targets, &needs)
 }
 
 /// Prepares the target as the run had it and finishes the plan.
@@ -53,15 +53,15 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
         drop(RunFile::open_resume(&options.file)?);
         let source = options.file.display().to_string();
         let plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
-        let mut bench = open(&record, &plan, options)?;
-        bench.fill(record.run.seed)?;
-        bench.look_around(std::slice::from_ref(&plan));
-        let mut display = bench.display(&record.experiment.name);
-        let finished = runner::resume(&options.file, plan, bench.setup(), &mut display);
+        let mut workspace = open(&record, &plan, options)?;
+        workspace.fill(record.run.seed)?;
+        workspace.look_around(std::slice::from_ref(&plan));
+        let mut display = workspace.display(&record.experiment.name);
+        let finished = runner::resume(&options.file, plan, workspace.setup(), &mut display);
         let now = display.kept_in().map(Path::to_owned);
         drop(display);
         path = now.unwrap_or(path);
-        bench
+        workspace
             .close_after(finished.map_err(Failure::from))
             .map_err(|failure| with_kept(failure, Some(&path)))?;
     }

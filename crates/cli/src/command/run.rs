@@ -7,7 +7,7 @@ use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
-use iolab_report::report::Input;
+use iolab_report::input::Input;
 use iolab_run::peer::fio::job::JobFile;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
@@ -16,13 +16,12 @@ use iolab_spec::{Error, Result};
 use iolab_target::Need;
 
 use crate::arguments::Run;
-use crate::bench::{Bench, make_folder};
 use crate::changes::Asked;
-use crate::command::fit::answered;
 use crate::command::{read_run, slo};
 use crate::dry_run;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
+use crate::workspace::{Workspace, make_folder};
 
 /// Folder of run files that nobody named.
 const FOLDER: &str = "iolab-results";
@@ -65,24 +64,24 @@ pub(crate) fn run(options: &Run) -> Outcome {
         };
         return dry_run::print(std::slice::from_ref(&plan), &targets, &needs);
     }
-    let mut bench = match model {
+    let mut workspace = match model {
         Some(disk) => open_model(disk, &changes, &plan)?,
         None => open(options, &changes, &targets, &mut plan)?,
     };
-    runner::fit_to(&mut plan, bench.place())?;
+    runner::fit_to(&mut plan, workspace.place())?;
     let place = place_of(options.output.as_deref(), &name)?;
     iolab_runfile::check_place(place)?;
     let seed = options.changes.seed();
-    bench.fill(seed)?;
+    workspace.fill(seed)?;
     if let Some(peak) = &options.peak {
-        bench.find_peaks(peak, plan.writes())?;
+        workspace.find_peaks(peak, plan.writes())?;
     }
-    bench.look_around(std::slice::from_ref(&plan));
-    let mut display = bench.display(&name);
-    let finished = runner::run(plan, seed, place, bench.setup(), &mut display);
+    workspace.look_around(std::slice::from_ref(&plan));
+    let mut display = workspace.display(&name);
+    let finished = runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
-    let finished = bench
+    let finished = workspace
         .close_after(finished.map_err(Failure::from))
         .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
@@ -153,15 +152,15 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     })
 }
 
-fn open(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &mut Plan) -> Result<Bench> {
+fn open(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &mut Plan) -> Result<Workspace> {
     if plan.experiment().runs_programs() {
-        return Bench::for_programs(targets, plan);
+        return Workspace::for_programs(targets, plan);
     }
-    let bench = Bench::open(targets, &needs(options, changes, targets, plan)?)?;
+    let workspace = Workspace::open(targets, &needs(options, changes, targets, plan)?)?;
     if !changes.has("cache") {
-        bench.settle_cache(std::slice::from_mut(plan))?;
+        workspace.settle_cache(std::slice::from_mut(plan))?;
     }
-    Ok(bench)
+    Ok(workspace)
 }
 
 fn needs(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &Plan) -> Result<Vec<Need>> {
@@ -170,11 +169,11 @@ fn needs(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &Plan) -> Re
 }
 
 /// A model, which needs no consent and no room.
-fn open_model(disk: Disk, changes: &Asked, plan: &Plan) -> Result<Bench> {
+fn open_model(disk: Disk, changes: &Asked, plan: &Plan) -> Result<Workspace> {
     if changes.has("region") {
         disk.check_size(plan.cells())?;
     }
-    Bench::for_model(disk)
+    Workspace::for_model(disk)
 }
 
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
@@ -200,18 +199,5 @@ pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> Result<Ne
             make_folder(folder)?;
             Ok(NewFile::In { folder, name })
         }
-    }
-}
-
-/// Adds where the measurements of a run are that did not come to its end.
-pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
-    let Some(path) = path else { return failure };
-    let place = path.display();
-    match iolab_runfile::read(path) {
-        Ok(_) => failure.also(format_args!("what was measured is kept in {place}")),
-        Err(error) => failure.also(format_args!(
-            "what was measured is in the run file {place}, as far as its storage took it; it cannot be read now: {}",
-            error.message()
-        )),
     }
 }

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_analysis::course::course;
 use iolab_analysis::numbers;
+use iolab_analysis::series_tests::series_tests;
 use iolab_report::series;
 use iolab_spec::plain::plain;
 use iolab_spec::{Error, Result};
@@ -27,7 +27,7 @@ pub(crate) fn stats(options: &Stats) -> Outcome {
         StatsFormat::Json => {
             let all: Vec<Value> = files
                 .iter()
-                .map(|file| series::json(&file.name, &file.summary, &course(&file.values)))
+                .map(|file| series::json(&file.name, &file.summary, &series_tests(&file.values)))
                 .collect();
             writeln!(to, "{:#}", Value::Array(all))?;
         }
@@ -38,7 +38,7 @@ pub(crate) fn stats(options: &Stats) -> Outcome {
                 summary,
             } in &files
             {
-                let text = series::text(summary, &course(values), values, output::style());
+                let text = series::text(summary, &series_tests(values), values, output::style());
                 writeln!(to, "{}\n{text}", plain(name))?;
             }
         }

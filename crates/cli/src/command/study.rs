@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 use iolab_findings::cross_findings;
 use iolab_plan::cells::Plan;
 use iolab_plan::suite::Suite;
+use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Overview;
-use iolab_report::report::Input;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::{Error, Result};
 use iolab_target::Consent;
 
 use crate::arguments::Study;
-use crate::bench::{Bench, make_folder};
 use crate::changes::Asked;
-use crate::command::{read_run, report, run::with_kept};
+use crate::command::{read_run, report};
 use crate::dry_run;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, with_kept};
 use crate::output::{self, Results, note};
+use crate::workspace::{Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
@@ -37,21 +37,21 @@ pub(crate) fn study(options: &Study) -> Outcome {
         let needs: Vec<_> = needs.into_iter().collect();
         return dry_run::print(&plans, std::slice::from_ref(&options.target), &needs);
     }
-    let mut bench = match model {
+    let mut workspace = match model {
         Some(disk) => {
             let cells = || plans.iter().map(Plan::cells);
             if asked.has("region") {
                 cells().try_for_each(|cells| disk.check_size(cells))?;
             }
-            Bench::for_model(disk)?
+            Workspace::for_model(disk)?
         }
-        None => Bench::open(std::slice::from_ref(&options.target), &[need()?])?,
+        None => Workspace::open(std::slice::from_ref(&options.target), &[need()?])?,
     };
     if !asked.has("cache") {
-        bench.settle_cache(&mut plans)?;
+        workspace.settle_cache(&mut plans)?;
     }
     for plan in &mut plans {
-        runner::fit_to(plan, bench.place())?;
+        runner::fit_to(plan, workspace.place())?;
     }
     make_folder(&options.output)?;
     for plan in &plans {
@@ -61,12 +61,12 @@ pub(crate) fn study(options: &Study) -> Outcome {
         })?;
     }
     let seed = options.changes.seed();
-    bench.fill(seed)?;
-    bench.look_around(&plans);
+    workspace.fill(seed)?;
+    workspace.look_around(&plans);
     let mut to = Results::new();
     let each = options.full.then_some(&mut to);
-    let measured = measure(plans, seed, budget, &bench, &options.output, each);
-    let inputs = bench.close_after(measured)?;
+    let measured = measure(plans, seed, budget, &workspace, &options.output, each);
+    let inputs = workspace.close_after(measured)?;
     match options.full {
         true => all_together(&inputs, &mut to)?,
         false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
@@ -172,7 +172,7 @@ fn measure(
     plans: Vec<Plan>,
     seed: u64,
     budget: Duration,
-    bench: &Bench,
+    workspace: &Workspace,
     folder: &Path,
     mut each: Option<&mut Results>,
 ) -> Outcome<Vec<Input>> {
@@ -185,7 +185,7 @@ fn measure(
     let mut spent = Duration::ZERO;
     for (i, mut plan) in plans.into_iter().enumerate() {
         // What earlier experiments left over goes to the later ones, by their shares.
-        let passed = match bench.is_virtual() {
+        let passed = match workspace.is_virtual() {
             true => spent,
             false => began.elapsed(),
         };
@@ -197,9 +197,9 @@ fn measure(
             name: &experiment,
         };
         let name = format!("{}/{count} {experiment}", i + 1);
-        let mut display = bench.display(&name).without(&told);
+        let mut display = workspace.display(&name).without(&told);
         let own_seed = seed.wrapping_add(i as u64);
-        let finished = runner::run(plan, own_seed, place, bench.setup(), &mut display)
+        let finished = runner::run(plan, own_seed, place, workspace.setup(), &mut display)
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         spent += finished.spent;
         // What holds for the whole study is told once.

@@ -81,7 +81,10 @@ fn the_rooms_are_as_they_are_drawn() {
     assert_eq!(truth, BTreeSet::from(["model".to_owned()]));
     let all = declared.keys().filter(|room| *room != "cli").cloned();
     let all: BTreeSet<String> = all.collect();
-    assert_eq!(declared.remove("cli"), Some(all.clone()));
+    let cli = declared
+        .remove("cli")
+        .expect("the room of the command line");
+    assert!(cli.is_subset(&all), "{cli:?}");
     let others = drawn.into_iter().filter(|(room, _)| all.contains(room));
     assert_eq!(declared, others.collect(), "docs/ARCHITECTURE.md");
 }

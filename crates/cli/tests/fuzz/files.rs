@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
-use iolab_analysis::crossing::crossings;
+use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
+use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::history::History;
 use iolab_analysis::runs::kin::Kinship;
 use iolab_analysis::runs::{FiledRun, RunName};
@@ -17,9 +17,10 @@ use iolab_record::RunRecord;
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::history;
-use iolab_report::report::{Input, Report};
-use iolab_report::tidy::Format;
-use iolab_report::{compare, crossing, table};
+use iolab_report::input::Input;
+use iolab_report::report::Report;
+use iolab_report::rows::Format;
+use iolab_report::{compare, equivalence, table};
 use iolab_runfile::RunFile;
 use iolab_spec::Error;
 use rusqlite::Connection;
@@ -134,8 +135,8 @@ fn show(record: &RunRecord) {
     let _ = table::text(analysis, style.width);
     let _ = table::markdown(analysis);
     let _ = chart(analysis, &style);
-    for found in crossings(analysis) {
-        let _ = crossing::text(&found, style.width);
+    for found in program_pairs(analysis) {
+        let _ = equivalence::text(&found, style.width);
     }
     let _ = cross_findings([analysis, analysis]);
     let input = Input::new("x.iolab".into(), run.clone());
@@ -151,14 +152,14 @@ fn show(record: &RunRecord) {
         let _ = history::json(&history, &mut sink());
         let _ = history::html(&history);
     }
-    let terms = Terms {
+    let terms = Criteria {
         margin: 0.05,
         tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
         better: Better::Unstated,
         repeats: vec![3],
         within_run: true,
     };
-    let side = Source::whole(&run);
+    let side = RunSide::whole(&run);
     if let Ok(found) = Comparison::of_runs(["a".to_owned(), "b".to_owned()], side, side, terms) {
         let _ = compare::text(&found, 80);
         let _ = compare::remarks(&found);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
-use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use crate::buffer::{Buffers, Slot};
+use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_spec::outcome::{Effective, RingFlag};
 use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
 use iolab_spec::{Error, Result};

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use super::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use crate::buffer::Slot;
+use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_spec::outcome::Effective;
 use iolab_spec::trial::{CacheState, SyncCall, SyncPolicy, TrialSpec};
 use iolab_spec::{Error, Result};

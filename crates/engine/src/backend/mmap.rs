@@ -5,13 +5,14 @@
 mod watch;
 
 use std::fs::File;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::synchronous::sync;
-use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::{Error, Result};
 use watch::Watch;
 
@@ -26,8 +27,9 @@ pub(crate) struct Mmap {
 }
 
 impl Mmap {
-    /// Maps `len` bytes from `offset`; to be called by the thread that uses it.
-    pub(crate) fn new(file: File, offset: u64, len: u64, write: bool) -> Result<Self> {
+    /// Maps a range of a file; to be called by the thread that uses it.
+    pub(crate) fn new(file: File, range: Range<u64>, write: bool) -> Result<Self> {
+        let (offset, len) = (range.start, range.end - range.start);
         let page = rustix::param::page_size() as u64;
         let offset_of_map = offset - offset % page;
         let len = usize::try_from(len + (offset - offset_of_map)).unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 //! `null`: every request completes at once and in full. It shows what iolab itself costs.
 
-use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 
 pub(crate) struct Null {
     /// Each request's memory and its result. A completion as a whole would be copied by one wide load, which has to wait

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-use super::{Action, Backend, Completion, Request, SystemFailure};
 use crate::buffer::Slot;
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::outcome::Effective;
 use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
 
@@ -188,27 +188,38 @@ impl<C: Calls> Synchronous<C> {
             queued: None,
         }
     }
+}
 
-    /// Bytes transferred, or a negated error number.
-    #[inline(always)]
-    fn carry_out(&mut self, slot: &mut Slot, request: Request) -> i64 {
-        loop {
-            match self.issue(slot, request) {
-                Ok(bytes) => return bytes as i64,
-                Err(Errno::INTR) => {}
-                Err(errno) => return -i64::from(errno.raw_os_error()),
-            }
+/// Carries a request out, and again where a signal came before it moved anything: bytes transferred, or a negated error
+/// number.
+#[inline(always)]
+pub(super) fn carry_out<C: Calls>(
+    file: &File,
+    calls: &mut C,
+    slot: &mut Slot,
+    request: Request,
+) -> i64 {
+    loop {
+        match issue(file, calls, slot, request) {
+            Ok(bytes) => return bytes as i64,
+            Err(Errno::INTR) => {}
+            Err(errno) => return -i64::from(errno.raw_os_error()),
         }
     }
+}
 
-    #[inline(always)]
-    fn issue(&mut self, slot: &mut Slot, request: Request) -> Result<usize, Errno> {
-        let (file, buffer) = (&self.file, slot.part(request.at, request.len));
-        match request.action {
-            Action::Read => self.calls.read(file, buffer, request.offset),
-            Action::Write => self.calls.write(file, buffer, request.offset),
-            Action::Sync(call) => sync(file, call).map(|()| 0),
-        }
+#[inline(always)]
+fn issue<C: Calls>(
+    file: &File,
+    calls: &mut C,
+    slot: &mut Slot,
+    request: Request,
+) -> Result<usize, Errno> {
+    let buffer = slot.part(request.at, request.len);
+    match request.action {
+        Action::Read => calls.read(file, buffer, request.offset),
+        Action::Write => calls.write(file, buffer, request.offset),
+        Action::Sync(call) => sync(file, call).map(|()| 0),
     }
 }
 
@@ -222,7 +233,7 @@ impl<C: Calls> Backend for Synchronous<C> {
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
         if let Some((mut slot, request)) = self.queued.take() {
-            let result = self.carry_out(&mut slot, request);
+            let result = carry_out(&self.file, &mut self.calls, &mut slot, request);
             done.push(Completion { slot, result });
         }
         Ok(())
@@ -230,7 +241,7 @@ impl<C: Calls> Backend for Synchronous<C> {
 
     #[inline(always)]
     fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
-        Some(self.carry_out(slot, request))
+        Some(carry_out(&self.file, &mut self.calls, slot, request))
     }
 
     fn syscall(&self, action: Action) -> &'static str {

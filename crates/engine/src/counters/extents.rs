@@ -9,7 +9,7 @@ use rustix::fs::{SeekFrom, seek};
 use iolab_spec::region::Extents;
 
 use super::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
-use super::pieces::{Counts, Part, over, pieces, scaled};
+use super::pieces::{Counts, FileRange, over, pieces, scaled};
 
 /// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies
 /// behind the extents that one call tells of is not looked at.
@@ -36,11 +36,11 @@ impl Counts for Extents {
 }
 
 /// Looks at ranges of regular files; `None` where the file system does not tell.
-pub(crate) fn extents(parts: &[Part<'_>]) -> Option<Extents> {
+pub(crate) fn extents(parts: &[FileRange<'_>]) -> Option<Extents> {
     over(parts, of_part)
 }
 
-fn of_part(part: &Part<'_>, time: Duration) -> Option<Extents> {
+fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Extents> {
     let whole = |seen: Seen| Extents {
         looked_bytes: seen.looked,
         hole_bytes: scaled(seen.hole, seen.looked, part.length),
@@ -65,7 +65,7 @@ struct Seen {
 }
 
 fn look(
-    part: &Part<'_>,
+    part: &FileRange<'_>,
     time: Duration,
     mut ask: impl FnMut(Range<u64>) -> Option<Seen>,
 ) -> Option<Seen> {
@@ -190,8 +190,8 @@ mod tests {
         (file, allocated)
     }
 
-    fn part(file: &File, offset: u64, length: u64) -> Part<'_> {
-        Part {
+    fn part(file: &File, offset: u64, length: u64) -> FileRange<'_> {
+        FileRange {
             file,
             offset,
             length,

@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use iolab_spec::region::Residency;
 
-use super::pieces::{Counts, Part, over, pieces, scaled};
+use super::pieces::{Counts, FileRange, over, pieces, scaled};
 use iolab_target::is_overlaid;
 
 /// Bytes that cachestat, which counts, is asked about in one call.
@@ -50,11 +50,11 @@ impl Counts for Residency {
 }
 
 /// Looks at ranges; `None` where the system does not tell.
-pub(crate) fn residency(parts: &[Part<'_>]) -> Option<Residency> {
+pub(crate) fn residency(parts: &[FileRange<'_>]) -> Option<Residency> {
     over(parts, of_part)
 }
 
-fn of_part(part: &Part<'_>, time: Duration) -> Option<Residency> {
+fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     if is_overlaid(part.file) {
         return by_mincore(part, time);
     }
@@ -71,7 +71,7 @@ struct Pages {
 
 /// Asks about one piece after the other until all are seen or the time is over; `None` when a question fails.
 fn look(
-    part: &Part<'_>,
+    part: &FileRange<'_>,
     time: Duration,
     piece: u64,
     mut ask: impl FnMut(Range<u64>) -> Option<Pages>,
@@ -132,7 +132,7 @@ const CACHESTAT: Option<libc::c_long> = if cfg!(any(
     None
 };
 
-fn by_cachestat(part: &Part<'_>, time: Duration) -> Option<Residency> {
+fn by_cachestat(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     let number = CACHESTAT?;
     look(part, time, PIECE, |piece| {
         let range = CachestatRange {
@@ -219,7 +219,7 @@ impl Drop for Mapping {
     }
 }
 
-fn by_mincore(part: &Part<'_>, time: Duration) -> Option<Residency> {
+fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     if part.length == 0 || !is_told_the_truth(part.file)? {
         return None;
     }
@@ -269,8 +269,8 @@ mod tests {
     /// Time that is never over.
     const AMPLE: Duration = Duration::from_secs(60);
 
-    fn part(file: &File, offset: u64, length: u64) -> Part<'_> {
-        Part {
+    fn part(file: &File, offset: u64, length: u64) -> FileRange<'_> {
+        FileRange {
             file,
             offset,
             length,
@@ -290,7 +290,7 @@ mod tests {
         let file = hot();
         let is_tmpfs = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type == 0x0102_1994);
         let drop_all = || fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
-        type Way = fn(&Part<'_>, Duration) -> Option<Residency>;
+        type Way = fn(&FileRange<'_>, Duration) -> Option<Residency>;
         let resident =
             |look: Way| look(&part(&file, 0, SIZE), AMPLE).map(|seen| seen.resident_bytes);
         let ways: [(&str, Way); 2] = [("cachestat", by_cachestat), ("mincore", by_mincore)];

@@ -10,7 +10,7 @@ const TIME_MAX: Duration = Duration::from_micros(100);
 
 /// A range of a file, or of a device.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct FileRange<'a> {
     pub(crate) file: &'a File,
     /// Its first byte.
     pub(crate) offset: u64,
@@ -29,8 +29,8 @@ pub(super) trait Counts: Sized {
 /// Asks about one part after the other, each for an equal share of the time, until the time is over. `None` without
 /// any part, and where a question fails.
 pub(super) fn over<T: Counts>(
-    parts: &[Part<'_>],
-    mut ask: impl FnMut(&Part<'_>, Duration) -> Option<T>,
+    parts: &[FileRange<'_>],
+    mut ask: impl FnMut(&FileRange<'_>, Duration) -> Option<T>,
 ) -> Option<T> {
     let began = Instant::now();
     let share = TIME_MAX / u32::try_from(parts.len()).ok()?.max(1);
@@ -115,14 +115,14 @@ mod tests {
     #[test]
     fn many_files_take_no_longer_than_one() {
         let file = tempfile::tempfile().expect("a file");
-        let part = Part {
+        let part = FileRange {
             file: &file,
             offset: 0,
             length: 10,
         };
         let all = over(&[part; 4], |part, _| Some((part.length, 3))).expect("looked");
         assert_eq!(all.1, 12, "as if all were looked at");
-        let slow = |part: &Part<'_>, time: Duration| {
+        let slow = |part: &FileRange<'_>, time: Duration| {
             assert_eq!(time, TIME_MAX / 100);
             std::thread::sleep(TIME_MAX);
             Some((part.length, 3))

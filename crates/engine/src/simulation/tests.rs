@@ -184,13 +184,19 @@ fn at_a_rate_response_time_counts_from_the_intended_start() {
     let waits = easy.reads.waits.as_ref().expect("recorded at a rate");
     assert_eq!(easy.reads.requests, 100);
     assert_eq!((waits.response.max() / US, waits.lateness.max()), (10, 0));
-    let pace = easy.pace.expect("at a rate");
-    assert_eq!((pace.rate_achieved, pace.backlog_end), (10_000.0, 0));
+    let rate_report = easy.rate_report.expect("at a rate");
+    assert_eq!(
+        (rate_report.rate_achieved, rate_report.backlog_end),
+        (10_000.0, 0)
+    );
     // One every 5 us, of which the disk does half: the queue grows, and the pace says so.
     let hard = carry_out(&at(200_000, time(10_000)), &mut Fixed::new(1, 10 * US, 0));
-    let pace = hard.pace.expect("at a rate");
-    assert!((pace.rate_achieved / 100_000.0 - 1.0).abs() < 0.01);
-    assert!((990..=1000).contains(&pace.backlog_end), "{pace:?}");
+    let rate_report = hard.rate_report.expect("at a rate");
+    assert!((rate_report.rate_achieved / 100_000.0 - 1.0).abs() < 0.01);
+    assert!(
+        (990..=1000).contains(&rate_report.backlog_end),
+        "{rate_report:?}"
+    );
     let waits = hard.reads.waits.expect("recorded at a rate");
     assert!(waits.response.max() > 4_900 * US && hard.reads.latency.max() < 45 * US);
 }

@@ -1,9 +1,9 @@
 //! One worker in virtual time.
 
 use super::{Ask, Disk};
-use crate::backend::Action;
 use crate::clock::Clock;
 use crate::pattern::{Mix, Offsets};
+use crate::request::Action;
 use crate::series::Recorder;
 use crate::worker::open::Open;
 use crate::worker::{Following, Timing, WorkerOutcome, quota};
@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
                 effective: Effective::default(),
                 hardware: Hardware::default(),
                 pieces: None,
-                pace: None,
+                rate_report: None,
                 series,
                 signed: None,
             },

@@ -13,7 +13,7 @@ use iolab_target::{OpenMode, Target};
 
 /// What a trial reads and writes.
 pub(crate) struct Files<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<TargetRange<'a>>,
     mode: OpenMode,
     /// The one open file description, where all workers use the same.
     shared: Option<File>,
@@ -22,7 +22,7 @@ pub(crate) struct Files<'a> {
 }
 
 /// A range of a file.
-pub(crate) struct Part<'a> {
+pub(crate) struct TargetRange<'a> {
     target: Held<'a>,
     /// Where it begins, bytes.
     pub(crate) offset: u64,
@@ -36,7 +36,7 @@ enum Held<'a> {
     Fresh(Box<Target>),
 }
 
-impl Part<'_> {
+impl TargetRange<'_> {
     pub(crate) fn range(&self) -> Range<u64> {
         self.offset..self.offset + self.length
     }
@@ -55,7 +55,7 @@ impl<'a> Files<'a> {
     /// # Errors
     /// When the target does not have them, or they cannot be made or opened.
     pub(crate) fn new(spec: &TrialSpec, target: &'a Target) -> Result<Self> {
-        let part = |target: Held<'a>, range: Range<u64>| Part {
+        let part = |target: Held<'a>, range: Range<u64>| TargetRange {
             target,
             offset: range.start,
             length: range.end - range.start,
@@ -83,12 +83,12 @@ impl<'a> Files<'a> {
     }
 
     /// All of them.
-    pub(crate) fn parts(&self) -> &[Part<'a>] {
+    pub(crate) fn parts(&self) -> &[TargetRange<'a>] {
         &self.parts
     }
 
     /// What a worker uses.
-    pub(crate) fn part(&self, worker: u32) -> &Part<'a> {
+    pub(crate) fn part(&self, worker: u32) -> &TargetRange<'a> {
         // A single one is everybody's.
         &self.parts[worker as usize % self.parts.len()]
     }

@@ -30,7 +30,7 @@ pub(crate) fn merge(
         counters,
         region,
         effective: Default::default(),
-        pace: None,
+        rate_report: None,
         series: Series::default(),
         verified: None,
     };
@@ -55,7 +55,7 @@ pub(crate) fn merge(
         merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
         merged.effective = worker.effective;
         series.push(worker.series);
-        merged.pace = match (merged.pace, worker.pace) {
+        merged.rate_report = match (merged.rate_report, worker.rate_report) {
             (Some(sum), Some(part)) => Some(sum.plus(part)),
             (sum, part) => sum.or(part),
         };

@@ -12,8 +12,8 @@ use super::signer::Signed;
 use super::table::{Table, replay};
 use super::written;
 use crate::buffer::Buffers;
-use crate::counters::{Part, residency};
-use crate::trial::{drop_pages, make_durable};
+use crate::counters::{FileRange, residency};
+use crate::page_cache::{drop_pages, make_durable};
 use iolab_spec::outcome::FailedRequest;
 use iolab_spec::trial::{BufferInit, CacheState, TrialSpec};
 use iolab_spec::verify::{FaultKind, FaultyBlock, Found, Verified, Write};
@@ -53,7 +53,7 @@ pub(crate) fn read_back(
         return Ok(Reading::Failed(failed));
     }
     drop_pages(target, region);
-    let cached = residency(&[Part {
+    let cached = residency(&[FileRange {
         file: target.holder(),
         offset: spec.offset,
         length: spec.region,

@@ -23,7 +23,7 @@ const BS: u64 = 4096;
 const BLOCKS: u64 = 64;
 const TRIAL: u64 = 77;
 
-struct Bench {
+struct Fixture {
     _folder: tempfile::TempDir,
     target: Target,
     file: File,
@@ -31,7 +31,7 @@ struct Bench {
     signed: Vec<Signed>,
 }
 
-fn bench(spec: TrialSpec) -> Bench {
+fn bench(spec: TrialSpec) -> Fixture {
     let folder = tempfile::tempdir().expect("a folder");
     let need = Need {
         size: Size::Exactly(BS * BLOCKS),
@@ -52,7 +52,7 @@ fn bench(spec: TrialSpec) -> Bench {
         verify: true,
         ..spec
     };
-    Bench {
+    Fixture {
         _folder: folder,
         target,
         file,
@@ -61,7 +61,7 @@ fn bench(spec: TrialSpec) -> Bench {
     }
 }
 
-impl Bench {
+impl Fixture {
     /// Writes as worker number `worker` of a trial. `put` stores a block; the worker notices nothing of what it does.
     fn write(
         &mut self,

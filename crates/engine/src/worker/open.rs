@@ -15,12 +15,12 @@ use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::{Run, Timing, Worker, WorkerOutcome};
-use crate::backend::{Action, Backend, Completion, SystemFailure};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
+use crate::request::{Action, Backend, Completion, SystemFailure};
 use crate::schedule::Schedule;
 use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::outcome::{Ended, Pace, Waits};
+use iolab_spec::outcome::{Ended, RateReport, Waits};
 use iolab_spec::trial::TrialSpec;
 
 /// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
@@ -137,14 +137,14 @@ impl<'a> Open<'a> {
     /// Hands over what was recorded, `at` the latest stamp that counts.
     pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
         let closing = self.close(at);
-        outcome.pace = Some(self.pace(closing));
+        outcome.rate_report = Some(self.rate_report(closing));
         outcome.reads.waits = self.reads.take();
         outcome.writes.waits = self.writes.take();
     }
 
-    fn pace(&self, closing: Closing) -> Pace {
+    fn rate_report(&self, closing: Closing) -> RateReport {
         let span = self.clock.ns_between(self.start, closing.at);
-        Pace {
+        RateReport {
             rate_wanted: self.rate,
             rate_achieved: closing.issued as f64 * 1e9 / span.max(1) as f64,
             backlog_max: self.backlog_max.max(closing.backlog),

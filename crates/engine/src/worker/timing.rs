@@ -1,6 +1,6 @@
 //! What is recorded of a request.
 
-use crate::backend::Action;
+use crate::request::Action;
 
 /// What is recorded of a request: a type, so that each kind of loop is compiled for itself and pays for nothing that
 /// it does not record.

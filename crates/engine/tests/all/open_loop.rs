@@ -104,9 +104,9 @@ fn every_backend_makes_each_request_and_times_it_three_ways() {
                     let ratio = waits.response.mean() / sum;
                     assert!((ratio - 1.0).abs() < 0.01, "{what}: {ratio}");
                 }
-                let pace = outcome.pace.expect("a rate was asked for");
-                assert!((pace.rate_wanted - 20_000.0).abs() < 1e-6, "{what}");
-                assert!(pace.rate_achieved > 0.0, "{what}");
+                let rate_report = outcome.rate_report.expect("a rate was asked for");
+                assert!((rate_report.rate_wanted - 20_000.0).abs() < 1e-6, "{what}");
+                assert!(rate_report.rate_achieved > 0.0, "{what}");
             }
         }
     }
@@ -129,11 +129,11 @@ fn a_time_bound_ends_what_would_take_long() {
         let what = format!("{} {}", spec.backend, spec.cache);
         assert_eq!(outcome.ended, Ended::Time, "{what}");
         // 20 are due; what a slow machine leaves out it tells.
-        let pace = outcome.pace.expect("a rate was asked for");
+        let rate_report = outcome.rate_report.expect("a rate was asked for");
         assert!(outcome.requests() <= 20, "{what}: {}", outcome.requests());
         assert!(
-            outcome.requests() + pace.backlog_end >= 20,
-            "{what}: {pace:?}"
+            outcome.requests() + rate_report.backlog_end >= 20,
+            "{what}: {rate_report:?}"
         );
         assert!(outcome.elapsed_ns >= 99_000_000, "{what}");
     }
@@ -152,11 +152,11 @@ fn no_storage_holds_the_greatest_rate() {
             ..variant
         };
         let outcome = run(&spec, &target).expect("it ran before");
-        let pace = outcome.pace.expect("a rate was asked for");
-        let what = format!("{} {}: {pace:?}", spec.backend, spec.cache);
+        let rate_report = outcome.rate_report.expect("a rate was asked for");
+        let what = format!("{} {}: {rate_report:?}", spec.backend, spec.cache);
         assert_eq!(outcome.ended, Ended::Time, "{what}");
-        assert!(pace.rate_achieved < 0.5e9, "{what}");
-        assert!(pace.backlog_end > 10_000_000, "{what}");
+        assert!(rate_report.rate_achieved < 0.5e9, "{what}");
+        assert!(rate_report.backlog_end > 10_000_000, "{what}");
         assert!(outcome.requests() > 0, "{what}");
     }
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::knots::{Bends, bendable};
+use iolab_analysis::bends::{Bends, bendable};
 use iolab_analysis::thresholds::Threshold;
 use iolab_spec::quantity::format_bytes;
 use iolab_spec::trial::CacheState;

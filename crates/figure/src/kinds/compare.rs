@@ -2,12 +2,12 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Side};
-use iolab_analysis::crossing::MARGINS;
+use iolab_analysis::equivalence::MARGINS;
 use iolab_spec::quantity::{format_p, significant};
 use iolab_spec::{Error, Result};
 
 use super::super::model::{
-    Arrangement, Axis, Band, Look, Model, Origin, Panel, Point, Series, Ticks,
+    Arrangement, Axis, Band, Look, Mark, Model, Origin, Panel, Series, Ticks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -130,7 +130,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    fn series(&self, name: String, place: usize, points: Vec<Point>) -> Series {
+    fn series(&self, name: String, place: usize, points: Vec<Mark>) -> Series {
         Series {
             name,
             place,
@@ -230,7 +230,7 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
         let points = line.iter().filter_map(|(x, cell)| {
             let summary = of(cell).summary?;
             let told = format!("{name}, {}", quantity.format(summary.median));
-            Some(Point {
+            Some(Mark {
                 x: *x,
                 y: summary.median,
                 interval: summary.median_interval.map(|i| (i.low, i.high)),
@@ -273,7 +273,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
                 .zip(cell.new.summary)
                 .map(|(a, b)| a.n.min(b.n));
             let told = format!("ratio {}{between}", significant(ratio.ratio));
-            Some(Point {
+            Some(Mark {
                 x,
                 y: ratio.ratio,
                 interval,
@@ -288,7 +288,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
         };
         // The ratio is a third thing beside the two sides.
         let place = if single { 2 } else { i };
-        let points: Vec<Point> = points.collect();
+        let points: Vec<Mark> = points.collect();
         if !points.is_empty() {
             series.push(cells.series(name, place, points));
         }
@@ -356,12 +356,12 @@ pub(in super::super) fn p_values(comparison: &Comparison, options: &Options) -> 
         panel.lines.push(line_across(ALPHA, "0.05"));
         let line = cells.line(other);
         let mut add = |name: String, of: &dyn Fn(&CellComparison) -> Option<f64>| {
-            let points: Vec<Point> = line
+            let points: Vec<Mark> = line
                 .iter()
                 .filter_map(|(x, cell)| {
                     let p = of(cell)?;
                     let told = format!("{name}, p {}", format_p(p));
-                    Some(Point {
+                    Some(Mark {
                         x: *x,
                         y: p.max(P_MIN),
                         interval: None,

@@ -6,7 +6,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, measured};
-use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
+use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -110,11 +110,11 @@ fn of_cell<'a>(run: &Run<'a>, row: &Row<'_>) -> impl Iterator<Item = &'a SampleS
 }
 
 /// Throughput of each interval, in its middle.
-fn points(trial: &SampleSeries, row: &Row<'_>, most: usize) -> Vec<Point> {
+fn points(trial: &SampleSeries, row: &Row<'_>, most: usize) -> Vec<Mark> {
     let folded = trial.series.clone().folded(most);
     let intervals = folded.intervals.iter();
     intervals
-        .map(|interval| Point {
+        .map(|interval| Mark {
             x: interval.start_ns as f64 + interval.length_ns as f64 / 2.0,
             y: interval.throughput_mb_s(),
             interval: None,
@@ -124,7 +124,7 @@ fn points(trial: &SampleSeries, row: &Row<'_>, most: usize) -> Vec<Point> {
         .collect()
 }
 
-fn line(name: String, place: usize, points: Vec<Point>) -> Series {
+fn line(name: String, place: usize, points: Vec<Mark>) -> Series {
     Series {
         name,
         place,

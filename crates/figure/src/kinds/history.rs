@@ -1,10 +1,10 @@
 //! An experiment over time: the median of each cell in each run, and where the level shifts.
 
-use iolab_analysis::history::{Course, Line};
+use iolab_analysis::history::{Line, Trajectory};
 use iolab_spec::{Error, Result};
 
 use super::super::model::{
-    Along, Arrangement, Axis, Line as Reference, Look, Model, Origin, Panel, Point, Series, Ticks,
+    Along, Arrangement, Axis, Line as Reference, Look, Mark, Model, Origin, Panel, Series, Ticks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -22,14 +22,14 @@ const DATES_MAX: usize = 4;
 /// Of kind usage when no run has a value.
 pub(in super::super) fn model(line: &Line, options: &Options) -> Result<Model> {
     let relative = line.cells.len() > 1;
-    let shown: Vec<&Course> = match &line.overall {
+    let shown: Vec<&Trajectory> = match &line.overall {
         Some(overall) if line.cells.len() > CELLS_MAX => vec![overall],
         _ => line.cells.iter().take(CELLS_MAX).collect(),
     };
     let series: Vec<Series> = shown
         .iter()
         .enumerate()
-        .filter_map(|(place, course)| series(line, course, place, relative))
+        .filter_map(|(place, trajectory)| series(line, trajectory, place, relative))
         .collect();
     let values: Vec<f64> = series
         .iter()
@@ -83,21 +83,26 @@ pub(in super::super) fn model(line: &Line, options: &Options) -> Result<Model> {
     })
 }
 
-fn series(line: &Line, course: &Course, place: usize, relative: bool) -> Option<Series> {
-    let medians: Vec<f64> = course.points.iter().flatten().map(|p| p.median).collect();
+fn series(line: &Line, trajectory: &Trajectory, place: usize, relative: bool) -> Option<Series> {
+    let medians: Vec<f64> = trajectory
+        .points
+        .iter()
+        .flatten()
+        .map(|p| p.median)
+        .collect();
     let centre = if relative {
         iolab_stats::median(&medians)?
     } else {
         1.0
     };
-    let name = match course.levels.is_empty() {
+    let name = match trajectory.levels.is_empty() {
         true if relative => "all cells".to_owned(),
-        _ => plain(&line.label(course)).into_owned(),
+        _ => plain(&line.label(trajectory)).into_owned(),
     };
-    let point = |(run, point): (usize, &Option<iolab_analysis::history::Point>)| {
+    let point = |(run, point): (usize, &Option<iolab_analysis::history::RunPoint>)| {
         let point = point.as_ref()?;
         let start = line.runs.get(run).map_or("", |run| &run.started_utc);
-        Some(Point {
+        Some(Mark {
             x: (run + 1) as f64,
             y: point.median / centre,
             interval: point
@@ -110,7 +115,7 @@ fn series(line: &Line, course: &Course, place: usize, relative: bool) -> Option<
                 n: Some(point.trials),
                 verdict: String::new(),
                 x: plain(start).into_owned(),
-                text: match course.levels.is_empty() && relative {
+                text: match trajectory.levels.is_empty() && relative {
                     true => format!("{}, {name}: x{:.3}", plain(start), point.median),
                     false => format!(
                         "{}, {name}: {}",
@@ -121,7 +126,12 @@ fn series(line: &Line, course: &Course, place: usize, relative: bool) -> Option<
             },
         })
     };
-    let points: Vec<Point> = course.points.iter().enumerate().filter_map(point).collect();
+    let points: Vec<Mark> = trajectory
+        .points
+        .iter()
+        .enumerate()
+        .filter_map(point)
+        .collect();
     (!points.is_empty()).then(|| Series {
         name: if relative { name } else { String::new() },
         place,

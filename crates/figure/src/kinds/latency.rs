@@ -9,7 +9,7 @@ use iolab_spec::{Error, Result};
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
 use super::super::model::{
-    Arrangement, Axis, Look, Model, Note, Origin, Panel, Point, Series, Ticks,
+    Arrangement, Axis, Look, Mark, Model, Note, Origin, Panel, Series, Ticks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -103,7 +103,12 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
 
 /// Response time where a rate was set, else service time.
 fn what(runs: &[Run<'_>]) -> &'static str {
-    let open = |run: &Run<'_>| run.analysis().cells.iter().any(|cell| cell.pace.is_some());
+    let open = |run: &Run<'_>| {
+        run.analysis()
+            .cells
+            .iter()
+            .any(|cell| cell.rate_report.is_some())
+    };
     if runs.iter().any(open) {
         "response time"
     } else {
@@ -211,7 +216,7 @@ fn curve(cell: &Distribution<'_>, view: View, place: usize, name: String) -> Ser
         } else {
             Origin::default()
         };
-        Point {
+        Mark {
             x,
             y,
             interval: None,

@@ -5,7 +5,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, values, verdict};
-use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
+use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -90,7 +90,7 @@ struct Line {
     panel: Vec<String>,
     name: String,
     place: usize,
-    points: Vec<Point>,
+    points: Vec<Mark>,
 }
 
 impl Line {
@@ -190,12 +190,12 @@ fn point(
     row: &Row<'_>,
     load: usize,
     options: &Options,
-) -> Option<Point> {
+) -> Option<Mark> {
     let iops = values(&runs[row.run], row.cell.cell.id, Response::Iops);
     let iops = center(&iolab_stats::summary(&iops)?, options);
     let value = center(&row.summary, options);
     let verdict = verdict(row.cell);
-    Some(Point {
+    Some(Mark {
         x: iops,
         y: value,
         interval: interval(&row.summary, options),

@@ -6,7 +6,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{measured, verdict};
-use super::super::model::{Arrangement, Axis, Look, Model, Origin, Panel, Point, Series, Ticks};
+use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -146,7 +146,7 @@ fn series(run: &Run<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
         let name = label(&run.analysis().factors, &cells[at].cell.levels);
         let name = plain(&name);
         let place = if apart { at } else { 0 };
-        let point = Point {
+        let point = Mark {
             x: (i + 1) as f64,
             y: value / median,
             interval: None,

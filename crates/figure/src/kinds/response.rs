@@ -7,7 +7,7 @@ use iolab_stats::Summary;
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{Arrangement, Line, Look, Model, Origin, Panel, Point, Series};
+use super::super::model::{Arrangement, Line, Look, Mark, Model, Origin, Panel, Series};
 use super::super::options::{Center, Options, Spread};
 use super::super::words;
 use super::annotate;
@@ -197,7 +197,7 @@ fn series(
     }
 }
 
-fn point(x: f64, row: &Row<'_>, level: &str, quantity: Response, options: &Options) -> Point {
+fn point(x: f64, row: &Row<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
     let value = center(&row.summary, options);
     let interval = interval(&row.summary, options);
     let verdict = verdict(row.cell);
@@ -210,7 +210,7 @@ fn point(x: f64, row: &Row<'_>, level: &str, quantity: Response, options: &Optio
         quantity.format(value),
         row.summary.n
     );
-    Point {
+    Mark {
         x,
         y: value,
         interval,

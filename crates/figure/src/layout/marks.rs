@@ -1,6 +1,6 @@
 //! The data of a panel: bands, lines, points with their intervals, bars, and the lines it is held against.
 
-use super::super::model::{Along, Look, Note, Panel, Point, Series};
+use super::super::model::{Along, Look, Mark, Note, Panel, Series};
 use super::super::palette;
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
@@ -279,7 +279,7 @@ fn trials(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
 }
 
 fn line(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
-    let at = |p: &Point| Some((places.across(series, p.x)?, places.y(p.y)?));
+    let at = |p: &Mark| Some((places.across(series, p.x)?, places.y(p.y)?));
     let points: Vec<(f64, f64)> = series.points.iter().filter_map(at).collect();
     canvas.dashed(
         "line",
@@ -297,7 +297,7 @@ fn radius(places: &Places<'_>, series: &Series) -> f64 {
 }
 
 /// What a mark says of itself.
-fn open_mark(canvas: &mut Canvas, point: &Point) {
+fn open_mark(canvas: &mut Canvas, point: &Mark) {
     let origin = &point.origin;
     let known = |name, value: Option<String>| value.map(|value| (name, value));
     let (low, high) = point.interval.unzip();
@@ -325,7 +325,7 @@ fn draw_point(
     canvas: &mut Canvas,
     places: &Places<'_>,
     series: &Series,
-    point: &Point,
+    point: &Mark,
     radius: f64,
 ) {
     let (Some(x), Some(y)) = (places.across(series, point.x), places.y(point.y)) else {
@@ -343,7 +343,7 @@ fn draw_point(
     canvas.close();
 }
 
-fn interval(canvas: &mut Canvas, places: &Places<'_>, point: &Point, x: f64, paint: Paint) {
+fn interval(canvas: &mut Canvas, places: &Places<'_>, point: &Mark, x: f64, paint: Paint) {
     let Some((low, high)) = point.interval else {
         return;
     };
@@ -360,7 +360,7 @@ fn bar_width(places: &Places<'_>, of: usize) -> f64 {
     (step * BARS_SHARE / of as f64).min(BAR_WIDTH_MAX)
 }
 
-fn bar(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &Point, of: usize) {
+fn bar(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &Mark, of: usize) {
     let (Some(centre), Some(top)) = (places.across(series, point.x), places.y(point.y)) else {
         return;
     };

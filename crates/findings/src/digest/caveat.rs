@@ -3,7 +3,7 @@
 use iolab_spec::trial::CacheState;
 
 use crate::{dependent_cells, drifting_cells};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
+use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_record::RunStatus;
 use iolab_spec::quantity::format_percent;
 use iolab_spec::units::format_size;
@@ -16,30 +16,6 @@ pub struct Caveat {
     /// Cells that it is about; 0 where it is about all of them.
     pub cells: usize,
 }
-
-/// Flags with their words, the worst first. Where a flag stands for what the experiment asked for it is not raised.
-const FLAGS: [(Flag, &str); 17] = [
-    (Flag::VerifyFailed, "wrong data was read back"),
-    (Flag::Errors, "failed trials"),
-    (Flag::NotStorage, "bytes that no storage served"),
-    (Flag::Hole, "reads of data that was never written"),
-    (Flag::PageCache, "bytes from the page cache"),
-    (Flag::ExceedsCeiling, "values above a ceiling"),
-    (Flag::Suspended, "the machine slept"),
-    (Flag::OtherTraffic, "other traffic on the device"),
-    (Flag::CpuContended, "CPUs shared with others"),
-    (Flag::ToolBound, "limited by the CPU or by iolab"),
-    (Flag::RateNotHeld, "rate not held"),
-    (
-        Flag::RequestsSplit,
-        "requests split differently from trial to trial",
-    ),
-    (Flag::WriteBackOwed, "writes left in the page cache"),
-    (Flag::ReadAhead, "read-ahead by the kernel"),
-    (Flag::ClockCost, "time stamps above 1 % of a request"),
-    (Flag::FewTrials, "too few trials for an interval"),
-    (Flag::Gap, "not carried out by their tool"),
-];
 
 /// All caveats of these runs, the worst first.
 pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
@@ -72,8 +48,16 @@ fn unfinished(analyses: &[&Analysis]) -> Vec<Caveat> {
 }
 
 fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
-    let raised = FLAGS.iter().filter_map(|(flag, words)| {
-        about(count(analyses, |cell| cell.flags.contains(flag)), *words)
+    let flags = Flag::ALL.iter();
+    let mut cautions: Vec<(Caution, &Flag)> = flags
+        .filter_map(|flag| Some((flag.caution()?, flag)))
+        .collect();
+    cautions.sort_by_key(|(caution, _)| caution.rank);
+    let raised = cautions.into_iter().filter_map(|(caution, flag)| {
+        about(
+            count(analyses, |cell| cell.flags.contains(flag)),
+            caution.words,
+        )
     });
     raised.collect()
 }
@@ -89,7 +73,7 @@ fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
             ))
         })
         .collect();
-    let bimodal = count(analyses, |cell| cell.course.modes.is_some());
+    let bimodal = count(analyses, |cell| cell.series_tests.modes.is_some());
     caveats.extend(about(bimodal, "two groups of trials"));
     let trends = analyses
         .iter()

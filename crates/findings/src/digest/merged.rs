@@ -2,11 +2,19 @@
 
 use iolab_stats::Ratio;
 
-use super::{Headline, Told, weight};
-use crate::{Finding, Pair, SyncPair, capitalised, pairs, sync_pairs};
+use super::weight::{self, DURABILITY, RANDOM, REQUEST_COSTS, SIZES, SKIPS, TAILS};
+use super::{Headline, Told};
+use crate::optimal::OPTIMAL_PATTERN;
+use crate::random::RANDOM_AGAINST_SEQUENTIAL;
+use crate::shape::FIXED_COSTS;
+use crate::sizes::{BEST_SIZE, BEST_SIZES, PLATEAU};
+use crate::skipping::COST_OF_SKIPPING;
+use crate::sync::COST_OF_SYNC;
+use crate::tail::LATENCY_TAIL;
+use crate::{Finding, Pair, Rule, SyncPair, capitalised, pairs, sync_pairs};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::bends;
 use iolab_analysis::curve::{Curve, Point, by_size};
-use iolab_analysis::knots;
 use iolab_spec::access;
 use iolab_spec::quantity::{format_ns, significant};
 use iolab_spec::units::format_size;
@@ -24,7 +32,7 @@ pub(super) struct Ranked {
     pub(super) weight: usize,
     pub(super) headline: Headline,
     /// Rules whose findings it makes superfluous.
-    pub(super) stands_for: &'static [&'static str],
+    pub(super) stands_for: &'static [Rule],
 }
 
 impl Ranked {
@@ -42,7 +50,7 @@ impl Ranked {
     }
 
     /// Whether it is of this rule and about these runs.
-    pub(super) fn is_again(&self, rule: &str, runs: &[usize]) -> bool {
+    pub(super) fn is_again(&self, rule: Rule, runs: &[usize]) -> bool {
         self.headline.rule == rule && self.headline.runs == runs
     }
 }
@@ -73,10 +81,10 @@ pub(super) fn headlines(runs: &[Told<'_>]) -> Vec<Ranked> {
 }
 
 fn ranked(
-    rule: &'static str,
+    rule: Rule,
     runs: Vec<usize>,
     text: String,
-    stands_for: &'static [&'static str],
+    stands_for: &'static [Rule],
 ) -> Option<Ranked> {
     (!runs.is_empty()).then(|| Ranked {
         weight: weight::of(rule),
@@ -130,10 +138,10 @@ fn sizes(runs: &[Told<'_>]) -> Option<Ranked> {
         parts.join(", ")
     );
     ranked(
-        "sizes",
+        SIZES,
         numbers,
         text,
-        &["plateau", "best-size", "best-sizes", "optimal-pattern"],
+        &[PLATEAU, BEST_SIZE, BEST_SIZES, OPTIMAL_PATTERN],
     )
 }
 
@@ -153,10 +161,10 @@ fn random(runs: &[Told<'_>]) -> Option<Ranked> {
     numbers.sort_unstable();
     numbers.dedup();
     ranked(
-        "random",
+        RANDOM,
         numbers,
         parts.join(" "),
-        &["random-against-sequential"],
+        &[RANDOM_AGAINST_SEQUENTIAL],
     )
 }
 
@@ -226,7 +234,7 @@ fn durability(runs: &[Told<'_>]) -> Option<Ranked> {
     let mut numbers: Vec<usize> = costly.iter().map(|(number, _)| *number).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    ranked("durability", numbers, text, &["cost-of-sync"])
+    ranked(DURABILITY, numbers, text, &[COST_OF_SYNC])
 }
 
 /// What the costliest skip does to the throughput of each run.
@@ -266,7 +274,7 @@ fn skips(runs: &[Told<'_>]) -> Option<Ranked> {
         });
     }
     let text = capitalised(&parts.join("; ")) + ".";
-    ranked("skips", numbers, text, &["cost-of-skipping"])
+    ranked(SKIPS, numbers, text, &[COST_OF_SKIPPING])
 }
 
 /// What a request costs whatever its size, and what its bytes cost.
@@ -278,7 +286,7 @@ fn costs(runs: &[Told<'_>]) -> Option<Ranked> {
         let Some(curve) = size_curve(analysis) else {
             continue;
         };
-        if let (Some(model), Some(words)) = (knots::fixed_cost(analysis, &curve), words(analysis)) {
+        if let (Some(model), Some(words)) = (bends::fixed_cost(analysis, &curve), words(analysis)) {
             numbers.push(number);
             // Bytes per ns are GB/s, a thousand MB/s.
             let rate = Response::Throughput.format(model.bandwidth * 1e3);
@@ -292,7 +300,7 @@ fn costs(runs: &[Told<'_>]) -> Option<Ranked> {
         "Fixed time of a request, and rate of its bytes: {}.",
         parts.join("; ")
     );
-    ranked("request-costs", numbers, text, &["fixed-costs"])
+    ranked(REQUEST_COSTS, numbers, text, &[FIXED_COSTS])
 }
 
 /// The longest tail of all runs.
@@ -315,7 +323,7 @@ fn tails(runs: &[Told<'_>]) -> Option<Ranked> {
         format_ns(latency.p99_ns),
         format_ns(latency.p50_ns)
     );
-    ranked("tails", vec![number], text, &["latency-tail"])
+    ranked(TAILS, vec![number], text, &[LATENCY_TAIL])
 }
 
 fn place(analysis: &Analysis, cell: &CellAnalysis) -> String {

@@ -9,7 +9,7 @@ use iolab_record::{RunRecord, ServedBy};
 use iolab_spec::response::Response;
 use iolab_spec::trial::CacheState;
 
-use crate::synthetic::{add_cell, around, pace, record, serve, size_curve};
+use crate::synthetic::{add_cell, around, rate_report, record, serve, size_curve};
 use crate::text;
 
 fn policies(throughputs: &[(&str, &str, f64)]) -> Analysis {
@@ -281,7 +281,7 @@ fn limits_name_what_was_not_asked() {
 #[test]
 fn limits_that_were_overcome_are_silent() {
     let mut direct = size_curve("x", &[("4KiB", 100.0)]);
-    pace(&mut direct, 0, 1000, 0);
+    rate_report(&mut direct, 0, 1000, 0);
     let mut hot = size_curve("y", &[("4KiB", 100.0)]);
     hot.cells[0].spec.trial.cache = CacheState::Hot;
     let both = [&analyse(&direct), &analyse(&hot)];

@@ -174,7 +174,7 @@ fn the_page_cache_is_no_fault_where_it_was_asked_for() {
 fn headlines_are_few_and_say_nothing_twice() {
     let runs = study();
     told(&runs, |digest| {
-        let rules: Vec<&str> = digest.headlines.iter().map(|h| h.rule).collect();
+        let rules: Vec<&str> = digest.headlines.iter().map(|h| h.rule.name).collect();
         assert!(rules.len() <= HEADLINES_MAX, "{rules:?}");
         assert_eq!(rules[..2], ["sizes", "random"], "{rules:?}");
         for merged in [
@@ -231,7 +231,10 @@ fn durability_is_told_once_for_several_runs() {
         );
         assert!(told[0].contains("of 1MiB with 1 in flight"), "{told:?}");
         assert!(
-            digest.headlines.iter().all(|h| h.rule != "cost-of-sync"),
+            digest
+                .headlines
+                .iter()
+                .all(|h| h.rule.name != "cost-of-sync"),
             "{told:?}"
         );
     });

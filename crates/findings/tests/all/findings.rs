@@ -304,7 +304,7 @@ fn random(points: &[(&str, f64)]) -> RunRecord {
 /// What is said of random against sequential, of all that these runs say together.
 fn of_patterns(analyses: &[Analysis]) -> Vec<Finding> {
     let mut findings = cross_findings(analyses);
-    findings.retain(|finding| finding.rule == "random-against-sequential");
+    findings.retain(|finding| finding.rule.name == "random-against-sequential");
     findings
 }
 
@@ -410,7 +410,7 @@ fn a_ratio_of_memory_to_disk_says_so() {
 fn a_finished_clean_run_has_only_results() {
     let rules: Vec<&str> = all_findings(&analyse(&bent()))
         .iter()
-        .map(|f| f.rule)
+        .map(|f| f.rule.name)
         .collect();
     assert_eq!(rules, ["best-size", "plateau", "latency-tail"]);
 }

@@ -4,20 +4,20 @@
 mod synthetic;
 
 mod choices;
-mod circumstances;
 mod concurrency;
-mod crossing;
 mod digest;
+mod disturbance;
+mod equivalence;
 mod findings;
-mod pace;
 mod peers;
 mod preparation;
+mod rate;
 mod shape;
 mod timeline;
 mod verified;
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::knots::Bends;
+use iolab_analysis::bends::Bends;
 use iolab_findings::Finding;
 
 /// All that is said of one run.

@@ -60,7 +60,7 @@ fn the_finding_names_both_sides_and_the_price() {
     let found = all_findings(&analyse(&buffers(20)));
     let found = found
         .iter()
-        .find(|f| f.rule == "preparation")
+        .find(|f| f.rule.name == "preparation")
         .expect("told");
     for part in [
         "Untouched buffers give 0.363 of the throughput of zeroed ones",
@@ -73,6 +73,9 @@ fn the_finding_names_both_sides_and_the_price() {
     }
     // With fewer trials the tests on the first 10 and 20 are left out.
     let few = all_findings(&analyse(&buffers(8)));
-    let few = few.iter().find(|f| f.rule == "preparation").expect("told");
+    let few = few
+        .iter()
+        .find(|f| f.rule.name == "preparation")
+        .expect("told");
     assert!(!few.text.contains("p <"), "{}", few.text);
 }

@@ -1,8 +1,8 @@
 //! Bends, best sizes and fixed costs of curves whose truth is known.
 
 use iolab_analysis::analysis::analyse;
+use iolab_analysis::bends::{self, Bend, Bends};
 use iolab_analysis::curve::by_size;
-use iolab_analysis::knots::{self, Bend, Bends};
 use iolab_analysis::optimum::optimum;
 use iolab_findings::{Finding, bends, best_sizes, fixed_costs};
 use iolab_record::RunRecord;
@@ -115,8 +115,8 @@ fn the_same_run_has_the_same_findings() {
 fn a_fixed_cost_and_a_rate_are_told_apart() {
     let model = |size: f64| size * 1e3 / (400.0 + size / 10.0);
     let analysis = analyse(&curve(model));
-    let curves = knots::bendable(&analysis);
-    let fit = knots::fixed_cost(&analysis, &curves[0]).expect("it describes the curve");
+    let curves = bends::bendable(&analysis);
+    let fit = bends::fixed_cost(&analysis, &curves[0]).expect("it describes the curve");
     assert!((fit.t0 / 400.0 - 1.0).abs() < 0.02, "{fit:?}");
     assert!((fit.bandwidth / 10.0 - 1.0).abs() < 0.02, "{fit:?}");
     let sentence = text(&fixed_costs(&analysis));

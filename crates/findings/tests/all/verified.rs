@@ -24,8 +24,8 @@ fn only(record: &RunRecord) -> (&'static str, String) {
     let mut findings = verified(&analyse(record));
     assert_eq!(findings.len(), 1, "{findings:?}");
     let finding = findings.remove(0);
-    assert!(!finding.basis().is_empty());
-    (finding.rule, finding.text)
+    assert!(!finding.rule.basis.is_empty());
+    (finding.rule.name, finding.text)
 }
 
 #[test]

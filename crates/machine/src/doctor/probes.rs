@@ -118,16 +118,9 @@ impl Probes<'_> {
 
     /// Every backend and the variants of `io_uring`, with one read each.
     pub(super) fn backends(&self, direct: bool) -> Vec<(String, Attempt)> {
-        const BACKENDS: [Backend; 6] = [
-            Backend::Sync,
-            Backend::Psync,
-            Backend::Pvsync2,
-            Backend::Mmap,
-            Backend::Libaio,
-            Backend::IoUring,
-        ];
-        let mut found: Vec<(String, Attempt)> = BACKENDS
-            .into_iter()
+        let backends = Backend::ALL.iter().copied();
+        let mut found: Vec<(String, Attempt)> = backends
+            .filter(|backend| *backend != Backend::Null)
             .map(|backend| {
                 let spec = TrialSpec {
                     registered: false,
@@ -136,8 +129,10 @@ impl Probes<'_> {
                 (backend.to_string(), self.attempt(&spec))
             })
             .collect();
-        let io_uring_works = matches!(found.last(), Some((_, Attempt::Works(_))));
-        if io_uring_works {
+        let works = |(name, attempt): &(String, Attempt)| {
+            name == Backend::IoUring.name() && matches!(attempt, Attempt::Works(_))
+        };
+        if found.iter().any(works) {
             let spec = self.one_read(Backend::IoUring, direct);
             let registered = "io_uring with registered buffers".to_owned();
             found.push((registered, self.attempt(&spec)));

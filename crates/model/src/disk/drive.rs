@@ -7,7 +7,8 @@
 use super::bus::Timetable;
 use super::costs::Costs;
 use super::definition::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
-use super::layout::{Layout, Place};
+use super::job::{Job, Task};
+use super::layout::Layout;
 use super::mechanics::{Arm, Head};
 use super::segments::{Rules, Segments};
 use super::stream::{Arrival, Stream, Writing};
@@ -16,31 +17,6 @@ use crate::model::{Completion, Done, Model, Ns, Op, Request, Served, from_ms};
 
 /// Requests among which the drive chooses when its definition names no depth: the ones that came first.
 const WINDOW: usize = 128;
-
-/// What the heads are to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A read that the host waits for.
-    Read,
-    /// A write that the host waits for.
-    Write,
-    /// A write that the buffer has accepted.
-    Destage,
-}
-
-/// A request on its way to the heads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
-    pub(super) kind: Kind,
-    pub(super) tag: u64,
-    /// First block and one past the last.
-    pub(super) first: u64,
-    pub(super) end: u64,
-    pub(super) arrived: Ns,
-    /// The command has been worked off; the heads may start.
-    pub(super) ready: Ns,
-    place: Place,
-}
 
 /// Writes in sequence that go to the medium while the host has its completions already.
 #[derive(Clone, Copy, Debug)]
@@ -194,9 +170,9 @@ impl Drive {
             };
             self.sweep = job.first;
             match job.kind {
-                Kind::Read => self.read(&job, at, false),
-                Kind::Write => self.write(&job, at, false),
-                Kind::Destage => self.destage(&job, at),
+                Task::Read => self.read(&job, at, false),
+                Task::Write => self.write(&job, at, false),
+                Task::Destage => self.destage(&job, at),
             }
         }
     }
@@ -240,7 +216,7 @@ impl Drive {
         let head = self.stream.as_ref().map_or(self.head, Stream::head);
         let mut best = (Ns::MAX, 0);
         for (n, job) in jobs.enumerate() {
-            let write = job.kind != Kind::Read;
+            let write = job.kind != Task::Read;
             let landed =
                 at.max(job.ready) + self.arm.reposition(head, Head::from(job.place), write);
             // The wait is computed only where the head lands before the best candidate is reached.
@@ -268,7 +244,7 @@ impl Drive {
 
     /// Whether a read needs no seek: read-ahead has its first block, or is about to.
     fn is_streaming(&self, job: &Job) -> bool {
-        job.kind == Kind::Read
+        job.kind == Task::Read
             && self.filling().is_some_and(|(segment, reach)| {
                 self.segments.get(segment).start <= job.first && job.first < reach
             })
@@ -344,7 +320,7 @@ impl Drive {
         self.bus.take(at, end);
         self.last_was_write = true;
         self.done.add(job.tag, end, Served::Buffered);
-        (job.kind, job.ready) = (Kind::Destage, end);
+        (job.kind, job.ready) = (Task::Destage, end);
         self.cache.accept(job, blocks * self.block);
     }
 
@@ -415,9 +391,9 @@ impl Model for Drive {
         let first = request.offset / self.block;
         let end = (request.offset + request.len).div_ceil(self.block);
         let kind = if request.op == Op::Read {
-            Kind::Read
+            Task::Read
         } else {
-            Kind::Write
+            Task::Write
         };
         let job = Job {
             kind,
@@ -429,8 +405,8 @@ impl Model for Drive {
             place: self.layout.place(first),
         };
         match kind {
-            Kind::Read => self.submit_read(job),
-            Kind::Write | Kind::Destage => self.submit_write(job),
+            Task::Read => self.submit_read(job),
+            Task::Write | Task::Destage => self.submit_write(job),
         }
     }
 

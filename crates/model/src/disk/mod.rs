@@ -4,6 +4,7 @@ mod bus;
 mod costs;
 pub mod definition;
 mod drive;
+mod job;
 mod layout;
 mod mechanics;
 mod segments;

@@ -1,7 +1,8 @@
 //! A request that the heads take up: when its data moves, and when it completes.
 
 use super::definition::{NextSeek, ReadAhead, WriteBack};
-use super::drive::{Behind, Drive, Job};
+use super::drive::{Behind, Drive};
+use super::job::Job;
 use super::mechanics::Head;
 use super::segments::Match;
 use super::stream::{Arrival, Stream};

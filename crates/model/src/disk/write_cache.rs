@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::drive::Job;
+use super::job::Job;
 use crate::model::Ns;
 
 /// A flush that waits for accepted writes.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::{Slab, earlier};
-use crate::definition::Part;
+use crate::definition::PartDefinition;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
 
 /// A cache in front of another part. Reads and writes fill it; writes go through it.
@@ -19,7 +19,7 @@ pub struct CacheDefinition {
     /// Time of a read that the cache serves, in microseconds.
     pub hit_us: f64,
     /// What it stands in front of.
-    pub inner: Part,
+    pub inner: PartDefinition,
 }
 
 /// A cache in front of another model: least recently used lines give way.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::earlier;
-use crate::definition::Part;
+use crate::definition::PartDefinition;
 use crate::model::{Completion, Model, Ns, Op, Request};
 
 /// A rate with bursts.
@@ -39,7 +39,7 @@ pub struct LimitDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Rate>,
     /// What is limited.
-    pub inner: Part,
+    pub inner: PartDefinition,
 }
 
 /// The state of a rate.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Slab, earlier};
-use crate::definition::Part;
+use crate::definition::PartDefinition;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
 
 /// How an array spreads data.
@@ -28,7 +28,7 @@ pub struct RaidDefinition {
     #[serde(default = "chunk_of_64k")]
     pub chunk: u64,
     /// The members. The smallest decides what each holds.
-    pub members: Vec<Part>,
+    pub members: Vec<PartDefinition>,
 }
 
 fn chunk_of_64k() -> u64 {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::{Slab, earlier};
-use crate::definition::Part;
+use crate::definition::PartDefinition;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
 
 /// Storage that takes no time.
@@ -58,7 +58,7 @@ pub struct LatencyDefinition {
     /// Added to each write, flush and trim, in microseconds.
     pub write_us: f64,
     /// What it is added to.
-    pub inner: Part,
+    pub inner: PartDefinition,
 }
 
 /// A fixed time on top of another model. Requests do not wait for each other.

@@ -2,7 +2,9 @@
 
 use iolab_model::disk::definition::{Policy, ReadAhead, Seek, WriteBack};
 use iolab_model::disk::{Arm, DiskDefinition, Drive, Head};
-use iolab_model::{Completion, Definition, Model, Part, Request, Served, catalogue, serve};
+use iolab_model::{
+    Completion, Definition, Model, PartDefinition, Request, Served, catalogue, serve,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -31,7 +33,7 @@ fn plain() -> DiskDefinition {
         stop_within_sector = true
     "#;
     match Definition::parse(text).unwrap().model {
-        Part::Disk(disk) => *disk,
+        PartDefinition::Disk(disk) => *disk,
         _ => unreachable!(),
     }
 }
@@ -202,7 +204,8 @@ fn the_queue_chooses_by_its_policy() {
 #[test]
 fn sptf_serves_random_requests_faster_than_fifo() {
     let disk = |policy| {
-        let Part::Disk(mut disk) = catalogue::find("hp-97560").unwrap().unwrap().model else {
+        let PartDefinition::Disk(mut disk) = catalogue::find("hp-97560").unwrap().unwrap().model
+        else {
             unreachable!()
         };
         disk.queue.policy = policy;
@@ -225,7 +228,7 @@ fn sptf_serves_random_requests_faster_than_fifo() {
 
 #[test]
 fn the_hp_97560_has_its_published_seek_curve() {
-    let Part::Disk(disk) = catalogue::find("hp-97560").unwrap().unwrap().model else {
+    let PartDefinition::Disk(disk) = catalogue::find("hp-97560").unwrap().unwrap().model else {
         unreachable!()
     };
     let arm = Arm::new(&disk.mechanics, disk.geometry.cylinders).unwrap();

@@ -1,7 +1,7 @@
 //! Models of measured drives against what these drives did.
 
 use iolab_model::check::{Check, check, distance, parse_trace};
-use iolab_model::{Part, Served, catalogue};
+use iolab_model::{PartDefinition, Served, catalogue};
 
 /// Name in the catalogue, name of the whole trace, published rms in us, and the rms that this model reaches, in ms.
 const DRIVES: [(&str, &str, u32, f64); 7] = [
@@ -136,7 +136,7 @@ fn the_definitions_survive_being_written() {
         let again = iolab_model::Definition::parse(&definition.to_toml().unwrap()).unwrap();
         assert_eq!(definition, again, "{}", entry.name);
         assert!(!definition.source.is_empty(), "{}", entry.name);
-        if let Part::Disk(disk) = &definition.model {
+        if let PartDefinition::Disk(disk) = &definition.model {
             assert!(disk.geometry.zone.iter().all(|zone| zone.sectors > 0));
         }
     }

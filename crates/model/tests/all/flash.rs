@@ -2,7 +2,7 @@
 
 use iolab_model::ssd::definition::Collection;
 use iolab_model::ssd::{Ssd, SsdDefinition};
-use iolab_model::{Definition, Model, Part, Request, Served, catalogue, serve};
+use iolab_model::{Definition, Model, PartDefinition, Request, Served, catalogue, serve};
 use proptest::prelude::*;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +15,8 @@ fn small(collection: Collection, pages: u32, over_provisioning: f64) -> SsdDefin
     } else {
         100_000
     };
-    let Part::Ssd(mut ssd) = catalogue::find("nvme-970pro").unwrap().unwrap().model else {
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("nvme-970pro").unwrap().unwrap().model
+    else {
         unreachable!()
     };
     (ssd.flash.channels, ssd.flash.chips) = (1, 1);
@@ -299,7 +300,8 @@ fn a_sata_drive_is_as_fast_as_its_data_sheet_says() {
 
 #[test]
 fn an_slc_cache_lasts_for_the_bytes_it_holds_and_fills_again_while_idle() {
-    let Part::Ssd(mut ssd) = catalogue::find("qlc-slc-cached").unwrap().unwrap().model else {
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("qlc-slc-cached").unwrap().unwrap().model
+    else {
         unreachable!()
     };
     let slc = ssd.slc.as_mut().unwrap();
@@ -326,7 +328,7 @@ fn an_slc_cache_lasts_for_the_bytes_it_holds_and_fills_again_while_idle() {
 
 #[test]
 fn reading_ahead_hides_the_flash_from_a_sequential_reader() {
-    let Part::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
         unreachable!()
     };
     let ahead = rate(&mut Ssd::new(&ssd, 0).unwrap(), false, 4096, 1, 2000, 0, 0).0;
@@ -337,7 +339,7 @@ fn reading_ahead_hides_the_flash_from_a_sequential_reader() {
 
 #[test]
 fn read_times_vary_with_the_seed_alone() {
-    let Part::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
         unreachable!()
     };
     ssd.flash.read_spread = 0.2;

@@ -4,7 +4,7 @@ use iolab_spec::settings::Setting;
 use iolab_spec::{Error, Result};
 
 use super::{CELLS_MAX, Experiment};
-use crate::document::{Entries, Source};
+use crate::experiment::document::{DocumentText, Entries};
 
 /// The level of each setting that is listed; all combinations of an experiment list the same settings.
 pub type Combination = Vec<(&'static Setting, String)>;
@@ -121,7 +121,11 @@ impl Experiment {
     }
 
     /// Reads `[[only]]`, whose settings are factors already.
-    pub(super) fn read_only(&mut self, source: &Source<'_>, tables: &[Entries]) -> Result<()> {
+    pub(super) fn read_only(
+        &mut self,
+        source: &DocumentText<'_>,
+        tables: &[Entries],
+    ) -> Result<()> {
         let mut rows = Vec::with_capacity(tables.len());
         for table in tables {
             let row = table.levels(source, |setting, level| {

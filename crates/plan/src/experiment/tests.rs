@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::cells::cells;
 use iolab_spec::Kind;
 use iolab_spec::foreign::{Answer, FOREIGN};
 use iolab_spec::trial::{Backend, BufferInit, CacheState};

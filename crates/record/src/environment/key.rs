@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 pub(super) const TEXT_MAX: usize = 500;
 
 /// What values of a key are, and how run files write them.
-pub trait Kind {
+pub trait ValueType {
     /// The value as the lab uses it.
     type Value;
     /// What RUNFILE.md calls such values.
@@ -23,7 +23,7 @@ pub trait Kind {
 #[derive(Debug, Clone, Copy)]
 pub struct Text;
 
-impl Kind for Text {
+impl ValueType for Text {
     type Value = String;
     const WORDS: &'static str = "text";
 
@@ -41,7 +41,7 @@ impl Kind for Text {
 #[derive(Debug, Clone, Copy)]
 pub struct Hex;
 
-impl Kind for Hex {
+impl ValueType for Hex {
     type Value = Vec<u8>;
     const WORDS: &'static str = "hexadecimal";
 
@@ -71,7 +71,7 @@ macro_rules! plain {
         #[derive(Debug, Clone, Copy)]
         pub struct $kind;
 
-        impl Kind for $kind {
+        impl ValueType for $kind {
             type Value = $value;
             const WORDS: &'static str = $words;
 
@@ -99,7 +99,7 @@ plain! {
 #[derive(Debug, Clone, Copy)]
 pub struct Bit;
 
-impl Kind for Bit {
+impl ValueType for Bit {
     type Value = bool;
     const WORDS: &'static str = "0 or 1";
 
@@ -120,7 +120,7 @@ impl Kind for Bit {
 #[derive(Debug, Clone, Copy)]
 pub struct Real;
 
-impl Kind for Real {
+impl ValueType for Real {
     type Value = f64;
     const WORDS: &'static str = "number";
 
@@ -137,7 +137,7 @@ impl Kind for Real {
 #[derive(Debug, Clone, Copy)]
 pub struct Tenths;
 
-impl Kind for Tenths {
+impl ValueType for Tenths {
     type Value = f64;
     const WORDS: &'static str = "number";
 
@@ -157,7 +157,7 @@ pub struct Key<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K: Kind> Key<K> {
+impl<K: ValueType> Key<K> {
     pub(super) const fn new(name: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -179,7 +179,7 @@ pub struct Family<A, K> {
     kind: PhantomData<fn(A) -> K>,
 }
 
-impl<A: Display, K: Kind> Family<A, K> {
+impl<A: Display, K: ValueType> Family<A, K> {
     pub(super) const fn new(before: &'static str, after: &'static str) -> Self {
         Self {
             before,

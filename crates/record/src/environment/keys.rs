@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use super::key::{Bit, Bytes, Family, Flag, Hex, Key, Kind, Real, Tenths, Text, Whole};
-use crate::peaks::Source;
+use super::key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
+use crate::peak_source::PeakSource;
 use iolab_spec::linkage::Linkage;
 use iolab_spec::tool::Tool;
 
@@ -44,7 +44,7 @@ macro_rules! keys {
         pub static ALL: &[Entry] = &[
             $(Entry {
                 name: stringify!($name),
-                words: <$kind as Kind>::WORDS,
+                words: <$kind as ValueType>::WORDS,
                 is_passing: {
                     let marks: &[&str] = &[$(stringify!($passing))?];
                     !marks.is_empty()
@@ -53,7 +53,7 @@ macro_rules! keys {
             },)*
             $(Entry {
                 name: concat!($before, stringify!($hole), $after),
-                words: <$of as Kind>::WORDS,
+                words: <$of as ValueType>::WORDS,
                 is_passing: false,
                 doc: $about,
             },)*
@@ -125,10 +125,10 @@ keys! {
     imported_from: Text = "the file that an imported run was read from";
     --
     cache_bytes: Bytes of Cache = "cache_l" LEVEL "_bytes", "size of a CPU cache of the first CPU; LEVEL is its level, with `d` for data or `i` for instructions where these are separate: `cache_l1d_bytes`, `cache_l2_bytes`";
-    peak_read_mb_s: Real of Source = "peak_" SOURCE "_read_mb_s", "ceiling of reads, MB/s; SOURCE is `stated` or `measured`";
-    peak_write_mb_s: Real of Source = "peak_" SOURCE "_write_mb_s", "ceiling of writes, MB/s";
-    peak_read_iops: Real of Source = "peak_" SOURCE "_read_iops", "ceiling of reads, requests per second";
-    peak_write_iops: Real of Source = "peak_" SOURCE "_write_iops", "ceiling of writes, requests per second";
+    peak_read_mb_s: Real of PeakSource = "peak_" SOURCE "_read_mb_s", "ceiling of reads, MB/s; SOURCE is `stated` or `measured`";
+    peak_write_mb_s: Real of PeakSource = "peak_" SOURCE "_write_mb_s", "ceiling of writes, MB/s";
+    peak_read_iops: Real of PeakSource = "peak_" SOURCE "_read_iops", "ceiling of reads, requests per second";
+    peak_write_iops: Real of PeakSource = "peak_" SOURCE "_write_iops", "ceiling of writes, requests per second";
     probe_bytes: Bytes of Linkage = "probe_" LINKAGE "_bytes", "size of a build of the reader; LINKAGE is `static` or `dynamic`";
     program_bytes: Bytes of usize = "program_" NUMBER "_bytes", "size of a file that is executed; NUMBER is its place among the commands, from 1";
     program_path: Text of usize = "program_" NUMBER "_path", "the file that is executed";
@@ -220,7 +220,7 @@ mod tests {
             holds: Holds::Data,
         };
         assert_eq!(KEYS.cache_bytes.of(l1d).name(), "cache_l1d_bytes");
-        let stated = KEYS.peak_read_mb_s.of(Source::Stated);
+        let stated = KEYS.peak_read_mb_s.of(PeakSource::Stated);
         assert_eq!(stated.name(), "peak_stated_read_mb_s");
         assert_eq!(KEYS.program_path.of(1).name(), "program_1_path");
         assert_eq!(KEYS.tool_version.of(Tool::IOLAB).name(), "iolab_version");

@@ -8,7 +8,7 @@ use iolab_spec::verify::Faults;
 
 use super::{text, word};
 use crate::column::{Column, LATER, Null, Table};
-use crate::{Ended, Hardware, LatencySummary, NoHardware, Pace, Sample, ServedBy};
+use crate::{Ended, Hardware, LatencySummary, NoHardware, RateReport, Sample, ServedBy};
 
 type Columns = Vec<Column<Sample>>;
 
@@ -23,7 +23,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         reads(),
         writes(),
         syncs(),
-        pace(),
+        rate_report(),
         process(),
         device(),
         bottom(),
@@ -226,14 +226,14 @@ fn syncs() -> Columns {
         .into()
 }
 
-fn pace() -> Columns {
+fn rate_report() -> Columns {
     const RATES: &str = "requests per second asked for, and submitted until the time was up or the last one was submitted; NULL in the closed loop, like the next two";
     const BACKLOG: &str = "requests that were due and not submitted because every slot was taken: the most, and when the time was up or the last one was submitted; see METHODS.md";
     vec![
         Column::real(
             "rate_wanted",
-            |s: &Sample| s.pace.map(|p: Pace| p.rate_wanted),
-            |s, n| s.pace.get_or_insert_default().rate_wanted = n,
+            |s: &Sample| s.rate_report.map(|p: RateReport| p.rate_wanted),
+            |s, n| s.rate_report.get_or_insert_default().rate_wanted = n,
         )
         .within(0.0, f64::MAX)
         .null(Null::Account)
@@ -241,15 +241,15 @@ fn pace() -> Columns {
         .doc(RATES),
         Column::real(
             "rate_achieved",
-            |s: &Sample| s.pace.map(|p| p.rate_achieved),
-            |s, n| s.pace.get_or_insert_default().rate_achieved = n,
+            |s: &Sample| s.rate_report.map(|p| p.rate_achieved),
+            |s, n| s.rate_report.get_or_insert_default().rate_achieved = n,
         )
         .within(0.0, f64::MAX)
         .null(Null::Account)
         .since(3)
         .doc(RATES),
-        of!("backlog_max", pace => backlog_max, BACKLOG).since(3),
-        of!("backlog_end", pace => backlog_end, BACKLOG).since(3),
+        of!("backlog_max", rate_report => backlog_max, BACKLOG).since(3),
+        of!("backlog_end", rate_report => backlog_end, BACKLOG).since(3),
     ]
 }
 

@@ -1,14 +1,14 @@
 //! The report as one page of HTML.
 
 use askama::Template;
-use iolab_findings::Kind;
+use iolab_findings::FindingKind;
 use iolab_findings::trust::Level;
 use iolab_spec::{Error, Result};
 
-use super::course::Course;
 use super::data;
-use super::method::{RULES, Rule};
+use super::method::{MethodRule, RULES};
 use super::picture::{self, Picture};
+use super::run_sequence::RunSequence;
 use super::section::{Captioned, Section};
 use super::small::Small;
 use super::statement::{About, Statement, statements};
@@ -34,7 +34,7 @@ struct Page<'a> {
     figure_style: String,
     script: &'static str,
     data: String,
-    rules: &'static [Rule],
+    rules: &'static [MethodRule],
 }
 
 /// A finding that matters, with links to the sections that it is about.
@@ -56,9 +56,9 @@ struct View<'a> {
 /// The whole page.
 pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
     let views: Vec<View<'a>> = report
-        .courses
+        .sequences
         .iter()
-        .filter_map(|course| view(report, course))
+        .filter_map(|sequence| view(report, sequence))
         .collect();
     let overview = &report.overview;
     let digest = &overview.digest;
@@ -107,12 +107,12 @@ pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
         .map_err(|error| Error::failed(format!("the page cannot be put together: {error}")))
 }
 
-fn view<'a>(report: &'a Report<'a>, course: &Course) -> Option<View<'a>> {
-    let latest = course.latest()?;
+fn view<'a>(report: &'a Report<'a>, sequence: &RunSequence) -> Option<View<'a>> {
+    let latest = sequence.latest()?;
     let (section, input) = (report.sections.get(latest)?, report.inputs.get(latest)?);
     let own = report.each.get(latest)?;
-    let kinds = [Kind::Result, Kind::Doubt, Kind::Limit];
-    let earlier = course.0.iter().rev().skip(1);
+    let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
+    let earlier = sequence.0.iter().rev().skip(1);
     Some(View {
         section,
         picture: picture::on_page(&section.id, input),
@@ -120,7 +120,7 @@ fn view<'a>(report: &'a Report<'a>, course: &Course) -> Option<View<'a>> {
             .into_iter()
             .flat_map(|kind| statements(kind, own))
             .collect(),
-        course: course.table(report.inputs),
+        course: sequence.table(report.inputs),
         earlier: earlier
             .filter_map(|place| report.sections.get(*place))
             .collect(),

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use iolab_findings::Kind;
+use iolab_findings::FindingKind;
 use iolab_spec::Result;
 
 use super::bundle::{Bundle, Shown, draw};
@@ -65,7 +65,7 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>], bib: &str) -> String {
         }));
     }
     for ((section, figure), own) in report.sections.iter().zip(figures).zip(&report.each) {
-        let results = statements(Kind::Result, own);
+        let results = statements(FindingKind::Result, own);
         text.push_str(&experiment(section, figure.as_ref(), &results));
     }
     text.push_str(&threats(report));

@@ -2,7 +2,7 @@
 
 /// One rule of the method.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rule {
+pub(super) struct MethodRule {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
     /// The formula as plain text; empty where there is none.
@@ -12,62 +12,62 @@ pub(super) struct Rule {
 }
 
 /// All rules, in the order of the data's way.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[MethodRule] = &[
+    MethodRule {
         name: "Trials and samples",
         text: "The trial is the unit of replication: requests inside one trial share its state and are no independent samples. All cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell instead of posing as an effect. The first trial of every cell is a warm-up, kept in the run file and left out of every number. Outliers are never dropped.",
         formula: "",
         source: "Fisher, The Design of Experiments (1935), ch. 4",
     },
-    Rule {
+    MethodRule {
         name: "Throughput",
         text: "Bytes of completed requests over the time from the first start to the last end; MB/s is 10^6 bytes per second. Opening, filling and seeding lie outside of that time.",
         formula: "throughput = bytes / elapsed",
         source: "",
     },
-    Rule {
+    MethodRule {
         name: "Median and its interval",
         text: "The interval lies between two order statistics of the n trials, x(l) and x(u), and holds for any distribution. Fewer than 6 trials give none.",
         formula: "confidence = 1 − 2 · P(B ≤ l − 1), B ~ Binomial(n, 1/2), u = n + 1 − l",
         source: "Conover, Practical Nonparametric Statistics (1999), section 3.2",
     },
-    Rule {
+    MethodRule {
         name: "Mean and its interval",
         text: "Beside the median, with Student's t and n − 1 degrees of freedom.",
         formula: "mean ± t(0.975; n − 1) · s / √n",
         source: "Student, Biometrika 6 (1908) 1-25",
     },
-    Rule {
+    MethodRule {
         name: "Repetition",
         text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. It never ends on a p value.",
         formula: "(high − low) / (2 · median) ≤ goal",
         source: "",
     },
-    Rule {
+    MethodRule {
         name: "Ratio of medians",
         text: "An interval on the logarithms, from the spread of the order statistics around each median; from 6 positive values on each side.",
         formula: "ln(median(new) / median(base)) ± z · √(w(new) + w(base)), w = ((ln x(n−c+1) − ln x(c)) / (2 z(c)))²",
         source: "Price and Bonett, J. Statist. Comput. Simul. 72 (2002) 119-124",
     },
-    Rule {
+    MethodRule {
         name: "Not distinguishable",
         text: "Two levels are called so when the 95 % intervals of their medians overlap: a cautious screen and no test.",
         formula: "",
         source: "Schenker and Gentleman, The American Statistician 55 (2001) 182-186",
     },
-    Rule {
+    MethodRule {
         name: "Served by",
         text: "For every trial the bytes asked for are held against the process's account of storage I/O, the device's counters, what the page cache held before and after, and holes and unwritten extents. A number whose verdict is not device is never called the device's.",
         formula: "",
         source: "proc(5); Documentation/admin-guide/iostats.rst of Linux",
     },
-    Rule {
+    MethodRule {
         name: "Latency",
         text: "Every request's time is recorded in a histogram with 3 significant digits. A cell's quantile is the median over the trials of each trial's quantile. In a closed loop it is the service time; at a given rate it is the response time, which counts from the intended start.",
         formula: "",
         source: "Tene, HdrHistogram; Schroeder, Wierman and Harchol-Balter, NSDI 2006",
     },
-    Rule {
+    MethodRule {
         name: "Drift and dependence",
         text: "Intervals take trials to be independent. Mann and Kendall's test looks for a drift, Ljung and Box's for dependence, both with Holm's correction over the cells.",
         formula: "S = Σ sign(x(j) − x(i)), i < j",

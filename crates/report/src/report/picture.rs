@@ -1,7 +1,7 @@
 //! The figure of one experiment: once for paper, and in the variants that a page switches between.
 
 use super::{Input, clean};
-use iolab_figure::{Center, Figure, Kind, Options, Run, default_kind, draw};
+use iolab_figure::{Center, Figure, FigureKind, Options, Run, default_kind, draw};
 
 /// Width and size of text on a page, points: 640 pixels, and 12 for the labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
@@ -68,7 +68,7 @@ pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
         words: clean(first.description()),
         variants: Vec::new(),
     };
-    if default_kind(&runs) == Kind::Response {
+    if default_kind(&runs) == FigureKind::Response {
         for (scale, center) in [
             ("log", "median"),
             ("linear", "median"),

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::compare::Comparison;
-use iolab_analysis::crossing::crossings;
+use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_plan::cells::label;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_spec::quantity::format_percent;
 use iolab_spec::units::format_duration;
 
-use super::summary::{counted, moment, readable};
+use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
+use crate::input::counted;
 use crate::layout::Grid;
-use crate::{compare, crossing, table};
+use crate::{compare, equivalence, table};
 
 /// What a report says of one run.
 #[derive(Debug, Clone)]
@@ -149,9 +150,9 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
         caption: one_line(&table::caption(analysis)),
         grid: Grid::of(table::columns(analysis)),
     }];
-    tables.extend(crossings(analysis).iter().map(|sides| Captioned {
-        caption: one_line(&crossing::caption(sides)),
-        grid: Grid::of(crossing::columns(sides)),
+    tables.extend(program_pairs(analysis).iter().map(|sides| Captioned {
+        caption: one_line(&equivalence::caption(sides)),
+        grid: Grid::of(equivalence::columns(sides)),
     }));
     let preparations = preparation(analysis);
     if !preparations.is_empty() {

@@ -1,6 +1,6 @@
 //! Findings as the report prints them: each with what it rests on.
 
-use iolab_findings::{Finding, Kind};
+use iolab_findings::{Finding, FindingKind};
 
 use super::clean;
 use super::section::Section;
@@ -69,7 +69,7 @@ impl About {
 /// The findings of one kind; groups without any are left out. What several experiments tell word for word is told once,
 /// ahead of what each tells alone.
 pub(super) fn groups(
-    kind: Kind,
+    kind: FindingKind,
     together: &[Finding],
     each: &[Vec<Finding>],
     sections: &[Section],
@@ -120,12 +120,12 @@ fn tell_once(groups: &mut Vec<Group>, names: Vec<(String, String)>, statement: &
 }
 
 /// The findings of one kind, with what they rest on.
-pub(super) fn statements(kind: Kind, findings: &[Finding]) -> Vec<Statement> {
-    let of_kind = findings.iter().filter(|finding| finding.kind() == kind);
+pub(super) fn statements(kind: FindingKind, findings: &[Finding]) -> Vec<Statement> {
+    let of_kind = findings.iter().filter(|finding| finding.rule.kind == kind);
     of_kind
         .map(|finding| Statement {
             text: clean(&finding.text),
-            basis: finding.basis().to_owned(),
+            basis: finding.rule.basis.to_owned(),
         })
         .collect()
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use iolab_record::environment::{KEYS, Key, Kind, Text};
+use iolab_record::environment::{KEYS, Key, Text, ValueType};
 use iolab_spec::quantity::format_bytes;
 use iolab_spec::units::format_size;
 
 use super::{Input, clean};
+use crate::input::counted;
 
 /// The title: how many experiments, on which target.
 pub(super) fn title(inputs: &[Input]) -> String {
@@ -129,7 +130,7 @@ fn targets(inputs: &[Input]) -> Vec<&str> {
 }
 
 /// The value of a key that all runs agree on, and all targets of each.
-fn common<K: Kind<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
+fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
     let records = inputs.iter().map(|input| input.run.record());
     let mut values = records.flat_map(|record| {
         let further = (1..=record.further_targets.len())
@@ -139,11 +140,6 @@ fn common<K: Kind<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K
     let first = values.next()??;
     let is_shared = values.all(|value| value.as_ref() == Some(&first));
     is_shared.then_some(first)
-}
-
-/// `1 cell`, `2 cells`.
-pub(crate) fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A value of a name that carries its unit, with sizes as people read them.

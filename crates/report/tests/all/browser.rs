@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_record::RunRecord;
-use iolab_report::report::{Input, Report};
+use iolab_report::input::Input;
+use iolab_report::report::Report;
 
 use crate::synthetic::{add_cell, around, record, size_curve};
 

@@ -1,8 +1,8 @@
 //! Comparisons and single series as text, looked at before they were accepted.
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
-use iolab_analysis::course::course;
+use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
+use iolab_analysis::series_tests::series_tests;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
@@ -38,8 +38,8 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
     let mut new = new.clone();
     new.run.seed += 1;
     let runs = [base.clone(), new].map(AnalysedRun::of);
-    let [base, new] = runs.each_ref().map(Source::whole);
-    let terms = Terms {
+    let [base, new] = runs.each_ref().map(RunSide::whole);
+    let terms = Criteria {
         margin: 0.05,
         tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
         better: Better::Unstated,
@@ -121,8 +121,14 @@ fn a_series_and_what_is_wrong_with_it() {
         width: 80,
         ascii: false,
     };
-    let text =
-        |values: &[f64]| series::text(&summary(values).unwrap(), &course(values), values, style);
+    let text = |values: &[f64]| {
+        series::text(
+            &summary(values).unwrap(),
+            &series_tests(values),
+            values,
+            style,
+        )
+    };
     insta::assert_snapshot!("series", text(&around(100.0)));
     let drifting: Vec<f64> = (0..30)
         .map(|i| 100.0 + f64::from(i) + f64::from(i * 7 % 5))
@@ -133,7 +139,11 @@ fn a_series_and_what_is_wrong_with_it() {
         .collect();
     insta::assert_snapshot!("series_two_groups", text(&two));
     insta::assert_snapshot!("series_one", text(&[7.0]));
-    let json = series::json("a.txt", &summary(&drifting).unwrap(), &course(&drifting));
+    let json = series::json(
+        "a.txt",
+        &summary(&drifting).unwrap(),
+        &series_tests(&drifting),
+    );
     assert_eq!(json["n"], 30);
     assert!(json["mann_kendall_p"].as_f64().unwrap() < 1e-6);
 }

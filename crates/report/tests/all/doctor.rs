@@ -1,13 +1,14 @@
 //! What the doctor says of a made-up machine, looked at before it was accepted.
 
 use iolab_machine::cgroup::{self, IoLimit};
-use iolab_machine::device::{Device, Transport};
+use iolab_machine::device::Device;
 use iolab_machine::doctor::{
     Attempt, Content, Diagnosis, Direct, Facts, Limits, Place, Severity, Space, Transfer, diagnose,
 };
 use iolab_machine::link::Link;
 use iolab_machine::load::Load;
 use iolab_machine::processor::Processor;
+use iolab_machine::transport::Transport;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_report::doctor;
 use iolab_spec::counters::NoHardware;

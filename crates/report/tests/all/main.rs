@@ -5,8 +5,8 @@ mod synthetic;
 
 mod browser;
 mod compare;
-mod crossing;
 mod doctor;
+mod equivalence;
 mod overview;
 mod report;
 mod snapshots;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_report::chart::Style;
+use iolab_report::input::Input;
 use iolab_report::overview::Overview;
-use iolab_report::report::Input;
 
 use crate::synthetic::{add_cell, around, record};
 

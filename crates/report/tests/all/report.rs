@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Source, Terms, Test};
+use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
 use iolab_analysis::runs::RunName;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
-use iolab_report::report::{Input, Report};
-use iolab_report::tidy::Format;
+use iolab_report::input::Input;
+use iolab_report::report::Report;
+use iolab_report::rows::Format;
 use iolab_report::{compare, export, table};
 
 use crate::synthetic::{add_cell, around, record, serve, size_curve};
@@ -205,12 +206,12 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
         "- [ ] x | y |\n\n# z\n<b>",
     ] {
         let runs = inputs(vec![made_of(text), made_of(text)]);
-        let side = |number: usize| Source::whole(&runs[number].run);
+        let side = |number: usize| RunSide::whole(&runs[number].run);
         let mut comparison = Comparison::of_runs(
             [text.to_owned(), text.to_owned()],
             side(0),
             side(1),
-            Terms {
+            Criteria {
                 margin: 0.05,
                 tests: vec![Test::Welch],
                 better: Better::Unstated,

@@ -11,12 +11,12 @@ use iolab_record::EndedBy;
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
-use iolab_report::tidy::Format;
+use iolab_report::rows::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
 use iolab_spec::response::Response;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use crate::synthetic::{add_cell, add_trial, around, pace, record, serve, size_curve};
+use crate::synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
 
 fn sizes() -> RunRecord {
     let mut record = size_curve(
@@ -108,7 +108,7 @@ fn loaded() -> RunRecord {
     add_cell(&mut record, &["rate=none"], &around(4000.0));
     for (rate, mb_s, left) in [(2000, 1500.0, 0), (8000, 900.0, 3000)] {
         let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
-        pace(&mut record, cell, rate, left);
+        rate_report(&mut record, cell, rate, left);
     }
     record
 }

@@ -75,7 +75,7 @@ pub(super) fn sample(
         seed: spec.seed,
         counters: *counters,
         region: outcome.region,
-        pace: outcome.pace,
+        rate_report: outcome.rate_report,
         verified: outcome.verified,
         effective: outcome.effective.clone(),
         verdict,

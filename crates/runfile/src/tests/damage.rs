@@ -7,7 +7,7 @@ use iolab_record::column::{LATER, Table};
 
 #[test]
 fn what_is_no_run_file_is_told() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let expect = |path: &Path, part: &str| {
         for error in [read(path).unwrap_err(), read_latency(path).unwrap_err()] {
             assert_eq!(error.kind(), Kind::Usage, "{error}");
@@ -43,7 +43,7 @@ fn what_is_no_run_file_is_told() {
 
 #[test]
 fn a_file_cut_short_anywhere_is_told() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let whole = std::fs::read(bench.finished("whole")).unwrap();
     let path = bench.path("cut");
     for cut in (1..whole.len()).step_by(997) {
@@ -60,7 +60,7 @@ fn a_file_cut_short_anywhere_is_told() {
 
 #[test]
 fn values_that_cannot_be_are_told() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for (number, sql) in [
         "UPDATE run SET status = 'finished'",
         "UPDATE run SET seed = -1",
@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn no_damage_panics(places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..30)) {
-        let bench = Bench::new();
+        let bench = Fixture::new();
         let path = bench.finished("whole");
         let mut bytes = std::fs::read(&path).unwrap();
         for (place, byte) in places {
@@ -157,7 +157,7 @@ fn what_came_within_the_version_may_be_missing() {
         let later = table.stored().filter(|column| column.since == LATER);
         later.map(|column| (table.name, column.name)).collect()
     }
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let before = read(&path).unwrap();
     for (table, column) in later(&CELL).into_iter().chain(later(&SAMPLE)) {

@@ -7,8 +7,8 @@ use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, SyncPolicy, TrialSpec
 
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
-    Faults, Hardware, HardwareEvents, LatencySummary, Pace, Pressure, ProcessIo, Region, Residency,
-    ResourceUse, RingFlag, ServedBy, TargetKind, Verdict, Verified,
+    Faults, Hardware, HardwareEvents, LatencySummary, Pressure, ProcessIo, RateReport, Region,
+    Residency, ResourceUse, RingFlag, ServedBy, TargetKind, Verdict, Verified,
 };
 use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
@@ -210,7 +210,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             owed_sync_ns: Some(10_031),
             evidence_ns: 10_032,
         },
-        pace: Some(Pace {
+        rate_report: Some(RateReport {
             rate_wanted: 7001.5,
             rate_achieved: 7002.5,
             backlog_max: 7003,
@@ -250,7 +250,7 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
         ended: Ended::Failed,
         counters: Counters::default(),
         region: Region::default(),
-        pace: None,
+        rate_report: None,
         verified: None,
         verdict: Verdict {
             served_by: ServedBy::Unknown,

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn every_series_comes_back() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let expected = [1, 2].map(|sample| SampleSeries {
         sample,
@@ -17,7 +17,7 @@ fn every_series_comes_back() {
 
 #[test]
 fn a_trial_without_a_series_has_none() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     file.add_sample(&bare_sample(0, 0), &[], &Series::default())
         .unwrap();
@@ -29,7 +29,7 @@ fn a_trial_without_a_series_has_none() {
 
 #[test]
 fn a_file_without_the_table_is_told() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     alter(&path, "DROP TABLE series");
     for error in [read(&path).unwrap_err(), read_series(&path).unwrap_err()] {
@@ -39,7 +39,7 @@ fn a_file_without_the_table_is_told() {
 
 #[test]
 fn intervals_that_cannot_be_are_told() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let count = "WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)";
     let endless = format!(
         "{count} INSERT INTO series SELECT 1, i * 100000000, 100000000, 0, 0, 0, 0 FROM n;

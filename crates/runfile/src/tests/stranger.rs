@@ -6,7 +6,7 @@ use super::*;
 const ENDLESS: &str =
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n";
 
-fn refused(bench: &Bench, name: &str, sql: &str, part: &str) {
+fn refused(bench: &Fixture, name: &str, sql: &str, part: &str) {
     let path = bench.finished(name);
     alter(&path, sql);
     let before = std::fs::read(&path).unwrap();
@@ -25,7 +25,7 @@ fn refused(bench: &Bench, name: &str, sql: &str, part: &str) {
 
 #[test]
 fn whatever_would_run_is_refused_by_name() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for (number, (sql, part)) in [
         (
             format!("ALTER TABLE sample RENAME TO old; CREATE VIEW sample AS {ENDLESS}"),
@@ -58,7 +58,7 @@ fn whatever_would_run_is_refused_by_name() {
 
 #[test]
 fn an_entry_that_lies_about_its_kind_is_told() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for (number, sql) in [
         format!("CREATE VIEW sample AS {ENDLESS}"),
         "CREATE VIRTUAL TABLE sample USING fts5(id)".to_owned(),
@@ -85,7 +85,7 @@ fn an_entry_that_lies_about_its_kind_is_told() {
 
 #[test]
 fn plain_tables_and_indexes_of_a_users_own_do_no_harm() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a");
     alter(
         &path,
@@ -98,7 +98,7 @@ fn plain_tables_and_indexes_of_a_users_own_do_no_harm() {
 
 #[test]
 fn only_tables_of_our_own_making_are_written() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for (name, sql) in [
         (
             "check",
@@ -121,7 +121,7 @@ fn only_tables_of_our_own_making_are_written() {
 
 #[test]
 fn values_too_long_are_refused() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for (number, sql) in [
         "UPDATE run SET target = hex(zeroblob(5000000))",
         "UPDATE sample SET note = hex(zeroblob(5000000)) WHERE id = 1",
@@ -144,7 +144,7 @@ fn values_too_long_are_refused() {
 
 #[test]
 fn a_small_file_with_much_text_is_refused() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let path = bench.finished("a");
     // Each row has the column's text, which the file holds once.
     alter(

@@ -108,7 +108,7 @@ fn make_older(path: &Path, version: i64) {
 }
 
 /// A stored file of version 4, or what an earlier one would have held of it.
-fn of_version(bench: &Bench, version: i64, name: &str) -> PathBuf {
+fn of_version(bench: &Fixture, version: i64, name: &str) -> PathBuf {
     let path = bench.path(&format!("{name}-{version}.iolab"));
     unpack(4, name, &path);
     if version < 4 {
@@ -120,7 +120,7 @@ fn of_version(bench: &Bench, version: i64, name: &str) -> PathBuf {
 
 #[test]
 fn a_file_before_version_4_is_read_but_not_gone_on_with() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for (name, version) in NAMES
         .into_iter()
         .flat_map(|name| [1, 2, 3].map(|v| (name, v)))
@@ -138,10 +138,10 @@ fn a_file_before_version_4_is_read_but_not_gone_on_with() {
             assert_eq!(cell.spec.tool, Tool::IOLAB);
             assert_eq!(is.verified, None);
             if version < 3 {
-                assert_eq!((is.reads.response, is.pace), (None, None));
+                assert_eq!((is.reads.response, is.rate_report), (None, None));
                 assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
             } else {
-                assert_eq!((is.region, is.pace), (was.region, was.pace));
+                assert_eq!((is.region, is.rate_report), (was.region, was.rate_report));
             }
             let device = was.counters.device.map(|device| DeviceStat {
                 queue_ms: None,
@@ -164,7 +164,7 @@ fn a_file_before_version_4_is_read_but_not_gone_on_with() {
 
 #[test]
 fn settings_without_a_column_are_those_of_the_definition() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let record = read(&of_version(&bench, 4, "uring-depth")).unwrap();
     for cell in &record.cells {
         let trial = cell.trial();
@@ -181,7 +181,7 @@ fn settings_without_a_column_are_those_of_the_definition() {
 
 #[test]
 fn a_file_of_version_4_is_made_one_of_this_and_gone_on_with() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for name in NAMES {
         let path = of_version(&bench, 4, name);
         let all = |path: &Path| -> (RunRecord, Vec<SampleLatency>, Vec<SampleSeries>) {
@@ -205,7 +205,7 @@ fn a_file_of_version_4_is_made_one_of_this_and_gone_on_with() {
 
 #[test]
 fn a_strangers_file_of_version_4_is_left_alone() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     for sql in [
         "CREATE TABLE own (text)",
         "ALTER TABLE event RENAME TO old_event; CREATE TABLE event AS SELECT * FROM old_event",

@@ -146,7 +146,7 @@ fn sample(block: u32) -> Sample {
         seed: 1,
         counters: Default::default(),
         region: Default::default(),
-        pace: None,
+        rate_report: None,
         verified: None,
         effective: Effective::default(),
         verdict: Verdict {

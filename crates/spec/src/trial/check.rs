@@ -66,7 +66,7 @@ impl TrialSpec {
         if self.depth > 1 && !self.backend.is_asynchronous() {
             return fail(
                 format!("depth {} with backend {}", self.depth, self.backend),
-                "only io_uring, libaio and null keep more than one request outstanding; raise threads instead, or set backend=io_uring",
+                "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio",
             );
         }
         if self.region / self.bs < u64::from(self.workers()) && self.parts_region() {

@@ -120,9 +120,7 @@ impl TrialSpec {
                 "only a call of its own can follow several writes: set sync=each or sync=fdatasync",
             );
         }
-        if self.sync == SyncPolicy::RwfDsync
-            && matches!(self.backend, Backend::Sync | Backend::Psync | Backend::Mmap)
-        {
+        if self.sync == SyncPolicy::RwfDsync && !self.backend.takes_write_flags() {
             return fail(
                 format!("sync=rwf_dsync with backend {}", self.backend),
                 "its calls take no flags: set backend=pvsync2, io_uring or libaio, or sync=odsync",

@@ -1,4 +1,4 @@
-//! The search for the best places of the knots.
+//! The search for the best places of the breakpoints.
 //!
 //! A place counts points from the first one, so that "one point apart" is a distance of 1
 //! however uneven the curve's x are.
@@ -6,7 +6,7 @@
 use super::points::Points;
 use super::spline::Spline;
 
-/// The places of the knots, ascending, each at least 1 from the next and from both ends.
+/// The places of the breakpoints, ascending, each at least 1 from the next and from both ends.
 pub(super) type Places = Vec<f64>;
 
 /// Between two candidates, as long as there are not more than [`CANDIDATES_MAX`].
@@ -14,16 +14,16 @@ const STEP: f64 = 0.25;
 
 const CANDIDATES_MAX: f64 = 100.0;
 
-/// Every so many candidates the search for a further knot starts.
+/// Every so many candidates the search for a further breakpoint starts.
 const STARTS_APART: usize = 4;
 
-/// Rounds of moving each knot in turn; it settles in far fewer.
+/// Rounds of moving each breakpoint in turn; it settles in far fewer.
 const ROUNDS_MAX: usize = 30;
 
-/// The best places with one knot more than `fewer`; `None` when the points have no room for it.
+/// The best places with one breakpoint more than `fewer`; `None` when the points have no room for it.
 ///
-/// A single knot may have settled in the middle of two bends, and moving one knot at a time
-/// does not always leave such a place. So the search starts from the new knot at each of the
+/// A single breakpoint may have settled in the middle of two bends, and moving one breakpoint at a time
+/// does not always leave such a place. So the search starts from the new breakpoint at each of the
 /// places in turn, and from even spacing.
 pub(super) fn best_places(points: &Points, fewer: &Places) -> Option<Places> {
     let grown = candidates(points)
@@ -34,18 +34,18 @@ pub(super) fn best_places(points: &Points, fewer: &Places) -> Option<Places> {
     least(settled).map(|best| refine(points, best))
 }
 
-/// Moves each knot to its best place in turn until none moves, then finely.
+/// Moves each breakpoint to its best place in turn until none moves, then finely.
 pub(super) fn improve(points: &Points, places: Places) -> Places {
     refine(points, settle(points, places))
 }
 
-/// Moves each knot to the best of the candidates in turn until none moves.
+/// Moves each breakpoint to the best of the candidates in turn until none moves.
 fn settle(points: &Points, places: Places) -> (f64, Places) {
     let mut best = (rss(points, &places), places);
     for _ in 0..ROUNDS_MAX {
         let before = best.0;
-        for knot in 0..best.1.len() {
-            best = moved(points, best, knot);
+        for breakpoint in 0..best.1.len() {
+            best = moved(points, best, breakpoint);
         }
         if best.0 >= before {
             break;
@@ -66,7 +66,7 @@ fn candidates(points: &Points) -> impl Iterator<Item = f64> + use<> {
 }
 
 fn least(sets: impl Iterator<Item = (f64, Places)>) -> Option<(f64, Places)> {
-    // Of two knots between x that are equal but for the last digit there is no fit.
+    // Of two breakpoints between x that are equal but for the last digit there is no fit.
     sets.filter(|set| set.0.is_finite())
         .min_by(|a, b| a.0.total_cmp(&b.0))
 }
@@ -80,11 +80,15 @@ fn inserted(points: &Points, places: &[f64], place: f64) -> Option<Places> {
     (low <= place && place <= high).then_some(more)
 }
 
-/// Where the knot may go while the others stay.
-fn room(points: &Points, places: &[f64], knot: usize) -> (f64, f64) {
-    let low = if knot == 0 { 0.0 } else { places[knot - 1] };
+/// Where the breakpoint may go while the others stay.
+fn room(points: &Points, places: &[f64], breakpoint: usize) -> (f64, f64) {
+    let low = if breakpoint == 0 {
+        0.0
+    } else {
+        places[breakpoint - 1]
+    };
     let end = points.len() as f64 - 1.0;
-    let high = places.get(knot + 1).copied().unwrap_or(end);
+    let high = places.get(breakpoint + 1).copied().unwrap_or(end);
     (low + 1.0, high - 1.0)
 }
 
@@ -94,17 +98,17 @@ fn even(points: &Points, count: usize) -> Option<Places> {
     (gap >= 1.0).then(|| (1..=count).map(|i| gap * i as f64).collect())
 }
 
-/// The best of all candidates for one knot, which may pass the others.
-fn moved(points: &Points, best: (f64, Places), knot: usize) -> (f64, Places) {
+/// The best of all candidates for one breakpoint, which may pass the others.
+fn moved(points: &Points, best: (f64, Places), breakpoint: usize) -> (f64, Places) {
     let mut others = best.1.clone();
-    others.remove(knot);
+    others.remove(breakpoint);
     candidates(points)
         .filter_map(|place| inserted(points, &others, place))
         .map(|places| (rss(points, &places), places))
         .fold(best, |best, next| if next.0 < best.0 { next } else { best })
 }
 
-/// Golden sections between the neighbouring candidates of each knot, in turn.
+/// Golden sections between the neighbouring candidates of each breakpoint, in turn.
 fn refine(points: &Points, mut best: (f64, Places)) -> Places {
     /// The share of the sum of squares that is not worth another round.
     const ENOUGH: f64 = 1e-9;
@@ -112,11 +116,11 @@ fn refine(points: &Points, mut best: (f64, Places)) -> Places {
     let step = STEP.max(span / CANDIDATES_MAX);
     for _ in 0..ROUNDS_MAX {
         let before = best.0;
-        for knot in 0..best.1.len() {
-            let (low, high) = room(points, &best.1, knot);
-            let place = best.1[knot];
+        for breakpoint in 0..best.1.len() {
+            let (low, high) = room(points, &best.1, breakpoint);
+            let place = best.1[breakpoint];
             let around = ((place - step).max(low), (place + step).min(high));
-            best = golden_section(points, best, knot, around);
+            best = golden_section(points, best, breakpoint, around);
         }
         if before - best.0 <= ENOUGH * before {
             break;
@@ -129,7 +133,7 @@ fn refine(points: &Points, mut best: (f64, Places)) -> Places {
 fn golden_section(
     points: &Points,
     best: (f64, Places),
-    knot: usize,
+    breakpoint: usize,
     (mut low, mut high): (f64, f64),
 ) -> (f64, Places) {
     const RATIO: f64 = 0.618_033_988_749_894_8;
@@ -137,18 +141,18 @@ fn golden_section(
     const FINE: f64 = 1e-5;
     let at = |place: f64| {
         let mut places = best.1.clone();
-        places[knot] = place;
+        places[breakpoint] = place;
         (rss(points, &places), places)
     };
     let mut left = at(high - RATIO * (high - low));
     let mut right = at(low + RATIO * (high - low));
     while high - low > FINE {
         if left.0 <= right.0 {
-            high = right.1[knot];
+            high = right.1[breakpoint];
             right = left;
             left = at(high - RATIO * (high - low));
         } else {
-            low = left.1[knot];
+            low = left.1[breakpoint];
             left = right;
             right = at(low + RATIO * (high - low));
         }

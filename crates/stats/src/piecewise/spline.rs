@@ -1,26 +1,26 @@
-//! The best straight pieces for given knots.
+//! The best straight pieces for given breakpoints.
 
 use super::points::Points;
 
 /// A continuous piecewise linear function, fitted by weighted least squares.
 pub(super) struct Spline {
-    /// Both ends and the knots, with the fitted values.
+    /// Both ends and the breakpoints, with the fitted values.
     pub(super) nodes: Vec<(f64, f64)>,
     /// The weighted sum of squared residuals.
     pub(super) rss: f64,
 }
 
 impl Spline {
-    /// Fits the values at both ends and at the knots, which are ascending.
+    /// Fits the values at both ends and at the breakpoints, which are ascending.
     ///
     /// Each point depends on the two nodes around it only, so that the normal equations are
-    /// tridiagonal. They are regular as long as a point lies between any two knots, or at one of
-    /// them, and between knots and ends (Schoenberg and Whitney, Transactions of the AMS 74 (1953)
+    /// tridiagonal. They are regular as long as a point lies between any two breakpoints, or at one of
+    /// them, and between breakpoints and ends (Schoenberg and Whitney, Transactions of the AMS 74 (1953)
     /// 246-259).
-    pub(super) fn fit(points: &Points, knots: &[f64]) -> Self {
+    pub(super) fn fit(points: &Points, breakpoints: &[f64]) -> Self {
         let ends = (points.x[0], points.x[points.len() - 1]);
         let mut nodes = vec![(ends.0, 0.0)];
-        nodes.extend(knots.iter().map(|x| (*x, 0.0)));
+        nodes.extend(breakpoints.iter().map(|x| (*x, 0.0)));
         nodes.push((ends.1, 0.0));
         let values = Equations::of(points, &nodes).solve();
         for (node, value) in nodes.iter_mut().zip(values) {

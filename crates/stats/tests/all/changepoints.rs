@@ -3,7 +3,7 @@
 use iolab_stats::changepoints;
 use proptest::prelude::*;
 
-use crate::simulated::Source;
+use crate::simulated::Draws;
 
 /// The cost that a partition is chosen by, computed anew from the definition.
 fn cost(data: &[f64], noise: f64, penalty: f64, changes: &[usize]) -> f64 {
@@ -89,7 +89,7 @@ proptest! {
 
 #[test]
 fn known_steps_are_found() {
-    let mut source = Source::new(21);
+    let mut source = Draws::new(21);
     let level = |i: usize| match i {
         0..40 => 100.0,
         40..70 => 105.0,
@@ -113,7 +113,7 @@ fn a_step_without_noise_is_found() {
 
 #[test]
 fn noise_seldom_has_changes() {
-    let mut source = Source::new(3);
+    let mut source = Draws::new(3);
     let quiet = (0..200)
         .filter(|i| {
             let n = 30 + 270 * i / 199;
@@ -126,7 +126,7 @@ fn noise_seldom_has_changes() {
 
 #[test]
 fn one_wild_value_is_no_shift_of_its_own() {
-    let mut source = Source::new(4);
+    let mut source = Draws::new(4);
     let mut data: Vec<f64> = (0..60).map(|_| source.normal()).collect();
     data[30] = 4.0;
     assert_eq!(changepoints(&data, None), Some(vec![]));

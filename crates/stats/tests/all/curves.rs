@@ -4,7 +4,7 @@
 use iolab_stats::{Piecewise, fit_latency_bandwidth, fit_piecewise};
 use proptest::prelude::*;
 
-use crate::simulated::Source;
+use crate::simulated::Draws;
 
 type Curve = Vec<(f64, Vec<f64>)>;
 
@@ -67,8 +67,11 @@ fn single() -> Curve {
         .collect()
 }
 
-fn knots(fit: &Piecewise) -> Vec<f64> {
-    fit.knots.iter().map(|knot| knot.x.log2()).collect()
+fn breakpoints(fit: &Piecewise) -> Vec<f64> {
+    fit.breakpoints
+        .iter()
+        .map(|breakpoint| breakpoint.x.log2())
+        .collect()
 }
 
 #[test]
@@ -93,17 +96,21 @@ fn straight_pieces() {
         for (ours, scipy) in fit.bic.iter().zip(bic) {
             close(*ours, scipy, 1e-8);
         }
-        assert_eq!(fit.knots.len(), 2);
-        for (ours, scipy) in knots(&fit).iter().zip(places) {
+        assert_eq!(fit.breakpoints.len(), 2);
+        for (ours, scipy) in breakpoints(&fit).iter().zip(places) {
             assert!((ours - scipy).abs() < 1e-4, "{ours} {scipy}");
         }
         close(fit.rms, rms, 1e-8);
-        assert!(fit.knots.iter().all(|knot| knot.interval.is_none()));
+        assert!(
+            fit.breakpoints
+                .iter()
+                .all(|breakpoint| breakpoint.interval.is_none())
+        );
     }
 }
 
 /// Ten trials at each of 22 sizes, with lognormal noise, about a function of octaves.
-fn noisy(source: &mut Source, shape: impl Fn(f64) -> f64) -> Curve {
+fn noisy(source: &mut Draws, shape: impl Fn(f64) -> f64) -> Curve {
     (3..25)
         .map(|octave| {
             let x = f64::from(octave);
@@ -120,21 +127,27 @@ fn three_bends(x: f64) -> f64 {
 
 #[test]
 fn known_knots_are_found_and_held_by_their_intervals() {
-    let mut source = Source::new(8);
+    let mut source = Draws::new(8);
     let mut held = 0;
     for seed in 0..8 {
         let fit = fit_piecewise(&noisy(&mut source, three_bends), 3, 60, seed).unwrap();
-        assert_eq!(fit.knots.len(), 3, "{fit:?}");
-        for (knot, (place, before, after)) in
-            fit.knots
+        assert_eq!(fit.breakpoints.len(), 3, "{fit:?}");
+        for (breakpoint, (place, before, after)) in
+            fit.breakpoints
                 .iter()
                 .zip([(7.4_f64, 1.0, 0.2), (12.5, 0.2, -0.3), (19.1, -0.3, 0.5)])
         {
-            assert!((knot.x.log2() - place).abs() < 0.5, "{knot:?}");
-            assert!((knot.slope_before - before).abs() < 0.1, "{knot:?}");
-            assert!((knot.slope_after - after).abs() < 0.1, "{knot:?}");
-            let interval = knot.interval.unwrap();
-            assert!(interval.low <= knot.x && knot.x <= interval.high);
+            assert!((breakpoint.x.log2() - place).abs() < 0.5, "{breakpoint:?}");
+            assert!(
+                (breakpoint.slope_before - before).abs() < 0.1,
+                "{breakpoint:?}"
+            );
+            assert!(
+                (breakpoint.slope_after - after).abs() < 0.1,
+                "{breakpoint:?}"
+            );
+            let interval = breakpoint.interval.unwrap();
+            assert!(interval.low <= breakpoint.x && breakpoint.x <= interval.high);
             held += u32::from(interval.low <= place.exp2() && place.exp2() <= interval.high);
         }
     }
@@ -143,11 +156,11 @@ fn known_knots_are_found_and_held_by_their_intervals() {
 
 #[test]
 fn a_straight_line_has_no_knots() {
-    let mut source = Source::new(9);
+    let mut source = Draws::new(9);
     let straight = (0..40)
         .filter(|_| {
             let fit = fit_piecewise(&noisy(&mut source, |x| 0.7 * x), 3, 0, 1).unwrap();
-            fit.knots.is_empty()
+            fit.breakpoints.is_empty()
         })
         .count();
     assert!(straight >= 37, "{straight} of 40");
@@ -159,7 +172,7 @@ fn a_fit_without_residuals_is_judged_too() {
         .map(|i| (f64::from(i).exp2(), vec![3.0 * f64::from(i).exp2()]))
         .collect();
     let fit = fit_piecewise(&line, 3, 100, 1).unwrap();
-    assert!(fit.knots.is_empty() && fit.bic.iter().all(|bic| bic.is_finite()));
+    assert!(fit.breakpoints.is_empty() && fit.bic.iter().all(|bic| bic.is_finite()));
     close(fit.at(100.0).unwrap(), 300.0, 1e-9);
     close(fit.at(0.25).unwrap(), 0.75, 1e-9);
     close(fit.at(1e6).unwrap(), 3e6, 1e-9);
@@ -168,11 +181,11 @@ fn a_fit_without_residuals_is_judged_too() {
 #[test]
 fn the_curve_is_continuous_and_follows_its_slopes() {
     let fit = fit_piecewise(&repeated(), 2, 0, 1).unwrap();
-    for knot in &fit.knots {
-        let at = |octaves: f64| fit.at(knot.x * octaves.exp2()).unwrap().log2();
+    for breakpoint in &fit.breakpoints {
+        let at = |octaves: f64| fit.at(breakpoint.x * octaves.exp2()).unwrap().log2();
         let (before, after) = (at(0.0) - at(-0.5), at(0.5) - at(0.0));
-        close(before, 0.5 * knot.slope_before, 1e-9);
-        close(after, 0.5 * knot.slope_after, 1e-9);
+        close(before, 0.5 * breakpoint.slope_before, 1e-9);
+        close(after, 0.5 * breakpoint.slope_after, 1e-9);
     }
     for x in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(fit.at(x), None);
@@ -185,7 +198,7 @@ fn points_bound_the_knots() {
         let fit = fit_piecewise(&repeated()[..n], 9, 0, 1).unwrap();
         let allowed = n.saturating_sub(5) / 2;
         assert_eq!(fit.bic.len(), allowed + 1, "{n} points");
-        let mut places = knots(&fit);
+        let mut places = breakpoints(&fit);
         places.insert(0, 9.0);
         places.push(8.0 + n as f64);
         let apart = places.windows(2).all(|w| w[1] - w[0] >= 1.0 - 1e-9);
@@ -195,7 +208,7 @@ fn points_bound_the_knots() {
 
 #[test]
 fn equal_seeds_give_equal_intervals() {
-    let curve = noisy(&mut Source::new(1), three_bends);
+    let curve = noisy(&mut Draws::new(1), three_bends);
     let fit = |seed| fit_piecewise(&curve, 2, 40, seed).unwrap();
     assert_eq!(fit(5), fit(5));
     assert_ne!(fit(5), fit(6));
@@ -205,7 +218,9 @@ fn equal_seeds_give_equal_intervals() {
 fn intervals_need_resamples_and_repeated_trials() {
     let with = |curve: &Curve, resamples| {
         let fit = fit_piecewise(curve, 2, resamples, 1).unwrap();
-        fit.knots.iter().all(|knot| knot.interval.is_some())
+        fit.breakpoints
+            .iter()
+            .all(|breakpoint| breakpoint.interval.is_some())
     };
     assert!(with(&repeated(), 40));
     assert!(!with(&repeated(), 39));
@@ -225,7 +240,7 @@ fn degenerate_curves_have_no_fit() {
     assert_eq!(fit(&[(1.0, vec![1.0]), (1.0, vec![2.0])]), None);
     let flat: Curve = (1..20).map(|i| (f64::from(i), vec![5.0; 4])).collect();
     let flat = fit(&flat).unwrap();
-    assert!(flat.knots.is_empty());
+    assert!(flat.breakpoints.is_empty());
     close(flat.at(7.0).unwrap(), 5.0, 1e-12);
 }
 
@@ -290,8 +305,8 @@ proptest! {
             })
             .collect();
         let fit = fit_piecewise(&scaled, 2, 0, 1).unwrap();
-        let expected = knots(&fit_piecewise(&repeated(), 2, 0, 1).unwrap());
-        for (ours, place) in knots(&fit).iter().zip(expected) {
+        let expected = breakpoints(&fit_piecewise(&repeated(), 2, 0, 1).unwrap());
+        for (ours, place) in breakpoints(&fit).iter().zip(expected) {
             prop_assert!((ours - place - f64::from(x_power)).abs() < 1e-4);
         }
     }
@@ -299,15 +314,15 @@ proptest! {
     #[test]
     fn any_curve_gives_finite_numbers(
         curve in prop::collection::vec((number(), prop::collection::vec(number(), 1..5)), 0..15),
-        knots_max in 0..5_usize, x in prop::num::f64::ANY,
+        breakpoints_max in 0..5_usize, x in prop::num::f64::ANY,
     ) {
-        if let Some(fit) = fit_piecewise(&curve, knots_max, 40, 1) {
+        if let Some(fit) = fit_piecewise(&curve, breakpoints_max, 40, 1) {
             prop_assert!(fit.rms.is_finite() && fit.bic.iter().all(|bic| bic.is_finite()));
             prop_assert!(fit.at(x).is_none_or(f64::is_finite));
-            for knot in &fit.knots {
-                let ends = knot.interval.map_or([0.0; 2], |i| [i.low, i.high]);
-                let all = [knot.x, knot.slope_before, knot.slope_after, ends[0], ends[1]];
-                prop_assert!(all.iter().all(|x| x.is_finite()), "{:?}", knot);
+            for breakpoint in &fit.breakpoints {
+                let ends = breakpoint.interval.map_or([0.0; 2], |i| [i.low, i.high]);
+                let all = [breakpoint.x, breakpoint.slope_before, breakpoint.slope_after, ends[0], ends[1]];
+                prop_assert!(all.iter().all(|x| x.is_finite()), "{:?}", breakpoint);
             }
         }
     }

@@ -3,7 +3,7 @@
 use iolab_stats::{Lasting, lasting_shifts};
 use proptest::prelude::*;
 
-use crate::simulated::Source;
+use crate::simulated::Draws;
 
 fn must(n: usize) -> Lasting {
     Lasting {
@@ -18,20 +18,20 @@ fn shifts(data: &[f64]) -> Vec<usize> {
 }
 
 /// A stationary series of standard deviation 1.
-type Noise = fn(&mut Source, usize) -> Vec<f64>;
+type Noise = fn(&mut Draws, usize) -> Vec<f64>;
 
-fn independent(source: &mut Source, n: usize) -> Vec<f64> {
+fn independent(source: &mut Draws, n: usize) -> Vec<f64> {
     (0..n).map(|_| source.normal()).collect()
 }
 
-fn two_valued(source: &mut Source, n: usize) -> Vec<f64> {
-    let mode = |source: &mut Source| if source.uniform() < 0.5 { 1.0 } else { -1.0 };
+fn two_valued(source: &mut Draws, n: usize) -> Vec<f64> {
+    let mode = |source: &mut Draws| if source.uniform() < 0.5 { 1.0 } else { -1.0 };
     (0..n)
         .map(|_| mode(source) + 0.1 * source.normal())
         .collect()
 }
 
-fn autoregressive(source: &mut Source, n: usize, coefficient: f64) -> Vec<f64> {
+fn autoregressive(source: &mut Draws, n: usize, coefficient: f64) -> Vec<f64> {
     let rest = (1.0 - coefficient * coefficient).sqrt();
     let mut x = source.normal();
     (0..n)
@@ -52,7 +52,7 @@ fn stationary_noise_has_none() {
     ];
     for (name, noise) in kinds {
         for n in [8, 16, 40, 150] {
-            let mut source = Source::new(n as u64);
+            let mut source = Draws::new(n as u64);
             let false_alarms = (0..500)
                 .filter(|_| {
                     let series: Vec<f64> = noise(&mut source, n).iter().map(|x| 0.1 * x).collect();
@@ -68,7 +68,7 @@ fn stationary_noise_has_none() {
 #[test]
 fn a_shift_is_found_where_it_is() {
     for (n, at) in [(8, 4), (12, 6), (20, 5), (60, 40), (200, 20)] {
-        let mut source = Source::new(n as u64);
+        let mut source = Draws::new(n as u64);
         let found = (0..100)
             .filter(|_| {
                 let noise = autoregressive(&mut source, n, 0.4);

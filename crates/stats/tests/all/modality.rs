@@ -2,11 +2,11 @@
 
 use iolab_stats::two_modes;
 
-use crate::simulated::Source;
+use crate::simulated::Draws;
 
 /// The share of samples that are flagged.
-fn flagged(samples: usize, seed: u64, mut sample: impl FnMut(&mut Source) -> Vec<f64>) -> f64 {
-    let mut source = Source::new(seed);
+fn flagged(samples: usize, seed: u64, mut sample: impl FnMut(&mut Draws) -> Vec<f64>) -> f64 {
+    let mut source = Draws::new(seed);
     let count = (0..samples)
         .filter(|_| two_modes(&sample(&mut source)).is_some())
         .count();
@@ -15,9 +15,9 @@ fn flagged(samples: usize, seed: u64, mut sample: impl FnMut(&mut Source) -> Vec
 
 #[test]
 fn one_group_is_seldom_taken_for_two() {
-    type Shape = (&'static str, fn(&mut Source) -> f64);
+    type Shape = (&'static str, fn(&mut Draws) -> f64);
     let shapes: [Shape; 7] = [
-        ("normal", Source::normal),
+        ("normal", Draws::normal),
         ("lognormal", |s| (0.5 * s.normal()).exp()),
         ("exponential", |s| -s.uniform().ln()),
         ("mirrored exponential", |s| s.uniform().ln()),
@@ -36,7 +36,7 @@ fn one_group_is_seldom_taken_for_two() {
 #[test]
 fn groups_that_are_apart_are_found_nearly_always() {
     for (n, distance) in [(20, 8.0), (40, 6.0), (60, 5.0), (150, 4.0)] {
-        let sample = |s: &mut Source| {
+        let sample = |s: &mut Draws| {
             let high = |i| if 10 * i < 3 * n { distance } else { 0.0 };
             (0..n).map(|i| s.normal() + high(i)).collect()
         };

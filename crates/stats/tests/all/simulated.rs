@@ -4,9 +4,9 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of values that the seed alone decides.
-pub(crate) struct Source(Xoshiro256PlusPlus);
+pub(crate) struct Draws(Xoshiro256PlusPlus);
 
-impl Source {
+impl Draws {
     pub(crate) fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }

@@ -1,8 +1,9 @@
 //! Devices and file systems that are made for the purpose; all need root.
 
 use super::{Expect, Scenario};
-use crate::device::{Limit, Neighbour, loop_over, mounted, small_memory, zram};
+use crate::device::{loop_over, mounted, small_memory, zram};
 use crate::files::{MIB, hole, noise, text, warm};
+use crate::others::{Limit, Neighbour};
 use crate::scene::{Scene, Turn};
 use crate::system::{Made, needs_root};
 use crate::workload::Workload;

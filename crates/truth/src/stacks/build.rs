@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::holder::Holder;
-use super::plan::{Hold, Id, Kind, Plan, Step, partitions};
+use super::plan::{Format, Hold, Id, Plan, Step, partitions};
 use crate::files::MIB;
 use crate::scene::Scene;
 use crate::system::{Made, Missing, missing, run};
@@ -213,13 +213,13 @@ impl Built {
         Ok(())
     }
 
-    fn format(&mut self, id: Id, kind: Kind, on: &[Id]) -> Made<()> {
+    fn format(&mut self, id: Id, kind: Format, on: &[Id]) -> Made<()> {
         let names: Vec<String> = on.iter().map(|on| self.name(*on)).collect();
         let first = names[0].as_str();
         let second = names.get(1).map_or("", String::as_str);
         match kind {
-            Kind::Ext4 => run("mkfs.ext4", &["-qF", "-b", "4096", first])?,
-            Kind::Ext4Journal => {
+            Format::Ext4 => run("mkfs.ext4", &["-qF", "-b", "4096", first])?,
+            Format::Ext4Journal => {
                 run(
                     "mkfs.ext4",
                     &["-qF", "-b", "4096", "-O", "journal_dev", second],
@@ -227,19 +227,19 @@ impl Built {
                 let journal = format!("device={second}");
                 run("mkfs.ext4", &["-qF", "-b", "4096", "-J", &journal, first])?
             }
-            Kind::Xfs => run("mkfs.xfs", &["-q", "-f", first])?,
-            Kind::XfsLog => {
+            Format::Xfs => run("mkfs.xfs", &["-q", "-f", first])?,
+            Format::XfsLog => {
                 let log = format!("logdev={second},size=64m");
                 run("mkfs.xfs", &["-q", "-f", "-l", &log, first])?
             }
-            Kind::Btrfs => run("mkfs.btrfs", &["-q", "-f", first])?,
-            Kind::BtrfsTwo => run(
+            Format::Btrfs => run("mkfs.btrfs", &["-q", "-f", first])?,
+            Format::BtrfsTwo => run(
                 "mkfs.btrfs",
                 &["-q", "-f", "-d", "single", "-m", "raid1", first, second],
             )?,
-            Kind::Swap => run("mkswap", &[first])?,
+            Format::Swap => run("mkswap", &[first])?,
         };
-        if matches!(kind, Kind::Btrfs | Kind::BtrfsTwo) {
+        if matches!(kind, Format::Btrfs | Format::BtrfsTwo) {
             // The kernel remembers which devices belong together; those of other kinds it does not know.
             let forget = "btrfs device scan --forget \"$@\" > /dev/null 2>&1 || :";
             let words: Vec<&str> = ["sh", "-c", forget, "sh"]
@@ -275,8 +275,8 @@ impl Built {
         let on = plan.below(format);
         let second = on.get(1).map_or(String::new(), |second| self.name(*second));
         let options = match plan.kind(format) {
-            Some(Kind::XfsLog) => format!("rw,logdev={second}"),
-            Some(Kind::BtrfsTwo) => format!("rw,device={second}"),
+            Some(Format::XfsLog) => format!("rw,logdev={second}"),
+            Some(Format::BtrfsTwo) => format!("rw,device={second}"),
             _ => "rw".to_owned(),
         };
         vec!["-o".to_owned(), options, self.name(on[0])]
@@ -301,10 +301,10 @@ impl Built {
         let first = on[0].as_str();
         let second = on.get(1).map_or("", String::as_str);
         match plan.kind(format) {
-            Some(Kind::Ext4) => run("e2fsck", &["-fn", first])?,
-            Some(Kind::Ext4Journal) => run("e2fsck", &["-fn", "-j", second, first])?,
-            Some(Kind::Xfs) => run("xfs_repair", &["-n", first])?,
-            Some(Kind::XfsLog) => run("xfs_repair", &["-n", "-l", second, first])?,
+            Some(Format::Ext4) => run("e2fsck", &["-fn", first])?,
+            Some(Format::Ext4Journal) => run("e2fsck", &["-fn", "-j", second, first])?,
+            Some(Format::Xfs) => run("xfs_repair", &["-n", first])?,
+            Some(Format::XfsLog) => run("xfs_repair", &["-n", "-l", second, first])?,
             _ => run("btrfs", &["check", "--readonly", first])?,
         };
         let mut words = self.mount_words(plan, format);

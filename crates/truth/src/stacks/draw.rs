@@ -3,7 +3,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::plan::{Consent, Extent, Hold, Id, Kind, Plan, Step, View};
+use super::plan::{Consent, Extent, Format, Hold, Id, Plan, Step, View};
 use crate::files::MIB;
 
 /// Most loop devices above one another.
@@ -14,7 +14,7 @@ const LOOP_MIN: u64 = 8 * MIB;
 const LENGTHS: &[u64] = &[24 * MIB, 70 * MIB, 160 * MIB, 320 * MIB, 480 * MIB];
 
 /// A stack of up to 18 steps with a target, drawn from a seed, of these kinds of file systems.
-pub fn plan(seed: u64, kinds: &[Kind]) -> Plan {
+pub fn plan(seed: u64, kinds: &[Format]) -> Plan {
     let mut draw = Draw {
         random: Xoshiro256PlusPlus::seed_from_u64(seed),
         plan: Plan::new(),
@@ -35,7 +35,7 @@ pub fn plan(seed: u64, kinds: &[Kind]) -> Plan {
 struct Draw<'a> {
     random: Xoshiro256PlusPlus,
     plan: Plan,
-    kinds: &'a [Kind],
+    kinds: &'a [Format],
 }
 
 impl Draw<'_> {
@@ -153,10 +153,10 @@ impl Draw<'_> {
         let is_place = |plan: &Plan, id: Id, size: u64| {
             (in_file || plan.is_device(id)) && plan.is_blank(id, size)
         };
-        let has_place = |plan: &Plan, kind: &Kind| {
+        let has_place = |plan: &Plan, kind: &Format| {
             (0..plan.steps.len()).any(|id| is_place(plan, id, kind.sizes()[0]))
         };
-        let fit: Vec<Kind> = self
+        let fit: Vec<Format> = self
             .kinds
             .iter()
             .copied()
@@ -179,7 +179,8 @@ impl Draw<'_> {
     }
 
     fn mount(&mut self) -> Option<Step> {
-        let format = self.node(|plan, id| plan.is_idle(id) && plan.kind(id) != Some(Kind::Swap))?;
+        let format =
+            self.node(|plan, id| plan.is_idle(id) && plan.kind(id) != Some(Format::Swap))?;
         Some(Step::Mount {
             format,
             hidden: self.one_in(8),
@@ -191,7 +192,8 @@ impl Draw<'_> {
             let folder = self.node(|plan, id| id != 0 && plan.is_folder(id))?;
             return Some(Step::Bind { folder });
         }
-        let format = self.node(|plan, id| plan.is_idle(id) && plan.kind(id) == Some(Kind::Swap))?;
+        let format =
+            self.node(|plan, id| plan.is_idle(id) && plan.kind(id) == Some(Format::Swap))?;
         Some(Step::Swap { format })
     }
 
@@ -312,7 +314,7 @@ impl Plan {
     }
 
     /// The kind of a file system or swap space.
-    pub fn kind(&self, id: Id) -> Option<Kind> {
+    pub fn kind(&self, id: Id) -> Option<Format> {
         match self.steps[id] {
             Step::Format { kind, .. } => Some(kind),
             _ => None,
@@ -366,8 +368,8 @@ mod tests {
     #[test]
     fn stacks_follow_from_their_seed_and_stand_on_what_is_below() {
         for seed in 0..MANY {
-            let plan = plan(seed, Kind::ALL);
-            assert_eq!(plan, super::plan(seed, Kind::ALL));
+            let plan = plan(seed, Format::ALL);
+            assert_eq!(plan, super::plan(seed, Format::ALL));
             for (id, _) in plan.all() {
                 assert!(plan.below(id).iter().all(|below| *below < id), "{plan:#?}");
                 assert!(plan.layers(id) <= LAYERS_MAX, "{plan:#?}");
@@ -381,7 +383,7 @@ mod tests {
     #[test]
     fn no_two_claims_overlap() {
         for seed in 0..MANY {
-            let plan = plan(seed, Kind::ALL);
+            let plan = plan(seed, Format::ALL);
             let claims = plan.claims();
             for (index, claim) in claims.iter().enumerate() {
                 let mut others = claims[index + 1..].iter();
@@ -397,7 +399,7 @@ mod tests {
     fn every_kind_of_step_and_verdict_is_drawn() {
         let (mut steps, mut verdicts) = (std::collections::BTreeMap::new(), [0; 3]);
         for seed in 0..MANY {
-            let plan = plan(seed, Kind::ALL);
+            let plan = plan(seed, Format::ALL);
             for step in &plan.steps {
                 let text = format!("{step:?}");
                 let name = text.split(' ').next().unwrap_or_default().to_owned();
@@ -420,7 +422,7 @@ mod tests {
     #[test]
     fn a_smaller_stack_stands_as_well() {
         for seed in 0..MANY / 10 {
-            let plan = plan(seed, Kind::ALL);
+            let plan = plan(seed, Format::ALL);
             for smaller in (1..plan.steps.len()).filter_map(|id| plan.without(id)) {
                 assert!(smaller.steps.len() < plan.steps.len());
                 let is_below = |id| smaller.below(id).iter().all(|below| *below < id);

@@ -53,7 +53,7 @@ pub enum Step {
     /// A file system or swap space, not yet in use.
     Format {
         /// Which one.
-        kind: Kind,
+        kind: Format,
         /// The devices or the file it is made on: two where the kind takes two.
         on: Vec<Id>,
     },
@@ -115,7 +115,7 @@ pub enum Hold {
 
 /// What a device can be formatted as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Format {
     /// ext4.
     Ext4,
     /// ext4 with its journal on a second device.
@@ -132,7 +132,7 @@ pub enum Kind {
     Swap,
 }
 
-impl Kind {
+impl Format {
     /// Each of them.
     pub const ALL: &[Self] = &[
         Self::Ext4,
@@ -147,14 +147,14 @@ impl Kind {
     /// The least sizes of its devices.
     pub fn sizes(self) -> &'static [u64] {
         match self {
-            Kind::Ext4 => &[16 * MIB],
-            Kind::Ext4Journal => &[16 * MIB, 8 * MIB],
+            Format::Ext4 => &[16 * MIB],
+            Format::Ext4Journal => &[16 * MIB, 8 * MIB],
             // mkfs.xfs and mkfs.btrfs refuse less.
-            Kind::Xfs => &[300 * MIB],
-            Kind::XfsLog => &[300 * MIB, 65 * MIB],
-            Kind::Btrfs => &[128 * MIB],
-            Kind::BtrfsTwo => &[128 * MIB, 128 * MIB],
-            Kind::Swap => &[8 * MIB],
+            Format::Xfs => &[300 * MIB],
+            Format::XfsLog => &[300 * MIB, 65 * MIB],
+            Format::Btrfs => &[128 * MIB],
+            Format::BtrfsTwo => &[128 * MIB, 128 * MIB],
+            Format::Swap => &[8 * MIB],
         }
     }
 
@@ -162,12 +162,12 @@ impl Kind {
     /// the magic number of an ext file system: either name will do.
     pub fn signature(self, device: usize) -> &'static str {
         match (self, device) {
-            (Kind::Ext4Journal, 1) => "jbd,ext2,ext3,ext4",
-            (Kind::Ext4 | Kind::Ext4Journal, _) => "ext4",
-            (Kind::XfsLog, 1) => "xfs_external_log",
-            (Kind::Xfs | Kind::XfsLog, _) => "xfs",
-            (Kind::Btrfs | Kind::BtrfsTwo, _) => "btrfs",
-            (Kind::Swap, _) => "swap",
+            (Format::Ext4Journal, 1) => "jbd,ext2,ext3,ext4",
+            (Format::Ext4 | Format::Ext4Journal, _) => "ext4",
+            (Format::XfsLog, 1) => "xfs_external_log",
+            (Format::Xfs | Format::XfsLog, _) => "xfs",
+            (Format::Btrfs | Format::BtrfsTwo, _) => "btrfs",
+            (Format::Swap, _) => "swap",
         }
     }
 }

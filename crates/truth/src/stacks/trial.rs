@@ -7,7 +7,7 @@ use super::build::Built;
 use super::contents::{self, Piece};
 use super::oracle::{self, Verdict};
 use super::plan::{Plan, Step, View};
-use crate::iolab::binary;
+use crate::binary::binary;
 use crate::system::{Made, missing, warn};
 
 /// The file that a run leaves its results in, in the folder of the stack.

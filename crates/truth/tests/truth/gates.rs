@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use iolab_truth::Scene;
-use iolab_truth::iolab::binary;
+use iolab_truth::binary::binary;
 
 use crate::stage::alone;
 

@@ -3,7 +3,7 @@
 
 use iolab_truth::files::MIB;
 use iolab_truth::stacks::trial::{self, Outcome};
-use iolab_truth::stacks::{Consent, Hold, Id, Kind, Plan, Step, Verdict, View};
+use iolab_truth::stacks::{Consent, Format, Hold, Id, Plan, Step, Verdict, View};
 use iolab_truth::system::warn;
 
 use crate::stacks::needs_tools;
@@ -34,19 +34,19 @@ impl Stack {
         })
     }
 
-    pub(crate) fn format(&mut self, kind: Kind, on: &[Id]) -> Id {
+    pub(crate) fn format(&mut self, kind: Format, on: &[Id]) -> Id {
         let on = on.to_vec();
         self.0.push(Step::Format { kind, on })
     }
 
     /// Formats, and mounts.
-    pub(crate) fn mounted(&mut self, kind: Kind, on: &[Id]) -> Id {
+    pub(crate) fn mounted(&mut self, kind: Format, on: &[Id]) -> Id {
         let format = self.format(kind, on);
         let hidden = false;
         self.0.push(Step::Mount { format, hidden })
     }
 
-    fn hidden(&mut self, kind: Kind, on: &[Id]) -> Id {
+    fn hidden(&mut self, kind: Format, on: &[Id]) -> Id {
         let format = self.format(kind, on);
         let hidden = true;
         self.0.push(Step::Mount { format, hidden })
@@ -124,7 +124,7 @@ impl Stack {
 fn mounted_image(stack: &mut Stack) -> [Id; 3] {
     let file = stack.file(0, 64);
     let device = stack.over(file);
-    [file, device, stack.mounted(Kind::Ext4, &[device])]
+    [file, device, stack.mounted(Format::Ext4, &[device])]
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_disk_with_a_mounted_partition_and_what_stands_on_that_disk() {
         let file = stack.file(0, 128);
         let disk = stack.over(file);
         let [_, part] = stack.partitions(disk);
-        let folder = stack.mounted(Kind::Ext4, &[part]);
+        let folder = stack.mounted(Format::Ext4, &[part]);
         let target = if is_loop { stack.over(disk) } else { disk };
         stack
             .named()
@@ -168,7 +168,7 @@ fn a_loop_device_over_the_range_of_a_mounted_partition() {
     let file = stack.file(0, 128);
     let disk = stack.over(file);
     let [part, _] = stack.partitions(disk);
-    stack.mounted(Kind::Ext4, &[part]);
+    stack.mounted(Format::Ext4, &[part]);
     let range = stack.window(file, 1, Some(63));
     stack.refuses(range, &[range, file, disk], &[]);
 }
@@ -179,7 +179,7 @@ fn a_file_that_backs_a_mounted_loop_device_through_an_overlay() {
     let (_, overlay) = stack.overlay();
     let file = stack.file(overlay, 64);
     let device = stack.over(file);
-    stack.mounted(Kind::Ext4, &[device]);
+    stack.mounted(Format::Ext4, &[device]);
     let under = stack.0.push(Step::Under { file });
     // That it lies in a layer is reason enough.
     stack.refuses(under, &[under], &[]);
@@ -192,7 +192,7 @@ fn a_file_through_an_overlay_whose_upper_file_backs_a_mounted_loop_device() {
     let file = stack.file(overlay, 64);
     let under = stack.0.push(Step::Under { file });
     let device = stack.over(under);
-    let folder = stack.mounted(Kind::Ext4, &[device]);
+    let folder = stack.mounted(Format::Ext4, &[device]);
     stack.refuses(file, &[file, device, folder], &["mounted at"]);
 }
 
@@ -202,7 +202,7 @@ fn a_mount_that_only_another_namespace_sees() {
         let mut stack = Stack::new();
         let file = stack.file(0, 64);
         let device = stack.over(file);
-        stack.hidden(Kind::Ext4, &[device]);
+        stack.hidden(Format::Ext4, &[device]);
         let target = match offset {
             None => device,
             Some(offset) => stack.window(file, offset, None),
@@ -216,10 +216,10 @@ fn four_layers_down_is_still_down() {
     let mut stack = Stack::new();
     let file = stack.file(0, 320);
     let mut below = stack.over(file);
-    below = stack.mounted(Kind::Btrfs, &[below]);
+    below = stack.mounted(Format::Btrfs, &[below]);
     let image = stack.file(below, 128);
     let device = stack.over(image);
-    let folder = stack.mounted(Kind::Ext4, &[device]);
+    let folder = stack.mounted(Format::Ext4, &[device]);
     let window = stack.window(image, 64, None);
     let above = stack.over(window);
     stack.refuses(above, &[above, image, folder], &["mounted at"]);
@@ -232,7 +232,7 @@ fn the_external_log_of_an_xfs() {
             let file = stack.file(0, mib);
             stack.over(file)
         });
-        let format = stack.format(Kind::XfsLog, &[data, log]);
+        let format = stack.format(Format::XfsLog, &[data, log]);
         (log, format)
     };
     let mut stack = Stack::new();
@@ -259,7 +259,7 @@ fn the_external_journal_of_an_ext4() {
             let file = stack.file(0, mib);
             stack.over(file)
         });
-        stack.format(Kind::Ext4Journal, &[data, journal]);
+        stack.format(Format::Ext4Journal, &[data, journal]);
         match is_named {
             false => stack.refuses(journal, &[journal], &["--destroy-data="]),
             true => stack.named().accepts(journal),
@@ -272,7 +272,7 @@ fn swap_below_a_loop_device() {
     let mut stack = Stack::new();
     let file = stack.file(0, 24);
     let device = stack.over(file);
-    let format = stack.format(Kind::Swap, &[device]);
+    let format = stack.format(Format::Swap, &[device]);
     stack.0.push(Step::Swap { format });
     let above = stack.over(device);
     stack
@@ -341,7 +341,7 @@ fn an_idle_file_system_under_another_offset() {
     let mut stack = Stack::new();
     let file = stack.file(0, 64);
     let device = stack.over(file);
-    stack.format(Kind::Ext4, &[device]);
+    stack.format(Format::Ext4, &[device]);
     let window = stack.window(file, 16, None);
     stack.refuses(window, &[window, device], &[]);
 }
@@ -350,7 +350,7 @@ fn an_idle_file_system_under_another_offset() {
 fn an_idle_file_system_in_the_file_below() {
     let mut stack = Stack::new();
     let file = stack.file(0, 64);
-    stack.format(Kind::Ext4, &[file]);
+    stack.format(Format::Ext4, &[file]);
     let window = stack.window(file, 16, None);
     stack.refuses(window, &[window, file], &["ext4"]);
 }
@@ -391,7 +391,7 @@ fn a_folder_is_free_wherever_it_lies() {
     let bind = stack.0.push(Step::Bind { folder });
     stack.accepts(bind);
 
-    for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs] {
+    for kind in [Format::Ext4, Format::Xfs, Format::Btrfs] {
         let mut stack = Stack::new();
         let file = stack.file(0, 480);
         let device = stack.over(file);
@@ -423,7 +423,7 @@ fn a_file_of_ones_own_is_free() {
 
 #[test]
 fn a_file_in_a_mounted_image_is_free() {
-    for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs] {
+    for kind in [Format::Ext4, Format::Xfs, Format::Btrfs] {
         let mut stack = Stack::new();
         let file = stack.file(0, 480);
         let device = stack.over(file);
@@ -435,7 +435,7 @@ fn a_file_in_a_mounted_image_is_free() {
 
 #[test]
 fn an_idle_device_is_free_when_its_signature_is_named() {
-    for kind in Kind::ALL {
+    for kind in Format::ALL {
         let mut stack = Stack::new();
         let sizes = kind.sizes().iter();
         let devices: Vec<Id> = sizes
@@ -452,12 +452,12 @@ fn an_idle_device_is_free_when_its_signature_is_named() {
 #[test]
 fn what_does_not_overlap_is_free() {
     // The rest of a file whose start is formatted, or mounted.
-    for kind in [Kind::Ext4, Kind::Xfs, Kind::Btrfs, Kind::Swap] {
+    for kind in [Format::Ext4, Format::Xfs, Format::Btrfs, Format::Swap] {
         for is_mounted in [false, true] {
             let mut stack = Stack::new();
             let file = stack.file(0, 480);
             let start = stack.window(file, 0, Some(320));
-            match is_mounted && kind != Kind::Swap {
+            match is_mounted && kind != Format::Swap {
                 false => stack.format(kind, &[start]),
                 true => stack.mounted(kind, &[start]),
             };
@@ -471,7 +471,7 @@ fn what_does_not_overlap_is_free() {
     let file = stack.file(0, 128);
     let disk = stack.over(file);
     let [part, other] = stack.partitions(disk);
-    stack.mounted(Kind::Ext4, &[other]);
+    stack.mounted(Format::Ext4, &[other]);
     stack.accepts(part);
 
     // A loop device over such a partition.
@@ -479,7 +479,7 @@ fn what_does_not_overlap_is_free() {
     let file = stack.file(0, 128);
     let disk = stack.over(file);
     let [part, other] = stack.partitions(disk);
-    stack.mounted(Kind::Ext4, &[other]);
+    stack.mounted(Format::Ext4, &[other]);
     let above = stack.over(part);
     stack.accepts(above);
 }

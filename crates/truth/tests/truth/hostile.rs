@@ -6,12 +6,12 @@ mod processes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use iolab_truth::binary::binary;
 use iolab_truth::device::{mounted, zram};
 use iolab_truth::files::MIB;
-use iolab_truth::iolab::binary;
 use iolab_truth::stacks::holder::Holder;
 use iolab_truth::stacks::trial::{ask_by, seeing};
-use iolab_truth::stacks::{Built, Id, Kind, Plan, Step, View};
+use iolab_truth::stacks::{Built, Format, Id, Plan, Step, View};
 use iolab_truth::system::{Made, Missing, run, warn};
 
 use crate::holes::Stack;
@@ -172,7 +172,7 @@ fn busy() -> (Plan, [Id; 4]) {
     let mut stack = Stack::new();
     let file = stack.file(0, 64);
     let device = stack.over(file);
-    let folder = stack.mounted(Kind::Ext4, &[device]);
+    let folder = stack.mounted(Format::Ext4, &[device]);
     let window = stack.window(file, 16, None);
     (stack.0, [file, device, folder, window])
 }
@@ -183,7 +183,7 @@ fn clones_share_extents_and_not_data() {
         let mut stack = Stack::new();
         let file = stack.file(0, 480);
         let device = stack.over(file);
-        let folder = stack.mounted(Kind::Btrfs, &[device]);
+        let folder = stack.mounted(Format::Btrfs, &[device]);
         let yard = Yard::new(&stack.0)?;
         let at = yard.path(folder);
         let script =
@@ -326,7 +326,7 @@ fn a_partition_that_two_disks_show() {
         let file = stack.file(0, 128);
         let disk = stack.over(file);
         let [part, other] = stack.partitions(disk);
-        stack.mounted(Kind::Ext4, &[part]);
+        stack.mounted(Format::Ext4, &[part]);
         let yard = Yard::new(&stack.0)?;
         yard.judge(vec![written(yard.path(other))]);
         let second = yard.over(yard.path(file), "--partscan")?;
@@ -395,7 +395,7 @@ fn swap_that_proc_does_not_tell() {
         let mut stack = Stack::new();
         let file = stack.file(0, 24);
         let device = stack.over(file);
-        let format = stack.format(Kind::Swap, &[device]);
+        let format = stack.format(Format::Swap, &[device]);
         stack.0.push(Step::Swap { format });
         let above = stack.over(device);
         let yard = Yard::new(&stack.0)?;

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iolab_truth::device::{Limit, loop_over, small_memory};
+use iolab_truth::device::{loop_over, small_memory};
 use iolab_truth::files::{MIB, hole};
 use iolab_truth::fuse::{Behaviour, Mounted};
+use iolab_truth::others::Limit;
 use iolab_truth::system::warn;
 use iolab_truth::{Made, Scene};
 

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::{Child, Output};
 
-use iolab_truth::device::{Limit, loop_over, mounted};
+use iolab_truth::binary::binary;
+use iolab_truth::device::{loop_over, mounted};
 use iolab_truth::files::{MIB, hole};
-use iolab_truth::iolab::{binary, wait_for};
+use iolab_truth::iolab::wait_for;
+use iolab_truth::others::Limit;
 use iolab_truth::system::{run, warn};
 use iolab_truth::{Made, Scene};
 

@@ -7,7 +7,7 @@
 //!
 //!     IOLAB_TRUTH_SEED=17 IOLAB_TRUTH_STACKS=1 cargo test -p iolab-truth --test truth stacks:: -- --nocapture
 
-use iolab_truth::stacks::plan::Kind;
+use iolab_truth::stacks::plan::Format;
 use iolab_truth::stacks::{Verdict, draw, shrink, trial};
 use iolab_truth::system::{Made, Missing, needs_root, warn};
 
@@ -17,15 +17,15 @@ use crate::stage::alone;
 const STACKS: u64 = 25;
 
 /// The kinds of file systems that can be made here; those that cannot are told.
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<Format> {
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let knows = |name: &str| known.split_whitespace().any(|word| word == name);
-    let can = |kind: &Kind| {
+    let can = |kind: &Format| {
         let (tool, checker, fs) = match kind {
-            Kind::Ext4 | Kind::Ext4Journal => ("mkfs.ext4", "e2fsck", Some("ext4")),
-            Kind::Xfs | Kind::XfsLog => ("mkfs.xfs", "xfs_repair", Some("xfs")),
-            Kind::Btrfs | Kind::BtrfsTwo => ("mkfs.btrfs", "btrfs", Some("btrfs")),
-            Kind::Swap => ("mkswap", "swapon", None),
+            Format::Ext4 | Format::Ext4Journal => ("mkfs.ext4", "e2fsck", Some("ext4")),
+            Format::Xfs | Format::XfsLog => ("mkfs.xfs", "xfs_repair", Some("xfs")),
+            Format::Btrfs | Format::BtrfsTwo => ("mkfs.btrfs", "btrfs", Some("btrfs")),
+            Format::Swap => ("mkswap", "swapon", None),
         };
         let missing = [tool, checker]
             .into_iter()
@@ -36,7 +36,7 @@ fn kinds() -> Vec<Kind> {
         }
         missing.is_none()
     };
-    Kind::ALL.iter().copied().filter(can).collect()
+    Format::ALL.iter().copied().filter(can).collect()
 }
 
 fn is_installed(tool: &str) -> bool {

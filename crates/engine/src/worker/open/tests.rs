@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::backend::Request;
 use crate::buffer::Slot;
+use crate::request::Request;
 use crate::worker::Closed;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::trial::Arrivals;
@@ -166,7 +166,7 @@ fn a_stall_shows_in_every_request_that_it_delays() {
             longer_than(&closed.reads.latency, 50 * MS) < 10,
             "the closed loop's 99th percentile knows nothing of it"
         );
-        assert!(closed.reads.waits.is_none() && closed.pace.is_none());
+        assert!(closed.reads.waits.is_none() && closed.rate_report.is_none());
 
         let open = run(&with(Some(2000)), Stalling::new(300, 200), false);
         assert_eq!(open.reads.latency.len(), 1000);
@@ -178,8 +178,8 @@ fn a_stall_shows_in_every_request_that_it_delays() {
         assert!(delayed >= 150, "{arrivals}: {delayed}");
         assert!(longer_than(&waits.lateness, 50 * MS) >= 150);
         assert!(waits.response.max() >= 200 * MS);
-        let pace = open.pace.expect("open loop");
-        assert!(pace.backlog_max >= 200, "{pace:?}");
+        let rate_report = open.rate_report.expect("open loop");
+        assert!(rate_report.backlog_max >= 200, "{rate_report:?}");
         assert_eq!(open.ended, Ended::Done);
     }
 }
@@ -217,9 +217,9 @@ fn no_request_is_made_before_its_time() {
     // The last of them is due 99.5 ms after the start.
     assert!(clock.ns_between(outcome.start, outcome.end) >= 99 * MS);
     assert_eq!(outcome.reads.requests, 100);
-    let pace = outcome.pace.expect("open loop");
-    assert!(pace.rate_achieved < 1010.0, "{pace:?}");
-    assert!((pace.rate_wanted - 1000.0).abs() < 1e-9);
+    let rate_report = outcome.rate_report.expect("open loop");
+    assert!(rate_report.rate_achieved < 1010.0, "{rate_report:?}");
+    assert!((rate_report.rate_wanted - 1000.0).abs() < 1e-9);
 }
 
 #[test]
@@ -254,10 +254,13 @@ fn a_rate_that_storage_cannot_hold_leaves_a_backlog() {
         let outcome = run(&spec, Slow::new(20), false);
         assert_eq!(outcome.ended, Ended::Time);
         assert!(outcome.reads.requests <= most, "{}", outcome.reads.requests);
-        let pace = outcome.pace.expect("open loop");
-        assert!(pace.rate_achieved <= most as f64 * 5.0, "{pace:?}");
-        assert!(pace.backlog_end >= 400 - most, "{pace:?}");
-        assert!(pace.backlog_max >= pace.backlog_end);
+        let rate_report = outcome.rate_report.expect("open loop");
+        assert!(
+            rate_report.rate_achieved <= most as f64 * 5.0,
+            "{rate_report:?}"
+        );
+        assert!(rate_report.backlog_end >= 400 - most, "{rate_report:?}");
+        assert!(rate_report.backlog_max >= rate_report.backlog_end);
     }
 }
 
@@ -265,10 +268,10 @@ fn a_rate_that_storage_cannot_hold_leaves_a_backlog() {
 fn the_rate_that_is_missed_shows_where_requests_are_counted_too() {
     let outcome = run(&spec(Some(1000), requests(20)), Slow::new(10), false);
     assert_eq!((outcome.ended, outcome.reads.requests), (Ended::Done, 20));
-    let pace = outcome.pace.expect("open loop");
+    let rate_report = outcome.rate_report.expect("open loop");
     // The last of them starts after 190 ms at the earliest, when 190 were due.
-    assert!(pace.backlog_end >= 160, "{pace:?}");
-    assert!(pace.rate_achieved < 110.0, "{pace:?}");
+    assert!(rate_report.backlog_end >= 160, "{rate_report:?}");
+    assert!(rate_report.rate_achieved < 110.0, "{rate_report:?}");
 }
 
 #[test]
@@ -276,9 +279,15 @@ fn what_is_a_little_late_when_the_time_is_up_is_made_up_for() {
     // 15 ms before the 990th of 1000 requests.
     let outcome = run(&spec(Some(1000), time(1000)), Stalling::new(989, 15), false);
     assert_eq!(outcome.ended, Ended::Time);
-    let (made, pace) = (outcome.reads.requests, outcome.pace.expect("open loop"));
+    let (made, rate_report) = (
+        outcome.reads.requests,
+        outcome.rate_report.expect("open loop"),
+    );
     // Where this machine itself lagged behind by more than that, the backlog says so.
-    assert!(made == 1000 || pace.backlog_end > 30, "{made} {pace:?}");
+    assert!(
+        made == 1000 || rate_report.backlog_end > 30,
+        "{made} {rate_report:?}"
+    );
     assert!(made <= 1000);
 }
 
@@ -286,8 +295,8 @@ fn what_is_a_little_late_when_the_time_is_up_is_made_up_for() {
 fn far_starts_are_waited_for_no_longer_than_the_trial_lasts() {
     let outcome = run(&spec(Some(1), time(30)), Stalling::new(9999, 0), false);
     assert_eq!((outcome.ended, outcome.reads.requests), (Ended::Time, 0));
-    let pace = outcome.pace.expect("open loop");
-    assert_eq!((pace.backlog_max, pace.backlog_end), (0, 0));
+    let rate_report = outcome.rate_report.expect("open loop");
+    assert_eq!((rate_report.backlog_max, rate_report.backlog_end), (0, 0));
     let stopped = run(&spec(Some(1), time(60_000)), Stalling::new(9999, 0), true);
     assert_eq!(stopped.ended, Ended::Interrupted);
 }

@@ -1,7 +1,8 @@
 //! The block device below the target.
 
 use super::{Facts, Finding, Topic, quoted};
-use crate::device::{Device, Transport};
+use crate::device::Device;
+use crate::transport::Transport;
 use iolab_spec::quantity::{format_bytes, significant};
 
 /// Says which device it is, and what the disks at the bottom take.

@@ -10,7 +10,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_spec::settings::{CellSpec, Setting};
 
 /// A setting of which not all values have a meaning.
-struct Rule {
+struct MeaningRule {
     setting: &'static str,
     /// Whether a value has one.
     has: fn(&CellSpec) -> bool,
@@ -22,28 +22,28 @@ const NO_FILES: &str = "a model is one disk without files";
 const NO_HOST: &str = "system calls take no time on a model";
 const NO_DATA: &str = "a model keeps no data";
 
-static RULES: &[Rule] = &[
-    Rule {
+static RULES: &[MeaningRule] = &[
+    MeaningRule {
         setting: "tool",
         has: |cell| !cell.tool.is_peer(),
         why: "other tools need a file: 'iolab serve' makes one of a model",
     },
-    Rule {
+    MeaningRule {
         setting: "command",
         has: |cell| cell.command.is_none(),
         why: NO_FILES,
     },
-    Rule {
+    MeaningRule {
         setting: "linkage",
         has: |cell| cell.linkage.is_none(),
         why: NO_FILES,
     },
-    Rule {
+    MeaningRule {
         setting: "cache",
         has: |cell| cell.trial.cache == CacheState::Direct,
         why: "a model has no page cache",
     },
-    Rule {
+    MeaningRule {
         setting: "backend",
         // They stand for one request and for several outstanding ones.
         has: |cell| {
@@ -52,67 +52,67 @@ static RULES: &[Rule] = &[
         },
         why: NO_HOST,
     },
-    Rule {
+    MeaningRule {
         setting: "layout",
         has: |cell| cell.trial.layout != Layout::Private,
         why: NO_FILES,
     },
-    Rule {
+    MeaningRule {
         setting: "descriptors",
         has: |cell| cell.trial.descriptors == Descriptors::Private,
         why: NO_FILES,
     },
-    Rule {
+    MeaningRule {
         setting: "fresh",
         has: |cell| !cell.trial.fresh,
         why: NO_FILES,
     },
-    Rule {
+    MeaningRule {
         setting: "allocate",
         has: |cell| matches!(cell.trial.allocate, None | Some(Allocate::Recycled)),
         why: NO_FILES,
     },
-    Rule {
+    MeaningRule {
         setting: "noatime",
         has: |cell| !cell.trial.noatime,
         why: NO_FILES,
     },
-    Rule {
+    MeaningRule {
         setting: "buffer_init",
         has: |cell| cell.trial.buffer_init == BufferInit::Random,
         why: "no data is copied on a model",
     },
-    Rule {
+    MeaningRule {
         setting: "buffer_memory",
         has: |cell| cell.trial.buffer_memory == BufferMemory::Kernel,
         why: "no data is copied on a model",
     },
-    Rule {
+    MeaningRule {
         setting: "content",
         has: |cell| cell.trial.content == Content::Unique,
         why: NO_DATA,
     },
-    Rule {
+    MeaningRule {
         setting: "verify",
         has: |cell| !cell.trial.verify,
         why: NO_DATA,
     },
-    Rule {
+    MeaningRule {
         setting: "hardware_counters",
         has: |cell| !cell.trial.hardware_counters,
         why: "no processor takes part on a model",
     },
-    Rule {
+    MeaningRule {
         setting: "registered",
         has: |cell| cell.trial.registered,
         why: NO_HOST,
     },
-    Rule {
+    MeaningRule {
         setting: "sqpoll",
         has: |cell| !cell.trial.sqpoll,
         why: NO_HOST,
     },
-    Rule {
+    MeaningRule {
         setting: "iopoll",
         has: |cell| !cell.trial.iopoll,
         why: NO_HOST,
@@ -169,7 +169,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
 fn parted(
     experiment: &Experiment,
     setting: &'static Setting,
-    rule: &Rule,
+    rule: &MeaningRule,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let base = experiment.base()?;
     let factor = experiment.factors.iter().find(|f| f.setting == setting);

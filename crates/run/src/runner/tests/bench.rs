@@ -111,7 +111,7 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         counters: Counters::default(),
         region: Default::default(),
         effective: Effective::default(),
-        pace: None,
+        rate_report: None,
         series: Default::default(),
         verified: None,
     }
@@ -120,13 +120,13 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
 pub(super) struct Silent;
 impl Observer for Silent {}
 
-pub(super) struct Bench {
+pub(super) struct Fixture {
     _folder: tempfile::TempDir,
     pub(super) path: PathBuf,
     pub(super) experiment: Experiment,
 }
 
-pub(super) fn bench(sets: &[&str]) -> Bench {
+pub(super) fn bench(sets: &[&str]) -> Fixture {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut experiment = Experiment::find("read-size").expect("built in");
     for set in ["bs=4k,64k,1M", "trials_max=9", "budget=1h"]
@@ -135,14 +135,14 @@ pub(super) fn bench(sets: &[&str]) -> Bench {
     {
         experiment.apply_set(set).expect("a valid setting");
     }
-    Bench {
+    Fixture {
         path: folder.path().join("run.iolab"),
         _folder: folder,
         experiment,
     }
 }
 
-impl Bench {
+impl Fixture {
     pub(super) fn start(&self, mock: &mut Mock<'_>) -> Result<Finished> {
         let planned = planned(&self.experiment);
         let rows: Vec<_> = planned

@@ -10,8 +10,8 @@ use iolab_spec::counters::{
 };
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_spec::outcome::{
-    Effective, Ended, FailedProgram, Failure, Outcome, Pace, ProgramEnd, Region, RingFlag, Tally,
-    Waits,
+    Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, RateReport, Region, RingFlag,
+    Tally, Waits,
 };
 use iolab_spec::region::{Extents, Residency};
 use iolab_spec::series::{Done, Interval, Series};
@@ -249,7 +249,7 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
             }),
             note: note(cell),
         },
-        pace: spec.rate.map(|rate| Pace {
+        rate_report: spec.rate.map(|rate| RateReport {
             rate_wanted: rate as f64,
             rate_achieved: per_second,
             backlog_max: if rate > 10_000 { rate / 40 } else { 2 },

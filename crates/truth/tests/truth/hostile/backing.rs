@@ -8,7 +8,7 @@ fn swap_files_are_known_by_every_path() {
         let mut stack = Stack::new();
         let file = stack.file(0, 64);
         let device = stack.over(file);
-        let folder = stack.mounted(Kind::Ext4, &[device]);
+        let folder = stack.mounted(Format::Ext4, &[device]);
         let bind = stack.0.push(Step::Bind { folder });
         let yard = Yard::new(&stack.0)?;
         let swap = yard.path(folder).join("swap");
@@ -58,10 +58,10 @@ fn backing_files_that_no_path_reaches_are_known() {
         let mut stack = Stack::new();
         let file = stack.file(0, 320);
         let device = stack.over(file);
-        let folder = stack.mounted(Kind::Ext4, &[device]);
+        let folder = stack.mounted(Format::Ext4, &[device]);
         let image = stack.file(folder, 64);
         let inner = stack.over(image);
-        stack.mounted(Kind::Ext4, &[inner]);
+        stack.mounted(Format::Ext4, &[inner]);
         let window = stack.window(image, 16, None);
         let yard = Yard::new(&stack.0)?;
         let [folder, window] = [folder, window].map(|id| yard.path(id));
@@ -113,7 +113,7 @@ fn a_lower_file_that_is_backing_through_the_overlay() {
         let mut stack = Stack::new();
         let lower = stack.0.push(Step::Folder { within: 0 });
         let file = stack.file(lower, 64);
-        stack.format(Kind::Ext4, &[file]);
+        stack.format(Format::Ext4, &[file]);
         let host = stack.0.push(Step::Folder { within: 0 });
         let through = stack.0.push(Step::Overlay { lower, host });
         let seen = stack.0.push(Step::Seen { file, through });

@@ -7,7 +7,7 @@ use iolab_stats::{
 
 /// What the order and the shape of a series tell; each `None` where the values do not allow it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Course {
+pub struct SeriesTests {
     /// Correlation of neighbours.
     pub lag1: Option<f64>,
     /// Ljung-Box test for dependence.
@@ -25,8 +25,8 @@ pub struct Course {
 }
 
 /// The course of values in the order of time.
-pub fn course(values: &[f64]) -> Course {
-    Course {
+pub fn series_tests(values: &[f64]) -> SeriesTests {
+    SeriesTests {
         lag1: lag1(values),
         ljung_box: ljung_box(values, lags(values.len())),
         runs: runs_test(values),

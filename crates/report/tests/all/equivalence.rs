@@ -1,10 +1,10 @@
 //! The table of two programs side by side.
 
-use iolab_analysis::crossing::{Crossing, FirstTrials, Point};
-use iolab_report::crossing::text;
+use iolab_analysis::equivalence::{FirstTrials, ProgramPair, SizePoint};
+use iolab_report::equivalence::text;
 use iolab_stats::{Interval, Ratio};
 
-fn point(size: u64, ratio: f64, p: f64) -> Point {
+fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
     let interval = Interval {
         low: ratio * 0.97,
         high: ratio * 1.03,
@@ -15,7 +15,7 @@ fn point(size: u64, ratio: f64, p: f64) -> Point {
         welch: p,
         student: p / 2.0,
     };
-    Point {
+    SizePoint {
         size,
         medians_ns: Some((600_000.0, 600_000.0 * ratio)),
         ratio: Some(Ratio {
@@ -27,8 +27,8 @@ fn point(size: u64, ratio: f64, p: f64) -> Point {
     }
 }
 
-fn crossing() -> Crossing {
-    Crossing {
+fn pair() -> ProgramPair {
+    ProgramPair {
         factor: "command".to_owned(),
         base: "./a {file}".to_owned(),
         new: "./b\u{1b}[31m {file}".to_owned(),
@@ -36,7 +36,7 @@ fn crossing() -> Crossing {
         points: vec![
             point(1, 1.308, 0.000_02),
             point(128 << 10, 0.9981, 0.0432),
-            Point {
+            SizePoint {
                 ratio: None,
                 equivalence: [None, None],
                 first_trials: [None, None],
@@ -48,13 +48,13 @@ fn crossing() -> Crossing {
 
 #[test]
 fn it_reads_well_in_80_columns() {
-    insta::assert_snapshot!("crossing_80", text(&crossing(), 80));
+    insta::assert_snapshot!("equivalence_80", text(&pair(), 80));
 }
 
 #[test]
 fn it_fits_and_steers_no_terminal() {
     for width in [40, 60, 80] {
-        let text = text(&crossing(), width);
+        let text = text(&pair(), width);
         let rows = text.lines().skip(3).filter(|line| !line.starts_with('('));
         for line in rows {
             assert!(

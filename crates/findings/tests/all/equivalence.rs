@@ -1,7 +1,7 @@
 //! Two programs side by side, on made-up runs: every number follows from the times given.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::crossing::{Crossing, MARGINS, crossings};
+use iolab_analysis::equivalence::{MARGINS, ProgramPair, program_pairs};
 use iolab_record::RunRecord;
 use iolab_spec::response::Response;
 use iolab_spec::units::format_size;
@@ -60,10 +60,10 @@ fn run(sizes: &[u64], trials: usize) -> Analysis {
     analyse(&record)
 }
 
-fn only(analysis: &Analysis) -> Crossing {
-    let mut crossings = crossings(analysis);
-    assert_eq!(crossings.len(), 1);
-    crossings.remove(0)
+fn only(analysis: &Analysis) -> ProgramPair {
+    let mut program_pairs = program_pairs(analysis);
+    assert_eq!(program_pairs.len(), 1);
+    program_pairs.remove(0)
 }
 
 const MB: u64 = 1_000_000;
@@ -72,16 +72,16 @@ const MB: u64 = 1_000_000;
 fn the_crossing_is_where_the_fixed_cost_no_longer_matters() {
     // The ratio is 1 + 0.3 / (0.6 + size in MB): 5 % at 5.4 MB, 1 % at 29.4 MB.
     let sizes = [1, MB, 5 * MB, 6 * MB, 10 * MB, 29 * MB, 31 * MB, 100 * MB];
-    let crossing = only(&run(&sizes, 20));
+    let pair = only(&run(&sizes, 20));
     assert_eq!(
-        (crossing.base.as_str(), crossing.new.as_str()),
+        (pair.base.as_str(), pair.new.as_str()),
         ("static", "dynamic")
     );
-    assert_eq!(crossing.naive_from(0), Some(6 * MB));
-    assert_eq!(crossing.naive_from(1), Some(31 * MB));
-    assert_eq!(crossing.equivalent_from(0), Some(6 * MB));
-    assert_eq!(crossing.equivalent_from(1), Some(31 * MB));
-    let first = &crossing.points[0];
+    assert_eq!(pair.naive_from(0), Some(6 * MB));
+    assert_eq!(pair.naive_from(1), Some(31 * MB));
+    assert_eq!(pair.equivalent_from(0), Some(6 * MB));
+    assert_eq!(pair.equivalent_from(1), Some(31 * MB));
+    let first = &pair.points[0];
     let ratio = first.ratio.expect("there are trials");
     assert!((ratio.ratio - 1.5).abs() < 1e-4, "{ratio:?}");
     assert!(ratio.interval.is_some_and(|i| i.low < 1.5 && i.high > 1.5));
@@ -104,9 +104,9 @@ fn a_near_ratio_is_no_equivalence_where_trials_scatter() {
         add(&mut record, size, "dynamic", &wild(1.001e6));
     }
     let analysis = analyse(&record);
-    let crossing = only(&analysis);
-    assert_eq!(crossing.naive_from(0), Some(MB));
-    assert_eq!(crossing.equivalent_from(0), None);
+    let pair = only(&analysis);
+    assert_eq!(pair.naive_from(0), Some(MB));
+    assert_eq!(pair.equivalent_from(0), None);
     let text: Vec<String> = all_findings(&analysis)
         .into_iter()
         .map(|f| f.text)
@@ -126,30 +126,30 @@ fn a_larger_size_that_differs_again_moves_the_crossing_behind_it() {
         add(&mut record, size, "static", &around(1e6, 20));
         add(&mut record, size, "dynamic", &around(1e6 * factor, 20));
     }
-    let crossing = only(&analyse(&record));
-    assert_eq!(crossing.naive_from(0), Some(4 * MB));
-    assert_eq!(crossing.equivalent_from(0), Some(4 * MB));
-    assert!(crossing.points[0].is_equivalent(0));
+    let pair = only(&analyse(&record));
+    assert_eq!(pair.naive_from(0), Some(4 * MB));
+    assert_eq!(pair.equivalent_from(0), Some(4 * MB));
+    assert!(pair.points[0].is_equivalent(0));
 }
 
 #[test]
 fn too_few_trials_have_no_tests_and_missing_ones_no_crossing() {
-    let crossing = only(&run(&[MB, 100 * MB], 12));
-    assert!(crossing.points[0].first_trials[0].is_some());
-    assert!(crossing.points[0].first_trials[1].is_none());
+    let pair = only(&run(&[MB, 100 * MB], 12));
+    assert!(pair.points[0].first_trials[0].is_some());
+    assert!(pair.points[0].first_trials[1].is_none());
     let mut record = empty();
     add(&mut record, MB, "static", &around(1e6, 20));
     add(&mut record, MB, "dynamic", &around(1e6, 20));
     add(&mut record, 2 * MB, "static", &around(1e6, 20));
     add(&mut record, 2 * MB, "dynamic", &[]);
     let analysis = analyse(&record);
-    let crossing = only(&analysis);
-    assert_eq!(crossing.equivalent_from(0), None);
-    assert_eq!(crossing.naive_from(0), None);
+    let pair = only(&analysis);
+    assert_eq!(pair.equivalent_from(0), None);
+    assert_eq!(pair.naive_from(0), None);
     assert!(
         all_findings(&analysis)
             .iter()
-            .any(|f| f.rule == "programs-equivalent")
+            .any(|f| f.rule.name == "programs-equivalent")
     );
 }
 
@@ -159,11 +159,11 @@ fn three_programs_and_other_responses_are_not_compared() {
     for linkage in ["a", "b", "c"] {
         add(&mut record, MB, linkage, &around(1e6, 20));
     }
-    assert!(crossings(&analyse(&record)).is_empty());
+    assert!(program_pairs(&analyse(&record)).is_empty());
     let mut analysis = run(&[MB], 20);
-    assert_eq!(crossings(&analysis).len(), 1);
+    assert_eq!(program_pairs(&analysis).len(), 1);
     analysis.response = Response::Throughput;
-    assert!(crossings(&analysis).is_empty());
+    assert!(program_pairs(&analysis).is_empty());
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn the_sentences_name_both_crossings() {
     let analysis = run(&[1, 6 * MB, 31 * MB], 20);
     let found = all_findings(&analysis);
     let text = |rule: &str| -> Vec<&str> {
-        let of_rule = found.iter().filter(|f| f.rule == rule);
+        let of_rule = found.iter().filter(|f| f.rule.name == rule);
         of_rule.map(|f| f.text.as_str()).collect()
     };
     let differ = text("programs-differ");

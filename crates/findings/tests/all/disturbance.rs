@@ -59,8 +59,8 @@ fn quiet_trials_raise_nothing() {
     });
     let cell = only_cell(&record);
     assert_eq!(cell.flags, []);
-    assert_eq!(cell.circumstances.others, Some(0.0));
-    assert_eq!(cell.circumstances.ios_per_request, Some(1.0));
+    assert_eq!(cell.disturbance.others, Some(0.0));
+    assert_eq!(cell.disturbance.ios_per_request, Some(1.0));
     for rule in [
         other_traffic,
         read_ahead,
@@ -126,18 +126,18 @@ fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
 fn others_are_told_apart_from_our_own_write_back() {
     let mut record = one_cell(|_, _| {});
     buffered_writes(&mut record, "none", 0.0);
-    assert_eq!(only_cell(&record).circumstances.others, Some(0.0));
+    assert_eq!(only_cell(&record).disturbance.others, Some(0.0));
     // Half of ours is still dirty, and the device carried as much as all of it.
     buffered_writes(&mut record, "none", 0.0);
     let mut record = one_cell(|_, _| {});
     buffered_writes(&mut record, "none", 0.5);
-    let others = only_cell(&record).circumstances.others.expect("known");
+    let others = only_cell(&record).disturbance.others.expect("known");
     assert!((others - 0.5).abs() < 1e-3, "{others}");
     // Where nobody knows what is still dirty, nothing is claimed.
     for sample in &mut record.samples {
         sample.region.after = None;
     }
-    assert_eq!(only_cell(&record).circumstances.others, None);
+    assert_eq!(only_cell(&record).disturbance.others, None);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn the_journal_of_durable_writes_is_not_others_traffic() {
             sample.syncs = syncs;
             sample.counters.device.as_mut().expect("there").write_bytes += 12_000 * 1000;
         }
-        assert_eq!(only_cell(&record).circumstances.others, Some(0.0), "{sync}");
+        assert_eq!(only_cell(&record).disturbance.others, Some(0.0), "{sync}");
     }
 }
 
@@ -175,11 +175,8 @@ fn reading_ahead_is_told() {
     assert!(told.contains("4.00 times the bytes"), "{told}");
     assert_eq!(only_cell(&with("cold", 1.04)).flags, []);
     // A part was in memory: what was fetched in vain does not show.
-    assert_eq!(only_cell(&with("cold", 0.5)).circumstances.read_ahead, None);
-    assert_eq!(
-        only_cell(&with("direct", 4.0)).circumstances.read_ahead,
-        None
-    );
+    assert_eq!(only_cell(&with("cold", 0.5)).disturbance.read_ahead, None);
+    assert_eq!(only_cell(&with("direct", 4.0)).disturbance.read_ahead, None);
 }
 
 #[test]
@@ -199,7 +196,7 @@ fn trials_in_two_groups_by_their_pieces_are_told_with_both_values() {
     }
     let cell = only_cell(&record);
     assert_eq!(cell.flags, [Flag::RequestsSplit]);
-    let split = cell.circumstances.split.expect("two groups");
+    let split = cell.disturbance.split.expect("two groups");
     assert_eq!((split.whole.trials, split.pieces.trials), (5, 3));
     let told = text(&requests_split(&analyse(&record)));
     assert!(
@@ -218,7 +215,7 @@ fn ios_beside_requests_that_did_not_reach_the_device_make_no_groups() {
         let pieces = if i % 2 == 0 { 1000 } else { 30 };
         sample.counters.device.as_mut().expect("there").read_ios /= pieces;
     });
-    assert_eq!(only_cell(&record).circumstances.split, None);
+    assert_eq!(only_cell(&record).disturbance.split, None);
 }
 
 #[test]
@@ -249,13 +246,13 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
             sample.counters.device.as_mut().expect("there").read_ios *= 2;
         }
     });
-    assert_eq!(only_cell(&odd).circumstances.split, None);
+    assert_eq!(only_cell(&odd).disturbance.split, None);
     let disturbed = one_cell(|_, sample| {
         let device = sample.counters.device.as_mut().expect("there");
         device.read_ios *= 3;
         device.read_bytes *= 2;
     });
-    assert_eq!(only_cell(&disturbed).circumstances.ios_per_request, None);
+    assert_eq!(only_cell(&disturbed).disturbance.ios_per_request, None);
     // Large requests, and a little of a file system's own in small pieces, which are many beside them.
     let mut large = one_cell(|_, sample| {
         let requests = sample.requests();
@@ -270,11 +267,11 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
         times(&mut device.as_mut().expect("there").read_bytes);
         times(&mut ours.as_mut().expect("there").read_bytes);
     }
-    let around = only_cell(&large).circumstances;
+    let around = only_cell(&large).disturbance;
     assert!(!around.has_other_traffic() && around.ios_per_request.is_none());
     let mut buffered = one_cell(|_, _| {});
     buffered.cells[0].spec.trial.cache = CacheState::Hot;
-    assert_eq!(only_cell(&buffered).circumstances.ios_per_request, None);
+    assert_eq!(only_cell(&buffered).disturbance.ios_per_request, None);
 }
 
 #[test]

@@ -11,32 +11,32 @@ use crate::layout::{Column, Grid, none};
 
 /// Places of the runs of one experiment among the inputs, in the order of time; the last is the latest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Course(pub(super) Vec<usize>);
+pub(super) struct RunSequence(pub(super) Vec<usize>);
 
-impl Course {
+impl RunSequence {
     /// Groups runs by experiment, target and factors, in the order of their first ones.
     pub(super) fn all(inputs: &[Input]) -> Vec<Self> {
         let same = |a: &Analysis, b: &Analysis| {
             (&a.experiment, &a.target, &a.factors, a.response)
                 == (&b.experiment, &b.target, &b.factors, b.response)
         };
-        let mut courses: Vec<Self> = Vec::new();
+        let mut sequences: Vec<Self> = Vec::new();
         for (place, input) in inputs.iter().enumerate() {
-            let first = |course: &&mut Course| {
-                let first = course.0.first().and_then(|first| inputs.get(*first));
+            let first = |sequence: &&mut RunSequence| {
+                let first = sequence.0.first().and_then(|first| inputs.get(*first));
                 first.is_some_and(|first| same(first.run.analysis(), input.run.analysis()))
             };
-            match courses.iter_mut().find(first) {
-                Some(course) => course.0.push(place),
-                None => courses.push(Self(vec![place])),
+            match sequences.iter_mut().find(first) {
+                Some(sequence) => sequence.0.push(place),
+                None => sequences.push(Self(vec![place])),
             }
         }
-        for course in &mut courses {
+        for sequence in &mut sequences {
             let started =
                 |place: &usize| inputs.get(*place).map(|i| &i.run.record().run.started_utc);
-            course.0.sort_by(|a, b| started(a).cmp(&started(b)));
+            sequence.0.sort_by(|a, b| started(a).cmp(&started(b)));
         }
-        courses
+        sequences
     }
 
     /// The latest run.

@@ -2,7 +2,7 @@
 
 use iolab_stats::median;
 
-use crate::analysis::{Latency, quantiles};
+use super::{Latency, quantiles};
 use iolab_record::Sample;
 
 /// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
@@ -11,7 +11,7 @@ const HELD_FROM: f64 = 0.98;
 
 /// A cell with a rate, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CellPace {
+pub struct CellRate {
     /// Requests per second asked for.
     pub rate_wanted: f64,
     /// Requests per second submitted: median over the trials.
@@ -28,23 +28,23 @@ pub struct CellPace {
     pub lateness: Option<Latency>,
 }
 
-impl CellPace {
+impl CellRate {
     /// Of the trials of one cell; `None` in the closed loop.
-    pub(crate) fn of(trials: &[&Sample], threads: u32) -> Option<Self> {
-        let paces: Vec<_> = trials.iter().filter_map(|s| s.pace).collect();
-        let achieved: Vec<f64> = paces.iter().map(|p| p.rate_achieved).collect();
+    pub(super) fn of(trials: &[&Sample], threads: u32) -> Option<Self> {
+        let reports: Vec<_> = trials.iter().filter_map(|s| s.rate_report).collect();
+        let achieved: Vec<f64> = reports.iter().map(|p| p.rate_achieved).collect();
         let greatest = |values: &mut dyn Iterator<Item = u64>| values.max().unwrap_or(0);
         Some(Self {
-            rate_wanted: paces.first()?.rate_wanted,
+            rate_wanted: reports.first()?.rate_wanted,
             rate_achieved: median(&achieved)?,
-            backlog_max: greatest(&mut paces.iter().map(|p| p.backlog_max)),
-            backlog_end: greatest(&mut paces.iter().map(|p| p.backlog_end)),
+            backlog_max: greatest(&mut reports.iter().map(|p| p.backlog_max)),
+            backlog_end: greatest(&mut reports.iter().map(|p| p.backlog_end)),
             not_held: trials
                 .iter()
-                .filter_map(|s| Some((s.requests(), s.pace?)))
-                .filter(|(made, pace)| {
-                    let reached = pace.rate_achieved >= HELD_FROM * pace.rate_wanted;
-                    !reached && !is_held(*made, pace.backlog_end, threads)
+                .filter_map(|s| Some((s.requests(), s.rate_report?)))
+                .filter(|(made, rate_report)| {
+                    let reached = rate_report.rate_achieved >= HELD_FROM * rate_report.rate_wanted;
+                    !reached && !is_held(*made, rate_report.backlog_end, threads)
                 })
                 .count(),
             service: quantiles(trials, |s| s.main_direction().latency),

@@ -36,7 +36,7 @@ pub struct FirstTrials {
 
 /// Both programs at one size.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point {
+pub struct SizePoint {
     /// Size of the file, bytes.
     pub size: u64,
     /// Median time of the base and of the new program, ns.
@@ -51,7 +51,7 @@ pub struct Point {
 
 /// Two programs over all sizes, every other factor held at one level.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Crossing {
+pub struct ProgramPair {
     /// The factor that names them: `linkage` or `command`.
     pub factor: String,
     /// The first level: what the ratio is relative to.
@@ -61,11 +61,11 @@ pub struct Crossing {
     /// The levels held, `cache=hot`.
     pub held: Vec<String>,
     /// One per size, in ascending order.
-    pub points: Vec<Point>,
+    pub points: Vec<SizePoint>,
 }
 
 /// Compares the two programs of a run; nothing unless its response is the elapsed time and exactly two programs vary.
-pub fn crossings(analysis: &Analysis) -> Vec<Crossing> {
+pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
     let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
     let Some(factor) = FACTORS.iter().find(|name| varies(name)) else {
         return Vec::new();
@@ -77,7 +77,7 @@ pub fn crossings(analysis: &Analysis) -> Vec<Crossing> {
     if analysis.response != Response::Elapsed {
         return Vec::new();
     }
-    let mut crossings: Vec<Crossing> = Vec::new();
+    let mut program_pairs: Vec<ProgramPair> = Vec::new();
     for cell in of_level(analysis, factor, base) {
         let others = |c: &CellAnalysis| other_levels(analysis, c, &[factor]);
         let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
@@ -86,9 +86,9 @@ pub fn crossings(analysis: &Analysis) -> Vec<Crossing> {
         };
         let held = other_levels(analysis, cell, &[factor, "region"]);
         let point = point(cell, partner);
-        match crossings.iter_mut().find(|c| c.held == held) {
-            Some(crossing) => crossing.points.push(point),
-            None => crossings.push(Crossing {
+        match program_pairs.iter_mut().find(|c| c.held == held) {
+            Some(pair) => pair.points.push(point),
+            None => program_pairs.push(ProgramPair {
                 factor: (*factor).to_owned(),
                 base: base.clone(),
                 new: new.clone(),
@@ -97,13 +97,13 @@ pub fn crossings(analysis: &Analysis) -> Vec<Crossing> {
             }),
         }
     }
-    for crossing in &mut crossings {
-        crossing.points.sort_by_key(|point| point.size);
+    for pair in &mut program_pairs {
+        pair.points.sort_by_key(|point| point.size);
     }
-    crossings
+    program_pairs
 }
 
-impl Crossing {
+impl ProgramPair {
     /// The size from which on the programs are shown to be equivalent within `MARGINS[margin]` at every size.
     ///
     /// The sizes are tested from the largest down until one fails: a fixed sequence of tests keeps the level for all of
@@ -119,13 +119,13 @@ impl Crossing {
     }
 
     /// The least size such that it and all larger ones satisfy `holds`.
-    fn from(&self, holds: impl Fn(&Point) -> bool) -> Option<u64> {
+    fn from(&self, holds: impl Fn(&SizePoint) -> bool) -> Option<u64> {
         let run = self.points.iter().rev().take_while(|point| holds(point));
         run.last().map(|point| point.size)
     }
 }
 
-impl Point {
+impl SizePoint {
     /// Whether the programs are shown to be equivalent within `MARGINS[margin]` here.
     pub fn is_equivalent(&self, margin: usize) -> bool {
         let p = self.equivalence.get(margin).copied().flatten();
@@ -176,7 +176,7 @@ fn other_levels(analysis: &Analysis, cell: &CellAnalysis, without: &[&str]) -> V
         .collect()
 }
 
-fn point(base: &CellAnalysis, new: &CellAnalysis) -> Point {
+fn point(base: &CellAnalysis, new: &CellAnalysis) -> SizePoint {
     let (a, b) = (base.values.as_slice(), new.values.as_slice());
     let first = |count: usize| {
         let (a, b) = (a.get(..count)?, b.get(..count)?);
@@ -186,7 +186,7 @@ fn point(base: &CellAnalysis, new: &CellAnalysis) -> Point {
         })
     };
     let medians = base.response.zip(new.response);
-    Point {
+    SizePoint {
         size: base.cell.trial().region,
         medians_ns: medians.map(|(a, b)| (a.median, b.median)),
         ratio: ratio_of_medians(a, b, CONFIDENCE),

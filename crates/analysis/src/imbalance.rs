@@ -1,6 +1,6 @@
 //! What disturbs a measurement from outside, and whether the runs of two sides differ in it. METHODS.md has the rule.
 
-use crate::analysis::{CellAnalysis, Circumstances};
+use crate::analysis::{CellAnalysis, CellDisturbance};
 use iolab_spec::quantity::{digits, format_percent};
 
 /// Something that disturbs the trials of a cell.
@@ -22,7 +22,7 @@ pub enum Disturber {
 
 /// A disturber in which two sides differ: the least and the greatest value among the runs of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Disturbance {
+pub struct Imbalance {
     /// What it is.
     pub what: Disturber,
     /// Values of the base's runs.
@@ -87,7 +87,7 @@ impl Disturber {
     }
 
     /// Its value in a cell; `None` where it was not counted.
-    pub fn value(self, around: &Circumstances) -> Option<f64> {
+    pub fn value(self, around: &CellDisturbance) -> Option<f64> {
         match self {
             Self::Steal => around.steal,
             Self::CpuPressure => around.cpu_stall,
@@ -122,12 +122,12 @@ impl Disturber {
     }
 }
 
-/// In what the cells of two sides differ that disturbs; see [`disturbances`].
-pub(crate) fn between(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Vec<Disturbance> {
-    fn around<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a Circumstances> {
-        cells.iter().map(|cell| &cell.circumstances).collect()
+/// In what the cells of two sides differ that disturbs; see [`imbalances`].
+pub(crate) fn between(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Vec<Imbalance> {
+    fn around<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a CellDisturbance> {
+        cells.iter().map(|cell| &cell.disturbance).collect()
     }
-    let mut found = disturbances(&around(base), &around(new));
+    let mut found = imbalances(&around(base), &around(new));
     // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
     if new.iter().any(|cell| cell.cell.spec.runs_program()) {
         found.retain(|found| found.what != Disturber::OtherTraffic);
@@ -137,25 +137,25 @@ pub(crate) fn between(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Vec<Dist
 
 /// In what the runs of two sides differ that disturbs: every run of one side lies above every run of the other, and so
 /// far that it matters. What a side does not know is no difference.
-pub fn disturbances(base: &[&Circumstances], new: &[&Circumstances]) -> Vec<Disturbance> {
+pub fn imbalances(base: &[&CellDisturbance], new: &[&CellDisturbance]) -> Vec<Imbalance> {
     let differing = |what: Disturber| {
         let (base, new) = (range(what, base)?, range(what, new)?);
         let apart = base.1 < new.0 && what.differs(base.1, new.0)
             || new.1 < base.0 && what.differs(new.1, base.0);
-        apart.then_some(Disturbance { what, base, new })
+        apart.then_some(Imbalance { what, base, new })
     };
     Disturber::ALL.into_iter().filter_map(differing).collect()
 }
 
 /// The least and the greatest value; `None` where no run has one.
-fn range(what: Disturber, runs: &[&Circumstances]) -> Option<(f64, f64)> {
+fn range(what: Disturber, runs: &[&CellDisturbance]) -> Option<(f64, f64)> {
     let values = || runs.iter().filter_map(|around| what.value(around));
     let least = values().min_by(f64::total_cmp)?;
     let most = values().max_by(f64::total_cmp)?;
     Some((least, most))
 }
 
-impl Disturbance {
+impl Imbalance {
     /// The values of one side, as people read them.
     fn side(&self, (least, most): (f64, f64)) -> String {
         let (least, most) = (self.what.format(least), self.what.format(most));
@@ -181,49 +181,49 @@ impl Disturbance {
 mod tests {
     use super::*;
 
-    fn others(share: f64) -> Circumstances {
-        Circumstances {
+    fn others(share: f64) -> CellDisturbance {
+        CellDisturbance {
             others: Some(share),
-            ..Circumstances::default()
+            ..CellDisturbance::default()
         }
     }
 
     #[test]
     fn a_busy_neighbour_is_a_difference_and_what_the_base_had_too_is_none() {
         let (quiet, busy, busier) = (others(0.01), others(0.37), others(4.53));
-        let found = disturbances(&[&quiet, &busy], &[&busier]);
+        let found = imbalances(&[&quiet, &busy], &[&busier]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].what, Disturber::OtherTraffic);
         assert_eq!(found[0].base_words(), "1.0 % to 37 %");
         assert_eq!(found[0].new_words(), "453 %");
         // One run of the base was as busy.
-        assert_eq!(disturbances(&[&quiet, &busier], &[&busy]), []);
+        assert_eq!(imbalances(&[&quiet, &busier], &[&busy]), []);
         // A base that was disturbed says as little.
-        assert_eq!(disturbances(&[&busy], &[&quiet]).len(), 1);
+        assert_eq!(imbalances(&[&busy], &[&quiet]).len(), 1);
     }
 
     #[test]
     fn small_differences_and_unknown_values_are_none() {
-        assert_eq!(disturbances(&[&others(0.01)], &[&others(0.05)]), []);
-        let unknown = Circumstances::default();
-        assert_eq!(disturbances(&[&unknown], &[&others(4.0)]), []);
-        assert_eq!(disturbances(&[], &[&others(4.0)]), []);
-        let stalled = |share| Circumstances {
+        assert_eq!(imbalances(&[&others(0.01)], &[&others(0.05)]), []);
+        let unknown = CellDisturbance::default();
+        assert_eq!(imbalances(&[&unknown], &[&others(4.0)]), []);
+        assert_eq!(imbalances(&[], &[&others(4.0)]), []);
+        let stalled = |share| CellDisturbance {
             cpu_stall: Some(share),
-            ..Circumstances::default()
+            ..CellDisturbance::default()
         };
-        assert_eq!(disturbances(&[&stalled(0.1)], &[&stalled(0.3)]), []);
-        assert_eq!(disturbances(&[&stalled(0.1)], &[&stalled(0.4)]).len(), 1);
+        assert_eq!(imbalances(&[&stalled(0.1)], &[&stalled(0.3)]), []);
+        assert_eq!(imbalances(&[&stalled(0.1)], &[&stalled(0.4)]).len(), 1);
     }
 
     #[test]
     fn pieces_differ_by_their_ratio() {
-        let pieces = |ios| Circumstances {
+        let pieces = |ios| CellDisturbance {
             ios_per_request: Some(ios),
-            ..Circumstances::default()
+            ..CellDisturbance::default()
         };
-        assert_eq!(disturbances(&[&pieces(1.0)], &[&pieces(1.1)]), []);
-        let found = disturbances(&[&pieces(1.0)], &[&pieces(3.87)]);
+        assert_eq!(imbalances(&[&pieces(1.0)], &[&pieces(1.1)]), []);
+        let found = imbalances(&[&pieces(1.0)], &[&pieces(3.87)]);
         assert_eq!(found[0].new_words(), "3.87");
     }
 }

@@ -5,7 +5,7 @@ use iolab_findings::{load, rate_not_held};
 use iolab_record::RunRecord;
 use iolab_spec::response::Response;
 
-use crate::synthetic::{add_cell, around, pace, record};
+use crate::synthetic::{add_cell, around, rate_report, record};
 
 /// Cells at these rates that left so many of their 1000 requests unmade.
 fn loaded(rates: &[(u64, u64)]) -> RunRecord {
@@ -13,7 +13,7 @@ fn loaded(rates: &[(u64, u64)]) -> RunRecord {
     record.experiment.response = Response::Latency;
     for (rate, left) in rates {
         let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(1000.0));
-        pace(&mut record, cell, *rate, *left);
+        rate_report(&mut record, cell, *rate, *left);
     }
     record
 }
@@ -28,8 +28,11 @@ fn latency_is_the_response_time_and_service_time_stands_beside_it() {
     let analysis = analyse(&loaded(&[(1000, 0)]));
     let cell = &analysis.cells[0];
     let response = cell.latency.expect("recorded");
-    let pace = cell.pace.as_ref().expect("open loop");
-    let (service, lateness) = (pace.service.expect("kept"), pace.lateness.expect("kept"));
+    let rate_report = cell.rate_report.as_ref().expect("open loop");
+    let (service, lateness) = (
+        rate_report.service.expect("kept"),
+        rate_report.lateness.expect("kept"),
+    );
     assert!((response.p99_ns / service.p99_ns - 1.5).abs() < 1e-3);
     assert!((lateness.max_ns / service.max_ns - 0.5).abs() < 1e-3);
     let median = cell.response.expect("eight trials").median;
@@ -41,7 +44,7 @@ fn the_closed_loop_has_no_pace() {
     let mut record = record("x", &["bs"]);
     add_cell(&mut record, &["bs=4KiB"], &around(100.0));
     let analysis = analyse(&record);
-    assert_eq!(analysis.cells[0].pace, None);
+    assert_eq!(analysis.cells[0].rate_report, None);
     assert!(rate_not_held(&analysis).is_empty() && load(&analysis).is_empty());
 }
 
@@ -66,7 +69,10 @@ fn a_rate_that_was_not_held_is_flagged_and_told() {
 #[test]
 fn one_trial_that_fell_behind_is_enough() {
     let mut record = loaded(&[(1000, 0)]);
-    let last = record.samples.last_mut().and_then(|s| s.pace.as_mut());
+    let last = record
+        .samples
+        .last_mut()
+        .and_then(|s| s.rate_report.as_mut());
     let last = last.expect("open loop");
     (last.backlog_end, last.rate_achieved) = (500, 667.0);
     let analysis = analyse(&record);
@@ -79,8 +85,12 @@ fn one_trial_that_fell_behind_is_enough() {
 #[test]
 fn requests_due_at_the_end_are_no_shortfall_where_the_rate_was_reached() {
     let mut record = loaded(&[(100, 0)]);
-    for pace in record.samples.iter_mut().filter_map(|s| s.pace.as_mut()) {
-        (pace.backlog_end, pace.rate_achieved) = (60, 106.0);
+    for rate_report in record
+        .samples
+        .iter_mut()
+        .filter_map(|s| s.rate_report.as_mut())
+    {
+        (rate_report.backlog_end, rate_report.rate_achieved) = (60, 106.0);
     }
     assert_eq!(flagged(&analyse(&record)), [false]);
 }

@@ -1,6 +1,6 @@
 //! Two programs side by side, one row per size.
 
-use iolab_analysis::crossing::{Crossing, FIRST_TRIALS, MARGINS, Point, margin_name};
+use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name};
 use iolab_spec::quantity::significant;
 use iolab_spec::units::format_size;
 
@@ -9,28 +9,28 @@ use iolab_spec::plain::plain;
 
 /// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
 /// trials, and those of the tests of equivalence.
-pub fn text(crossing: &Crossing, width: u16) -> String {
-    caption(crossing) + &layout::text(columns(crossing), width)
+pub fn text(pair: &ProgramPair, width: u16) -> String {
+    caption(pair) + &layout::text(columns(pair), width)
 }
 
-pub(crate) fn caption(crossing: &Crossing) -> String {
-    let held = match crossing.held.as_slice() {
+pub(crate) fn caption(pair: &ProgramPair) -> String {
+    let held = match pair.held.as_slice() {
         [] => String::new(),
         held => format!(" with {}", plain(&held.join(" "))),
     };
-    let programs = format!("{} over {}", plain(&crossing.new), plain(&crossing.base));
+    let programs = format!("{} over {}", plain(&pair.new), plain(&pair.base));
     let trials = FIRST_TRIALS.map(|trials| trials.to_string()).join(" and ");
     format!(
         "{}: ratio of the median times, {programs}{held}\n\
          W, S: p of Welch's and Student's t test on the first {trials} measured trials\n\
          =: p of the test that shows equivalence within a margin\n",
-        plain(&crossing.factor)
+        plain(&pair.factor)
     )
 }
 
-pub(crate) fn columns(crossing: &Crossing) -> Vec<Column> {
-    let of = |heading: String, dispensable: u8, value: &dyn Fn(&Point) -> String| {
-        Column::new(heading, dispensable, crossing.points.iter().map(value))
+pub(crate) fn columns(pair: &ProgramPair) -> Vec<Column> {
+    let of = |heading: String, dispensable: u8, value: &dyn Fn(&SizePoint) -> String| {
+        Column::new(heading, dispensable, pair.points.iter().map(value))
     };
     let p = |p: Option<f64>| p.map_or_else(none, p_value);
     let mut columns = vec![

@@ -21,14 +21,14 @@ const DEPTH_MAX: usize = 100;
 
 /// The text of a document and what to call it in messages.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct DocumentText<'a> {
     /// A file's path, or the name of a built-in.
     pub name: &'a str,
     /// Its content.
     pub text: &'a str,
 }
 
-impl Source<'_> {
+impl DocumentText<'_> {
     /// Reads the document into a type; the message keeps the line and column.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Entries {
     /// The one level of each setting here, in canonical form, where `check` has nothing against it.
     pub(crate) fn levels(
         &self,
-        source: &Source<'_>,
+        source: &DocumentText<'_>,
         check: impl Fn(&'static Setting, &String) -> Result<()>,
     ) -> Result<Vec<(&'static Setting, String)>> {
         let mut seen = Vec::new();
@@ -149,7 +149,11 @@ pub(crate) struct Definition {
 
 impl Definition {
     /// Writes what is defined here into an experiment, over what it had.
-    pub(crate) fn apply(&self, source: &Source<'_>, experiment: &mut Experiment) -> Result<()> {
+    pub(crate) fn apply(
+        &self,
+        source: &DocumentText<'_>,
+        experiment: &mut Experiment,
+    ) -> Result<()> {
         let mut seen: Vec<(&'static Setting, &str)> = Vec::new();
         for (key, value) in &self.factors.0 {
             let setting = claim(source, key, "factors", &mut seen)?;
@@ -173,7 +177,7 @@ impl DesignEntries {
         self.budget.is_some()
     }
 
-    fn apply(&self, source: &Source<'_>, experiment: &mut Experiment) -> Result<()> {
+    fn apply(&self, source: &DocumentText<'_>, experiment: &mut Experiment) -> Result<()> {
         let design = &mut experiment.design;
         design.trials_min = self.trials_min.unwrap_or(design.trials_min);
         design.trials_max = self.trials_max.unwrap_or(design.trials_max);
@@ -196,7 +200,7 @@ impl DesignEntries {
 }
 
 /// Reads a budget: `"60s"`, or seconds as a bare number.
-pub(crate) fn budget(source: &Source<'_>, value: &Spanned<Value>) -> Result<Duration> {
+pub(crate) fn budget(source: &DocumentText<'_>, value: &Spanned<Value>) -> Result<Duration> {
     value_text("budget", ValueKind::Time, value.get_ref())
         .and_then(|text| set_budget(&text))
         .map_err(|error| source.at(value.span(), error))
@@ -204,7 +208,7 @@ pub(crate) fn budget(source: &Source<'_>, value: &Spanned<Value>) -> Result<Dura
 
 /// Finds the setting of a key and refuses one that this document has already used.
 fn claim<'a>(
-    source: &Source<'_>,
+    source: &DocumentText<'_>,
     key: &'a Spanned<String>,
     table: &'static str,
     seen: &mut Vec<(&'static Setting, &'a str)>,

@@ -2,10 +2,11 @@
 
 use iolab_spec::quantity::{format_percent, significant};
 
-use crate::analysis::{CellAnalysis, Flag};
+use super::{CellAnalysis, Flag};
 use iolab_record::ServedBy;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::peaks::{Peaks, Source, above_zero};
+use iolab_record::peak_source::PeakSource;
+use iolab_record::peaks::{Peaks, above_zero};
 
 /// How far a cell may lie above a ceiling that was itself measured, by chance.
 const MEASURED_SLACK: f64 = 1.05;
@@ -18,7 +19,7 @@ pub struct Efficiency {
     /// Whether it is one of requests per second.
     pub is_iops: bool,
     /// Where it is from.
-    pub source: Source,
+    pub source: PeakSource,
     /// Median of the cell over the ceiling.
     pub share: f64,
     /// Why it is above 1, where the evidence has a reason.
@@ -49,14 +50,14 @@ impl Efficiency {
 }
 
 /// All ceilings of a run.
-pub(crate) struct Ceilings {
-    by_source: [(Source, Peaks); 3],
+pub(super) struct Ceilings {
+    by_source: [(PeakSource, Peaks); 3],
     is_virtual: bool,
 }
 
 impl Ceilings {
     /// From the environment that a run file keeps.
-    pub(crate) fn of(environment: &Environment) -> Self {
+    pub(super) fn of(environment: &Environment) -> Self {
         let link = above_zero(environment.get(&KEYS.device_link_mb_s));
         let of_link = Peaks {
             read_mb_s: link,
@@ -66,9 +67,9 @@ impl Ceilings {
         let kept = |source| (source, Peaks::kept(environment, source));
         Self {
             by_source: [
-                kept(Source::Stated),
-                kept(Source::Measured),
-                (Source::Link, of_link),
+                kept(PeakSource::Stated),
+                kept(PeakSource::Measured),
+                (PeakSource::Link, of_link),
             ],
             is_virtual: environment.get(&KEYS.machine_is_virtual) == Some(true),
         }
@@ -76,7 +77,7 @@ impl Ceilings {
 
     /// Of a cell that only reads or only writes: the first source that has a ceiling for it, and of its two ceilings the one
     /// that binds first.
-    pub(crate) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
+    pub(super) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
         let (mb_s, iops) = (cell.throughput?.median, cell.iops?.median);
         self.by_source.iter().find_map(|(source, peaks)| {
             let (most_mb_s, most_iops) = match cell.cell.trial().read_percent {
@@ -102,7 +103,7 @@ impl Ceilings {
         })
     }
 
-    fn cause(&self, cell: &CellAnalysis, share: f64, source: Source) -> Option<&'static str> {
+    fn cause(&self, cell: &CellAnalysis, share: f64, source: PeakSource) -> Option<&'static str> {
         if share <= 1.0 {
             return None;
         }
@@ -115,7 +116,7 @@ impl Ceilings {
             Some("page cache")
         } else if any(ServedBy::Unknown) {
             Some("may not be the device")
-        } else if source == Source::Measured && share <= MEASURED_SLACK {
+        } else if source == PeakSource::Measured && share <= MEASURED_SLACK {
             Some("within the probe's noise")
         } else if self.is_virtual {
             Some("host cache suspected")
@@ -134,7 +135,7 @@ mod tests {
         let of = |share, cause| Efficiency {
             ceiling: 510.0,
             is_iops: false,
-            source: Source::Stated,
+            source: PeakSource::Stated,
             share,
             cause,
         };

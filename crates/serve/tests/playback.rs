@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use iolab_model::{Completion, Definition, Ns, Op, Request};
-use iolab_serve::{Course, Due, Speed};
+use iolab_serve::{Due, Playback, Speed};
 use proptest::prelude::*;
 
 const MEMORY: u64 = 1 << 20;
@@ -43,7 +43,7 @@ fn requests() -> impl Strategy<Value = Vec<(Ns, Request)>> {
     prop::collection::vec((0..3_000_000u64, request), 1..40)
 }
 
-/// Carries requests through a course: between arrivals the thread looks every `step` ns at the earliest. Each due
+/// Carries requests through a playback: between arrivals the thread looks every `step` ns at the earliest. Each due
 /// request with the time at which it was taken.
 fn carried(
     definition: &Definition,
@@ -51,26 +51,26 @@ fn carried(
     step: Ns,
     requests: &[(Ns, Request)],
 ) -> Vec<(Ns, Due<usize>)> {
-    let mut course = Course::new(definition.build(1).unwrap(), speed);
+    let mut playback = Playback::new(definition.build(1).unwrap(), speed);
     let mut taken = Vec::new();
     let mut now = 0;
-    let mut take = |course: &mut Course<usize>, at: Ns| {
-        while let Some(due) = course.take(at) {
+    let mut take = |playback: &mut Playback<usize>, at: Ns| {
+        while let Some(due) = playback.take(at) {
             taken.push((at, due));
         }
     };
     for (n, (gap, request)) in requests.iter().enumerate() {
         let arrival = now + gap;
-        while let Some(next) = course.next().filter(|&next| next < arrival) {
+        while let Some(next) = playback.next().filter(|&next| next < arrival) {
             now = next.max(now + step).min(arrival);
-            take(&mut course, now);
+            take(&mut playback, now);
         }
         now = arrival;
-        course.arrive(now, *request, n);
+        playback.arrive(now, *request, n);
     }
-    while let Some(next) = course.next() {
+    while let Some(next) = playback.next() {
         now = now.max(next);
-        take(&mut course, now);
+        take(&mut playback, now);
     }
     taken
 }
@@ -165,11 +165,11 @@ fn speeds_out_of_reach_are_none() {
 
 #[test]
 fn an_abandoned_course_has_nothing_left() {
-    let mut course = Course::new(fixed().build(0).unwrap(), Speed::REAL);
-    course.arrive(0, Request::read(0, 1), ());
-    course.arrive(0, Request::read(0, 1), ());
-    assert_eq!((course.next(), course.most()), (Some(5_000_000), 2));
-    course.abandon();
-    assert!(course.take(10_000_000).is_none());
-    assert_eq!(course.next(), None);
+    let mut playback = Playback::new(fixed().build(0).unwrap(), Speed::REAL);
+    playback.arrive(0, Request::read(0, 1), ());
+    playback.arrive(0, Request::read(0, 1), ());
+    assert_eq!((playback.next(), playback.most()), (Some(5_000_000), 2));
+    playback.abandon();
+    assert!(playback.take(10_000_000).is_none());
+    assert_eq!(playback.next(), None);
 }

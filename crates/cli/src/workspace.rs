@@ -9,7 +9,8 @@ use iolab_machine::doctor::Preflight;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::environment::Environment;
-use iolab_record::peaks::{Peaks, Source};
+use iolab_record::peak_source::PeakSource;
+use iolab_record::peaks::Peaks;
 use iolab_run::peak_probe;
 use iolab_run::runner::{self, Disk, Programs, Setup, Targets};
 use iolab_spec::{Error, Result};
@@ -28,7 +29,7 @@ enum Place {
 }
 
 /// An opened target with what it takes to measure on it. Dropping it removes what was made for that.
-pub(crate) struct Bench {
+pub(crate) struct Workspace {
     place: Place,
     clock: Clock,
     stop: Arc<AtomicBool>,
@@ -36,7 +37,7 @@ pub(crate) struct Bench {
     peaks: Environment,
 }
 
-impl Bench {
+impl Workspace {
     /// Catches signals, opens the targets and tells what is remarkable about them.
     ///
     /// # Errors
@@ -72,17 +73,17 @@ impl Bench {
     }
 
     fn at(place: Place, stop: Arc<AtomicBool>) -> Self {
-        let bench = Self {
+        let workspace = Self {
             place,
             clock: Clock::calibrate(),
             stop,
             preflight: Vec::new(),
             peaks: Environment::default(),
         };
-        for remark in bench.place().notes() {
+        for remark in workspace.place().notes() {
             note(format_args!("note: {remark}"));
         }
-        bench
+        workspace
     }
 
     /// What is measured on.
@@ -179,7 +180,7 @@ impl Bench {
             return Err(Error::usage("--peak has no meaning for programs").hint("leave it out"));
         }
         if asked != "measure" {
-            self.peaks = Peaks::parse(asked)?.environment(Source::Stated);
+            self.peaks = Peaks::parse(asked)?.environment(PeakSource::Stated);
             return Ok(());
         }
         let Place::Targets(targets) = &self.place else {
@@ -192,7 +193,7 @@ impl Bench {
             note(format_args!("note: measuring the ceilings of {place}"));
             let peaks = peak_probe::measure(target, &self.clock, &self.stop, writes)?;
             note(format_args!("note: the ceilings are {}", peaks.words()));
-            let facts = peaks.environment(Source::Measured);
+            let facts = peaks.environment(PeakSource::Measured);
             match number {
                 0 => found.extend(facts),
                 _ => found.put_target(number, facts),

@@ -9,7 +9,7 @@ use crate::thresholds::Threshold;
 /// Fewest sizes that a curve needs for a bend to be told from the spread of its points.
 const POINTS_MIN: usize = 8;
 /// Most bends that are looked for in one curve.
-const KNOTS_MAX: usize = 4;
+const BENDS_MAX: usize = 4;
 /// Resamples behind the interval of a bend: its ends move little with more, and the fit is repeated for each.
 const RESAMPLES: usize = 200;
 /// An interval that reaches over more than this factor holds some threshold on any machine: it tells of none.
@@ -52,7 +52,7 @@ struct OfCurve {
 }
 
 impl Bends {
-    /// Finds them: the knots of [`iolab_stats::fit_piecewise`], seeded by the run's seed, so that the same run file always
+    /// Finds them: the breakpoints of [`iolab_stats::fit_piecewise`], seeded by the run's seed, so that the same run file always
     /// has the same bends.
     pub fn of(analysis: &Analysis) -> Self {
         let of_curve = |curve: Curve<'_>| OfCurve {
@@ -80,17 +80,17 @@ fn find(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
         .iter()
         .map(|point| (point.size as f64, point.cell.values.clone()))
         .collect();
-    let Some(fit) = fit_piecewise(&trials, KNOTS_MAX, RESAMPLES, analysis.seed) else {
+    let Some(fit) = fit_piecewise(&trials, BENDS_MAX, RESAMPLES, analysis.seed) else {
         return Vec::new();
     };
-    fit.knots
+    fit.breakpoints
         .into_iter()
-        .map(|knot| Bend {
-            size: knot.x,
-            interval: knot.interval,
-            slope_before: knot.slope_before,
-            slope_after: knot.slope_after,
-            thresholds: knot
+        .map(|breakpoint| Bend {
+            size: breakpoint.x,
+            interval: breakpoint.interval,
+            slope_before: breakpoint.slope_before,
+            slope_after: breakpoint.slope_after,
+            thresholds: breakpoint
                 .interval
                 .map_or_else(Vec::new, |interval| within(&interval, &analysis.thresholds)),
         })

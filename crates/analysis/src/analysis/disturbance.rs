@@ -38,7 +38,7 @@ const SLEEP_MIN_NS: u64 = 1_000_000;
 
 /// What went on around the measured trials of a cell. Where a part was not counted it is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Circumstances {
+pub struct CellDisturbance {
     /// Bytes that the device carried beyond what iolab had it carry, over the bytes of all trials.
     pub others: Option<f64>,
     /// Bytes fetched from storage over the bytes read, of all trials that read through the page cache.
@@ -89,7 +89,7 @@ pub struct Group {
     pub response: f64,
 }
 
-impl Circumstances {
+impl CellDisturbance {
     /// Whether others' traffic on the device is worth a flag.
     pub fn has_other_traffic(&self) -> bool {
         self.others.is_some_and(|share| share > BEYOND_OURS)
@@ -148,14 +148,14 @@ impl Split {
 
 impl Context {
     /// What went on around the measured trials of a cell.
-    pub(super) fn circumstances(&self, cell: &Cell, trials: &[&Sample]) -> Circumstances {
+    pub(super) fn disturbance(&self, cell: &Cell, trials: &[&Sample]) -> CellDisturbance {
         let elapsed = |s: &Sample| s.elapsed_ns as f64;
         let share = |part: fn(&Sample) -> Option<u64>| {
             pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
         };
         let cpus = f64::from(self.cpus.unwrap_or(1).max(1));
         let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
-        Circumstances {
+        CellDisturbance {
             others: pooled(trials, |s| others(cell, s)),
             read_ahead: pooled(trials, |s| fetched(cell, s)),
             ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),

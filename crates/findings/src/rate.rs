@@ -1,15 +1,37 @@
 //! What trials at a given rate tell: which rates were held, and what they did to the response time.
 
-use super::{Finding, cells_of, one};
+use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Latency, Response};
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{format_ns, significant};
 
+pub(crate) const RATE_NOT_HELD: Rule = Rule::doubt(
+    "rate-not-held",
+    "requests that were due and never made, in each trial",
+);
+pub(crate) const LOAD: Rule = Rule::result(
+    "load",
+    "medians over the trials of their response times' quantiles",
+);
+
+/// Whether rates were held.
+pub(crate) const HELD: &[Says] = &[Says::OfCells(rate_not_held)];
+
+/// What a load does to the response time.
+pub(crate) const LOADS: &[Says] = &[Says::OfCells(load)];
+
 /// Cells in which storage or machine could not keep up with the rate.
 pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
-    let missed = |c: &&CellAnalysis| c.pace.as_ref().is_some_and(|pace| pace.not_held > 0);
+    let missed = |c: &&CellAnalysis| {
+        c.rate_report
+            .as_ref()
+            .is_some_and(|rate_report| rate_report.not_held > 0)
+    };
     let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(missed).collect();
-    let Some((first, pace)) = cells.first().and_then(|c| Some((c, c.pace.as_ref()?))) else {
+    let Some((first, rate_report)) = cells
+        .first()
+        .and_then(|c| Some((c, c.rate_report.as_ref()?)))
+    else {
         return Vec::new();
     };
     let place = if analysis.factors.is_empty() {
@@ -20,13 +42,13 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
     let text = format!(
         "{} fell behind the rate asked for: in {} of {} trials{place} up to {} requests were due and never made (median rate {} of {} per second). Response times of such a trial grow with its length: they say that the rate was out of reach, not how fast the storage is.",
         cells_of(cells.len(), analysis),
-        pace.not_held,
+        rate_report.not_held,
         first.n,
-        pace.backlog_end,
-        significant(pace.rate_achieved),
-        significant(pace.rate_wanted),
+        rate_report.backlog_end,
+        significant(rate_report.rate_achieved),
+        significant(rate_report.rate_wanted),
     );
-    one("rate-not-held", text)
+    RATE_NOT_HELD.one(text)
 }
 
 /// The greatest rate that was held, and the response time there and at the least rate.
@@ -38,8 +60,11 @@ pub fn load(analysis: &Analysis) -> Vec<Finding> {
         .cells
         .iter()
         .filter_map(|c| {
-            let pace = c.pace.as_ref().filter(|pace| pace.not_held == 0)?;
-            Some((pace.rate_wanted, c.latency?))
+            let rate_report = c
+                .rate_report
+                .as_ref()
+                .filter(|rate_report| rate_report.not_held == 0)?;
+            Some((rate_report.rate_wanted, c.latency?))
         })
         .collect();
     held.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -53,14 +78,11 @@ pub fn load(analysis: &Analysis) -> Vec<Finding> {
     };
     match held.as_slice() {
         [] => Vec::new(),
-        [only] => one("load", format!("Median response time: {}.", at(only))),
-        [least, .., most] => one(
-            "load",
-            format!(
-                "Median response time: {}, and {}, the greatest rate that was held.",
-                at(least),
-                at(most)
-            ),
-        ),
+        [only] => LOAD.one(format!("Median response time: {}.", at(only))),
+        [least, .., most] => LOAD.one(format!(
+            "Median response time: {}, and {}, the greatest rate that was held.",
+            at(least),
+            at(most)
+        )),
     }
 }

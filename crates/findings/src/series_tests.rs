@@ -2,11 +2,34 @@
 
 use iolab_stats::{Steadiness, holm};
 
-use super::{Finding, one, within};
+use super::{Finding, Rule, Says, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::course::Course;
+use iolab_analysis::series_tests::SeriesTests;
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{digits, format_percent};
+
+pub(crate) const STEADY_STATE: Rule =
+    Rule::result("steady-state", "the last 5 trials of each cell that writes");
+pub(crate) const DRIFT: Rule = Rule::doubt(
+    "drift",
+    "Mann and Kendall's test in each cell, with Holm's correction over the cells",
+);
+pub(crate) const DEPENDENCE: Rule = Rule::doubt(
+    "dependence",
+    "Ljung and Box's test in each cell, with Holm's correction over the cells",
+);
+pub(crate) const TWO_GROUPS: Rule = Rule::doubt(
+    "two-groups",
+    "the density of each cell's trials, and its valley",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[
+    Says::OfCells(steady),
+    Says::OfCells(drift),
+    Says::OfCells(dependence),
+    Says::OfCells(two_groups),
+];
 
 /// Level of the tests, over all cells of a run.
 const ALPHA: f64 = 0.05;
@@ -17,7 +40,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
     let cells = analysis.cells.iter();
     let writing = cells.filter(|c| c.cell.program().is_none() && c.cell.trial().read_percent < 100);
     let judged: Vec<(&CellAnalysis, Steadiness)> = writing
-        .filter_map(|cell| Some((cell, cell.course.steady?)))
+        .filter_map(|cell| Some((cell, cell.series_tests.steady?)))
         .collect();
     let (reached, not): (Vec<_>, Vec<_>) =
         judged.into_iter().partition(|(_, steady)| steady.reached);
@@ -44,7 +67,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
             )
         }
     };
-    one("steady-state", text)
+    STEADY_STATE.one(text)
 }
 
 /// Cells whose trials drift with time: Mann and Kendall's test, corrected over the cells.
@@ -52,7 +75,7 @@ pub fn drift(analysis: &Analysis) -> Vec<Finding> {
     let drifting = drifting_cells(analysis);
     let slope = |cell: &CellAnalysis| {
         let median = cell.response.map(|r| r.median)?;
-        Some(cell.course.trend?.slope_per_trial / median).filter(|slope| slope.is_finite())
+        Some(cell.series_tests.trend?.slope_per_trial / median).filter(|slope| slope.is_finite())
     };
     let steepest = drifting
         .iter()
@@ -61,9 +84,7 @@ pub fn drift(analysis: &Analysis) -> Vec<Finding> {
     let Some((cell, slope)) = steepest else {
         return Vec::new();
     };
-    one(
-        "drift",
-        format!(
+    DRIFT.one(format!(
             "In {} the trials drift with time (Mann-Kendall, Holm), most in {} by {} per trial. Intervals there are too narrow.",
             within(drifting.len(), analysis),
             label(&analysis.factors, &cell.cell.levels),
@@ -88,9 +109,7 @@ pub fn dependence(analysis: &Analysis) -> Vec<Finding> {
     if dependent.is_empty() {
         return Vec::new();
     }
-    one(
-        "dependence",
-        format!(
+    DEPENDENCE.one(format!(
             "In {} a trial resembles or avoids the ones before it (Ljung-Box, Holm). Intervals there do not have their nominal confidence.",
             within(dependent.len(), analysis),
         ),
@@ -100,17 +119,15 @@ pub fn dependence(analysis: &Analysis) -> Vec<Finding> {
 /// Cells whose trials look like two groups.
 pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
     let cells = analysis.cells.iter();
-    let split: Vec<&CellAnalysis> = cells.filter(|c| c.course.modes.is_some()).collect();
+    let split: Vec<&CellAnalysis> = cells.filter(|c| c.series_tests.modes.is_some()).collect();
     let widest = split
         .iter()
-        .filter_map(|cell| Some((*cell, cell.course.modes?)))
+        .filter_map(|cell| Some((*cell, cell.series_tests.modes?)))
         .max_by(|(_, a), (_, b)| a.separation.total_cmp(&b.separation));
     let Some((cell, modes)) = widest else {
         return Vec::new();
     };
-    one(
-        "two-groups",
-        format!(
+    TWO_GROUPS.one(format!(
             "In {} the trials look like two groups, most clearly in {}: {} of them around {}, the others around {}. The median lies in one of them or between, and describes neither.",
             within(split.len(), analysis),
             label(&analysis.factors, &cell.cell.levels),
@@ -123,23 +140,27 @@ pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
 
 /// The cells that [`drift`] tells of.
 pub(crate) fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
-    significant(analysis, |course| course.trend.map(|trend| trend.p))
+    significant(analysis, |series_tests| {
+        series_tests.trend.map(|trend| trend.p)
+    })
 }
 
 /// The cells that [`dependence`] tells of.
 pub(crate) fn dependent_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     let drifting = drifting_cells(analysis);
-    let mut dependent = significant(analysis, |course| course.ljung_box.map(|test| test.p));
+    let mut dependent = significant(analysis, |series_tests| {
+        series_tests.ljung_box.map(|test| test.p)
+    });
     dependent.retain(|cell| !drifting.iter().any(|other| other.cell.id == cell.cell.id));
     dependent
 }
 
 /// Cells whose p value stays below the level after Holm's correction over all cells.
-fn significant(analysis: &Analysis, p: impl Fn(&Course) -> Option<f64>) -> Vec<&CellAnalysis> {
+fn significant(analysis: &Analysis, p: impl Fn(&SeriesTests) -> Option<f64>) -> Vec<&CellAnalysis> {
     let tested: Vec<(&CellAnalysis, f64)> = analysis
         .cells
         .iter()
-        .filter_map(|cell| Some((cell, p(&cell.course)?)))
+        .filter_map(|cell| Some((cell, p(&cell.series_tests)?)))
         .collect();
     let p: Vec<f64> = tested.iter().map(|(_, p)| *p).collect();
     let adjusted = holm(&p).unwrap_or_default();

@@ -1,20 +1,58 @@
-//! What the reader must know of the circumstances: other traffic, read-ahead, split requests, CPU, sleep, write-back.
+//! What the reader must know of the disturbance: other traffic, read-ahead, split requests, CPU, sleep, write-back.
 
-use super::{Finding, cells_of, one};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Circumstances, Flag, Group, Split};
+use super::rule::DEVICE_REQUESTS;
+use super::{Finding, Rule, Says, cells_of};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Group, Split};
 use iolab_plan::cells::label;
 use iolab_record::ServedBy;
 use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_spec::trial::SyncPolicy;
 
+pub(crate) const OTHER_TRAFFIC: Rule = Rule::doubt(
+    "other-traffic",
+    "the device's counters beyond iolab's own bytes, over all trials of a cell",
+);
+pub(crate) const READ_AHEAD: Rule = Rule::doubt(
+    "read-ahead",
+    "the bytes that the process's account says were fetched, over those read",
+);
+pub(crate) const REQUESTS_IN_PIECES: Rule = Rule::doubt("requests-in-pieces", DEVICE_REQUESTS);
+pub(crate) const WRITE_BACK_OWED: Rule = Rule::doubt(
+    "write-back-owed",
+    "an fdatasync that was timed after each trial",
+);
+pub(crate) const NOT_DURABLE: Rule =
+    Rule::limit("not-durable", "the sync policy of each cell that writes");
+pub(crate) const CPU_CONTENDED: Rule = Rule::doubt(
+    "cpu-contended",
+    "pressure stall information and steal time, over all trials of a cell",
+);
+pub(crate) const SUSPENDED: Rule = Rule::doubt(
+    "suspended",
+    "the clock that counts sleep against the one that does not, in each trial",
+);
+pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQUESTS);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[
+    Says::OfCells(suspended),
+    Says::OfCells(other_traffic),
+    Says::OfCells(cpu_contended),
+    Says::OfCells(requests_split),
+    Says::OfCells(requests_in_pieces),
+    Says::OfCells(read_ahead),
+    Says::OfCells(write_back_owed),
+    Says::OfCells(not_durable),
+];
+
 /// Cells with a flag, and the one of them in which a quantity is greatest.
 fn worst<'a>(
     analysis: &'a Analysis,
     flag: Flag,
-    quantity: impl Fn(&Circumstances) -> Option<f64>,
+    quantity: impl Fn(&CellDisturbance) -> Option<f64>,
 ) -> Option<(usize, &'a CellAnalysis, f64)> {
     let flagged = analysis.cells.iter().filter(|c| c.flags.contains(&flag));
-    let of = |cell: &'a CellAnalysis| (cell, quantity(&cell.circumstances).unwrap_or(0.0));
+    let of = |cell: &'a CellAnalysis| (cell, quantity(&cell.disturbance).unwrap_or(0.0));
     let cells: Vec<_> = flagged.map(of).collect();
     let (cell, value) = cells.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some((cells.len(), cell, *value))
@@ -39,7 +77,7 @@ pub fn other_traffic(analysis: &Analysis) -> Vec<Finding> {
         format_percent(share),
         at(analysis, cell),
     );
-    one("other-traffic", text)
+    OTHER_TRAFFIC.one(text)
 }
 
 /// Reads for which the kernel fetched more than was asked.
@@ -53,7 +91,7 @@ pub fn read_ahead(analysis: &Analysis) -> Vec<Finding> {
         significant(ratio),
         at(analysis, cell),
     );
-    one("read-ahead", text)
+    READ_AHEAD.one(text)
 }
 
 /// Cells named one by one in a sentence; more would bury it.
@@ -66,7 +104,7 @@ pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
         let cells: Vec<(&CellAnalysis, Split)> = analysis
             .cells
             .iter()
-            .filter_map(|c| Some((c, c.circumstances.split.filter(|s| s.matters() == matters)?)))
+            .filter_map(|c| Some((c, c.disturbance.split.filter(|s| s.matters() == matters)?)))
             .collect();
         let named: Vec<String> = cells
             .iter()
@@ -82,7 +120,7 @@ pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
             named.join(";"),
         );
         (!cells.is_empty()).then_some(Finding {
-            rule: "requests-split",
+            rule: REQUESTS_SPLIT,
             text,
         })
     };
@@ -117,9 +155,9 @@ pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
     let cells: Vec<&CellAnalysis> = analysis
         .cells
         .iter()
-        .filter(|c| c.circumstances.is_in_pieces() && c.circumstances.split.is_none())
+        .filter(|c| c.disturbance.is_in_pieces() && c.disturbance.split.is_none())
         .collect();
-    let ios = |cell: &CellAnalysis| cell.circumstances.ios_per_request.unwrap_or(1.0);
+    let ios = |cell: &CellAnalysis| cell.disturbance.ios_per_request.unwrap_or(1.0);
     let by_ios = |a: &&&CellAnalysis, b: &&&CellAnalysis| ios(a).total_cmp(&ios(b));
     let Some(most) = cells.iter().max_by(by_ios) else {
         return Vec::new();
@@ -130,7 +168,7 @@ pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
         significant(ios(most)),
         at(analysis, most),
     );
-    one("requests-in-pieces", text)
+    REQUESTS_IN_PIECES.one(text)
 }
 
 /// Buffered writes that were not on the device when the clock stopped.
@@ -139,7 +177,7 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let after = cell
-        .circumstances
+        .disturbance
         .owed_sync_ns
         .map_or_else(String::new, format_ns);
     let text = format!(
@@ -148,7 +186,7 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         format_percent(share),
         at(analysis, cell),
     );
-    one("write-back-owed", text)
+    WRITE_BACK_OWED.one(text)
 }
 
 /// Writes to storage that no trial made durable; those that are owed as write-back were told of.
@@ -164,9 +202,7 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     };
     match analysis.cells.iter().filter(unsynced).count() {
         0 => Vec::new(),
-        n => one(
-            "not-durable",
-            format!(
+        n => NOT_DURABLE.one(format!(
                 "{} wrote without a sync (sync=none): what a loss of power would leave of the writes is up to the caches on their way. --set sync=end or sync=each has them made durable, and counts that in.",
                 cells_of(n, analysis),
             ),
@@ -188,13 +224,13 @@ pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
             at if at.is_empty() => at,
             at => format!(", most{at}"),
         },
-        contention(&cell.circumstances),
+        contention(&cell.disturbance),
     );
-    one("cpu-contended", text)
+    CPU_CONTENDED.one(text)
 }
 
 /// What took the CPU time, in words.
-fn contention(around: &Circumstances) -> String {
+fn contention(around: &CellDisturbance) -> String {
     let percent = |share: f64, what: &str| format!("{} {what}", format_percent(share));
     let parts = [
         around
@@ -215,7 +251,7 @@ fn contention(around: &Circumstances) -> String {
 
 /// Trials during which the machine slept.
 pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
-    let slept = |c: &Circumstances| Some(c.suspended_ns as f64);
+    let slept = |c: &CellDisturbance| Some(c.suspended_ns as f64);
     let Some((n, cell, ns)) = worst(analysis, Flag::Suspended, slept) else {
         return Vec::new();
     };
@@ -225,5 +261,5 @@ pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
         format_ns(ns),
         at(analysis, cell),
     );
-    one("suspended", text)
+    SUSPENDED.one(text)
 }

@@ -22,7 +22,7 @@ pub struct Due<T> {
 }
 
 /// A model with the requests that it has.
-pub struct Course<T> {
+pub struct Playback<T> {
     model: Box<dyn Model>,
     speed: Speed,
     /// Virtual time of the last call; the model takes no earlier one.
@@ -35,7 +35,7 @@ pub struct Course<T> {
     due: VecDeque<Due<T>>,
 }
 
-impl<T> Course<T> {
+impl<T> Playback<T> {
     /// A model without requests, at time 0.
     pub fn new(model: Box<dyn Model>, speed: Speed) -> Self {
         Self {

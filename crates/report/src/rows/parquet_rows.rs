@@ -2,7 +2,7 @@
 //!
 //! Source: the Parquet format, parquet.apache.org/docs/file-format; nulls are told by definition levels.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type as Physical};
@@ -13,25 +13,26 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use serde_json::Value;
 
-use crate::tidy::{Column, Kind, text_of};
+use crate::values::{Column, Rows, ValueKind, text_of};
 
 /// Rows that are held back until they are written together.
 const GROUP_ROWS: usize = 1 << 16;
 
 /// Writes rows into a Parquet file in memory, whose end alone says where everything in it is.
-pub(crate) struct ParquetRows {
+pub(super) struct ParquetRows<W: Write> {
+    to: W,
     writer: SerializedFileWriter<Vec<u8>>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ValueKind>,
     /// The values of the row group to come, column by column.
     held: Vec<Vec<Value>>,
 }
 
-impl ParquetRows {
+impl<W: Write> ParquetRows<W> {
     /// Starts a file with these columns.
     ///
     /// # Errors
     /// When two columns have one name.
-    pub(crate) fn new(columns: &[Column]) -> io::Result<Self> {
+    pub(super) fn new(to: W, columns: &[Column]) -> io::Result<Self> {
         let fields: Result<Vec<_>> = columns.iter().map(|c| Ok(Arc::new(schema(c)?))).collect();
         let root =
             fields.and_then(|fields| Type::group_type_builder("row").with_fields(fields).build());
@@ -41,36 +42,11 @@ impl ParquetRows {
         let writer = root
             .and_then(|root| SerializedFileWriter::new(Vec::new(), root.into(), properties.into()));
         Ok(Self {
+            to,
             writer: writer.map_err(io_error)?,
             kinds: columns.iter().map(|c| c.kind).collect(),
             held: vec![Vec::new(); columns.len()],
         })
-    }
-
-    /// Takes one row, a value for each column; one that is not of its column's kind is missing.
-    ///
-    /// # Errors
-    /// When a row group cannot be encoded.
-    pub(crate) fn row<'a>(
-        &mut self,
-        values: impl Iterator<Item = Option<&'a Value>>,
-    ) -> io::Result<()> {
-        for (column, value) in self.held.iter_mut().zip(values) {
-            column.push(value.cloned().unwrap_or_default());
-        }
-        if self.held.first().is_some_and(|c| c.len() >= GROUP_ROWS) {
-            self.flush().map_err(io_error)?;
-        }
-        Ok(())
-    }
-
-    /// The whole file.
-    ///
-    /// # Errors
-    /// When it cannot be encoded.
-    pub(crate) fn finish(mut self) -> io::Result<Vec<u8>> {
-        self.flush().map_err(io_error)?;
-        self.writer.into_inner().map_err(io_error)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -81,10 +57,10 @@ impl ParquetRows {
         for (kind, held) in self.kinds.iter().zip(&mut self.held) {
             let values = std::mem::take(held);
             match kind {
-                Kind::Flag => write::<BoolType>(&mut group, &values, Value::as_bool)?,
-                Kind::Integer => write::<Int64Type>(&mut group, &values, Value::as_i64)?,
-                Kind::Number => write::<DoubleType>(&mut group, &values, Value::as_f64)?,
-                Kind::Text => write::<ByteArrayType>(&mut group, &values, |value| {
+                ValueKind::Flag => write::<BoolType>(&mut group, &values, Value::as_bool)?,
+                ValueKind::Integer => write::<Int64Type>(&mut group, &values, Value::as_i64)?,
+                ValueKind::Number => write::<DoubleType>(&mut group, &values, Value::as_f64)?,
+                ValueKind::Text => write::<ByteArrayType>(&mut group, &values, |value| {
                     let text = text_of(Some(value));
                     (!value.is_null()).then(|| ByteArray::from(text.as_str()))
                 })?,
@@ -95,16 +71,36 @@ impl ParquetRows {
     }
 }
 
+impl<W: Write> Rows for ParquetRows<W> {
+    /// A value that is not of its column's kind is missing.
+    fn row(&mut self, values: &[Option<&Value>]) -> io::Result<()> {
+        for (column, value) in self.held.iter_mut().zip(values) {
+            column.push(value.cloned().unwrap_or_default());
+        }
+        if self.held.first().is_some_and(|c| c.len() >= GROUP_ROWS) {
+            self.flush().map_err(io_error)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.flush().map_err(io_error)?;
+        let file = self.writer.into_inner().map_err(io_error)?;
+        self.to.write_all(&file)?;
+        self.to.flush()
+    }
+}
+
 fn schema(column: &Column) -> Result<Type> {
     let physical = match column.kind {
-        Kind::Flag => Physical::BOOLEAN,
-        Kind::Integer => Physical::INT64,
-        Kind::Number => Physical::DOUBLE,
-        Kind::Text => Physical::BYTE_ARRAY,
+        ValueKind::Flag => Physical::BOOLEAN,
+        ValueKind::Integer => Physical::INT64,
+        ValueKind::Number => Physical::DOUBLE,
+        ValueKind::Text => Physical::BYTE_ARRAY,
     };
     let mut builder =
         Type::primitive_type_builder(&column.name, physical).with_repetition(Repetition::OPTIONAL);
-    if column.kind == Kind::Text {
+    if column.kind == ValueKind::Text {
         builder = builder
             .with_converted_type(ConvertedType::UTF8)
             .with_logical_type(Some(LogicalType::String));
@@ -145,13 +141,14 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_with_its_type() {
         let kinds = [
-            ("flag", Kind::Flag),
-            ("count", Kind::Integer),
-            ("share", Kind::Number),
-            ("name", Kind::Text),
+            ("flag", ValueKind::Flag),
+            ("count", ValueKind::Integer),
+            ("share", ValueKind::Number),
+            ("name", ValueKind::Text),
         ];
         let columns = kinds.map(|(name, kind)| Column::new(name, kind));
-        let mut file = ParquetRows::new(&columns).unwrap();
+        let mut bytes = Vec::new();
+        let mut file = Box::new(ParquetRows::new(&mut bytes, &columns).unwrap());
         let rows = [
             [
                 json!(true),
@@ -163,10 +160,10 @@ mod tests {
         ];
         let many = GROUP_ROWS / 2 + 1;
         for row in std::iter::repeat_n(&rows, many).flatten() {
-            file.row(row.iter().map(Some)).unwrap();
+            file.row(&row.each_ref().map(Some)).unwrap();
         }
-        let bytes = bytes::Bytes::from(file.finish().unwrap());
-        let reader = SerializedFileReader::new(bytes).unwrap();
+        file.finish().unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         assert_eq!(reader.num_row_groups(), 2);
         let read: Vec<_> = reader
             .get_row_iter(None)

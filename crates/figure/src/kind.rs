@@ -1,0 +1,95 @@
+//! The kinds of figures: their names, what they show, and what they are drawn from.
+
+/// What a figure is drawn from besides the cells of its runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Nothing.
+    Cells,
+    /// The latency histograms ([`super::Run::latencies`]).
+    Latencies,
+    /// The trials over time ([`super::Run::series`]).
+    Series,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $needs:expr, $words:literal;)+) => {
+        iolab_spec::named! {
+            /// What a figure shows. In the order in which the kinds are explained.
+            pub enum FigureKind: "kind of figure" {
+                $($(#[$doc])* $kind = $name,)+
+            }
+        }
+
+        impl FigureKind {
+            /// What it shows, in a line of help.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $words,)+
+                }
+            }
+
+            fn needs(self) -> Needs {
+                match self {
+                    $(Self::$kind => $needs,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The response against a factor.
+    Response = "response", Needs::Cells,
+        "the response against a factor: lines over numbers, bars over names";
+    /// Latency against the percentile that it belongs to.
+    Percentiles = "percentiles", Needs::Latencies,
+        "latency against its percentile, the tail stretched";
+    /// A cumulative distribution.
+    Ecdf = "ecdf", Needs::Latencies,
+        "share of the requests that took at most so long";
+    /// Latency against throughput.
+    Load = "load", Needs::Cells,
+        "latency against throughput as the load grows";
+    /// Both sides above, their ratio below.
+    Ratio = "ratio", Needs::Cells,
+        "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval";
+    /// p values of a comparison for several numbers of trials.
+    PValues = "p-values", Needs::Cells,
+        "p of their difference, with the first 10, the first 20 and all trials";
+    /// Trials one after the other.
+    Order = "order", Needs::Cells,
+        "every trial in the order of time";
+    /// Throughput over the time of trials.
+    Course = "course", Needs::Series,
+        "throughput inside the trials, over their time";
+    /// Rows and columns of coloured fields.
+    Heat = "heat", Needs::Cells,
+        "two factors as rows and columns of colours";
+}
+
+impl FigureKind {
+    /// Whether it is drawn from the latency histograms ([`super::Run::latencies`]).
+    pub fn needs_latencies(self) -> bool {
+        self.needs() == Needs::Latencies
+    }
+
+    /// Whether it is drawn from the trials over time ([`super::Run::series`]).
+    pub fn needs_series(self) -> bool {
+        self.needs() == Needs::Series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for kind in FigureKind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(*kind));
+            assert!(!kind.words().is_empty(), "{kind}");
+        }
+        let error = "pie".parse::<FigureKind>().unwrap_err();
+        assert!(error.remedy().unwrap().contains("ecdf"), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Whether the intervals are as narrow as was asked for.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_plan::cells::label;
+use iolab_record::EndedBy;
+use iolab_spec::quantity::format_percent;
+
+use super::{Finding, Rule, Says, cells_of, has};
+
+pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
+    "below-precision",
+    "half of the median's interval over the median, against the goal",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(below_precision)];
+
+/// Cells whose interval is wider than the precision asked for, or that have none.
+pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
+    let measured = || analysis.cells.iter().filter(|c| c.n > 0);
+    let wide: Vec<&CellAnalysis> = measured()
+        .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
+        .collect();
+    let without: Vec<&CellAnalysis> = measured().filter(|c| c.precision.is_none()).collect();
+    let mut findings = Vec::new();
+    let worst = wide.iter().max_by(|a, b| {
+        a.precision
+            .unwrap_or(0.0)
+            .total_cmp(&b.precision.unwrap_or(0.0))
+    });
+    if let Some(worst) = worst {
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!(
+                "{} missed the {} precision goal (worst: {} with {} after {} trials). {}",
+                cells_of(wide.len(), analysis),
+                format_percent(analysis.precision_goal),
+                label(&analysis.factors, &worst.cell.levels),
+                format_percent(worst.precision.unwrap_or(0.0)),
+                worst.n,
+                more_trials(&wide),
+            ),
+        });
+    }
+    if !without.is_empty() {
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!(
+                "{} {} too few trials for a 95 % interval of the median (6 are needed). {}",
+                cells_of(without.len(), analysis),
+                has(without.len()),
+                more_trials(&without),
+            ),
+        });
+    }
+    findings
+}
+
+/// What gives these cells more trials: that which ended their repetition.
+fn more_trials(cells: &[&CellAnalysis]) -> &'static str {
+    let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
+    match (
+        ended(Some(EndedBy::Budget)),
+        ended(Some(EndedBy::TrialsMax)),
+    ) {
+        (true, false) => "A larger --budget gives more trials.",
+        (true, true) => "A larger --budget and --set trials_max=N give more trials.",
+        (false, true) => "--set trials_max=N gives more trials.",
+        (false, false) => "More trials narrow it.",
+    }
+}

@@ -1,0 +1,76 @@
+//! How devices are attached.
+
+use std::fmt;
+
+/// How a device is attached, or what stands in for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// NVMe on PCI Express.
+    Nvme,
+    /// NVMe over a network.
+    NvmeFabric,
+    /// SATA or ATA.
+    Sata,
+    /// USB.
+    Usb,
+    /// SCSI of another kind: SAS, Fibre Channel, iSCSI, a virtual adapter.
+    Scsi,
+    /// A memory card or soldered flash.
+    Mmc,
+    /// Virtual, through virtio.
+    Virtio,
+    /// Virtual, through Xen.
+    Xen,
+    /// Persistent memory.
+    Pmem,
+    /// A file that poses as a device.
+    Loop,
+    /// Compressed memory.
+    Zram,
+    /// Memory.
+    RamDisk,
+    /// A server on the network: nbd, rbd, DRBD.
+    Network,
+    /// Device mapper: LVM, encryption, multipath.
+    DeviceMapper,
+    /// Software RAID.
+    Raid,
+    /// Nothing of the above.
+    #[default]
+    Other,
+}
+
+impl Transport {
+    /// Whether it keeps its data in memory, so that it is no storage.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Transport::Zram | Transport::RamDisk)
+    }
+
+    /// Whether a hypervisor provides it.
+    pub fn is_virtual(self) -> bool {
+        matches!(self, Transport::Virtio | Transport::Xen)
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Transport::Nvme => "nvme",
+            Transport::NvmeFabric => "nvme-fabric",
+            Transport::Sata => "sata",
+            Transport::Usb => "usb",
+            Transport::Scsi => "scsi",
+            Transport::Mmc => "mmc",
+            Transport::Virtio => "virtio",
+            Transport::Xen => "xen",
+            Transport::Pmem => "pmem",
+            Transport::Loop => "loop",
+            Transport::Zram => "zram",
+            Transport::RamDisk => "ram-disk",
+            Transport::Network => "network",
+            Transport::DeviceMapper => "device-mapper",
+            Transport::Raid => "raid",
+            Transport::Other => "other",
+        })
+    }
+}

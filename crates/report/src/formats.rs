@@ -1,0 +1,66 @@
+//! What `iolab export` can write: each format with its name, its line of help, and what writes it.
+
+use std::io::{self, Write};
+
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::latencies::CellLatencies;
+use iolab_record::RunRecord;
+
+use crate::rows::Format;
+use crate::{benchstat, fio, gbench, prometheus};
+
+/// What a format is written from.
+#[derive(Debug, Clone, Copy)]
+pub enum Writer {
+    /// Rows: of samples, or of what is in their histograms and series.
+    Rows(Format),
+    /// Runs as they are stored.
+    Runs(fn(&[RunRecord], &mut dyn Write) -> io::Result<()>),
+    /// Runs, each with the latencies of its cells.
+    RunsWithLatencies(fn(&[(RunRecord, CellLatencies)], &mut dyn Write) -> io::Result<()>),
+    /// Runs, analysed.
+    Analyses(fn(&[Analysis], &mut dyn Write) -> io::Result<()>),
+}
+
+macro_rules! formats {
+    ($($format:ident = $name:literal, $words:literal, $writer:expr;)+) => {
+        iolab_spec::named! {
+            /// A format of `iolab export`.
+            pub enum ExportFormat: "format" {
+                $(#[doc = $words] $format = $name,)+
+            }
+        }
+
+        impl ExportFormat {
+            /// What it is, in a line of help.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Self::$format => $words,)+
+                }
+            }
+
+            /// What writes it.
+            pub fn writer(self) -> Writer {
+                match self {
+                    $(Self::$format => $writer,)+
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    Csv = "csv", "Comma-separated, with a header line", Writer::Rows(Format::Csv);
+    Json = "json", "An array of objects", Writer::Rows(Format::Json);
+    Parquet = "parquet", "Apache Parquet: typed columns, for pandas, DuckDB, R",
+        Writer::Rows(Format::Parquet);
+    Gbench = "gbench", "Google Benchmark's JSON, for its tools/compare.py",
+        Writer::Runs(gbench::runs);
+    Benchstat = "benchstat", "The Go benchmark format, for benchstat",
+        Writer::Runs(benchstat::runs);
+    Prometheus = "prometheus", "The text format of Prometheus: the medians of the cells",
+        Writer::Analyses(|analyses, to| prometheus::cells(analyses, to));
+    Fio = "fio",
+        "fio's JSON+: one job per cell, its trials put together; with -o FOLDER a file per cell, as fio-plot reads them",
+        Writer::RunsWithLatencies(fio::runs);
+}

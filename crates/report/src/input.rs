@@ -1,0 +1,33 @@
+//! A run file that was read, with what it says.
+
+use std::path::PathBuf;
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_findings::interpretation::Interpretation;
+
+/// A run file that was read.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it holds, analysed.
+    pub run: AnalysedRun,
+    /// What it says.
+    pub interpretation: Interpretation,
+}
+
+impl Input {
+    /// A run that was read from `path`, with what it says.
+    pub fn new(path: PathBuf, run: AnalysedRun) -> Self {
+        Self {
+            path,
+            interpretation: Interpretation::of(&run),
+            run,
+        }
+    }
+}
+
+/// `1 cell`, `2 cells`.
+pub(crate) fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,179 @@
+//! Rows of named values, written one by one as CSV, as JSON objects, or as Parquet.
+
+mod csv_rows;
+mod json_rows;
+mod parquet_rows;
+
+use std::io::{self, Write};
+
+use csv_rows::CsvRows;
+use json_rows::JsonRows;
+use parquet_rows::ParquetRows;
+
+use crate::values::Rows;
+pub(crate) use crate::values::columns_of;
+pub use crate::values::{Column, Field, ValueKind, field, text};
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// RFC 4180 with a header line; a missing value is empty. Text that a spreadsheet would run has a `'` in front.
+    Csv,
+    /// An array of objects, one per line; a missing value is `null`.
+    Json,
+    /// Apache Parquet; a missing value is null.
+    Parquet,
+}
+
+/// Writes rows as they come; nothing is held back but the output's own buffer. Of Parquet the encoded rows are held
+/// back to the end.
+pub struct RowWriter<'a> {
+    columns: Vec<Column>,
+    rows: Box<dyn Rows + 'a>,
+}
+
+impl<'a> RowWriter<'a> {
+    /// Starts a table with these columns.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn new(to: impl Write + 'a, format: Format, columns: Vec<Column>) -> io::Result<Self> {
+        let rows: Box<dyn Rows + 'a> = match format {
+            Format::Csv => Box::new(CsvRows::new(to, &columns)?),
+            Format::Json => Box::new(JsonRows::new(to, &columns, json_rows::ARRAY)),
+            Format::Parquet => Box::new(ParquetRows::new(to, &columns)?),
+        };
+        Ok(Self { columns, rows })
+    }
+
+    /// Writes one row. A column that the row lacks is missing; a field that no column is named after is left out.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn row(&mut self, row: &[Field]) -> io::Result<()> {
+        let of = |column: &Column| row.iter().find(|(n, _)| *n == column.name).map(|(_, v)| v);
+        let values: Vec<_> = self.columns.iter().map(of).collect();
+        self.rows.row(&values)
+    }
+
+    /// Ends the table and flushes the output.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn finish(self) -> io::Result<()> {
+        self.rows.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use serde_json::Value;
+
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_stays_one() {
+        let long = "x".repeat(1 << 20);
+        for format in [Format::Csv, Format::Json] {
+            let column = Column::new("a", ValueKind::Text);
+            let mut writer = RowWriter::new(Closed, format, vec![column]).unwrap();
+            let error = writer.row(&[text("a", &long)]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        }
+    }
+
+    fn written(format: Format, rows: &[Vec<Field>]) -> String {
+        let mut bytes = Vec::new();
+        let mut writer = RowWriter::new(&mut bytes, format, columns_of(rows)).unwrap();
+        for row in rows {
+            writer.row(row).unwrap();
+        }
+        writer.finish().unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    fn rows() -> Vec<Vec<Field>> {
+        vec![
+            vec![
+                field("a", 1),
+                text("b", "x, \"y\""),
+                field("c", Value::Null),
+            ],
+            vec![field("a", 2.5), field("d", true), field("c", 3)],
+        ]
+    }
+
+    #[test]
+    fn csv_quotes_and_leaves_missing_values_empty() {
+        let expected = "a,d,b,c\n1,,\"x, \"\"y\"\"\",\n2.5,true,,3\n";
+        assert_eq!(written(Format::Csv, &rows()), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn no_cell_of_csv_runs_and_each_can_be_read_back(
+            name in "[a=+\\-@\t\r\n\",; 1]{1,8}",
+            text in prop_oneof![any::<String>(), "[-+=@.0-9e\t\r\n\",'; a]{0,8}"],
+            number in any::<f64>(),
+        ) {
+            let rows = [vec![field(&name, text.clone()), field("number", number)]];
+            let csv = written(Format::Csv, &rows);
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(csv.as_bytes());
+            let lines: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>().unwrap();
+            for (found, meant) in [(&lines[0][0], &name), (&lines[1][0], &text)] {
+                let runs = found.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+                prop_assert!(!runs || found.parse::<f64>().is_ok(), "{found:?}");
+                prop_assert_eq!(found.strip_prefix('\'').filter(|_| *found != *meant).unwrap_or(found), meant);
+            }
+            // A number, whatever its sign, is one.
+            let read: Option<f64> = lines[1][1].parse().ok();
+            prop_assert_eq!(read, Some(number).filter(|number| number.is_finite()));
+        }
+    }
+
+    #[test]
+    fn json_is_an_array_that_parses() {
+        let parsed: Value = serde_json::from_str(&written(Format::Json, &rows())).unwrap();
+        assert_eq!(parsed[0]["b"], "x, \"y\"");
+        assert_eq!(parsed[0]["d"], Value::Null);
+        assert_eq!(parsed[1]["a"], 2.5);
+    }
+
+    #[test]
+    fn columns_have_room_for_all_their_values() {
+        let mut rows = rows();
+        rows.push(vec![field("d", 1), field("e", u64::MAX)]);
+        let kinds: Vec<_> = columns_of(rows)
+            .into_iter()
+            .map(|c| (c.name, c.kind))
+            .collect();
+        let expected = [
+            ("d", ValueKind::Text),
+            ("e", ValueKind::Number),
+            ("a", ValueKind::Number),
+            ("b", ValueKind::Text),
+            ("c", ValueKind::Integer),
+        ];
+        let mut expected = expected.map(|(n, k)| (n.to_owned(), k)).to_vec();
+        expected.sort_by_key(|(n, _)| kinds.iter().position(|(k, _)| k == n));
+        assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn no_rows_are_still_a_table() {
+        assert_eq!(written(Format::Json, &[]), "[]\n");
+    }
+}

@@ -1,0 +1,26 @@
+//! What wakes the process that serves.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
+/// Why the process that serves is woken: one byte through a socket, so that it can wait for this and for signals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// Data was written for which there was no memory, for the first time.
+    Full = b'f' as isize,
+    /// Somebody has unmounted the disk, or it can serve no longer.
+    Unmounted = b'u' as isize,
+}
+
+impl Wake {
+    /// What a byte means; `None` for one that is not ours.
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        let all = [Wake::Full, Wake::Unmounted];
+        all.into_iter().find(|wake| *wake as u8 == byte)
+    }
+
+    pub(crate) fn ring(self, mut bell: &UnixStream) {
+        // With nobody at the other end the process is ending already.
+        let _ = bell.write_all(&[self as u8]);
+    }
+}
