@@ -1,7 +1,7 @@
 //! What the reader must know of the disturbance: other traffic, read-ahead, split requests, CPU, sleep, write-back.
 
 use super::rule::DEVICE_REQUESTS;
-use super::{Finding, Rule, Says, cells_of};
+use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Group, Split};
 use iolab_plan::cells::label;
 use iolab_record::ServedBy;
@@ -27,6 +27,10 @@ pub(crate) const CPU_CONTENDED: Rule = Rule::doubt(
     "cpu-contended",
     "pressure stall information and steal time, over all trials of a cell",
 );
+pub(crate) const CPU_QUOTA: Rule = Rule::doubt(
+    "cpu-quota",
+    "the time in which the control group had used up its quota, in each trial",
+);
 pub(crate) const SUSPENDED: Rule = Rule::doubt(
     "suspended",
     "the clock that counts sleep against the one that does not, in each trial",
@@ -38,6 +42,7 @@ pub(crate) const SAYS: &[Says] = &[
     Says::OfCells(suspended),
     Says::OfCells(other_traffic),
     Says::OfCells(cpu_contended),
+    Says::OfCells(cpu_quota),
     Says::OfCells(requests_split),
     Says::OfCells(requests_in_pieces),
     Says::OfCells(read_ahead),
@@ -187,6 +192,20 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         at(analysis, cell),
     );
     WRITE_BACK_OWED.one(text)
+}
+
+/// CPU time that iolab was not allowed.
+pub(crate) fn cpu_quota(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::CpuQuota, |c| c.quota_wait) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "The CPU quota of its control group held iolab back in {}: up to {} of the time of all CPUs was spent waiting for the next period{}. These numbers are those of the quota, not of the storage; raise it (cpu.max, docker --cpus, limits.cpu) and measure again.",
+        within(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    CPU_QUOTA.one(text)
 }
 
 /// Writes to storage that no trial made durable; those that are owed as write-back were told of.

@@ -7,6 +7,9 @@ use iolab_spec::trial::CacheState;
 
 use super::{CellAnalysis, Context, is_peer, median_of, per_request};
 
+/// Share of the CPU time that may be spent in waiting for the next period of a quota.
+const QUOTA_WAIT_MAX: f64 = 0.01;
+
 /// What a flag means for the numbers of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caution {
@@ -125,6 +128,10 @@ flags! {
     CpuContended = "cpu contended",
         Some(Caution::new(9, "CPUs shared with others").disturbs()),
         |seen| seen.cell.disturbance.is_cpu_contended();
+    /// The CPU quota of the control group held iolab back.
+    CpuQuota = "cpu quota",
+        Some(Caution::new(9, "held back by a CPU quota").disturbs()),
+        |seen| seen.cell.disturbance.quota_wait.is_some_and(|share| share > QUOTA_WAIT_MAX);
     /// The machine slept during a trial.
     Suspended = "suspended",
         Some(Caution::new(7, "the machine slept").disturbs().ruins()),

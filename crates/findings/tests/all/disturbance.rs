@@ -329,6 +329,25 @@ fn contended_cpus_are_told() {
 }
 
 #[test]
+fn a_quota_that_holds_back_is_told() {
+    let with = |share: f64| {
+        one_cell(|_, sample| {
+            // Two CPUs.
+            let waited = 2.0 * share * sample.elapsed_ns as f64;
+            sample.counters.pressure.throttled_ns = Some(waited as u64);
+        })
+    };
+    let record = with(0.12);
+    assert_eq!(only_cell(&record).flags, [Flag::CpuQuota]);
+    let told = text(&all_findings(&analyse(&record)));
+    assert!(
+        told.contains("held iolab back in the only cell: up to 12 %"),
+        "{told}"
+    );
+    assert_eq!(only_cell(&with(0.005)).flags, []);
+}
+
+#[test]
 fn preemptions_count_where_there_is_no_pressure_to_read() {
     let with = |per_second: u64, stall: Option<u64>| {
         one_cell(|_, sample| {
