@@ -7,7 +7,7 @@ mod parquet_rows;
 use std::io::{self, Write};
 
 use csv_rows::CsvRows;
-use json_rows::JsonRows;
+use json_rows::{Frame, JsonRows};
 use parquet_rows::ParquetRows;
 
 use crate::values::Rows;
@@ -25,6 +25,14 @@ pub enum Format {
     Parquet,
 }
 
+/// An array, an object a line.
+const ARRAY: Frame = Frame {
+    first: b"[\n",
+    between: b",\n",
+    last: b"\n]\n",
+    none: b"[]\n",
+};
+
 /// Writes rows as they come; nothing is held back but the output's own buffer. Of Parquet the encoded rows are held
 /// back to the end.
 pub struct RowWriter<'a> {
@@ -40,7 +48,7 @@ impl<'a> RowWriter<'a> {
     pub fn new(to: impl Write + 'a, format: Format, columns: Vec<Column>) -> io::Result<Self> {
         let rows: Box<dyn Rows + 'a> = match format {
             Format::Csv => Box::new(CsvRows::new(to, &columns)?),
-            Format::Json => Box::new(JsonRows::new(to, &columns, json_rows::ARRAY)),
+            Format::Json => Box::new(JsonRows::new(to, &columns, ARRAY)),
             Format::Parquet => Box::new(ParquetRows::new(to, &columns)?),
         };
         Ok(Self { columns, rows })

@@ -9,22 +9,14 @@ use crate::values::{Column, Rows};
 /// What stands around the objects.
 pub(super) struct Frame {
     /// Before the first, if there is one.
-    first: &'static [u8],
+    pub(super) first: &'static [u8],
     /// Between two.
-    between: &'static [u8],
+    pub(super) between: &'static [u8],
     /// After the last.
-    last: &'static [u8],
+    pub(super) last: &'static [u8],
     /// Instead of all that where there is none.
-    none: &'static [u8],
+    pub(super) none: &'static [u8],
 }
-
-/// An array, an object a line.
-pub(super) const ARRAY: Frame = Frame {
-    first: b"[\n",
-    between: b",\n",
-    last: b"\n]\n",
-    none: b"[]\n",
-};
 
 /// See [`super::Format::Json`].
 pub(super) struct JsonRows<W: Write> {
