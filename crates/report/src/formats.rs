@@ -52,6 +52,8 @@ macro_rules! formats {
 formats! {
     Csv = "csv", "Comma-separated, with a header line", Writer::Rows(Format::Csv);
     Json = "json", "An array of objects", Writer::Rows(Format::Json);
+    JsonLines = "jsonl", "JSON Lines: an object a line, for jq, logs and databases",
+        Writer::Rows(Format::JsonLines);
     Parquet = "parquet", "Apache Parquet: typed columns, for pandas, DuckDB, R",
         Writer::Rows(Format::Parquet);
     Gbench = "gbench", "Google Benchmark's JSON, for its tools/compare.py",

@@ -21,6 +21,8 @@ pub enum Format {
     Csv,
     /// An array of objects, one per line; a missing value is `null`.
     Json,
+    /// JSON Lines: an object per line, and nothing around them; a missing value is `null`.
+    JsonLines,
     /// Apache Parquet; a missing value is null.
     Parquet,
 }
@@ -31,6 +33,14 @@ const ARRAY: Frame = Frame {
     between: b",\n",
     last: b"\n]\n",
     none: b"[]\n",
+};
+
+/// Objects alone, so that files can be put behind each other and read line by line.
+const LINES: Frame = Frame {
+    first: b"",
+    between: b"\n",
+    last: b"\n",
+    none: b"",
 };
 
 /// Writes rows as they come; nothing is held back but the output's own buffer. Of Parquet the encoded rows are held
@@ -49,6 +59,7 @@ impl<'a> RowWriter<'a> {
         let rows: Box<dyn Rows + 'a> = match format {
             Format::Csv => Box::new(CsvRows::new(to, &columns)?),
             Format::Json => Box::new(JsonRows::new(to, &columns, ARRAY)),
+            Format::JsonLines => Box::new(JsonRows::new(to, &columns, LINES)),
             Format::Parquet => Box::new(ParquetRows::new(to, &columns)?),
         };
         Ok(Self { columns, rows })
@@ -158,6 +169,18 @@ mod tests {
         assert_eq!(parsed[0]["b"], "x, \"y\"");
         assert_eq!(parsed[0]["d"], Value::Null);
         assert_eq!(parsed[1]["a"], 2.5);
+    }
+
+    #[test]
+    fn json_lines_are_objects_that_parse_one_by_one() {
+        let lines = written(Format::JsonLines, &rows());
+        let parsed: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!((parsed.len(), &parsed[1]["a"]), (2, &Value::from(2.5)));
+        assert!(lines.ends_with("}\n"));
+        assert_eq!(written(Format::JsonLines, &[]), "");
     }
 
     #[test]
