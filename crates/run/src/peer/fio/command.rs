@@ -11,6 +11,17 @@ use iolab_spec::trial::{
 
 use crate::peer::Line;
 
+/// The backends that are engines of fio, by the same names.
+const ENGINES: [Backend; 7] = [
+    Backend::Sync,
+    Backend::Psync,
+    Backend::Pvsync2,
+    Backend::Mmap,
+    Backend::Libaio,
+    Backend::IoUring,
+    Backend::Null,
+];
+
 /// Blocks of the random map above which fio needs more memory than it takes by itself: 16 MiB of bits are its pool.
 const MAP_BLOCKS_MAX: u64 = 1 << 25;
 
@@ -78,6 +89,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             spec.reads() && spec.writes() && spec.sync.follows_writes(),
             "in a mix it syncs after reads too",
         ),
+        (!ENGINES.contains(&spec.backend), "it has no such engine"),
         (
             spec.sync == SyncPolicy::RwfDsync,
             "it has no option for RWF_DSYNC",
