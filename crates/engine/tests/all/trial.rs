@@ -257,7 +257,7 @@ fn sync_policies_count_their_syncs() {
         let none = with(SyncPolicy::None).expect("runs");
         assert_eq!((none.syncs, none.sync_latency.len()), (0, 0));
         for sync in [SyncPolicy::Osync, SyncPolicy::Odsync, SyncPolicy::RwfDsync] {
-            let takes_flags = ![Backend::Sync, Backend::Psync].contains(&spec.backend);
+            let takes_flags = spec.backend.takes_write_flags();
             match with(sync) {
                 Ok(outcome) => assert_eq!((outcome.writes.requests, outcome.syncs), (40, 0)),
                 Err(error) => assert!(
