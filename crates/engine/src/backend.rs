@@ -4,6 +4,7 @@ mod io_uring;
 mod libaio;
 mod mmap;
 pub(crate) mod null;
+mod pool;
 mod synchronous;
 
 use std::fs::File;
@@ -18,6 +19,7 @@ use iolab_spec::trial::{Backend as Name, Descriptors, TrialSpec};
 use libaio::Libaio;
 use mmap::Mmap;
 use null::Null;
+use pool::Pool;
 use synchronous::{LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
 
 /// What a worker reads and writes.
@@ -63,6 +65,7 @@ pub(crate) fn open<D: Drive>(
         Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
         Name::Libaio => drive.run(Libaio::new(file, spec), buffers),
         Name::IoUring => drive.run(Uring::new(file, spec, &buffers), buffers),
+        Name::Pool => drive.run(Pool::new(file, spec), buffers),
         Name::Null => drive.run(Ok(Null::new(spec.depth)), buffers),
     }
 }

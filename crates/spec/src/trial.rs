@@ -16,7 +16,7 @@ pub use durability::{Allocate, SyncCall, SyncPolicy};
 pub use sharing::{Descriptors, Layout, Others, share};
 
 named! {
-    /// How requests are issued; the names are fio's.
+    /// How requests are issued; the names are fio's, but for `pool`.
     pub enum Backend: "backend" {
         /// `lseek` where the position is not already right, then `read` or `write`.
         Sync = "sync",
@@ -30,6 +30,8 @@ named! {
         Libaio = "libaio",
         /// `io_uring`.
         IoUring = "io_uring",
+        /// `pread` and `pwrite` on as many threads of its own as requests are to be outstanding.
+        Pool = "pool",
         /// Completes at once without I/O: what iolab itself costs.
         Null = "null",
     }
@@ -342,7 +344,7 @@ impl Backend {
     /// Whether more than one request can be outstanding per worker.
     pub fn is_asynchronous(self) -> bool {
         match self {
-            Backend::Libaio | Backend::IoUring | Backend::Null => true,
+            Backend::Libaio | Backend::IoUring | Backend::Pool | Backend::Null => true,
             Backend::Sync | Backend::Psync | Backend::Pvsync2 | Backend::Mmap => false,
         }
     }
@@ -351,7 +353,7 @@ impl Backend {
     pub fn takes_write_flags(self) -> bool {
         match self {
             Backend::Pvsync2 | Backend::Libaio | Backend::IoUring | Backend::Null => true,
-            Backend::Sync | Backend::Psync | Backend::Mmap => false,
+            Backend::Sync | Backend::Psync | Backend::Mmap | Backend::Pool => false,
         }
     }
 }

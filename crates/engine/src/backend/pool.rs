@@ -1,0 +1,260 @@
+//! `pool`: `pread` and `pwrite` on threads of its own, as programs do that have blocking calls alone and want several
+//! requests at once: libuv, PostgreSQL's I/O workers, RocksDB's MultiRead without io_uring.
+//!
+//! One lock guards what waits and what is done; a worker hands all its requests over at once and sleeps until enough have
+//! completed. What that costs beside `io_uring` is what this backend is there to show.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::synchronous::{Calls, PositionedCalls, carry_out};
+use crate::buffer::Slot;
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use iolab_spec::trial::TrialSpec;
+use iolab_spec::{Error, Result};
+
+/// Bytes of a thread's stack: it makes system calls and nothing else.
+const STACK: usize = 64 << 10;
+
+/// As many threads as requests can be outstanding.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    queued: Vec<(Slot, Request)>,
+}
+
+/// A request on its way to a thread, or back.
+struct Handed<T>(T);
+
+// SAFETY: what is handed over has the slot of a buffer, which is the only right to touch that buffer, whichever thread holds it;
+// the place that it points to is only read. The buffers free both when all their slots are back with the worker, and never
+// before.
+unsafe impl<T> Send for Handed<T> {}
+
+struct Shared {
+    file: File,
+    state: Mutex<State>,
+    /// Something waits, or the pool closes.
+    work: Condvar,
+    /// Something is done.
+    done: Condvar,
+}
+
+/// Both queues have room for all requests from the start.
+struct State {
+    waiting: VecDeque<Handed<(Slot, Request)>>,
+    done: Vec<Handed<Completion>>,
+    closes: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that it guards can be left half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A thread's life: one request after the other, until the pool closes.
+    fn serve(&self) {
+        let mut state = self.state();
+        loop {
+            if let Some(Handed((mut slot, request))) = state.waiting.pop_front() {
+                drop(state);
+                let result = carry_out(&self.file, &mut PositionedCalls, &mut slot, request);
+                state = self.state();
+                state.done.push(Handed(Completion { slot, result }));
+                self.done.notify_one();
+            } else if state.closes {
+                return;
+            } else {
+                state = self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// Starts the threads; to be called by the worker, whose CPUs and descriptors they share.
+    ///
+    /// # Errors
+    /// Of kind usage when a thread cannot be started, or hardware events are to be counted: they are those of the worker's own
+    /// thread, which does none of the I/O here.
+    pub(super) fn new(file: File, spec: &TrialSpec) -> Result<Self> {
+        if spec.hardware_counters {
+            return Err(Error::usage("hardware_counters with backend pool").hint(
+                "its threads are not counted; leave hardware_counters out, or set backend=psync",
+            ));
+        }
+        let room = spec.depth as usize;
+        let shared = Arc::new(Shared {
+            file,
+            state: Mutex::new(State {
+                waiting: VecDeque::with_capacity(room),
+                done: Vec::with_capacity(room),
+                closes: false,
+            }),
+            work: Condvar::new(),
+            done: Condvar::new(),
+        });
+        let mut pool = Self {
+            shared,
+            threads: Vec::with_capacity(room),
+            queued: Vec::with_capacity(room),
+        };
+        for number in 1..=spec.depth {
+            let shared = pool.shared.clone();
+            let builder = Builder::new().stack_size(STACK);
+            let thread = builder.spawn(move || shared.serve()).map_err(|error| {
+                Error::usage(format!("thread {number} of a pool cannot start: {error}"))
+                    .hint("use a smaller depth, or raise the limit of processes (ulimit -u)")
+            })?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Hands over what is queued.
+    fn submit(&mut self) {
+        let count = self.queued.len();
+        let handed = self.queued.drain(..).map(Handed);
+        self.shared.state().waiting.extend(handed);
+        for _ in 0..count {
+            self.shared.work.notify_one();
+        }
+    }
+}
+
+impl Backend for Pool {
+    fn queue(&mut self, slot: Slot, request: Request) {
+        self.queued.push((slot, request));
+    }
+
+    fn complete(
+        &mut self,
+        wait: u32,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        self.submit();
+        let mut state = self.shared.state();
+        while state.done.len() < wait as usize {
+            state = self
+                .shared
+                .done
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        done.extend(state.done.drain(..).map(|Handed(completion)| completion));
+        Ok(())
+    }
+
+    fn complete_within(
+        &mut self,
+        timeout: Duration,
+        done: &mut Vec<Completion>,
+    ) -> std::result::Result<(), SystemFailure> {
+        let deadline = Instant::now() + timeout;
+        self.submit();
+        let mut state = self.shared.state();
+        while state.done.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.shared.done.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        done.extend(state.done.drain(..).map(|Handed(completion)| completion));
+        Ok(())
+    }
+
+    fn syscall(&self, action: Action) -> &'static str {
+        match action {
+            Action::Read => PositionedCalls::NAMES.0,
+            Action::Write => PositionedCalls::NAMES.1,
+            Action::Sync(call) => call.name(),
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.state().closes = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has been reported by its panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Buffers;
+
+    /// A pool over a file of 64 blocks, each full of its number, with the buffers for it.
+    fn pool(depth: u32) -> (Pool, Buffers) {
+        let file = tempfile::tempfile().expect("a temporary file");
+        let content: Vec<u8> = (0..64u8).flat_map(|block| [block; 512]).collect();
+        std::os::unix::fs::FileExt::write_all_at(&file, &content, 0).expect("written");
+        let spec = TrialSpec {
+            depth,
+            bs: 512,
+            ..TrialSpec::default()
+        };
+        let buffers = Buffers::new(&spec, 0).expect("memory");
+        (Pool::new(file, &spec).expect("threads"), buffers)
+    }
+
+    fn read(block: u64) -> Request {
+        Request {
+            action: Action::Read,
+            offset: block * 512,
+            at: 0,
+            len: 512,
+        }
+    }
+
+    #[test]
+    fn every_request_comes_back_once_with_its_bytes() {
+        let (mut pool, mut buffers) = pool(8);
+        let mut done = Vec::new();
+        for first in (0..64).step_by(8) {
+            let mut blocks = [0; 8];
+            for block in first..first + 8 {
+                let slot = buffers.take().expect("a free buffer");
+                blocks[slot.index() as usize] = block as u8;
+                pool.queue(slot, read(block));
+            }
+            pool.complete(8, &mut done).expect("no system call failed");
+            assert_eq!(done.len(), 8);
+            for mut completion in done.drain(..) {
+                assert_eq!(completion.result, 512);
+                let block = blocks[completion.slot.index() as usize];
+                assert!(
+                    completion.slot.bytes()[..512]
+                        .iter()
+                        .all(|byte| *byte == block)
+                );
+                buffers.put(completion.slot);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_is_awaited_when_the_pool_goes() {
+        let (mut pool, mut buffers) = pool(2);
+        let mut done = Vec::new();
+        for block in 0..2 {
+            pool.queue(buffers.take().expect("a free buffer"), read(block));
+        }
+        pool.complete(1, &mut done).expect("no system call failed");
+        assert!(!done.is_empty());
+        drop(pool);
+    }
+}
