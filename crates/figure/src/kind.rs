@@ -50,6 +50,9 @@ kinds! {
     /// Latency against throughput.
     Load = "load", Needs::Cells,
         "latency against throughput as the load grows";
+    /// Throughput over that of the least parallelism.
+    Scaling = "scaling", Needs::Cells,
+        "throughput over that of the fewest threads (or the least depth), and growth in proportion";
     /// Both sides above, their ratio below.
     Ratio = "ratio", Needs::Cells,
         "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval";

@@ -10,6 +10,7 @@ mod latency;
 mod load;
 mod order;
 mod response;
+mod scaling;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
@@ -36,6 +37,7 @@ pub(super) fn model(kind: FigureKind, runs: &[Run<'_>], options: &Options) -> Re
         FigureKind::Percentiles => latency::model(runs, View::Percentiles, options),
         FigureKind::Ecdf => latency::model(runs, View::Cumulative, options),
         FigureKind::Load => load::model(runs, options),
+        FigureKind::Scaling => scaling::model(runs, options),
         FigureKind::Order => order::model(runs, options),
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),

@@ -230,6 +230,11 @@ fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
             kind(FigureKind::Ecdf),
         ),
         ("load", vec![loaded()], Options::default()),
+        (
+            "scaling",
+            vec![sizes_by_threads(4)],
+            kind(FigureKind::Scaling),
+        ),
         ("ratio", vec![sizes(), other()], Options::default()),
         ("linkage", vec![programs()], Options::default()),
         ("p-values", vec![programs()], kind(FigureKind::PValues)),
@@ -554,6 +559,7 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
             kind(FigureKind::Load),
             "nothing that makes load",
         ),
+        (vec![sizes()], kind(FigureKind::Scaling), "more parallel"),
         (vec![sizes()], kind(FigureKind::Ratio), "two sides"),
         (vec![sizes_by_threads(12)], tall, "no room"),
         (

@@ -1,0 +1,191 @@
+//! How throughput grows with parallelism, beside growth in proportion.
+
+use iolab_analysis::analysis::Response;
+use iolab_spec::{Error, Result};
+use iolab_stats::{CONFIDENCE, ratio_of_medians};
+
+use super::super::Run;
+use super::super::data::{Data, Parts, Row, verdict};
+use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::options::Options;
+use super::super::scale::Scale;
+use super::super::words;
+
+/// The factors that make a workload more parallel, the first that varies.
+const PARALLEL: [&str; 3] = ["threads", "depth", "ranks"];
+
+/// Makes the model: the median of each cell over that with the least level, a line for each level of the series, and the line
+/// of growth in proportion.
+///
+/// # Errors
+/// Of kind usage: nothing that makes the workload more parallel varies, or the quantity is a time.
+pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+    let quantity = options.y.unwrap_or(Response::Throughput);
+    if quantity.is_time() {
+        return Err(
+            Error::usage(format!("{quantity} does not grow in proportion"))
+                .hint("choose --y throughput or iops, or --kind load for times"),
+        );
+    }
+    let data = Data::new(runs, quantity)?;
+    let factor = parallel(&data, options)?;
+    let name = data.factors[factor];
+    let asked = Options {
+        x: Some(name.to_owned()),
+        log_x: Some(options.log_x.unwrap_or(true)),
+        ..options.clone()
+    };
+    let parts = Parts::of(&data, &asked)?;
+    let x = super::axis::along(&data, Some(factor), &asked);
+    let series_levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
+    let mut panels = Vec::new();
+    for key in parts.panels(&data) {
+        let rows = || data.rows.iter().filter(|row| parts.panel(row) == key);
+        let place = |row: &Row<'_>| {
+            let level = parts.series.map(|i| row.levels[i]);
+            let found = series_levels.iter().position(|other| Some(*other) == level);
+            found.unwrap_or(0)
+        };
+        let mut panel = Panel::new(x.axis.clone(), x.axis.clone());
+        panel.title = super::panel_title(&data, &parts.facets, &key);
+        let count = series_levels.len().max(1);
+        for number in 0..count {
+            let mut line: Vec<&Row<'_>> = rows().filter(|row| place(row) == number).collect();
+            line.sort_by(|a, b| {
+                x.place(a.levels[factor])
+                    .total_cmp(&x.place(b.levels[factor]))
+            });
+            let Some((least, _)) = line.split_first() else {
+                continue;
+            };
+            let points = line.iter().filter_map(|row| {
+                let at = x.place(row.levels[factor]);
+                point(&data, row, least, factor, at)
+            });
+            let label = series_levels.get(number).zip(parts.series);
+            panel.series.push(Series {
+                name: label.map_or_else(String::new, |(level, i)| {
+                    words::level(data.factors[i], level)
+                }),
+                place: number,
+                look: Look::Line,
+                points: points.collect(),
+                band: Vec::new(),
+                trials: Vec::new(),
+                bends: Vec::new(),
+            });
+        }
+        let places = rows().map(|row| x.place(row.levels[factor]));
+        panel.series.push(in_proportion(places, count));
+        panels.push(panel);
+    }
+    let y = y_axis(&panels, quantity, options);
+    for panel in &mut panels {
+        panel.y = y.clone();
+    }
+    Ok(Model {
+        title: String::new(),
+        description: format!(
+            "{} over that of the least number of {}",
+            super::subject(runs, quantity),
+            words::noun(name)
+        ),
+        legend: parts
+            .series
+            .map_or_else(String::new, |i| super::legend(&data, i)),
+        unit: String::new(),
+        panels,
+        arrangement: Arrangement::Facets,
+        hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
+        note: "Medians over that of the least level; bars: 95 % interval of the ratio.".to_owned(),
+    })
+}
+
+fn parallel(data: &Data<'_>, options: &Options) -> Result<usize> {
+    let named = |name: &str| data.factors.iter().position(|factor| *factor == name);
+    let found = match &options.x {
+        Some(x) => named(x).filter(|i| data.positions(*i).is_some()),
+        None => PARALLEL.into_iter().find_map(named),
+    };
+    found.ok_or_else(|| {
+        Error::usage("nothing that makes the workload more parallel varies in the data").hint(
+            "sweep threads or depth (--set threads=1,2,4), name a factor of numbers with --x, or choose another figure with --kind",
+        )
+    })
+}
+
+fn point(data: &Data<'_>, row: &Row<'_>, least: &Row<'_>, factor: usize, x: f64) -> Option<Mark> {
+    let ratio = ratio_of_medians(&least.values, &row.values, CONFIDENCE)?;
+    let is_least = std::ptr::eq(row, least);
+    let verdict = verdict(row.cell);
+    let level = words::level(data.factors[factor], row.levels[factor]);
+    Some(Mark {
+        x,
+        y: ratio.ratio,
+        interval: ratio
+            .interval
+            .filter(|_| !is_least)
+            .map(|interval| (interval.low, interval.high)),
+        hollow: !row.cell.is_target(),
+        origin: Origin {
+            cell: Some(row.cell.cell.id),
+            n: Some(row.summary.n),
+            x: level.clone(),
+            text: format!(
+                "{level}: {} times {}; n = {}; {verdict}",
+                words::number(ratio.ratio),
+                words::level(data.factors[factor], least.levels[factor]),
+                row.summary.n
+            ),
+            verdict,
+        },
+    })
+}
+
+/// The line on which twice the parallelism gives twice the throughput.
+fn in_proportion(places: impl Iterator<Item = f64>, place: usize) -> Series {
+    let mut places: Vec<f64> = places.collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let least = places.first().copied().unwrap_or(1.0);
+    let points = places.iter().map(|x| Mark {
+        x: *x,
+        y: x / least,
+        interval: None,
+        hollow: false,
+        origin: Origin::default(),
+    });
+    Series {
+        name: "in proportion".to_owned(),
+        place,
+        look: Look::Curve,
+        points: points.collect(),
+        band: Vec::new(),
+        trials: Vec::new(),
+        bends: Vec::new(),
+    }
+}
+
+fn y_axis(panels: &[Panel], quantity: Response, options: &Options) -> Axis {
+    let points = panels
+        .iter()
+        .flat_map(|p| &p.series)
+        .flat_map(|s| &s.points);
+    let values: Vec<f64> = points
+        .flat_map(|point| {
+            let (low, high) = point.interval.unwrap_or((point.y, point.y));
+            [point.y, low, high]
+        })
+        .collect();
+    Axis {
+        label: format!(
+            "{} over that of the least",
+            words::capital(&words::of_response(quantity))
+        ),
+        scale: match options.log_y.unwrap_or(true) {
+            true => Scale::log(values.iter().copied()),
+            false => Scale::linear(values.iter().copied(), true),
+        },
+        ticks: Ticks::Number,
+    }
+}
