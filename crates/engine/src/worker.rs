@@ -53,6 +53,46 @@ pub(crate) struct WorkerOutcome {
     pub(crate) signed: Option<Signed>,
 }
 
+impl WorkerOutcome {
+    /// That of a worker which has done nothing yet; `timed` says whether it records how long requests take.
+    pub(crate) fn begun(
+        spec: &TrialSpec,
+        timed: bool,
+        clock: &Clock,
+        effective: Effective,
+    ) -> Self {
+        let histogram = |used| match used && timed {
+            true => new_latency_histogram(),
+            false => unused_latency_histogram(),
+        };
+        let tally = |used| Tally {
+            requests: 0,
+            bytes: 0,
+            short_transfers: 0,
+            latency: histogram(used),
+            waits: None,
+        };
+        Self {
+            reads: tally(spec.reads()),
+            writes: tally(spec.writes()),
+            syncs: 0,
+            sync_latency: histogram(spec.sync.follows_writes()),
+            errors: 0,
+            failure: None,
+            ended: Ended::Done,
+            start: 0,
+            end: 0,
+            end_sync_ns: 0,
+            effective,
+            hardware: Hardware::default(),
+            pieces: None,
+            rate_report: None,
+            series: Recorder::new(clock),
+            signed: None,
+        }
+    }
+}
+
 /// A worker that is ready to run.
 pub(crate) trait Run {
     /// What has to be torn down.
@@ -151,11 +191,7 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
-        let start = self.clock.now();
-        let deadline = self
-            .time_ticks
-            .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
-        self.outcome.start = start;
+        let (start, deadline) = self.begin();
         let mut wake = self.outcome.series.begin(start).min(deadline);
         let mut now = start;
         let mut looks = ClockSampling::new(self.clock);
@@ -198,6 +234,17 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
 }
 
 impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
+    /// Takes the first stamp, and tells when time is over.
+    #[inline(always)]
+    fn begin(&mut self) -> (u64, u64) {
+        let start = self.clock.now();
+        let deadline = self
+            .time_ticks
+            .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
+        self.outcome.start = start;
+        (start, deadline)
+    }
+
     pub(crate) fn new(
         spec: &TrialSpec,
         worker: u32,
@@ -216,17 +263,6 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             },
             started: 0,
         };
-        let tally = |used| Tally {
-            requests: 0,
-            bytes: 0,
-            short_transfers: 0,
-            latency: if used && T::TIMED {
-                new_latency_histogram()
-            } else {
-                unused_latency_histogram()
-            },
-            waits: None,
-        };
         Self {
             issued: vec![none; spec.depth as usize],
             fresh: Vec::with_capacity(spec.depth as usize),
@@ -244,28 +280,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             stopping: false,
             offsets: Offsets::new(spec, worker),
             mix: Mix::new(spec, worker),
-            outcome: WorkerOutcome {
-                reads: tally(spec.reads()),
-                writes: tally(spec.writes()),
-                syncs: 0,
-                sync_latency: if T::TIMED && spec.sync.follows_writes() {
-                    new_latency_histogram()
-                } else {
-                    unused_latency_histogram()
-                },
-                errors: 0,
-                failure: None,
-                ended: Ended::Done,
-                start: 0,
-                end: 0,
-                end_sync_ns: 0,
-                effective: backend.effective(),
-                hardware: Hardware::default(),
-                pieces: None,
-                rate_report: None,
-                series: Recorder::new(clock),
-                signed: None,
-            },
+            outcome: WorkerOutcome::begun(spec, T::TIMED, clock, backend.effective()),
             backend,
             buffers,
             timing,

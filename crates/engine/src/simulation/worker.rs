@@ -4,12 +4,9 @@ use super::{Ask, Disk};
 use crate::clock::Clock;
 use crate::pattern::{Mix, Offsets};
 use crate::request::Action;
-use crate::series::Recorder;
 use crate::worker::open::Open;
 use crate::worker::{Following, Timing, WorkerOutcome, quota};
-use iolab_spec::counters::Hardware;
-use iolab_spec::histogram::{new_latency_histogram, unused_latency_histogram};
-use iolab_spec::outcome::{Effective, Ended, Tally};
+use iolab_spec::outcome::{Effective, Ended};
 use iolab_spec::series::Done;
 use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
 
@@ -62,23 +59,13 @@ pub(super) struct Worker<'a> {
 impl<'a> Worker<'a> {
     pub(super) fn new(spec: &TrialSpec, number: u32, clock: &'a Clock, start: u64) -> Self {
         let timed = spec.latency || spec.rate.is_some();
-        let tally = |used| Tally {
-            requests: 0,
-            bytes: 0,
-            short_transfers: 0,
-            latency: if used && timed {
-                new_latency_histogram()
-            } else {
-                unused_latency_histogram()
-            },
-            waits: None,
-        };
         let none = Issued {
             action: Action::Read,
             started: 0,
             flushing: false,
         };
-        let mut series = Recorder::new(clock);
+        let mut outcome = WorkerOutcome::begun(spec, timed, clock, Effective::default());
+        (outcome.start, outcome.end) = (start, start);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);
         let open = spec.rate.map(|rate| {
             let mut open = Open::new(spec, rate, number, clock);
@@ -105,30 +92,9 @@ impl<'a> Worker<'a> {
             issued: vec![none; spec.depth as usize],
             ready: Vec::with_capacity(spec.depth as usize),
             open,
-            interval_end: series.begin(start),
+            interval_end: outcome.series.begin(start),
             state: State::Running,
-            outcome: WorkerOutcome {
-                reads: tally(spec.reads()),
-                writes: tally(spec.writes()),
-                syncs: 0,
-                sync_latency: if timed && spec.sync.follows_writes() {
-                    new_latency_histogram()
-                } else {
-                    unused_latency_histogram()
-                },
-                errors: 0,
-                failure: None,
-                ended: Ended::Done,
-                start,
-                end: start,
-                end_sync_ns: 0,
-                effective: Effective::default(),
-                hardware: Hardware::default(),
-                pieces: None,
-                rate_report: None,
-                series,
-                signed: None,
-            },
+            outcome,
         }
     }
 

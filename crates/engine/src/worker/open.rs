@@ -186,11 +186,7 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
-        let start = self.clock.now();
-        let deadline = self
-            .time_ticks
-            .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
-        self.outcome.start = start;
+        let (start, deadline) = self.begin();
         self.timing.begin(start);
         let mut interval_end = self.outcome.series.begin(start);
         let mut now = start;

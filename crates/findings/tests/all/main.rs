@@ -25,13 +25,13 @@ fn all_findings(analysis: &Analysis) -> Vec<Finding> {
     iolab_findings::findings(analysis, &Bends::of(analysis))
 }
 
-/// What findings say, a line each. Every one has a basis.
+/// What findings say, each of which must rest on something.
 fn text(findings: &[Finding]) -> String {
     for finding in findings {
         assert!(
-            !finding.basis().is_empty(),
+            !finding.rule.basis.is_empty(),
             "{} rests on nothing",
-            finding.rule
+            finding.rule.name
         );
     }
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
