@@ -137,6 +137,8 @@ named! {
         CoopTaskrun = "coop_taskrun",
         /// Completions are polled for.
         Iopoll = "iopoll",
+        /// iolab looks for completions before it sleeps in the kernel, as long as that finds some.
+        Spin = "spin",
     }
 }
 
@@ -147,7 +149,7 @@ pub struct Effective {
     pub fixed_file: bool,
     /// `io_uring`: the buffers were registered.
     pub fixed_buffers: bool,
-    /// `io_uring`: set-up flags in force.
+    /// `io_uring`: set-up flags in force, and whether iolab spins.
     pub ring: Vec<RingFlag>,
     /// Whether completions or submissions were polled for: CPU time is no sign of work then.
     pub polled: bool,

@@ -67,13 +67,16 @@ impl SpinPolicy {
 impl Uring {
     /// To be called by the thread that submits: SINGLE_ISSUER binds the ring to it.
     pub(crate) fn new(file: File, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
-        let (ring, flags) = build(spec)?;
+        let (ring, mut flags) = build(spec)?;
         if spec.rate.is_some() && !ring.params().is_feature_ext_arg() {
             return Err(
                 Error::usage("a rate with io_uring needs waits that end by themselves, which Linux has from 5.11 on")
                     .hint("set backend=libaio or backend=psync"),
             );
         }
+        // At depth 1 a wait is a wait; with polling the kernel does the looking.
+        let spins = spec.depth > 1 && !spec.sqpoll && !spec.iopoll;
+        flags.extend(spins.then_some(RingFlag::Spin));
         let mut uring = Self {
             ring,
             file,
@@ -83,9 +86,8 @@ impl Uring {
                 polled: spec.sqpoll || spec.iopoll,
                 ..Effective::default()
             },
-            // At depth 1 a wait is a wait; with polling the kernel does the looking.
             spin: SpinPolicy {
-                enabled: spec.depth > 1 && !spec.sqpoll && !spec.iopoll,
+                enabled: spins,
                 credit: 0,
                 left_out: 0,
             },
@@ -344,6 +346,8 @@ fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
                 RingFlag::DeferTaskrun => builder.setup_defer_taskrun(),
                 RingFlag::CoopTaskrun => builder.setup_coop_taskrun(),
                 RingFlag::Iopoll => builder.setup_iopoll(),
+                // iolab's own doing, of which the kernel is not told.
+                RingFlag::Spin => &mut builder,
             };
         }
         match builder.build(spec.depth) {

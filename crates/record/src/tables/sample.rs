@@ -581,7 +581,7 @@ fn effective() -> Columns {
             |s: &Sample| Some(s.effective_ring().into()),
             |s, text| s.put_effective_ring(text),
         )
-        .doc("how the ring of io_uring was set up: `sqpoll`, `single_issuer`, `defer_taskrun`, `coop_taskrun`, `iopoll`, with commas between"),
+        .doc("how the ring of io_uring was set up: `sqpoll`, `single_issuer`, `defer_taskrun`, `coop_taskrun`, `iopoll`, `spin`, with commas between"),
         Column::flag(
             "polled",
             |s: &Sample| Some(s.effective.polled),
