@@ -2,6 +2,7 @@
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
+use unicode_width::UnicodeWidthStr;
 
 use crate::latex;
 use crate::markdown::escaped;
@@ -52,8 +53,8 @@ impl Column {
 
     /// The least width that shows its values.
     fn width(&self) -> usize {
-        let longest = self.values.iter().map(|v| v.chars().count()).max();
-        let longest = longest.unwrap_or(0).max(self.heading.chars().count());
+        let longest = self.values.iter().map(|v| v.width()).max();
+        let longest = longest.unwrap_or(0).max(self.heading.width());
         self.breaks_at.map_or(longest, |width| longest.min(width))
     }
 }
@@ -166,7 +167,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+            Some(line) if line.width() + 1 + word.width() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::outline::{Outline, OutlineCurve};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::chart::Style;
 use iolab_figure::spans_decades;
@@ -143,15 +144,15 @@ fn columns(
 
 /// The first text at the left, the second at the right; the first gives way.
 fn between(left: &str, right: &str, width: usize) -> String {
-    let room = width.saturating_sub(right.chars().count() + 1);
+    let room = width.saturating_sub(right.width() + 1);
     let left = cut(left, room);
-    let gap = width.saturating_sub(left.chars().count() + right.chars().count());
+    let gap = width.saturating_sub(left.width() + right.width());
     format!("{left}{}{right}", " ".repeat(gap))
 }
 
 /// The ends of an axis and what lies along it, which is left out where there is no room.
 fn axis(first: &str, middle: &str, last: &str, width: usize) -> String {
-    let length = |text: &str| text.chars().count();
+    let length = |text: &str| text.width();
     if length(first) + length(middle) + length(last) + 2 > width {
         return match length(first) + length(last) < width {
             true => between(first, last, width),
@@ -169,10 +170,15 @@ fn axis(first: &str, middle: &str, last: &str, width: usize) -> String {
 }
 
 fn cut(text: &str, width: usize) -> String {
-    text.chars().take(width).collect()
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    text.chars().take_while(fits).collect()
 }
 
 fn padded(text: &str, width: usize) -> String {
-    let length = text.chars().count();
+    let length = text.width();
     format!("{text}{}", " ".repeat(width.saturating_sub(length)))
 }
