@@ -18,6 +18,8 @@ pub enum Disturber {
     Quota,
     /// Requests that reached the device in pieces, which the memory of the buffers decides.
     Splitting,
+    /// Buffers that lay in several pieces of memory, whether or not the device took them in one.
+    Fragmentation,
 }
 
 /// A disturber in which two sides differ: the least and the greatest value among the runs of each.
@@ -33,13 +35,14 @@ pub struct Imbalance {
 
 impl Disturber {
     /// Every disturber.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Steal,
         Self::CpuPressure,
         Self::MemoryPressure,
         Self::OtherTraffic,
         Self::Quota,
         Self::Splitting,
+        Self::Fragmentation,
     ];
 
     /// Its name, as in the columns of exports.
@@ -51,6 +54,7 @@ impl Disturber {
             Self::OtherTraffic => "other_traffic",
             Self::Quota => "cpu_quota_wait",
             Self::Splitting => "device_ios_per_request",
+            Self::Fragmentation => "buffer_pieces_per_request",
         }
     }
 
@@ -63,6 +67,7 @@ impl Disturber {
             Self::OtherTraffic => "other traffic on the device",
             Self::Quota => "waiting for the CPU quota",
             Self::Splitting => "device I/Os per request",
+            Self::Fragmentation => "pieces of memory per request",
         }
     }
 
@@ -83,6 +88,9 @@ impl Disturber {
             Self::Splitting => {
                 "repeat the run with --set buffer_init=huge, which keeps the buffers in one piece"
             }
+            Self::Fragmentation => {
+                "free memory, so that the kernel has huge pages again ('echo 1 > /proc/sys/vm/compact_memory' as root), then repeat the run"
+            }
         }
     }
 
@@ -95,13 +103,14 @@ impl Disturber {
             Self::OtherTraffic => around.others,
             Self::Quota => around.quota_wait,
             Self::Splitting => around.ios_per_request,
+            Self::Fragmentation => around.buffer_pieces,
         }
     }
 
     /// Writes a value.
     pub fn format(self, value: f64) -> String {
         match self {
-            Self::Splitting => digits(value, 3),
+            Self::Splitting | Self::Fragmentation => digits(value, 3),
             _ => format_percent(value),
         }
     }
@@ -114,8 +123,11 @@ impl Disturber {
         const CPU_SHARE: f64 = 0.25;
         /// Ratio of two numbers of I/Os.
         const PIECES: f64 = 1.2;
+        /// Ratio of two numbers of pieces of memory. Few more of them change nothing.
+        const FRAGMENTS: f64 = 2.0;
         match self {
             Self::Splitting => a.max(b) >= PIECES * a.min(b),
+            Self::Fragmentation => a.max(b) >= FRAGMENTS * a.min(b),
             Self::CpuPressure => (a - b).abs() >= CPU_SHARE,
             _ => (a - b).abs() >= SHARE,
         }

@@ -25,6 +25,9 @@ pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outc
     for text in left_out {
         writeln!(to, "{text}")?;
     }
+    for text in plans.iter().filter_map(Plan::shortfall) {
+        writeln!(to, "{text}")?;
+    }
     let written = forecasts
         .iter()
         .map(|f| f.written)

@@ -8,8 +8,7 @@ use iolab_spec::series::{Done, INTERVALS_MAX, Interval, Series};
 
 use crate::clock::Clock;
 
-/// Length of an interval as long as a trial is not too long for it, ns.
-pub const INTERVAL_NS: u64 = 100_000_000;
+pub use iolab_spec::series::INTERVAL_NS;
 
 /// The series of several workers together.
 pub(crate) fn merged(workers: impl Iterator<Item = Recorder>, clock: &Clock) -> Series {
@@ -37,14 +36,15 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(clock: &Clock) -> Self {
+    /// With intervals of so many ns.
+    pub(crate) fn new(clock: &Clock, interval_ns: u64) -> Self {
         let mut slots = Vec::with_capacity(INTERVALS_MAX);
         // Written to, and not only reserved: the first use inside the timed span would fault.
         slots.resize(INTERVALS_MAX, Done::default());
         Self {
             start: 0,
-            width: clock.ticks(INTERVAL_NS).max(1),
-            interval_ns: INTERVAL_NS,
+            width: clock.ticks(interval_ns).max(1),
+            interval_ns,
             slots,
             current: 0,
             counted: Done::default(),
@@ -157,7 +157,7 @@ mod tests {
 
     /// A recorder that sees one request at each of these stamps, and ends at the last.
     fn recorded(clock: &Clock, start: u64, stamps: &[u64]) -> Recorder {
-        let mut recorder = Recorder::new(clock);
+        let mut recorder = Recorder::new(clock, INTERVAL_NS);
         let mut end = recorder.begin(start);
         let mut done = 0;
         for &stamp in stamps {

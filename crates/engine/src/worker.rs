@@ -87,7 +87,7 @@ impl WorkerOutcome {
             hardware: Hardware::default(),
             pieces: None,
             rate_report: None,
-            series: Recorder::new(clock),
+            series: Recorder::new(clock, spec.series_ns),
             signed: None,
         }
     }

@@ -7,6 +7,7 @@ mod direction;
 mod disturbance;
 pub mod interpretation;
 mod limits;
+mod memory;
 mod optimal;
 mod peers;
 mod precision;
@@ -37,6 +38,7 @@ pub use disturbance::{
 use iolab_spec::quantity::significant;
 use iolab_stats::Ratio;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
+pub use memory::small_pages;
 pub use optimal::optimal_pattern;
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
@@ -92,6 +94,7 @@ const TOPICS: &[&[Says]] = &[
     sync::SAYS,
     direction::SAYS,
     preparation::SAYS,
+    memory::SAYS,
     scaling::SAYS,
     tail::SAYS,
     programs::SAYS,

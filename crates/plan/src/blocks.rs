@@ -1,8 +1,8 @@
 //! The order of trials: randomised complete blocks from a stored seed.
 //!
-//! Every block visits each cell once in a fresh random order, so that drift of the machine cannot pose as an
-//! effect of a factor (R. A. Fisher, The Design of Experiments, 1935). The order of a block follows from the
-//! seed and the block's number alone: a run that was cut off is resumed with the very same plan.
+//! Every block visits each cell equally often as any other block, mostly once, in a fresh random order, so that drift of the
+//! machine cannot pose as an effect of a factor (R. A. Fisher, The Design of Experiments, 1935). The order of a block follows
+//! from the seed, the block's number and these counts alone: a run that was cut off is resumed with the very same plan.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,10 +20,31 @@ pub fn block_order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
-/// The seed of one trial: different for every cell and block, the same whenever the plan is.
-pub fn trial_seed(seed: u64, cell: usize, block: u32) -> u64 {
+/// The trials of a block that visits each cell so many times, in their order: the cell, and which of its visits it is, from 0.
+/// Where all counts are 1 the order is [`block_order`].
+pub fn block_visits(seed: u64, block: u32, counts: &[u32]) -> Vec<(usize, u32)> {
+    let cells: Vec<usize> = counts
+        .iter()
+        .enumerate()
+        .flat_map(|(cell, count)| std::iter::repeat_n(cell, *count as usize))
+        .collect();
+    let mut visited = vec![0; counts.len()];
+    block_order(seed, block, cells.len())
+        .into_iter()
+        .map(|place| {
+            let cell = cells[place];
+            let visit = visited[cell];
+            visited[cell] += 1;
+            (cell, visit)
+        })
+        .collect()
+}
+
+/// The seed of one trial: different for every cell, block and visit, the same whenever the plan is.
+pub fn trial_seed(seed: u64, cell: usize, block: u32, visit: u32) -> u64 {
+    let purpose = cell as u64 | u64::from(visit) << 32;
     // SQLite's integers are signed: one bit less keeps the number readable for everyone.
-    generator(seed, block, cell as u64).next_u64() >> 1
+    generator(seed, block, purpose).next_u64() >> 1
 }
 
 fn generator(seed: u64, block: u32, purpose: u64) -> Xoshiro256PlusPlus {
@@ -58,6 +79,23 @@ mod tests {
         }
 
         #[test]
+        fn each_cell_is_visited_as_often_as_its_count(
+            seed: u64,
+            block: u32,
+            counts in prop::collection::vec(0u32..6, 0..60),
+        ) {
+            let visits = block_visits(seed, block, &counts);
+            for (cell, count) in counts.iter().enumerate() {
+                let own = visits.iter().filter(|(of, _)| *of == cell);
+                let own: Vec<u32> = own.map(|(_, visit)| *visit).collect();
+                prop_assert_eq!(own, (0..*count).collect::<Vec<_>>());
+            }
+            let ones = vec![1; counts.len()];
+            let once: Vec<usize> = block_visits(seed, block, &ones).into_iter().map(|v| v.0).collect();
+            prop_assert_eq!(once, block_order(seed, block, counts.len()));
+        }
+
+        #[test]
         fn blocks_and_seeds_have_orders_of_their_own(seed: u64, block in 0u32..1000) {
             let order = block_order(seed, block, 30);
             prop_assert_ne!(&order, &block_order(seed, block + 1, 30));
@@ -68,9 +106,10 @@ mod tests {
     #[test]
     fn trial_seeds_do_not_repeat() {
         let seeds: HashSet<u64> = (0..100)
-            .flat_map(|cell| (0..100).map(move |block| trial_seed(42, cell, block)))
+            .flat_map(|cell| (0..100).map(move |block| trial_seed(42, cell, block, 0)))
+            .chain((1..100).map(|visit| trial_seed(42, 7, 7, visit)))
             .collect();
-        assert_eq!(seeds.len(), 10_000);
+        assert_eq!(seeds.len(), 10_099);
         assert!(seeds.iter().all(|seed| i64::try_from(*seed).is_ok()));
     }
 

@@ -86,6 +86,16 @@ impl Plan {
         self.left_out.as_deref()
     }
 
+    /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own time bounds.
+    pub fn shortfall(&self) -> Option<String> {
+        // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
+        let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
+        let block = bounds
+            .filter_map(|cell| cell.spec.trial.time_foreseen())
+            .fold(Duration::ZERO, Duration::saturating_add);
+        self.experiment.design.shortfall(self.cells.len(), block)
+    }
+
     /// Changes the time for all measuring.
     pub fn set_budget(&mut self, budget: Duration) {
         self.experiment.design.budget = budget;

@@ -36,7 +36,7 @@ pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names of `[design]`, which `--set` takes too, with one value each.
-pub const DESIGN: [&str; 7] = [
+pub const DESIGN: [&str; 8] = [
     "trials_min",
     "trials_max",
     "precision",
@@ -44,6 +44,7 @@ pub const DESIGN: [&str; 7] = [
     "refine",
     "settle",
     "precondition",
+    "pilot",
 ];
 
 /// One varied setting.

@@ -125,6 +125,17 @@ pub struct Cell {
     pub spec: CellSpec,
     /// What ended the repetition; `None` while it is open.
     pub ended_by: Option<EndedBy>,
+    /// What the pilot has chosen; `None` where there was none.
+    pub pilot: Option<Pilot>,
+}
+
+/// What the pilot has chosen for a cell, for the blocks after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pilot {
+    /// Visits per block.
+    pub visits: u32,
+    /// The time that ends a trial, ns, where it is shorter than that of the definition.
+    pub time_ns: Option<u64>,
 }
 
 /// The verdict on one sample.

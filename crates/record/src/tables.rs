@@ -4,7 +4,7 @@ mod sample;
 
 use std::sync::LazyLock;
 
-use super::column::{Column, Null, Table};
+use super::column::{Column, LATER, Null, Table};
 use super::{
     ClockDomain, EndedBy, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind,
 };
@@ -288,6 +288,30 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         .null(Null::Free)
         .one_of(EndedBy::NAMES)
         .doc("what ended the repetition; NULL while it is open"),
+    );
+    columns.push(
+        Column::number(
+            "block_visits",
+            |row: &CellRow| row.cell.pilot.map(|pilot| pilot.visits.into()),
+            |row, n| row.cell.pilot.get_or_insert_default().visits = n as u32,
+        )
+        .between(1, u32::MAX.into())
+        .null(Null::Free)
+        .since(LATER)
+        .hidden()
+        .doc("visits of each block after the pilot to the cell; NULL without a pilot"),
+    );
+    columns.push(
+        Column::number(
+            "short_time_ns",
+            |row: &CellRow| row.cell.pilot.and_then(|pilot| pilot.time_ns),
+            |row, n| row.cell.pilot.get_or_insert_default().time_ns = Some(n),
+        )
+        .between(1, super::column::COUNT_MAX)
+        .null(Null::Free)
+        .since(LATER)
+        .hidden()
+        .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`"),
     );
     Table {
         name: "cell",

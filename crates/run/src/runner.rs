@@ -8,6 +8,7 @@ mod faulty;
 mod fit;
 mod named;
 mod phase;
+mod pilot;
 mod place;
 mod precondition;
 mod programs;

@@ -37,8 +37,8 @@ use iolab_record::tables::{
     RUN, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{
-    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Run, RunRecord,
-    RunStatus, SCHEMA_VERSION, Sample, Series,
+    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
+    RunRecord, RunStatus, SCHEMA_VERSION, Sample, Series,
 };
 use opening::{beside, check_identity, check_regular, open_to_read};
 pub use place::check_place;
@@ -286,6 +286,20 @@ impl RunFile {
         self.update_cell(sql, cell, &batch.to_string())
     }
 
+    /// Notes what the pilot has chosen for a cell.
+    ///
+    /// # Errors
+    /// When it cannot be written, or there is no such cell.
+    pub fn set_pilot(&mut self, cell: i64, pilot: Pilot) -> Result<()> {
+        let sql = "UPDATE cell SET block_visits = ?, short_time_ns = ? WHERE id = ?";
+        let time = pilot.time_ns.map(|ns| ns as i64);
+        self.changed(
+            cell,
+            self.connection
+                .execute(sql, params![pilot.visits, time, cell]),
+        )
+    }
+
     /// Notes what ended the repetition of a cell.
     ///
     /// # Errors
@@ -334,11 +348,12 @@ impl RunFile {
     }
 
     fn update_cell(&self, sql: &str, cell: i64, value: &str) -> Result<()> {
-        let changed = self
-            .connection
-            .execute(sql, params![value, cell])
-            .map_err(|error| fault(&self.path, &error))?;
-        match changed {
+        self.changed(cell, self.connection.execute(sql, params![value, cell]))
+    }
+
+    /// Looks whether exactly one row was changed.
+    fn changed(&self, cell: i64, changed: rusqlite::Result<usize>) -> Result<()> {
+        match changed.map_err(|error| fault(&self.path, &error))? {
             1 => Ok(()),
             _ => Err(damaged(&self.path, format!("there is no cell {cell}"))),
         }

@@ -2,6 +2,9 @@
 
 use crate::outcome::Tally;
 
+/// Length of an interval as long as a trial is not too long for it, ns.
+pub const INTERVAL_NS: u64 = 100_000_000;
+
 /// Most intervals of a trial: where more would be needed, they get twice as long.
 pub const INTERVALS_MAX: usize = 4096;
 
@@ -99,6 +102,26 @@ impl Series {
             .fold(Done::default(), |sum, interval| sum.plus(interval.done))
     }
 
+    /// The same in intervals of at least this length: as many neighbours as that takes are taken together, and a rest shorter than
+    /// half of that belongs to the last.
+    #[must_use]
+    pub fn coarsened(&self, length_ns: u64) -> Self {
+        let first = self
+            .intervals
+            .first()
+            .map_or(0, |interval| interval.length_ns);
+        let count = (length_ns / first.max(1)).max(1) as usize;
+        let mut intervals: Vec<Interval> = self.intervals.chunks(count).map(together).collect();
+        if let [.., before, rest] = &mut intervals[..]
+            && 2 * rest.length_ns < length_ns
+            && count > 1
+        {
+            *before = together(&[*before, *rest]);
+            intervals.pop();
+        }
+        Self { intervals }
+    }
+
     /// The same with at most `most` intervals (at least 1): neighbours are taken together, two at a time.
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {
@@ -117,4 +140,47 @@ pub fn together(neighbours: &[Interval]) -> Interval {
         done: a.done.plus(b.done),
     };
     neighbours[1..].iter().fold(neighbours[0], sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coarser_intervals_hold_the_same_and_a_short_rest_joins_the_last() {
+        let of = |lengths: &[u64]| {
+            let mut start_ns = 0;
+            let intervals = lengths.iter().map(|length_ns| {
+                let interval = Interval {
+                    start_ns,
+                    length_ns: *length_ns,
+                    done: Done {
+                        read_requests: 1,
+                        ..Done::default()
+                    },
+                };
+                start_ns += length_ns;
+                interval
+            });
+            Series {
+                intervals: intervals.collect(),
+            }
+        };
+        let lengths = |series: &Series| -> Vec<u64> {
+            series.intervals.iter().map(|i| i.length_ns).collect()
+        };
+        for (fine, coarse) in [
+            (&[10; 18][..], &[100, 80][..]),
+            (&[10; 14], &[140]),
+            (&[10; 20], &[100, 100]),
+            (&[10, 10, 3], &[23]),
+            (&[100, 100, 40], &[100, 100, 40]),
+        ] {
+            let fine = of(fine);
+            let found = fine.coarsened(100);
+            assert_eq!(lengths(&found), coarse);
+            assert_eq!(found.total(), fine.total());
+        }
+        assert_eq!(Series::default().coarsened(100), Series::default());
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::named::named;
+use crate::series::INTERVAL_NS;
 
 mod check;
 mod durability;
@@ -239,6 +240,8 @@ pub struct TrialSpec {
     pub iopoll: bool,
     /// The file is opened with `O_NOATIME`: reads do not change its time of access.
     pub noatime: bool,
+    /// Length of the intervals of the series, ns.
+    pub series_ns: u64,
 }
 
 impl Default for TrialSpec {
@@ -277,6 +280,7 @@ impl Default for TrialSpec {
             sqpoll: false,
             iopoll: false,
             noatime: false,
+            series_ns: INTERVAL_NS,
         }
     }
 }

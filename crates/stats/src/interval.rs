@@ -2,6 +2,7 @@
 
 use crate::binomial::lower_tail;
 use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
+use crate::normal;
 use crate::t_distribution;
 
 /// A confidence interval.
@@ -71,6 +72,19 @@ pub(crate) fn median_interval_of_sorted(x: &[f64], confidence: f64) -> Option<In
         confidence: achieved,
         ranks: Some((rank, n + 1 - rank)),
     })
+}
+
+/// Half of the width that [`median_interval`] has on average for so many independent normal values, in standard deviations.
+///
+/// The mean of the order statistic `x_(r)` of `n` is about the normal quantile of `(r - 3/8) / (n + 1/4)`: Blom, Statistical
+/// Estimates and Transformed Beta-Variables (1958). `None` as there.
+pub fn median_interval_reach(n: usize, confidence: f64) -> Option<f64> {
+    if !is_confidence(confidence) {
+        return None;
+    }
+    let (rank, _) = greatest_rank(n, confidence)?;
+    let upper = (n + 1 - rank) as f64;
+    Some(normal::quantile((upper - 0.375) / (n as f64 + 0.25)))
 }
 
 /// The greatest rank from 1 whose coverage reaches `confidence`, and that coverage.

@@ -46,7 +46,7 @@ pub use dependent::{
 pub use describe::{cv, mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
 pub use family::{benjamini_hochberg, holm, holm_weighted};
-pub use interval::{Interval, mean_interval, median_interval};
+pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
 pub use lasting::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, two_modes};

@@ -45,6 +45,8 @@ pub struct CellDisturbance {
     pub read_ahead: Option<f64>,
     /// Median over the trials of device I/Os per request, of direct I/O that nobody else disturbed.
     pub ios_per_request: Option<f64>,
+    /// Median over the trials of the pieces of memory that the buffer of a request lay in, of direct I/O.
+    pub buffer_pieces: Option<f64>,
     /// Two groups of trials, by their device I/Os per request.
     pub split: Option<Split>,
     /// CPU time that the hypervisor took, over the time of all CPUs.
@@ -159,6 +161,7 @@ impl Context {
             others: pooled(trials, |s| others(cell, s)),
             read_ahead: pooled(trials, |s| fetched(cell, s)),
             ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
+            buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
             split: split(cell, trials, self.response),
             steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
@@ -264,6 +267,16 @@ pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
         && undisturbed
         && !journals;
     (of_device && ours && requests > 0.0).then(|| ios / requests)
+}
+
+/// Pieces of memory that the buffer of a request lay in; `None` where it is not known, and where no device saw it.
+fn buffer_pieces(cell: &Cell, sample: &Sample) -> Option<f64> {
+    let piece = sample
+        .counters
+        .buffer_piece_bytes
+        .filter(|bytes| *bytes > 0)?;
+    let is_direct = cell.trial().cache == CacheState::Direct;
+    is_direct.then(|| (cell.trial().bs as f64 / piece as f64).max(1.0))
 }
 
 /// The most device I/Os that the bytes beyond ours can have been: few bytes of a file system's own are many I/Os beside

@@ -225,17 +225,25 @@ fn within_blocks(
     new: &Cell,
     response: Response,
 ) -> BTreeMap<u32, f64> {
+    // The mean logarithm over the visits of each block.
     let of = |cell: &Cell| -> BTreeMap<u32, f64> {
-        record
-            .samples
-            .iter()
-            .filter(|sample| sample.cell == cell.id && sample.is_measured())
-            .filter_map(|sample| Some((sample.block, sample.value(response)?)))
+        let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        let own = record.samples.iter();
+        for sample in own.filter(|sample| sample.cell == cell.id && sample.is_measured()) {
+            if let Some(value) = sample.value(response) {
+                let (sum, visits) = blocks.entry(sample.block).or_default();
+                *sum += value.ln();
+                *visits += 1.0;
+            }
+        }
+        let means = blocks.into_iter();
+        means
+            .map(|(block, (sum, visits))| (block, sum / visits))
             .collect()
     };
     let (base, new) = (of(base), of(new));
     base.iter()
-        .filter_map(|(block, value)| Some((*block, (new.get(block)? / value).ln())))
+        .filter_map(|(block, value)| Some((*block, new.get(block)? - value)))
         .collect()
 }
 

@@ -19,7 +19,7 @@ pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec
         let (base, new): (Vec<f64>, Vec<f64>) = known.into_iter().unzip();
         let (base, new) = (median(&base)?, median(&new)?);
         let strong = match what {
-            Disturber::Splitting => what.differs(base, new),
+            Disturber::Splitting | Disturber::Fragmentation => what.differs(base, new),
             _ => (base - new).abs() >= STRONG,
         };
         strong.then(|| Difference {

@@ -63,6 +63,7 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
             ..CellSpec::default()
         },
         ended_by: Some(EndedBy::Precision),
+        pilot: None,
     };
     for level in levels {
         let (factor, value) = level.split_once('=').expect("factor=level");

@@ -4,6 +4,7 @@ use crate::Rule;
 use crate::agreement::AGREEMENT;
 use crate::concurrency::SERIALISED;
 use crate::direction::WRITES_AGAINST_READS;
+use crate::memory::SMALL_PAGES;
 use crate::preparation::PREPARATION;
 use crate::programs::{PROGRAMS_DIFFER, PROGRAMS_EQUIVALENT};
 use crate::rate::LOAD;
@@ -25,7 +26,7 @@ pub(super) const REQUEST_COSTS: Rule = Rule::result("request-costs", FIXED_COSTS
 pub(super) const TAILS: Rule = Rule::result("tails", LATENCY_TAIL.basis);
 
 /// Rules from the weightiest to the lightest.
-const ORDER: [Rule; 23] = [
+const ORDER: [Rule; 24] = [
     AGREEMENT,
     VERIFIED,
     DURABILITY,
@@ -34,6 +35,7 @@ const ORDER: [Rule; 23] = [
     SCALING,
     LOAD,
     PREPARATION,
+    SMALL_PAGES,
     SIZES,
     RANDOM,
     WRITES_AGAINST_READS,

@@ -31,6 +31,7 @@ enum What {
     Refine(u32),
     Settle(Duration),
     Precondition(Precondition),
+    Pilot(bool),
 }
 
 impl Change {
@@ -100,6 +101,10 @@ impl What {
             "refine" => Self::Refine(count()?),
             "settle" => Self::Settle(set_settle(values)?),
             "precondition" => Self::Precondition(values.parse()?),
+            "pilot" => Self::Pilot(values.parse().map_err(|_| {
+                Error::usage(format!("'{values}' is neither true nor false"))
+                    .hint("write pilot=true or pilot=false")
+            })?),
             _ => match Setting::find(name) {
                 // Commands may hold commas in quotes; no other value has any.
                 Some(setting) => Self::Setting(setting, split_list(values)),
@@ -156,6 +161,7 @@ impl Experiment {
             What::Refine(sizes) => design.refine = *sizes,
             What::Settle(time) => design.settle = *time,
             What::Precondition(plan) => design.precondition = *plan,
+            What::Pilot(pilot) => design.pilot = Some(*pilot),
         }
         Ok(())
     }

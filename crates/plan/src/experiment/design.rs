@@ -31,6 +31,8 @@ pub struct Design {
     pub settle: Duration,
     /// What is written to the target before the first trial; not part of the budget.
     pub precondition: Precondition,
+    /// Whether the first blocks decide how often the blocks after them visit each cell, and for how long; `None`: they do not.
+    pub pilot: Option<bool>,
 }
 
 impl Default for Design {
@@ -44,6 +46,7 @@ impl Default for Design {
             refine: 0,
             settle: Duration::ZERO,
             precondition: Precondition::None,
+            pilot: None,
         }
     }
 }
@@ -64,8 +67,10 @@ impl Design {
         let fewest = block.saturating_mul(self.trials_min + 1);
         // Trials may end by their byte bound long before; only a gross misfit is worth a warning.
         (fewest > self.budget.saturating_mul(2)).then(|| {
+            let each = (self.budget.as_secs_f64() / block.as_secs_f64()) as u32 - 1;
             format!(
-                "{cells} cells with {} measured trials each take up to {}, the budget is {budget}: cells may end with fewer; raise --budget or lower --time",
+                "{cells} cells in {budget} give about {each} measured trial{} each, too few for the precision goal; {} each take up to {}: raise --budget, lower --time or choose fewer levels",
+                if each == 1 { "" } else { "s" },
                 self.trials_min,
                 rough_duration(fewest)
             )

@@ -134,6 +134,7 @@ pub(crate) struct DesignEntries {
     refine: Option<u32>,
     settle: Option<Spanned<Value>>,
     precondition: Option<Spanned<String>>,
+    pilot: Option<bool>,
 }
 
 /// The three tables in which an experiment is defined and a suite changes it.
@@ -183,6 +184,7 @@ impl DesignEntries {
         design.trials_max = self.trials_max.unwrap_or(design.trials_max);
         design.precision = self.precision.unwrap_or(design.precision);
         design.refine = self.refine.unwrap_or(design.refine);
+        design.pilot = self.pilot.or(design.pilot);
         if let Some(value) = &self.budget {
             design.budget = budget(source, value)?;
         }

@@ -404,9 +404,10 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     assert!(far.contains("(3s)"), "{far}");
     let fewer = told(2, 500).expect("too much");
     assert!(
-        fewer.contains("6 measured trials each take up to 7 s"),
+        fewer.contains("2 cells in 3s give about 2 measured trials each"),
         "{fewer}"
     );
+    assert!(fewer.contains("6 each take up to 7 s"), "{fewer}");
     assert_eq!(told(2, 400), None);
 }
 

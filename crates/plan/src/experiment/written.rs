@@ -46,6 +46,9 @@ impl Serialize for Design {
         if self.precondition.writes() {
             map.serialize_entry("precondition", &self.precondition.to_string())?;
         }
+        if let Some(pilot) = self.pilot {
+            map.serialize_entry("pilot", &pilot)?;
+        }
         map.end()
     }
 }

@@ -228,5 +228,6 @@ pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
         levels: cell.levels.clone(),
         spec: cell.spec.clone(),
         ended_by: None,
+        pilot: None,
     }
 }

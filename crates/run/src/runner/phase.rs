@@ -2,20 +2,29 @@
 //! the grid and these together, with a warm-up of their own.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
+use super::pilot;
 use super::repetition::Repetition;
 use iolab_plan::experiment::Experiment;
+use iolab_record::Pilot;
 
 /// See the module.
 pub(super) struct Phase {
     /// Its first block, the warm-up.
     pub(super) first_block: u32,
-    /// Its trials: cell and block.
-    done: HashSet<(usize, u32)>,
+    /// Its trials: cell, block and visit.
+    done: HashSet<(usize, u32, u32)>,
     /// Cells that get no further trial.
     closed: HashSet<usize>,
     /// The repetition of its cells.
     pub(super) repetition: Repetition,
+    /// Whether it has a pilot.
+    has_pilot: bool,
+    /// What the pilot has chosen for each cell; empty until then.
+    chosen: Vec<Pilot>,
+    /// Most measured trials of a cell.
+    trials_max: u32,
 }
 
 impl Phase {
@@ -29,7 +38,53 @@ impl Phase {
             done: HashSet::new(),
             closed: HashSet::new(),
             repetition: Repetition::new(experiment.design, cells),
+            has_pilot: experiment.design.pilot == Some(true),
+            chosen: Vec::new(),
+            trials_max: experiment.design.trials_max,
         }
+    }
+
+    /// The last block of the pilot.
+    fn pilot_end(&self) -> u32 {
+        self.first_block + pilot::BLOCKS
+    }
+
+    /// Whether a block is one of the pilot's.
+    pub(super) fn is_pilot(&self, block: u32) -> bool {
+        self.has_pilot && (self.first_block + 1..=self.pilot_end()).contains(&block)
+    }
+
+    /// Whether the pilot is over and has not chosen yet.
+    pub(super) fn awaits_choice(&self, block: u32) -> bool {
+        self.has_pilot && self.chosen.is_empty() && block > self.pilot_end()
+    }
+
+    /// Takes over what the pilot has chosen, for each cell.
+    pub(super) fn choose(&mut self, chosen: Vec<Pilot>) {
+        self.chosen = chosen;
+    }
+
+    /// Whether any trial lies behind the pilot.
+    pub(super) fn is_beyond_pilot(&self) -> bool {
+        self.has_pilot && self.next_block() > self.pilot_end() + 1
+    }
+
+    /// Visits of a block to a cell. A cell never gets more trials than are allowed, and none after those.
+    pub(super) fn visits(&self, cell: usize, block: u32) -> u32 {
+        match self.chosen.get(cell) {
+            Some(chosen) if block > self.pilot_end() => {
+                let blocks = block - self.pilot_end() - 1;
+                let before = pilot::BLOCKS.saturating_add(blocks.saturating_mul(chosen.visits));
+                chosen.visits.min(self.trials_max.saturating_sub(before))
+            }
+            _ => 1,
+        }
+    }
+
+    /// The time that ends a trial of a cell, where the pilot has shortened it.
+    pub(super) fn time(&self, cell: usize, block: u32) -> Option<Duration> {
+        let chosen = self.chosen.get(cell).filter(|_| block > self.pilot_end());
+        chosen?.time_ns.map(Duration::from_nanos)
     }
 
     /// Trials done.
@@ -39,25 +94,37 @@ impl Phase {
 
     /// The block after the last one that has a trial.
     pub(super) fn next_block(&self) -> u32 {
-        let last = self.done.iter().map(|(_, block)| *block).max();
+        let last = self.done.iter().map(|(_, block, _)| *block).max();
         last.map_or(self.first_block, |block| block + 1)
     }
 
     /// Trials of the last block that has any which are still to come, and whether it is the warm-up.
     pub(super) fn left_in_block(&self, cells: usize) -> (u64, bool) {
         let block = self.next_block().saturating_sub(1).max(self.first_block);
-        let left = (0..cells).filter(|cell| !self.has(*cell, block)).count();
-        (left as u64, block == self.first_block)
+        let left = |cell: usize| {
+            let visits = 0..self.visits(cell, block);
+            visits
+                .filter(|visit| !self.has(cell, block, *visit))
+                .count() as u64
+        };
+        ((0..cells).map(left).sum(), block == self.first_block)
+    }
+
+    /// Trials of the next whole block.
+    pub(super) fn trials_in_block(&self, cells: usize) -> u64 {
+        let open = (0..cells).filter(|cell| !self.is_closed(*cell));
+        open.map(|cell| u64::from(self.visits(cell, self.next_block())))
+            .sum()
     }
 
     /// Whether a trial is done, or will never be.
-    pub(super) fn has(&self, cell: usize, block: u32) -> bool {
-        self.is_closed(cell) || self.done.contains(&(cell, block))
+    pub(super) fn has(&self, cell: usize, block: u32, visit: u32) -> bool {
+        self.is_closed(cell) || self.done.contains(&(cell, block, visit))
     }
 
     /// Whether a cell has any trial.
     pub(super) fn has_any(&self, cell: usize) -> bool {
-        self.done.iter().any(|(with, _)| *with == cell)
+        self.done.iter().any(|(with, ..)| *with == cell)
     }
 
     /// Gives a cell no further trial.
@@ -72,7 +139,7 @@ impl Phase {
     }
 
     /// Notes that a trial is done; false when it was before.
-    pub(super) fn add(&mut self, cell: usize, block: u32) -> bool {
-        self.done.insert((cell, block))
+    pub(super) fn add(&mut self, cell: usize, block: u32, visit: u32) -> bool {
+        self.done.insert((cell, block, visit))
     }
 }

@@ -61,7 +61,17 @@ impl Repetition {
         self.spent += time;
     }
 
-    /// Notes what a whole block took.
+    /// The measured responses of a cell; `None` for one that is not waited for.
+    pub(super) fn values(&self, cell: usize) -> Option<&[f64]> {
+        self.values[cell].as_deref()
+    }
+
+    /// What is left of the budget.
+    pub(super) fn left(&self) -> Duration {
+        self.design.budget.saturating_sub(self.spent)
+    }
+
+    /// Notes what a whole block took, or will take.
     pub(super) fn block_took(&mut self, time: Duration) {
         self.block = time;
     }
@@ -96,9 +106,13 @@ impl Repetition {
             return Some(Ended::Trials);
         };
         let enough = fewest >= self.design.trials_min as usize;
+        let most = self.design.trials_max as usize;
+        let is_full = |values: &Vec<f64>| values.len() >= most;
+        let is_over =
+            |cell: usize| self.is_precise(cell) || self.values[cell].as_ref().is_some_and(is_full);
         if enough && (0..self.values.len()).all(|cell| self.is_precise(cell)) {
             Some(Ended::Precision)
-        } else if fewest >= self.design.trials_max as usize {
+        } else if fewest >= most || enough && (0..self.values.len()).all(is_over) {
             Some(Ended::Trials)
         } else if self.is_spent() || enough && self.spent + self.block > self.design.budget {
             Some(Ended::Budget)
@@ -131,8 +145,7 @@ impl Repetition {
         let Some(done) = self.fewest().map(|done| done as u32) else {
             return 0;
         };
-        let left = self.design.budget.saturating_sub(self.spent);
-        let room = left.as_secs_f64() / block.as_secs_f64().max(1e-9);
+        let room = self.left().as_secs_f64() / block.as_secs_f64().max(1e-9);
         let lacking = self.design.trials_min.saturating_sub(done);
         let blocks = (room as u32).max(lacking.min(room.ceil() as u32));
         let granted = u32::from(done == 0);

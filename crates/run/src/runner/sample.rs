@@ -19,6 +19,7 @@ use iolab_spec::units::format_duration;
 pub(super) struct Place {
     pub(super) cell: usize,
     pub(super) block: u32,
+    pub(super) visit: u32,
     pub(super) position: u32,
     pub(super) warmup: bool,
 }
@@ -50,7 +51,7 @@ pub(super) fn sample(
         id: 0,
         cell: place.cell as i64,
         block: place.block,
-        visit: 0,
+        visit: place.visit,
         position: place.position,
         warmup: place.warmup,
         ok: outcome.ended != Ended::Failed,

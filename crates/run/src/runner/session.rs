@@ -1,9 +1,11 @@
 //! A run under way: blocks of trials until the repetition ends, each trial stored as soon as it is made.
 
+mod choose;
 mod refine;
 mod search;
 mod strategies;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,16 +16,18 @@ use iolab_spec::{Error, Kind, Result};
 use super::advance::Advance;
 use super::execute::Executor;
 use super::phase::Phase;
+use super::pilot::length::{FINE_NS, Profile, can_be_shorter};
 use super::repetition::Ended;
 use super::sample::{self, Place};
 use super::standing::Standing;
 use super::{Finished, Observer, Progress, now_utc, precondition};
 use iolab_machine::doctor::{Remark, Severity};
-use iolab_plan::blocks::{block_order, trial_seed};
+use iolab_plan::blocks::{block_visits, trial_seed};
 use iolab_plan::cells::Plan;
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{ClockDomain, Event, EventKind, LatencyOf, RunRecord, RunStatus, Sample};
 use iolab_runfile::RunFile;
+use iolab_spec::series::INTERVAL_NS;
 
 /// A run under way.
 pub(super) struct Session<'a> {
@@ -40,6 +44,10 @@ pub(super) struct Session<'a> {
     /// The time that they took.
     spent_before: Duration,
     trials: u64,
+    /// What the trials of the pilot show, of cells whose trials may become shorter.
+    profiles: HashMap<usize, Vec<Profile>>,
+    /// What the measured trials of the pilot took, of each cell: together, and their number.
+    costs: HashMap<usize, (Duration, u32)>,
     /// The last trial of a search, with its times.
     seen: Option<(Sample, Vec<(LatencyOf, LatencyHistogram)>)>,
 }
@@ -64,6 +72,8 @@ impl<'a> Session<'a> {
             trials_before: 0,
             spent_before: Duration::ZERO,
             trials: 0,
+            profiles: HashMap::new(),
+            costs: HashMap::new(),
             seen: None,
         }
     }
@@ -88,15 +98,28 @@ impl<'a> Session<'a> {
             if sample.ok {
                 self.standing.worked(self.plan.cells[cell].spec.tool);
             }
-            if sample.ok && self.phase.add(cell, sample.block) && !sample.warmup {
+            let is_new = sample.ok && self.phase.add(cell, sample.block, sample.visit);
+            if is_new && !sample.warmup {
                 self.measured(cell, sample);
             }
+        }
+        // A pilot that has chosen for some trials already is not asked again.
+        let chosen = record.cells.iter().map(|cell| cell.pilot);
+        if self.phase.is_beyond_pilot()
+            && let Some(chosen) = chosen.collect()
+        {
+            self.phase.choose(chosen);
         }
     }
 
     fn measured(&mut self, cell: usize, sample: &Sample) {
         let value = sample.value(self.plan.experiment().response);
         self.phase.repetition.measured(cell, value.unwrap_or(0.0));
+        if self.phase.is_pilot(sample.block) {
+            let (took, trials) = self.costs.entry(cell).or_default();
+            *took += Duration::from_nanos(sample.wall_ns);
+            *trials += 1;
+        }
     }
 
     /// Runs to the end, and leaves the file in the state that the end deserves.
@@ -241,10 +264,15 @@ impl<'a> Session<'a> {
         // A run without a single measured block would say nothing: one is granted to every session.
         let mut granted = true;
         for block in self.phase.first_block.. {
-            let mut order = block_order(self.seed, block, self.plan.cells.len());
-            order.retain(|cell| !self.phase.is_closed(*cell));
-            let done = order.iter().filter(|cell| self.phase.has(**cell, block));
-            let done = done.count();
+            if self.phase.awaits_choice(block) {
+                self.choose_visits()?;
+            }
+            let cells = 0..self.plan.cells.len();
+            let counts: Vec<u32> = cells.map(|cell| self.phase.visits(cell, block)).collect();
+            let mut order = block_visits(self.seed, block, &counts);
+            order.retain(|(cell, _)| !self.phase.is_closed(*cell));
+            let has = |(cell, visit): &&(usize, u32)| self.phase.has(*cell, block, *visit);
+            let done = order.iter().filter(has).count();
             let open = done < order.len();
             // A block that an earlier session has begun is carried to its end, whatever it was that would end it now.
             if done == 0 && block > self.phase.first_block {
@@ -260,13 +288,14 @@ impl<'a> Session<'a> {
                 self.settle(executor, stop)?;
             }
             let began = executor.now();
-            for (position, cell) in order.into_iter().enumerate() {
-                if self.phase.has(cell, block) {
+            for (position, (cell, visit)) in order.into_iter().enumerate() {
+                if self.phase.has(cell, block, visit) {
                     continue;
                 }
                 let place = Place {
                     cell,
                     block,
+                    visit,
                     position: position as u32,
                     warmup: block == self.phase.first_block,
                 };
@@ -298,11 +327,18 @@ impl<'a> Session<'a> {
     ) -> Result<()> {
         self.follow()?;
         let mut spec = self.plan.cells[place.cell].spec.clone();
-        spec.trial.seed = trial_seed(self.seed, place.cell, place.block);
+        spec.trial.seed = trial_seed(self.seed, place.cell, place.block, place.visit);
+        let shorter = self.phase.time(place.cell, place.block);
+        spec.trial.limit.time = shorter.or(spec.trial.limit.time);
+        let is_profiled = self.phase.is_pilot(place.block)
+            && can_be_shorter(&spec, self.plan.experiment().response);
+        if is_profiled {
+            spec.trial.series_ns = FINE_NS;
+        }
         let name = self.plan.describe(&self.plan.cells[place.cell]);
         self.observer.trial_starts(&name);
         let (started_utc, began) = (now_utc(), executor.now());
-        let outcome = match executor.run(&spec, stop) {
+        let mut outcome = match executor.run(&spec, stop) {
             Err(error) if spec.tool.is_peer() && error.kind() != Kind::Interrupted => {
                 return self.give_up(place.cell, &error, false);
             }
@@ -312,6 +348,11 @@ impl<'a> Session<'a> {
             return Err(Error::interrupted());
         }
         let wall = executor.now().saturating_sub(began);
+        if is_profiled {
+            let profile = Profile::of(&spec, &outcome, wall);
+            self.profiles.entry(place.cell).or_default().extend(profile);
+            outcome.series = outcome.series.coarsened(INTERVAL_NS);
+        }
         let sample = sample::sample(
             &spec.trial,
             place,
@@ -341,7 +382,7 @@ impl<'a> Session<'a> {
         }
         kept?;
         self.standing.worked(spec.tool);
-        self.phase.add(place.cell, place.block);
+        self.phase.add(place.cell, place.block, place.visit);
         if !sample.warmup {
             self.measured(place.cell, &sample);
         }
@@ -360,8 +401,8 @@ impl<'a> Session<'a> {
     }
 
     fn progress(&mut self) -> Progress {
-        let open = (0..self.plan.cells.len()).filter(|cell| !self.phase.is_closed(*cell));
-        let (cells, done) = (open.count() as u64, self.phase.trials() as u64);
+        let cells = self.phase.trials_in_block(self.plan.cells.len());
+        let done = self.phase.trials() as u64;
         let repetition = &self.phase.repetition;
         let per_trial = repetition
             .spent()
@@ -430,20 +471,7 @@ impl<'a> Session<'a> {
 
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
-        // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
-        let bounds = self
-            .plan
-            .cells
-            .iter()
-            .filter(|cell| !cell.spec.runs_program());
-        let block = bounds
-            .filter_map(|cell| cell.spec.trial.time_foreseen())
-            .fold(Duration::ZERO, Duration::saturating_add);
-        let message = self
-            .plan
-            .experiment()
-            .design
-            .shortfall(self.plan.cells.len(), block);
+        let message = self.plan.shortfall();
         message.map_or(Ok(()), |message| self.event(EventKind::Warning, &message))
     }
 

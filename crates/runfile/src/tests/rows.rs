@@ -85,6 +85,7 @@ pub(super) fn cell_row(id: i64) -> Cell {
             ..CellSpec::default()
         },
         ended_by: None,
+        pilot: None,
     }
 }
 

@@ -113,6 +113,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         levels: Vec::new(),
         spec: CellSpec::default(),
         ended_by: None,
+        pilot: None,
     };
     (run, experiment, cell)
 }

@@ -1,5 +1,7 @@
 //! Gates on programs whose time is known: 10 ms in the runs before, and 10 or 13 ms in the new one.
 
+#![allow(clippy::print_stderr)] // a test that skips says so
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
@@ -11,6 +13,14 @@ use crate::stage::alone;
 
 /// Runs of the history.
 const EARLIER: usize = 5;
+/// Gates on each program.
+const GATES: usize = 3;
+/// Gates of these that must be right.
+const MAJORITY: usize = 2;
+/// Rounds in which they are tried; a disturbed run is repeated.
+const ROUNDS_MAX: usize = 6;
+/// Which program comes first in each round: drawn once, by coin.
+const ORDER: u32 = 0b01_1010;
 
 fn iolab(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = scene.command(binary());
@@ -32,6 +42,19 @@ fn write_program(path: &Path, milliseconds: u32) {
     std::fs::set_permissions(path, executable).expect("it is ours");
 }
 
+/// What a gate says of a program that takes so long: whether it alarms; `None` where it calls the run disturbed.
+fn is_alarm(scene: &Scene, file: &str) -> Option<bool> {
+    let (code, text) = iolab(scene, &["gate", "--history", "history", file]);
+    match code {
+        Some(4) => Some(true),
+        Some(0) => Some(false),
+        Some(5) if text.contains("disturbed") => None,
+        _ => panic!("exit code {code:?}: {text}"),
+    }
+}
+
+/// A gate errs in 5 % of cases by its design, and this machine may be busy: of three undisturbed gates on each of the two programs,
+/// in random order, at least two must be right.
 #[test]
 fn a_program_that_takes_three_milliseconds_more_is_an_alarm() {
     let _alone = alone();
@@ -50,9 +73,9 @@ fn a_program_that_takes_three_milliseconds_more_is_an_alarm() {
             "--set",
             "region=4k",
             "--set",
-            "trials_min=20",
+            "trials_min=30",
             "--set",
-            "trials_max=20",
+            "trials_max=30",
             "-o",
             file,
         ];
@@ -64,12 +87,32 @@ fn a_program_that_takes_three_milliseconds_more_is_an_alarm() {
         let file = history.join(format!("{number}.iolab"));
         measure(&file.display().to_string());
     }
-    for (milliseconds, expected, words) in [(10, 0, "no change shown"), (13, 4, "slower")] {
-        write_program(&program, milliseconds);
-        let file = format!("{milliseconds}.iolab");
-        measure(&file);
-        let (code, text) = iolab(&scene, &["gate", "--history", "history", &file]);
-        assert_eq!(code, Some(expected), "{milliseconds} ms: {text}");
-        assert!(text.contains(words), "{milliseconds} ms: {text}");
+    let mut verdicts: [Vec<bool>; 2] = Default::default();
+    for round in 0..ROUNDS_MAX {
+        // Either comes first about equally often.
+        let order = if ORDER >> round & 1 == 0 {
+            [0, 1]
+        } else {
+            [1, 0]
+        };
+        for which in order {
+            if verdicts[which].len() == GATES {
+                continue;
+            }
+            write_program(&program, [10, 13][which]);
+            let file = format!("{round}-{which}.iolab");
+            measure(&file);
+            verdicts[which].extend(is_alarm(&scene, &file));
+        }
     }
+    if verdicts.iter().any(|of_one| of_one.len() < GATES) {
+        eprintln!("skipped: the machine is too busy, too many runs were disturbed: {verdicts:?}");
+        return;
+    }
+    let alarms = verdicts.map(|of_one| of_one.into_iter().filter(|alarm| *alarm).count());
+    assert!(
+        alarms[0] <= GATES - MAJORITY,
+        "10 ms: {alarms:?} alarms of {GATES}"
+    );
+    assert!(alarms[1] >= MAJORITY, "13 ms: {alarms:?} alarms of {GATES}");
 }

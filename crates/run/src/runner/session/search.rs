@@ -49,6 +49,7 @@ impl Session<'_> {
             let place = Place {
                 cell: self.cell_of(rate, executor)?,
                 block,
+                visit: 0,
                 position: 0,
                 warmup: block == 0,
             };

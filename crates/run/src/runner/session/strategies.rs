@@ -25,7 +25,7 @@ impl Session<'_> {
                 continue;
             }
             let mut spec = self.plan.cells[id].spec.clone();
-            spec.trial.seed = trial_seed(self.seed, id, u32::MAX);
+            spec.trial.seed = trial_seed(self.seed, id, u32::MAX, 0);
             let began = executor.now();
             let chosen = choice::choose(executor, &spec, stop)?;
             let took = executor.now().saturating_sub(began);

@@ -1,0 +1,66 @@
+//! What buffers in small pages cost against contiguous ones.
+
+use iolab_stats::{CONFIDENCE, ratio_of_medians};
+
+use super::rule::RATIOS;
+use super::{Finding, Rule, Says, format_ratio};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_spec::settings::CellSpec;
+use iolab_spec::trial::{BufferMemory, TrialSpec};
+use iolab_spec::units::format_size;
+
+pub(crate) const SMALL_PAGES: Rule = Rule::result("small-pages", RATIOS);
+
+/// What is said of a run.
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(small_pages)];
+
+/// The I/O size at which small pages cost most, and at how many settings they cost anything. Both were measured in the same
+/// blocks.
+pub fn small_pages(analysis: &Analysis) -> Vec<Finding> {
+    if !analysis.response.more_is_better() {
+        return Vec::new();
+    }
+    let of = |memory| {
+        let cells = analysis.cells.iter();
+        cells.filter(move |c| c.cell.trial().buffer_memory == memory)
+    };
+    let pairs: Vec<_> = of(BufferMemory::Kernel)
+        .filter_map(|small| {
+            let mut others = of(BufferMemory::Contiguous);
+            let whole = others.find(|whole| bare(whole) == bare(small))?;
+            let ratio = ratio_of_medians(&whole.values, &small.values, CONFIDENCE)?;
+            Some((small, whole, ratio))
+        })
+        .collect();
+    let least = pairs.iter().min_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio));
+    let Some((small, whole, ratio)) = least else {
+        return Vec::new();
+    };
+    let costs = pairs
+        .iter()
+        .filter(|(.., ratio)| ratio.interval.is_some_and(|i| i.high < 1.0));
+    let median = |cell: &CellAnalysis| {
+        let median = cell.response.map_or(0.0, |summary| summary.median);
+        analysis.response.format(median)
+    };
+    SMALL_PAGES.one(format!(
+            "Buffers in pages of 4 KiB (buffer_memory=kernel) give {} at {}: {} against {}. They are slower in {} of {} settings.",
+            format_ratio(ratio, " of the throughput of contiguous ones"),
+            format_size(small.cell.trial().bs),
+            median(small),
+            median(whole),
+            costs.count(),
+            pairs.len(),
+    ))
+}
+
+/// What a cell asks for but the memory of its buffers.
+fn bare(cell: &CellAnalysis) -> CellSpec {
+    CellSpec {
+        trial: TrialSpec {
+            buffer_memory: BufferMemory::Contiguous,
+            ..cell.cell.trial().clone()
+        },
+        ..cell.cell.spec.clone()
+    }
+}

@@ -1,0 +1,229 @@
+//! The pilot: what the first measured blocks show decides how often the blocks after them visit each cell, and how long its
+//! trials take from then on. The budget goes where the variance is; no trial of the pilot is wasted, each counts as measured.
+
+pub(super) mod length;
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use iolab_plan::experiment::Design;
+use iolab_stats::{median, sd};
+
+/// Measured blocks of the pilot, each of which visits every cell once.
+pub(super) const BLOCKS: u32 = 5;
+/// As many further degrees of freedom as the spread that all cells have in common counts for.
+const PRIOR: f64 = 4.0;
+/// Fewest and most blocks after the pilot that an allocation is made for; a run may have more.
+const FURTHER: (u32, u32) = (2, 30);
+/// Most visits of a block to a cell.
+const VISITS_MAX: u32 = 50;
+/// Confidence of the interval that the precision goal is about.
+const CONFIDENCE: f64 = 0.95;
+
+/// Cells that take the same counts: one of iolab's and those of peers that are like it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Unit {
+    /// The greatest standard deviation of the logarithms among its cells.
+    pub(super) spread: f64,
+    /// What one visit to all of its cells takes, s.
+    pub(super) cost: f64,
+}
+
+/// What a unit gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Share {
+    /// Visits per block.
+    pub(super) visits: u32,
+    /// Measured trials that its precision goal takes, as far as its spread tells; `None` where no number is enough.
+    pub(super) needed: Option<u32>,
+    /// Whether it gets them within the budget.
+    pub(super) reaches: bool,
+}
+
+/// The spread of each cell: standard deviations of the logarithms of its values, without the influence of a single stall, pulled
+/// towards the spread that the cells have in common, because that of a few values is unsure.
+pub(super) fn spreads(values: &[Vec<f64>]) -> Vec<f64> {
+    let squares: Vec<f64> = values.iter().map(|own| central_sd(own).powi(2)).collect();
+    let known: Vec<f64> = squares.iter().copied().filter(|s| s.is_finite()).collect();
+    let common = median(&known).unwrap_or(f64::INFINITY);
+    let pulled = |(square, own): (&f64, &Vec<f64>)| {
+        let df = own.len() as f64 - 1.0;
+        ((df * square + PRIOR * common) / (df + PRIOR)).sqrt()
+    };
+    squares.iter().zip(values).map(pulled).collect()
+}
+
+/// The standard deviation of the logarithms with a value at each end (a fifth from ten values on) replaced by its neighbour, over
+/// the share of the values that is left: Tukey and McLaughlin's.
+fn central_sd(values: &[f64]) -> f64 {
+    let mut logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    logs.sort_by(f64::total_cmp);
+    let n = logs.len();
+    let ends = match n {
+        0..4 => 0,
+        4..10 => 1,
+        _ => n / 5,
+    };
+    let (low, high) = (
+        logs.get(ends).copied(),
+        logs.get(n.wrapping_sub(1 + ends)).copied(),
+    );
+    for log in &mut logs {
+        *log = log.clamp(low.unwrap_or(*log), high.unwrap_or(*log));
+    }
+    let kept = (n - 2 * ends) as f64 / n as f64;
+    sd(&logs).map_or(f64::INFINITY, |sd| sd / kept)
+}
+
+/// The fewest trials with which the interval of the median is expected to be within the goal, with the last and without it.
+fn needed(spread: f64, design: &Design) -> Option<u32> {
+    let reach = |n: u32| iolab_stats::median_interval_reach(n as usize, CONFIDENCE);
+    let narrow = |n: u32| reach(n).is_some_and(|reach| reach * spread <= design.precision);
+    (design.trials_min..=design.trials_max).find(|n| narrow(*n) && narrow(n.saturating_sub(1)))
+}
+
+/// Shares what is left of the budget out, s.
+///
+/// As many units as possible get the trials that their goal takes, those first for which that costs least. What is then left goes
+/// to the others, visit by visit, to whichever gains most per second. Of all numbers of blocks after the pilot the one is taken
+/// with which most units reach the goal; among those the least time where all do, else the most blocks.
+pub(super) fn allocate(units: &[Unit], design: &Design, left: f64) -> Vec<Share> {
+    let wanted: Vec<Option<u32>> = units
+        .iter()
+        .map(|unit| needed(unit.spread, design))
+        .collect();
+    let round: f64 = units.iter().map(|unit| unit.cost).sum();
+    let room = (left / round.max(1e-9)) as u32;
+    let mut best: Option<(usize, f64, Vec<Share>)> = None;
+    for blocks in FURTHER.0..=room.min(FURTHER.1) {
+        let shares = Sharing {
+            units,
+            wanted: &wanted,
+            design,
+            blocks,
+        }
+        .shares(left);
+        let reached = shares.iter().filter(|share| share.reaches).count();
+        let visits = shares.iter().zip(units);
+        let time: f64 = visits
+            .map(|(share, unit)| f64::from(share.visits) * unit.cost)
+            .sum();
+        // The greater is the better.
+        let merit = match reached == units.len() {
+            true => -time * f64::from(blocks),
+            false => f64::from(blocks),
+        };
+        let is_better = best
+            .as_ref()
+            .is_none_or(|(most, before, _)| (reached, merit) > (*most, *before));
+        if is_better {
+            best = Some((reached, merit, shares));
+        }
+    }
+    let once = |needed: &Option<u32>| Share {
+        visits: 1,
+        needed: *needed,
+        reaches: needed.is_some_and(|needed| needed <= BLOCKS + room),
+    };
+    best.map_or_else(|| wanted.iter().map(once).collect(), |(.., shares)| shares)
+}
+
+/// An allocation over so many blocks.
+struct Sharing<'a> {
+    units: &'a [Unit],
+    wanted: &'a [Option<u32>],
+    design: &'a Design,
+    blocks: u32,
+}
+
+impl Sharing<'_> {
+    fn shares(&self, left: f64) -> Vec<Share> {
+        let blocks = f64::from(self.blocks);
+        let most =
+            (self.design.trials_max.saturating_sub(BLOCKS) / self.blocks).clamp(1, VISITS_MAX);
+        let round: f64 = self.units.iter().map(|unit| unit.cost).sum();
+        let mut room = left - blocks * round;
+        // Visits with which a unit reaches its goal.
+        let enough = |wanted: Option<u32>| {
+            let visits = wanted?.saturating_sub(BLOCKS).div_ceil(self.blocks).max(1);
+            (visits <= most).then_some(visits)
+        };
+        let price =
+            |unit: usize, visits: u32| f64::from(visits - 1) * blocks * self.units[unit].cost;
+        let mut shares: Vec<Share> = self
+            .wanted
+            .iter()
+            .map(|needed| Share {
+                visits: 1,
+                needed: *needed,
+                reaches: false,
+            })
+            .collect();
+        let mut prices: Vec<(f64, usize, u32)> = (0..shares.len())
+            .filter_map(|unit| {
+                let visits = enough(self.wanted[unit])?;
+                Some((price(unit, visits), unit, visits))
+            })
+            .collect();
+        prices.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (price, unit, visits) in prices {
+            if price <= room {
+                room -= price;
+                shares[unit].visits = visits;
+                shares[unit].reaches = true;
+            }
+        }
+        self.spend_rest(&mut shares, room, most);
+        shares
+    }
+
+    /// Gives the units that do not reach their goal further visits, as long as there is room for any.
+    fn spend_rest(&self, shares: &mut [Share], mut room: f64, most: u32) {
+        let mut next: BinaryHeap<Gain> = (0..shares.len())
+            .filter(|unit| !shares[*unit].reaches)
+            .filter_map(|unit| self.gain(unit, shares[unit].visits, most))
+            .collect();
+        while let Some(gain) = next.pop() {
+            let price = f64::from(self.blocks) * self.units[gain.unit].cost;
+            if price > room {
+                continue;
+            }
+            room -= price;
+            shares[gain.unit].visits += 1;
+            next.extend(self.gain(gain.unit, shares[gain.unit].visits, most));
+        }
+    }
+
+    /// By how much the standard error of a unit falls per second with one more visit to what it has.
+    fn gain(&self, unit: usize, visits: u32, most: u32) -> Option<Gain> {
+        let Unit { spread, cost } = self.units[unit];
+        let error = |visits: u32| spread / f64::from(BLOCKS + self.blocks * visits).sqrt();
+        let fall = (error(visits) - error(visits + 1)) / (f64::from(self.blocks) * cost.max(1e-9));
+        (visits < most && fall.is_finite()).then_some(Gain { fall, unit })
+    }
+}
+
+/// What the next visit to a unit gains.
+#[derive(Debug, PartialEq)]
+struct Gain {
+    fall: f64,
+    unit: usize,
+}
+
+impl Eq for Gain {}
+
+impl PartialOrd for Gain {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Gain {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_fall = self.fall.total_cmp(&other.fall);
+        by_fall.then(other.unit.cmp(&self.unit))
+    }
+}
+
+#[cfg(test)]
+mod tests;
