@@ -9,6 +9,9 @@ use iolab_record::RunRecord;
 use crate::rows::Format;
 use crate::{benchstat, fio, gbench, prometheus};
 
+/// A run with the latencies of its cells.
+pub type RunWithLatencies = (RunRecord, CellLatencies);
+
 /// What a format is written from.
 #[derive(Debug, Clone, Copy)]
 pub enum Writer {
@@ -17,7 +20,7 @@ pub enum Writer {
     /// Runs as they are stored.
     Runs(fn(&[RunRecord], &mut dyn Write) -> io::Result<()>),
     /// Runs, each with the latencies of its cells.
-    RunsWithLatencies(fn(&[(RunRecord, CellLatencies)], &mut dyn Write) -> io::Result<()>),
+    RunsWithLatencies(fn(&[RunWithLatencies], &mut dyn Write) -> io::Result<()>),
     /// Runs, analysed.
     Analyses(fn(&[Analysis], &mut dyn Write) -> io::Result<()>),
 }

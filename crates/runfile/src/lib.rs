@@ -74,7 +74,7 @@ impl RunFile {
         cells: &[Cell],
     ) -> Result<Self> {
         let place = place.into();
-        place::check_length(&place.name(1))?;
+        opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
         let (path, file) = create::create(place, &content)?;
         let created = Self::locked(&path, file).and_then(|mut created| {

@@ -8,7 +8,7 @@ use iolab_spec::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file};
-use super::{guard, place, schema};
+use super::{guard, schema};
 
 /// Opens the file, and gives the version of its schema.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
@@ -38,7 +38,7 @@ fn look(connection: Connection) -> rusqlite::Result<Connection> {
 
 /// Whether a name leads to a regular file.
 pub(super) fn check_regular(path: &Path) -> Result<()> {
-    place::check_length(path)?;
+    check_length(path)?;
     let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
     if metadata.is_file() {
         return Ok(());
@@ -109,4 +109,32 @@ pub(super) fn immutable_uri(path: &Path) -> String {
     }
     uri.push_str("?immutable=1");
     uri
+}
+
+/// Longest path that SQLite opens, bytes: 512 (`MAX_PATHNAME` of its `os_unix.c`) less the longest ending that it adds.
+const PATH_MAX: usize = 512 - "-journal".len();
+
+/// Refuses a path that SQLite would not open.
+///
+/// # Errors
+/// Of kind usage: it is too long.
+pub(super) fn check_length(path: &Path) -> Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // As SQLite does: links are followed first.
+    let whole = match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    };
+    let length = whole.as_os_str().as_bytes().len();
+    if length <= PATH_MAX {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the path of the run file {} has {length} bytes, and SQLite opens paths of up to {PATH_MAX} bytes",
+        path.display()
+    ))
+    .hint("keep run files at a shorter path; name one with -o"))
 }

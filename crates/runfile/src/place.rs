@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +11,8 @@ use rusqlite::Connection;
 use super::RunFile;
 use super::create::{self, NewFile};
 use super::fault::{fault, file_fault};
-use super::opening::beside;
+use super::opening::{beside, check_length};
 
-/// Longest path that SQLite opens, bytes: 512 (`MAX_PATHNAME` of its `os_unix.c`) less the longest ending that it adds.
-const PATH_MAX: usize = 512 - "-journal".len();
 /// Bytes that a place must have room for: a file with the plan of a small run, and its log.
 const ROOM: usize = 256 << 10;
 
@@ -62,31 +59,6 @@ pub(super) fn remove(path: &Path) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let _ = std::fs::remove_file(beside(path, suffix));
     }
-}
-
-/// Refuses a path that SQLite would not open.
-///
-/// # Errors
-/// Of kind usage: it is too long.
-pub(super) fn check_length(path: &Path) -> Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    // As SQLite does: links are followed first.
-    let whole = match (folder.canonicalize(), path.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
-    };
-    let length = whole.as_os_str().as_bytes().len();
-    if length <= PATH_MAX {
-        return Ok(());
-    }
-    Err(Error::usage(format!(
-        "the path of the run file {} has {length} bytes, and SQLite opens paths of up to {PATH_MAX} bytes",
-        path.display()
-    ))
-    .hint("keep run files at a shorter path; name one with -o"))
 }
 
 /// Whether a name leads to an open file; `None` where that cannot be told.

@@ -6,11 +6,11 @@ use std::time::Instant;
 use iolab_engine::clock::Clock;
 use iolab_engine::trial::floor_ns;
 use iolab_spec::Result;
-use iolab_target::{Target, TargetKind};
+use iolab_target::Target;
 
 use super::execute::{Engine, Executor};
 use super::simulated::{Disk, Simulated};
-use super::targets::{Targets, further, number_of};
+use super::targets::{Targets, further, kind_of, number_of};
 use super::{Programs, Setup, fit, named};
 use crate::peer::Peers;
 use iolab_machine::capture;
@@ -173,16 +173,6 @@ impl<'a> Place<'a> {
             clock: setup.clock,
             began: Instant::now(),
         }))
-    }
-}
-
-/// How a run file calls the kind of a target.
-pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
-    match target.kind() {
-        TargetKind::Scratch => iolab_record::TargetKind::Scratch,
-        TargetKind::File => iolab_record::TargetKind::File,
-        TargetKind::BlockDevice => iolab_record::TargetKind::BlockDevice,
-        TargetKind::CharDevice => iolab_record::TargetKind::CharDevice,
     }
 }
 

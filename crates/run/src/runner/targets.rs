@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_spec::settings::{CellSpec, Setting};
 use iolab_spec::target::TargetName;
 use iolab_spec::{Error, Result};
-use iolab_target::{Consent, Need, Target};
+use iolab_target::{Consent, Need, Target, TargetKind};
 
 use super::fit;
 use iolab_plan::cells::Plan;
@@ -164,10 +164,20 @@ pub(super) fn further<'a>(
     let row = |(number, (named, target)): (usize, (&Path, &Target))| FurtherTarget {
         id: number as u32,
         target: named.display().to_string(),
-        kind: super::place::kind_of(target),
+        kind: kind_of(target),
         bytes: target.size(),
     };
     further.map(row).collect()
+}
+
+/// How a run file calls the kind of a target.
+pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
+    match target.kind() {
+        TargetKind::Scratch => iolab_record::TargetKind::Scratch,
+        TargetKind::File => iolab_record::TargetKind::File,
+        TargetKind::BlockDevice => iolab_record::TargetKind::BlockDevice,
+        TargetKind::CharDevice => iolab_record::TargetKind::CharDevice,
+    }
 }
 
 #[cfg(test)]
