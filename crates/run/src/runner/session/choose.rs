@@ -129,7 +129,7 @@ impl Session<'_> {
         let mut text = match several {
             0 => "pilot: each block visits each cell once".to_owned(),
             _ => format!(
-                "pilot: {several} of {} cells are visited up to {most} times per block, as their spread asks",
+                "pilot: each block visits {several} of {} cells more than once, up to {most} times, as their spread asks",
                 cells.len()
             ),
         };
@@ -144,8 +144,9 @@ impl Session<'_> {
                 ),
             };
             text.push_str(&format!(
-                "; trials of {lengths} in {} cells, where the start of a trial is like the rest of it",
-                shorter.len()
+                "; trials of {lengths} in {} cell{}, where the start of a trial is like the rest of it",
+                shorter.len(),
+                if shorter.len() == 1 { "" } else { "s" },
             ));
         }
         let beyond: Vec<(usize, Option<u32>)> = cells
