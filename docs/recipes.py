@@ -1,4 +1,4 @@
-"""How far iolab and fio agree on recipes that people pass around (docs/METHODS.md, "Recipes").
+"""How far iolab and fio agree on widely used recipes (docs/METHODS.md, "Recipes").
 
     python3 docs/recipes.py FOLDER ROUNDS [IOLAB]     # needs fio; 2 to 16 rounds
 

@@ -35,7 +35,7 @@ use iolab_record::{
     Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
 };
 
-/// Fewest requests of a trial whose 99th percentile is told: with fewer its 95 % interval has no upper end (see
+/// Fewest requests of a trial whose 99th percentile is reported: with fewer its 95 % interval has no upper end (see
 /// [`iolab_stats::quantile_ranks`]).
 pub const TAIL_REQUESTS_MIN: u64 = Response::P99.requests_min();
 

@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, Response};
 use crate::curve::{Curve, by_size};
 use crate::thresholds::Threshold;
 
-/// Fewest sizes that a curve needs for a bend to be told from the spread of its points.
+/// Fewest sizes that a curve needs for a bend to be distinguished from the spread of its points.
 const POINTS_MIN: usize = 8;
 /// Most bends that are looked for in one curve.
 const BENDS_MAX: usize = 4;
@@ -14,7 +14,7 @@ const BENDS_MAX: usize = 4;
 const RESAMPLES: usize = 200;
 /// An interval that reaches over more than this factor holds some threshold on any machine: it tells of none.
 const INTERVAL_RATIO_MAX: f64 = 4.0;
-/// The model of a fixed cost and a rate is told where no size is further from it than this share of its time.
+/// The model of a fixed cost and a rate is reported where no size is further from it than this share of its time.
 pub const MODEL_ERROR_MAX: f64 = 0.25;
 
 /// A size at which a curve changes its slope.

@@ -140,9 +140,9 @@ pub enum Verdict {
     Faster,
     /// The new side is worse by more than the margin.
     Slower,
-    /// The new side's values are higher, and nobody said whether that is good.
+    /// The new side's values are higher, and whether that is good is not known.
     Higher,
-    /// The new side's values are lower, and nobody said whether that is good.
+    /// The new side's values are lower, and whether that is good is not known.
     Lower,
     /// The ratio is within the margin.
     Equivalent,
@@ -152,7 +152,7 @@ pub enum Verdict {
     NoChange,
     /// A difference or equivalence would be shown, were the trials independent of each other.
     Drifting,
-    /// A difference would be shown if runs of an unchanged machine did not differ; with one run on each side nobody knows
+    /// A difference would be shown if runs of an unchanged machine did not differ; with one run on each side it is unknown
     /// how far they do.
     OneRunEach,
     /// A difference or equivalence would be shown, but the sides differ in what disturbs.

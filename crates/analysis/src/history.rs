@@ -1,6 +1,6 @@
 //! Experiments over time, per machine and target: levels, their lasting shifts, and what changed in the environment.
 
-use iolab_spec::Result;
+use iolab_spec::{Error, Result};
 use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
 
 use crate::analysis::{CellAnalysis, Response};
@@ -124,6 +124,17 @@ impl History {
 }
 
 impl Line {
+    /// A line of runs of one experiment, which are given in the order of time.
+    ///
+    /// # Errors
+    /// Of kind usage where a definition in a run file cannot be read, or without runs.
+    pub fn of(runs: &[FiledRun<'_>]) -> Result<Self> {
+        match runs {
+            [] => Err(Error::usage("there are no runs")),
+            runs => line(runs),
+        }
+    }
+
     /// A cell in words: its levels.
     pub fn label(&self, trajectory: &Trajectory) -> String {
         label(&self.factors, &trajectory.levels)

@@ -1,4 +1,4 @@
-//! Plain text with one number a line: what other programs leave behind.
+//! Plain text with one number per line: what other programs leave behind.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -41,14 +41,14 @@ fn open(path: &Path) -> Result<File> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         return Err(Error::usage(format!("{} is a folder", path.display()))
-            .hint("give a run file (NAME.iolab), or a text file with one number a line"));
+            .hint("give a run file (NAME.iolab), or a text file with one number per line"));
     }
     Ok(file)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::usage(format!("cannot read {}: {error}", path.display()))
-        .hint("give a run file (NAME.iolab), or a text file with one number a line")
+        .hint("give a run file (NAME.iolab), or a text file with one number per line")
 }
 
 /// One number a line, as text; empty lines and what follows a `#` are left out.
@@ -76,7 +76,7 @@ fn parse(text: impl BufRead, path: &Path) -> Result<Vec<f64>> {
     if numbers.is_empty() {
         return Err(
             Error::usage(format!("there is no number in {}", path.display()))
-                .hint("write one number a line"),
+                .hint("write one number per line"),
         );
     }
     Ok(numbers)
@@ -97,7 +97,7 @@ fn number(line: &[u8]) -> std::result::Result<Option<f64>, String> {
 
 fn no_number(path: &Path, row: usize, shown: &str) -> Error {
     Error::usage(format!(
-        "line {row} of {} is no number: {shown:?}",
+        "line {row} of {} is not a number: {shown:?}",
         path.display()
     ))
     .hint("write one finite number a line, such as 12.5 or 3e6, without units; '#' begins a remark")
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn what_is_no_number_is_named_with_its_line() {
         for (text, said) in [
-            (&b"1\n2 3\n"[..], "line 2 of a.txt is no number: \"2 3\""),
+            (&b"1\n2 3\n"[..], "line 2 of a.txt is not a number: \"2 3\""),
             (b"1,5\n", "line 1"),
             (b"nan\n", "\"nan\""),
             (b"1\n\ninf\n", "line 3"),
@@ -136,7 +136,10 @@ mod tests {
             assert!(error.message().contains(said), "{error} lacks {said}");
         }
         let endless = vec![b'7'; 1 << 20];
-        assert!(of(&endless).is_err(), "a line without an end is no number");
+        assert!(
+            of(&endless).is_err(),
+            "a line without an end is not a number"
+        );
     }
 
     proptest! {

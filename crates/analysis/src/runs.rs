@@ -16,7 +16,7 @@ use crate::analysis::Response;
 use crate::compare::{ALPHA, Conclusion, Difference, Verdict};
 use crate::imbalance::Imbalance;
 
-/// Chance with which the change that is told as detectable would have been found.
+/// Chance with which the change that is reported as detectable would have been found.
 pub const GATE_POWER: f64 = 0.9;
 /// Fewest earlier runs that a new one is held against.
 pub const HISTORY_MIN: usize = 5;

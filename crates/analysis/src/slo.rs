@@ -1,6 +1,6 @@
 //! The greatest rate at which service levels hold: a search that treats noise as noise.
 //!
-//! Pure: the search says which rate comes next, is told what a trial at it has shown, and says at the end between which rates
+//! Pure: the search says which rate comes next, receives the result of a trial at it, and says at the end between which rates
 //! the limit lies. What carries the trials out is elsewhere; the tests simulate it.
 
 mod search;

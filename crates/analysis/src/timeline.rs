@@ -12,9 +12,9 @@ use iolab_stats::Lasting;
 
 use iolab_record::{Cell, Done, Interval, RunRecord, Series};
 
-/// Fewest trials or intervals that two levels can be told in.
+/// Fewest trials or intervals that two levels can be reported in.
 const VALUES_MIN: usize = 8;
-/// Least change that is told: to four fifths, or to five quarters.
+/// Least change that is reported: to four fifths, or to five quarters.
 const FACTOR_MIN: f64 = 1.25;
 /// Level of the test, over all series of a run that are looked at in one way.
 const ALPHA: f64 = 0.01;

@@ -2,10 +2,10 @@
 //! run.
 //!
 //! `cargo bench -p iolab` prints a line per cell and fails when iolab needs more than a peer in user mode, which is a
-//! tool's own. The kernel's share is told beside it: it is the same for all tools, and differs by chance by more than
+//! tool's own. The kernel's share is reported beside it: it is the same for all tools, and differs by chance by more than
 //! what a tool adds. Each trial is a whole pass, so that every thread runs for many ticks: the kernel splits the time
 //! of a thread by the ticks it has seen, and calls all of it user time where it has seen none. A peer that is not
-//! installed is told, and skipped. fio's CPU is that of its workers; IOzone tells none, so that of the whole program
+//! installed is reported, and skipped. fio's CPU is that of its workers; IOzone tells none, so that of the whole program
 //! counts, its start and the filling of its buffers among it.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
@@ -17,7 +17,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What is run: direct requests of the grid's smallest size, where a tool's own share of the time is the greatest. Random writes
-/// are left out: what IOzone uses for them cannot be told from what it does before.
+/// are left out: what IOzone uses for them cannot be distinguished from what it does before.
 const GRID: [&str; 16] = [
     "run",
     "disk-grid",

@@ -17,101 +17,113 @@ use iolab_spec::units::{parse_duration, parse_share, parse_size};
 
 const EXAMPLES: &str = "\
 Examples:
-  iolab study                       all six micro-benchmarks here, in about two minutes
+  iolab study                     six micro-benchmarks here, in two minutes
   iolab study /mnt/disk --suite micro
-                                    the full grids on another disk, in about 40 minutes
-  iolab doctor /mnt/disk            what this disk is, and what can be trusted on it
+                                  the full grids on another disk, 40 minutes
+  iolab doctor /mnt/disk          what this disk is, and what to trust on it
   iolab run read-random --set bs=4k,64k,1M --threads 4
-                                    one question, asked your way
-  iolab run read-size /dev/sdb      a block device, read only
-  iolab run read-random --peer fio  the same cells by your fio, in the same blocks, and the ratio
-  iolab table iolab-results/*.iolab what was found, again
-  iolab plot FILE -o figure.pdf     the figure of a run, ready for a paper
+                                  one question, with your own settings
+  iolab run read-size /dev/sdb    a block device, opened for reading only
+  iolab run read-random --peer fio
+                                  the same cells with fio, in the same blocks
   iolab run load-latency --slo 'p99<1ms'
-                                    up to which rate do 99 % of the requests take less than 1 ms
-  iolab fit etcd /mnt/disk          is this disk good enough for etcd: yes, no, or cannot tell
-  iolab compare --base a*.iolab --new b*.iolab
-                                    several runs of each side; per cell: slower, faster,
-                                    equivalent, or cannot tell
-  iolab gate --history runs NEW.iolab
-                                    for CI: fails when NEW is slower than the last runs predict
+                                  the highest rate with 99 % below 1 ms
+  iolab fit etcd /mnt/disk        good enough for etcd: yes, no, cannot tell
+  iolab table iolab-results/*.iolab
+                                  the tables and findings of run files
+  iolab plot FILE -o figure.pdf   the figure of a run, for a paper
   iolab report iolab-results/*.iolab -o report.html
-                                    all of it as one page: findings, tables, evidence, data
-  iolab export FILE --format csv    one row per sample, for pandas, R or DuckDB
+                                  one page: findings, tables, evidence, data
+  iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
+  iolab compare --base a*.iolab --new b*.iolab
+                                  several runs of each side, cell by cell
+  iolab gate --history runs NEW.iolab
+                                  for CI: fails when NEW is slower than the
+                                  earlier runs predict
 
-TARGET is a directory (a scratch file is made in it and removed at the end), a file or a block
-device; the current directory when it is left out. Files and devices are only read unless
---destroy-data is given. model:NAME is a disk that is computed: nothing is read or written, and
-minutes of its time take seconds. Run files go to iolab-results/ and are never overwritten.
+TARGET is a directory, a file or a block device; the current directory by default. \
+In a directory iolab makes a scratch file and removes it at the end. Files and devices \
+are only read unless --destroy-data is given. model:NAME is a simulated disk: it reads \
+and writes nothing, and minutes of its time take seconds. Run files go to \
+iolab-results/ and are never overwritten.
 
-Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 bytes per
-second. A bare time is in seconds.
+Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 \
+bytes per second. A time without a unit is in seconds.
 
-Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for safety; 4 compare
-or gate found a cell slower, fit or --slo says no; 5 one of them cannot tell; 130 interrupted.";
+Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for \
+safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrupted.";
 
 const FIT_HELP: &str = "\
-WHAT is a set of workloads, each with levels that have to hold: 'iolab show etcd' prints one with the
-source and the wording of each level. Copy it, change it, and name your file as WHAT.
+WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
+one with the source and the wording of each level. To use your own levels, copy it, \
+change it, and name your file as WHAT.
 
-A level holds when the 95 % interval of what it bounds lies on its good side, 5 % away from it. The
-interval rests on the requests and on the differences between trials of 1 s. Where the quantity
-changes for good in the course of the load, the level has to hold before and after the change.
+A level holds when the 95 % interval of the measured quantity is on the good side of \
+the limit, 5 % away from it. The interval includes the differences between trials of \
+1 s. If the quantity changes for good during the load, the level must hold before and \
+after the change.
 
-The answer is 'cannot tell', with the reason, where the requests did not reach storage (tmpfs, the
-page cache), or where nothing shows that writes are durable.
+The answer is 'cannot tell', with the reason, when the requests did not reach storage \
+(tmpfs, the page cache), or when writes may not be durable.
 
 Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
 
 const COMPLETIONS_HELP: &str = "\
-Bash:  iolab completions bash > ~/.local/share/bash-completion/completions/iolab
-Zsh:   iolab completions zsh > DIR/_iolab       # DIR: a directory in $fpath
-Fish:  iolab completions fish > ~/.config/fish/completions/iolab.fish";
+Examples:
+  iolab completions bash > ~/.local/share/bash-completion/completions/iolab
+  iolab completions zsh > DIR/_iolab  # DIR: a directory in $fpath
+  iolab completions fish > ~/.config/fish/completions/iolab.fish";
 
 const COMPARE_HELP: &str = "\
-What is compared decides what counts as one observation:
-  --base FILE... --new FILE...   a run: the spread from run to run is the yardstick; from 3 runs on
-  BASE NEW (run files)           one run each: equivalent or not; slower and faster are not called,
-                                 because two runs do not show how far runs differ anyway
-  BASE NEW --within-run          a trial within these two runs
-  RUN --by FACTOR                a block of trials that both levels went through in one run
-  BASE NEW (text)                a number
+The form of the command decides what one observation is:
+  --base FILE... --new FILE...  a run; differences are judged by the spread
+                                between runs; needs 3 runs on each side
+  BASE NEW (run files)          one run each: equivalent or not. Slower and
+                                faster need several runs of each side
+  BASE NEW --within-run         a trial within these two runs
+  RUN --by FACTOR               a block of trials of one run, in which both
+                                levels were measured
+  BASE NEW (text)               a number
 
-Verdicts: slower or faster, when a difference is shown (p below 0.05 after Holm's correction over
-all cells) and the ratio lies outside the margin; equivalent, when two one-sided tests show the
-ratio within the margin; cannot tell (disturbed), when the two sides differ in other traffic, steal,
-CPU pressure, CPU quota or splitting of requests; identical, for a run and itself; else cannot tell.
-Exit code 4 when a cell is slower, else 5 when a cell cannot be told, else 0.";
+Verdicts: slower or faster when a difference is shown (p below 0.05 after Holm's \
+correction over all cells) and the ratio is outside the margin; equivalent when two \
+one-sided tests show the ratio within the margin; cannot tell (disturbed) when the \
+sides differ in other traffic, steal, CPU pressure, CPU quota or split requests; \
+identical when both files hold the same run; otherwise cannot tell.
+
+Exit codes: 4 a cell is slower; otherwise 5 a cell cannot be judged; otherwise 0.";
 
 const GATE_HELP: &str = "\
-Earlier runs are those in FOLDER that are finished, began before NEW, and have the same experiment,
-settings, budget, machine and target as far as the run files tell. At least 5 are needed.
+Earlier runs are the finished runs in FOLDER that began before NEW and have the same \
+experiment, settings, budget, machine and target. At least 5 are needed.
 
-Verdicts: slower (the alarm) or faster, when the median of a cell, or of all cells together, lies
-outside of what the earlier runs predict for one new run, at a false alarm rate of 5 % over all
-cells; cannot tell (disturbed), when NEW differs from all earlier runs in other traffic, steal, CPU
-pressure, CPU quota or splitting; else no change shown, or with --strict equivalent or cannot tell.
-The change that would have been found with a chance of 90 % is printed.
+Verdicts: slower (the alarm) or faster when the median of a cell, or of all cells \
+together, is outside the range that the earlier runs predict for one new run (false \
+alarm rate: 5 % over all cells); cannot tell (disturbed) when NEW differs from all \
+earlier runs in other traffic, steal, CPU pressure, CPU quota or split requests; \
+otherwise no change shown. With --strict: equivalent, or cannot tell. The output names \
+the change that the gate would have found with a chance of 90 %.
 
-Exit code 4 on an alarm; else 5 when there are too few earlier runs, a cell is missing in NEW, or a
-cell cannot be told; else 0.";
+Exit codes: 4 alarm; otherwise 5 when there are too few earlier runs, a cell is missing \
+in NEW, or a cell cannot be judged; otherwise 0.";
 
 const HISTORY_HELP: &str = "\
-Runs belong to one line when they have the same experiment, settings, budget, machine and target. A
-level shift is a lasting change of the median of a cell, or of all cells together, against the
-spread from run to run; no more than 5 % of unchanged lines show one. What changed in the
-environment between two runs is listed with its date.";
+Runs form one line when they have the same experiment, settings, budget, machine and \
+target. A level shift is a lasting change of the median of a cell, or of all cells \
+together, that the spread between runs does not explain; at most 5 % of unchanged lines \
+show one. Changes of the environment between two runs are listed with their date.";
 
 const DOCTOR_HELP: &str = "\
-Every line is 'fine', 'worth knowing' (it colours results) or 'must fix' (results would be wrong, or
-be called something that they are not). Direct I/O and the backends are tried, not assumed: in a
-directory with a small scratch file, on files and devices by reading only. The exit code is 0
-whatever is found, unless the target cannot be used; for scripts:
+Each finding is 'fine', 'worth knowing' (it affects results) or 'must fix' (results \
+would be wrong or mislabelled). Direct I/O and the backends are tried: in a directory \
+with a small scratch file, on files and devices by reading only. The exit code is 0 \
+whatever is found, unless the target cannot be used. For scripts:
+
   iolab doctor --format json | jq -e '.must_fix == 0'";
 
 const PLOT_HELP_END: &str = "\
-Marks whose bytes did not all come from the device are hollow. The size is true: 241pt is a column of
-many journals. The same file and options give the same bytes.";
+Hollow marks: not all bytes came from the device. The width is the width on paper: \
+241pt is a column of many journals. The same files and options give the same bytes.";
 
 /// The kinds of figures, and what holds for all of them.
 fn plot_help() -> String {
@@ -121,36 +133,40 @@ fn plot_help() -> String {
 }
 
 const MODEL_CHECK_HELP: &str = "\
-A line of TRACE is: R or W, what the drive's buffer did (any word), first block, number of blocks,
-measured service time in us, time from the end of this request to the start of the next in us. One
-request is outstanding at a time.
+A line of TRACE holds: R or W, what the drive's buffer did (any word), first block, \
+number of blocks, measured service time in us, time from the end of this request to the \
+start of the next in us. One request is outstanding at a time.
 
-rms is the root mean square distance of the distributions of measured and modelled service times,
-at the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Median and p95 are of the absolute
-error per request. Hits and misses are those of the model. All times are in ms.";
+rms is the root mean square distance between the distributions of measured and modelled \
+service times, at the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Median and \
+p95 are of the absolute error per request. Hits and misses are those of the model. All \
+times are in ms.";
 
 const SERVE_HELP: &str = "\
 Measure MOUNTPOINT/disk with any tool, as the user who serves it; for example:
+
   iolab serve model:hp-97560 /mnt/model
-  fio --name=t --filename=/mnt/model/disk --direct=1 --rw=randread --bs=4k --runtime=30 --time_based
+  fio --name=t --filename=/mnt/model/disk --direct=1 --rw=randread --bs=4k \\
+\x20     --runtime=30 --time_based
 
-Ctrl-C, SIGTERM or umount ends it. The report then says whether the model kept time: the 99th
-percentile of lateness (end of the answer minus the time at which it was due) is at most 2 % of
-the median service time, or 50 us. If it did not, serve it slower (--speed 0.1) and scale what the
-tool reports.
+Ctrl-C, SIGTERM or umount ends it. The report then shows whether the model kept time: \
+the 99th percentile of lateness (real end minus due end of a request) is at most 2 % of \
+the median service time, or 50 us. If it did not, serve it slower (--speed 0.1) and \
+scale the tool's results.
 
-The file behaves as a block device: its length is fixed, writes beyond its end fail, the page cache
-is bypassed, fsync is a flush, punching a hole is a TRIM. The kernel splits requests above 1 MiB.
-The way through the kernel adds a time to each request, which is measured and printed at the start.
+The file behaves as a block device: its length is fixed, writes beyond its end fail, \
+the page cache is bypassed, fsync is a flush, punching a hole is a TRIM. The kernel \
+splits requests above 1 MiB. The path through the kernel adds a time to each request, \
+which is measured and printed at the start.
 
-Exit codes: 0 the model kept time, or no request came; 1 it did not, or it could not be served;
-2 wrong usage; 3 the directory is not empty or serves a model already.";
+Exit codes: 0 the model kept time, or no request came; 1 it did not, or it could not be \
+served; 2 wrong usage; 3 the directory is not empty or already serves a model.";
 
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
 
-/// A laboratory for storage I/O: asks how storage behaves, repeats until the answer is precise,
-/// and says where every byte came from.
+/// A laboratory for storage I/O: measures how storage behaves, repeats until the result is precise,
+/// and shows where every byte came from.
 #[derive(Debug, Parser)]
 #[command(name = "iolab", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -180,51 +196,51 @@ impl Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a suite of experiments and say what was found: the main job
+    /// Run a suite of experiments and report the findings: start here
     Study(Study),
     /// Run one experiment
     Run(Run),
-    /// Say whether storage is good enough for a purpose: yes, no, or cannot tell
+    /// Check whether storage is good enough for a purpose: yes, no, or cannot tell
     #[command(after_help = FIT_HELP)]
     Fit(Fit),
     /// List experiments, suites, requirements and settings
     List(List),
-    /// Print the TOML of an experiment, suite or requirement, ready to copy and change
+    /// Print the TOML of an experiment, suite or requirement, to copy and change
     Show(Show),
-    /// Show what run files hold: per cell the median, its interval, where the bytes came from
+    /// Show the tables and findings of run files
     Table(Table),
-    /// Take results that fio or IOzone measured before into a run file
+    /// Convert results of fio or IOzone to a run file
     Import(Import),
-    /// Draw run files as a figure for a paper or a page: SVG, PDF or PNG
+    /// Draw run files as a figure: SVG, PDF or PNG
     Plot(Plot),
-    /// Finish a run that was interrupted
+    /// Finish an interrupted run
     Resume(Resume),
-    /// Compare two runs, cell by cell: ratio with interval, p, verdict; the exit code is for CI
+    /// Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI
     Compare(Compare),
-    /// Hold a new run against the last ones of the same experiment: the gate for CI
+    /// Judge a new run by earlier runs of the same experiment; exit code for CI
     Gate(Gate),
-    /// Show each experiment over time per machine: level shifts, and what changed between runs
+    /// Show experiments over time: level shifts, and what changed between runs
     History(History),
-    /// Describe numbers, one a line: summary, intervals, drift, a histogram
+    /// Summarise numbers, one per line: intervals, drift, a histogram
     Stats(Stats),
-    /// Say what a target and this machine are, what can be trusted on them, and what to set
+    /// Check a target and this machine: what to trust, what to set
     Doctor(Doctor),
-    /// Write all that run files tell as one document: findings, tables, evidence, method, data
+    /// Write run files as one document: findings, tables, evidence, method, data
     Report(Report),
-    /// Write every sample, interval or latency bucket, for other programs and tools
+    /// Write every sample, interval or latency bucket, for other programs
     Export(Export),
-    /// List models of disks, print one, or compare one with a measured drive
+    /// List disk models, print one, or compare one with a measured drive
     Model(Model),
-    /// Offer a modelled disk as a file in real time, for any tool to measure
+    /// Serve a disk model as a file in real time, for any tool to measure
     Serve(Serve),
-    /// Print the completions of a shell
+    /// Print shell completions
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(Completions),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell
     pub(crate) shell: clap_complete::Shell,
 }
 
@@ -236,26 +252,26 @@ pub(crate) struct Model {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelAction {
-    /// List the models that come with iolab, each with the sources of its values
+    /// List the built-in models, each with the sources of its values
     List {
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
         format: ModelFormat,
     },
-    /// Print the definition (TOML) of a model, ready to copy and change
+    /// Print the definition (TOML) of a model, to copy and change
     Show {
-        /// A name that 'iolab model list' shows, or a TOML file
+        /// Name from 'iolab model list', or a TOML file
         #[arg(value_name = "DEFINITION")]
         definition: String,
     },
-    /// Replay the measured requests of a drive on a model, and print how far the times differ
+    /// Replay the measured requests of a drive on a model, and print how much the times differ
     #[command(after_help = MODEL_CHECK_HELP)]
     Check {
-        /// A name that 'iolab model list' shows, or a TOML file
+        /// Name from 'iolab model list', or a TOML file
         definition: String,
-        /// The measured requests, one a line
+        /// Measured requests, one per line
         trace: PathBuf,
-        /// How it is written
+        /// Output format
         #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
         format: ModelFormat,
     },
@@ -272,26 +288,26 @@ pub(crate) enum ModelFormat {
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct Serve {
-    /// model:NAME of a model that 'iolab model list' shows, or a TOML file
+    /// model:NAME with a name from 'iolab model list', or with a TOML file
     pub(crate) model: String,
-    /// An empty directory; the disk is the file 'disk' in it
+    /// Empty directory; the disk is the file 'disk' in it
     pub(crate) mountpoint: PathBuf,
-    /// Seconds of the model per second of real time: 0.1 takes ten times as long
+    /// Model time per real time: 0.1 makes everything ten times slower
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
     pub(crate) speed: Speed,
-    /// Memory for written data; writes that find no room read as zeros
+    /// Memory for written data; data beyond it reads as zeros
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
     pub(crate) memory: u64,
-    /// Keep no written data: all reads give zeros
+    /// Keep no written data: all reads return zeros
     #[arg(long, conflicts_with = "memory")]
     pub(crate) no_data: bool,
     /// Write one line per request to a new CSV file
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
-    /// Seed of what the model leaves to chance
+    /// Seed of the model's random choices
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How the report at the end is written
+    /// Output format of the report at the end
     #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
     pub(crate) format: ModelFormat,
 }
@@ -308,13 +324,13 @@ fn size(text: &str) -> Result<u64, String> {
 /// What changes an experiment. Each short form is the same as a --set.
 #[derive(Debug, Args)]
 pub(crate) struct Changes {
-    /// Set or sweep a setting: bs=4k,64k,1M; see 'iolab list --settings'
+    /// Set or sweep a setting: bs=4k,64k,1M ('iolab list --settings' shows all)
     #[arg(long = "set", value_name = "NAME=VALUE[,VALUE]")]
     pub(crate) sets: Vec<String>,
-    /// Past the page cache with O_DIRECT (cache=direct), and nothing else
+    /// Bypass the page cache with O_DIRECT (sets cache=direct only)
     #[arg(long, conflicts_with = "buffered")]
     pub(crate) direct: bool,
-    /// Through the page cache, dropped before each trial (cache=cold)
+    /// Use the page cache, and drop it before each trial (cache=cold)
     #[arg(long)]
     pub(crate) buffered: bool,
     /// Bytes of the target to use (region)
@@ -323,39 +339,39 @@ pub(crate) struct Changes {
     /// Workers (threads)
     #[arg(long, value_name = "N[,N]")]
     pub(crate) threads: Option<String>,
-    /// Outstanding requests per worker (depth); above 1 needs --set backend=io_uring or libaio
+    /// Requests in flight per worker (depth); above 1 needs --set backend=io_uring or libaio
     #[arg(long, value_name = "N[,N]")]
     pub(crate) depth: Option<String>,
-    /// Requests per second over all threads, made whatever the storage does (rate): an open loop,
-    /// whose response times count from the intended start
+    /// Issue this many requests per second in total (rate), whether or not earlier ones have
+    /// completed (open loop); response time counts from the scheduled start
     #[arg(long, value_name = "N[,N]")]
     pub(crate) rate: Option<String>,
-    /// Each trial that only writes starts on a new file (fresh=true)
+    /// Use a new file for each trial that only writes (fresh=true)
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Longest duration of one trial (time)
+    /// Maximum duration of one trial (time)
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<String>,
-    /// Repeat until the median is known to this share, for example 5%
+    /// Repeat until the median is known to within this share: 5%
     #[arg(long, value_name = "SHARE")]
     pub(crate) precision: Option<String>,
-    /// Time for all measuring
+    /// Time for all trials together
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
     /// Write to the target first: seq:1+rand:2 (passes over the region), or steady (until the
-    /// rate of random writes is); not part of the budget
+    /// rate of random writes is steady); not part of the budget
     #[arg(long, value_name = "PLAN")]
     pub(crate) precondition: Option<String>,
     /// Pause before each block of trials; not part of the budget
     #[arg(long, value_name = "TIME")]
     pub(crate) settle: Option<String>,
-    /// Let your fio or IOzone carry out the same cells too, in the same blocks (tool=iolab,...)
+    /// Also measure the same cells with your fio or IOzone, in the same blocks (tool=iolab,...)
     #[arg(long = "peer", value_name = "TOOL", value_parser = peer_names())]
     pub(crate) peers: Vec<String>,
-    /// Print what would be done (cells, trials, time, bytes written, free space) and touch nothing
+    /// Print the plan (cells, trials, time, bytes written, free space) and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Seed of the order of trials, of offsets and of data; a new one each time by default
+    /// Seed of the order of trials, the offsets and the data; random by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -372,8 +388,8 @@ fn peer_names() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsentOption {
-    /// Allow writing to an existing file or device: what it holds is LOST. One that carries a
-    /// file system or partition table needs its name too: --destroy-data=ext4
+    /// Allow writing to an existing file or device: its data is LOST. If it holds a file system
+    /// or partition table, name that too: --destroy-data=ext4
     #[arg(
         long,
         value_name = "SIGNATURE",
@@ -392,7 +408,7 @@ pub(crate) struct Study {
     /// Name of a built-in suite (quick, glance, micro) or a TOML file
     #[arg(long, value_name = "NAME", default_value = "quick")]
     pub(crate) suite: String,
-    /// Folder of the run files
+    /// Folder for the run files
     #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
     pub(crate) output: PathBuf,
     /// Print every table and every finding
@@ -406,32 +422,32 @@ pub(crate) struct Study {
 pub(crate) struct Run {
     /// Name of a built-in experiment ('iolab list'), a TOML file, or a job file of fio (NAME.fio)
     pub(crate) experiment: String,
-    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); the current
-    /// directory, or what a job file names, when it is left out. Several are levels of the factor
+    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); default:
+    /// the target in the job file, or the current directory. Several are levels of the factor
     /// target, measured in the same blocks: 'iolab compare FILE --by target' compares them
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
-    /// The run file; a new name in iolab-results/ by default
+    /// Run file to write; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print every chart and every finding
     #[arg(long)]
     pub(crate) full: bool,
-    /// Ceilings to hold the results against: read=510MB/s,write=485MB/s,iops=95000 states them,
-    /// measure finds them by short probes before the run
+    /// Ceilings to compare the results with: read=510MB/s,write=485MB/s,iops=95000, or measure
+    /// to find them with short probes before the run
     #[arg(long, value_name = "LIST")]
     pub(crate) peak: Option<String>,
-    /// Find the greatest rate (open loop) at which response times keep these levels: p99<1ms, or
-    /// several: p50<200us,p99.9<5ms,syncs.max<50ms. With --rate: whether they hold at that rate
-    /// (exit code 0 yes, 4 no, 5 cannot tell)
+    /// Find the highest rate (open loop) at which response times hold these levels: p99<1ms, or
+    /// several: p50<200us,p99.9<5ms,syncs.max<50ms. With --rate: check whether they hold at that
+    /// rate (exit code 0 yes, 4 no, 5 cannot tell)
     #[arg(long, value_name = "LEVELS", conflicts_with = "refine")]
     pub(crate) slo: Option<String>,
-    /// Then add N finer sizes around each bend and each best size, and measure all sizes together,
-    /// with the budget once more; the result rests on these trials alone
+    /// After the run, add N finer sizes around each bend and each best size, and measure all sizes
+    /// again with a second budget; only these trials count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
     pub(crate) refine: Option<u32>,
-    /// Write blocks that bear offset, generation and checksum, and read them back after each trial,
-    /// outside its time: finds corrupted, misplaced, stale, torn and lost ones (verify=true)
+    /// Write blocks with offset, generation and checksum, and check them after each trial: finds
+    /// corrupted, misplaced, stale, torn and lost blocks (verify=true)
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]
@@ -446,17 +462,16 @@ pub(crate) struct Fit {
     /// Directory, file or block device
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
-    /// Load the storage for so long with each workload; long enough, and burst credits and write
-    /// caches are used up
+    /// Duration of the load, per workload; a long load exhausts burst credits and write caches
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) hold: Option<String>,
-    /// Folder of the run files
+    /// Folder for the run files
     #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
     pub(crate) output: PathBuf,
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
     pub(crate) format: ModelFormat,
-    /// Seed of offsets and of data; a new one each time by default
+    /// Seed of offsets and data; random by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -465,10 +480,9 @@ pub(crate) struct Fit {
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// What fio wrote with --output-format=json or json+, or what iozone wrote to its standard
-    /// output
+    /// Output of fio --output-format=json (or json+), or of iozone
     pub(crate) file: PathBuf,
-    /// The run file; a new name in iolab-results/ by default
+    /// Run file to write; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -484,14 +498,14 @@ pub(crate) struct List {
 pub(crate) struct Show {
     /// Name of an experiment, suite or requirement, a TOML file, or a job file of fio (NAME.fio)
     pub(crate) name: String,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = ShowFormat::Toml)]
     pub(crate) format: ShowFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShowFormat {
-    /// The definition, ready to copy and change
+    /// The definition, to copy and change
     Toml,
     /// An experiment's cells as a job file for fio
     Fio,
@@ -502,11 +516,11 @@ pub(crate) struct Table {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Show this instead of the response of each experiment: p50, p90, p99, p99.9, max, cpu (time
-    /// per request), throughput, iops or elapsed
+    /// Quantity to show: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// elapsed; default: the response of each experiment
     #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
     pub(crate) metric: Option<Response>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]
     pub(crate) format: TableFormat,
 }
@@ -531,22 +545,23 @@ pub(crate) struct Plot {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// The figure; its name ends in .svg, .pdf or .png. '-': SVG to stdout
+    /// Figure to write: .svg, .pdf or .png; '-' for SVG to stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// What is shown: see below; chosen from the data by default
+    /// Kind of figure, see below; default: chosen from the data
     #[arg(long, value_parser = FigureKind::from_str)]
     pub(crate) kind: Option<FigureKind>,
-    /// Factor along the x axis; 'run' for the files
+    /// Factor on the x axis; 'run' for the files
     #[arg(long, value_name = "FACTOR")]
     pub(crate) x: Option<String>,
-    /// throughput, iops, latency (p50), p90, p99, p99.9, max, elapsed or cpu (time per request)
+    /// Quantity on the y axis: throughput, iops, latency (p50), p90, p99, p99.9, max, elapsed or cpu
+    /// (time per request)
     #[arg(long, value_name = "QUANTITY", value_parser = Response::from_str)]
     pub(crate) y: Option<Response>,
-    /// Factor with a line for each level; none for no such factor
+    /// Factor with one line per level; 'none' for no such factor
     #[arg(long, value_name = "FACTOR")]
     pub(crate) series: Option<String>,
-    /// Factor with a panel for each level
+    /// Factor with one panel per level
     #[arg(long, value_name = "FACTOR")]
     pub(crate) facet: Option<String>,
     /// Logarithmic x axis
@@ -561,22 +576,24 @@ pub(crate) struct Plot {
     /// Linear y axis
     #[arg(long)]
     pub(crate) linear_y: bool,
-    /// What stands for the trials of a cell
+    /// Centre of the trials of a cell
     #[arg(long, value_enum, default_value_t = CenterName::Median)]
     pub(crate) center: CenterName,
-    /// What the bars around it show
+    /// Bars around the centre
     #[arg(long, value_enum, default_value_t = IntervalName::Ci)]
     pub(crate) interval: IntervalName,
-    /// Draw every trial as a dot too
+    /// Also draw every trial as a dot
     #[arg(long)]
     pub(crate) points: bool,
-    /// Two levels of a factor to compare, for --kind ratio and p-values; can be left out when one has two
+    /// Two levels of a factor to compare, for --kind ratio and p-values; optional when only one
+    /// factor has two levels
     #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]")]
     pub(crate) by: Option<String>,
-    /// The smallest change that matters, shaded in --kind ratio
+    /// Smallest change that matters, shaded in --kind ratio
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
-    /// Draw a line across at a value in the unit of the axis (MB/s, requests/s) or a time: 510=SATA, 1ms=goal
+    /// Draw a horizontal line at a value in the unit of the axis (MB/s, requests/s), or at a time:
+    /// 510=SATA, 1ms=goal
     #[arg(long, value_name = "VALUE[=NAME]", value_parser = reference)]
     pub(crate) line: Vec<Reference>,
     /// Title above the figure
@@ -585,19 +602,19 @@ pub(crate) struct Plot {
     /// Width on paper: 241pt, 85mm, 8.5cm, 3.35in
     #[arg(long, value_name = "LENGTH", default_value = "241pt", value_parser = parse_length)]
     pub(crate) width: f64,
-    /// Height on paper; what suits the width by default
+    /// Height on paper; default: from the width
     #[arg(long, value_name = "LENGTH", value_parser = parse_length)]
     pub(crate) height: Option<f64>,
-    /// Replace the figure if it is there already
+    /// Replace an existing figure
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CenterName {
-    /// Their median
+    /// Median
     Median,
-    /// Their mean
+    /// Mean
     Mean,
 }
 
@@ -612,13 +629,13 @@ impl From<CenterName> for Center {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IntervalName {
-    /// The 95 % interval, and the quartiles as a band where there is room
+    /// 95 % interval, and the quartiles as a band if there is room
     Ci,
-    /// The quartiles
+    /// Quartiles
     Iqr,
-    /// One standard deviation to either side
+    /// One standard deviation on each side
     Sd,
-    /// Nothing
+    /// No bars
     None,
 }
 
@@ -649,9 +666,7 @@ fn reference(text: &str) -> Result<Reference, String> {
             value,
             label: label.trim().to_owned(),
         })
-        .ok_or_else(|| {
-            "write a number or a time, and a name behind it: 510=SATA, 1ms=goal".to_owned()
-        })
+        .ok_or_else(|| "write a number or a time, then = and a name: 510=SATA, 1ms=goal".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -665,32 +680,32 @@ pub(crate) struct Resume {
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct Compare {
-    /// Run file, or text with one number a line ('-': standard input)
+    /// Run file, or text with one number per line ('-': standard input)
     #[arg(required_unless_present = "base_runs")]
     pub(crate) base: Option<PathBuf>,
-    /// What is compared with it, of the same kind; left out with --by
+    /// File to compare with it, of the same kind; not with --by
     pub(crate) new: Option<PathBuf>,
-    /// Run files of the base side, from several runs
+    /// Run files of the base side, one per run
     #[arg(long = "base", value_name = "FILE", num_args = 1.., requires = "new_runs",
           conflicts_with_all = ["base", "new", "by", "test", "repeats", "better", "within_run"])]
     pub(crate) base_runs: Vec<PathBuf>,
-    /// Run files of the new side
+    /// Run files of the new side, one per run
     #[arg(long = "new", value_name = "FILE", num_args = 1.., requires = "base_runs")]
     pub(crate) new_runs: Vec<PathBuf>,
-    /// Compare two levels of a factor of one run; the levels can be left out when it has two
+    /// Compare two levels of a factor within one run; the levels are optional if it has two
     #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]", conflicts_with = "new")]
     pub(crate) by: Option<String>,
-    /// The smallest change that matters
+    /// Smallest change that matters
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
-    /// Compare by this instead of the response of the experiment: p50, p90, p99, p99.9, max, cpu
-    /// (time per request), throughput, iops or elapsed
+    /// Quantity to compare: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// elapsed; default: the response of the experiment
     #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
     pub(crate) metric: Option<Response>,
-    /// Judge two runs by the spread of the trials within them, without what differs from run to run
+    /// Judge two runs by the spread of their trials, ignoring the spread between runs
     #[arg(long)]
     pub(crate) within_run: bool,
-    /// Tests whose p values are shown; the first one decides
+    /// Tests to show p values of; the first one decides
     #[arg(
         long,
         value_enum,
@@ -699,14 +714,14 @@ pub(crate) struct Compare {
         default_value = "welch"
     )]
     pub(crate) test: Vec<TestName>,
-    /// Show the p value of the first N trials of each side too
+    /// Also show the p value of the first N trials of each side
     #[arg(long, value_name = "N[,N]", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub(crate) repeats: Vec<u32>,
-    /// Which of two numbers is the better; for text only, runs say it themselves
+    /// Whether higher or lower numbers are better; for text only
     #[arg(long, value_enum)]
     pub(crate) better: Option<BetterName>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
     pub(crate) format: CompareFormat,
 }
@@ -722,29 +737,29 @@ pub(crate) struct Gate {
     /// Use at most the last N earlier runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(5..=10_000))]
     pub(crate) last: u32,
-    /// Want each cell to be shown equivalent to the earlier runs within the margin; exit code 5 when
-    /// one is not
+    /// Require that each cell is shown equivalent to the earlier runs within the margin; otherwise
+    /// exit code 5
     #[arg(long)]
     pub(crate) strict: bool,
-    /// The smallest change that matters to --strict
+    /// Smallest change that matters, for --strict
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
-    /// Judge by this instead of the response of the experiment: p50, p90, p99, p99.9, max, cpu (time
-    /// per request), throughput, iops or elapsed
+    /// Quantity to judge: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// elapsed; default: the response of the experiment
     #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
     pub(crate) metric: Option<Response>,
-    /// Use runs of other hosts with the same hardware too: for CI runners and containers, whose
+    /// Also use runs of other hosts with the same hardware: for CI runners and containers, whose
     /// names change
     #[arg(long)]
     pub(crate) any_host: bool,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = GateFormat::Text)]
     pub(crate) format: GateFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GateFormat {
-    /// A table and what follows from it
+    /// A table and its findings
     Text,
     /// Everything at full precision, with the median of each run
     Json,
@@ -759,28 +774,28 @@ pub(crate) enum GateFormat {
 pub(crate) struct History {
     /// Folder with run files
     pub(crate) folder: PathBuf,
-    /// Show this instead of the response of each experiment: p50, p90, p99, p99.9, max, cpu (time
-    /// per request), throughput, iops or elapsed
+    /// Quantity to show: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// elapsed; default: the response of each experiment
     #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
     pub(crate) metric: Option<Response>,
-    /// Put runs of hosts with the same hardware in one line
+    /// Combine hosts with the same hardware in one line
     #[arg(long)]
     pub(crate) any_host: bool,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = HistoryFormat::Text)]
     pub(crate) format: HistoryFormat,
-    /// Write to a new file instead of stdout
+    /// New file to write instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HistoryFormat {
-    /// A table per line, its level shifts and what changed
+    /// A table per line, its level shifts and changes
     Text,
     /// A page with a figure per line
     Html,
-    /// A figure, where the folder holds one line
+    /// A figure, if the folder holds one line
     Svg,
     /// Everything at full precision
     Json,
@@ -802,15 +817,15 @@ pub(crate) enum TestName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BetterName {
-    /// The greater one
+    /// Higher is better
     Higher,
-    /// The smaller one
+    /// Lower is better
     Lower,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompareFormat {
-    /// A table and what follows from it
+    /// A table and its findings
     Text,
     /// Everything at full precision, with the raw values
     Json,
@@ -824,10 +839,10 @@ pub(crate) enum CompareFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
-    /// Text files with one number a line ('-': standard input)
+    /// Text files with one number per line ('-': standard input)
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = StatsFormat::Text)]
     pub(crate) format: StatsFormat,
 }
@@ -851,14 +866,14 @@ pub(crate) struct Doctor {
     /// Directory, file or block device
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = DoctorFormat::Text)]
     pub(crate) format: DoctorFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DoctorFormat {
-    /// Lines by topic, each with the command that helps
+    /// Findings by topic, each with the command that helps
     Text,
     /// One object
     Json,
@@ -869,10 +884,10 @@ pub(crate) struct Report {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// The new file, or the folder for it; report.html, report.md or report.tex by default
+    /// File to write, or a folder for it; default: report.html, report.md or report.tex
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
 }
@@ -881,9 +896,9 @@ pub(crate) struct Report {
 pub(crate) enum ReportFormat {
     /// One page that needs no other file and no network
     Html,
-    /// Text with a figure of each experiment beside it, as SVG
+    /// Text, and the figure of each experiment as an SVG file
     Markdown,
-    /// An article with a figure of each experiment beside it, as PDF
+    /// An article in two columns, and the figure of each experiment as a PDF file
     Latex,
 }
 
@@ -892,16 +907,16 @@ pub(crate) struct Export {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_parser = export_formats())]
     pub(crate) format: ExportFormat,
-    /// Write latency buckets instead: one row per bucket of each sample
+    /// Write latency buckets: one row per bucket of each sample
     #[arg(long)]
     pub(crate) histogram: bool,
-    /// Write trials over time instead: one row per interval of each sample, 100 ms or longer
+    /// Write trials over time: one row per interval of each sample, 100 ms or longer
     #[arg(long, conflicts_with = "histogram")]
     pub(crate) series: bool,
-    /// Write to a new file instead of stdout
+    /// New file to write instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -6,16 +6,17 @@ use std::process::ExitCode;
 
 use iolab_analysis::fitness::Answer;
 use iolab_spec::plain::plain;
+use iolab_spec::quantity::counted;
 use iolab_spec::{Error, Kind};
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something that the user must be told.
+    /// Something that the user must know.
     Told(Error),
     /// A comparison found a cell slower, or the answer is no; all is said.
     No,
-    /// It cannot be told; all is said.
+    /// The answer is unknown; everything is printed.
     CannotTell,
     /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
     ToldElsewhere,
@@ -102,9 +103,12 @@ pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
     let Some(path) = path else { return failure };
     let place = path.display();
     match iolab_runfile::read(path) {
-        Ok(_) => failure.also(format_args!("what was measured is kept in {place}")),
+        Ok(record) => match record.samples.len() {
+            0 => failure.also("no trial was completed"),
+            trials => failure.also(format_args!("{} kept in {place}", counted(trials, "trial"))),
+        },
         Err(error) => failure.also(format_args!(
-            "what was measured is in the run file {place}, as far as its storage took it; it cannot be read now: {}",
+            "trials are in the run file {place}, as far as they could be written; it cannot be read now: {}",
             error.message()
         )),
     }

@@ -9,7 +9,9 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_findings::Finding;
+use iolab_findings::across::across;
 use iolab_findings::interpretation::Interpretation;
+use iolab_report::across as settings;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::equivalence;
@@ -73,7 +75,7 @@ pub(crate) fn is_ascii_only() -> bool {
     })
 }
 
-/// Whether stdout takes colours: a terminal that is not dumb, and nobody asked for none (no-color.org).
+/// Whether stdout takes colours: a terminal that is not dumb, and colours are not disabled (no-color.org).
 pub(crate) fn is_coloured() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -92,6 +94,9 @@ pub(crate) fn report(
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for pair in program_pairs(analysis) {
         writeln!(to, "{}", equivalence::text(&pair, style.width))?;
+    }
+    for comparison in across(analysis) {
+        writeln!(to, "{}", settings::text(&comparison, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
@@ -124,6 +129,9 @@ fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
     }
     for pair in program_pairs(analysis) {
         writeln!(to, "\n{}", equivalence::text(&pair, style.width))?;
+    }
+    for comparison in across(analysis) {
+        write!(to, "\n{}", settings::text(&comparison, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
@@ -181,7 +189,7 @@ pub(crate) fn create(path: &Path) -> Result<File> {
 }
 
 /// Standard output of a command that measures. A reader that goes away, or a disk that is full, ends no measurement: what
-/// cannot be written is left out, the user is told so at once, and the command fails at its very end.
+/// cannot be written is left out, the user is informed at once, and the command fails at its very end.
 pub(crate) struct Results<W: Write = io::Stdout> {
     to: BufWriter<W>,
     failed: Option<io::Error>,

@@ -25,6 +25,7 @@ pub(crate) struct Display {
     last_line: Instant,
     told: Vec<String>,
     run_file: Option<PathBuf>,
+    suite_ends: Option<Instant>,
 }
 
 impl Display {
@@ -54,7 +55,14 @@ impl Display {
             last_line: Instant::now(),
             told: Vec::new(),
             run_file: None,
+            suite_ends: None,
         }
+    }
+
+    /// Counts what is left up to the end of the suite's budget, because further experiments follow.
+    pub(crate) fn until(mut self, suite_ends: Option<Instant>) -> Self {
+        self.suite_ends = suite_ends;
+        self
     }
 
     /// Leaves out these notes: the user has seen them.
@@ -109,7 +117,13 @@ impl Observer for Display {
 
     fn trial_done(&mut self, progress: Progress) {
         let left = progress.left.map_or(String::new(), |left| {
-            format!(", about {} left", rough_duration(left))
+            let of_suite = |end: Instant| end.saturating_duration_since(Instant::now());
+            let left = self.suite_ends.map_or(left, |end| left.max(of_suite(end)));
+            let word = match progress.left_is_bound {
+                true => "at most",
+                false => "about",
+            };
+            format!(", {word} {} left", rough_duration(left))
         });
         let trials = match progress.trials_done {
             1 => format!("1 trial{left}"),

@@ -23,7 +23,7 @@ const ENDING: [c_int; 14] = [
 ];
 /// Numbers of the signals that only Linux has: SIGSTKFLT and SIGPWR, on all architectures but MIPS, SPARC and PA-RISC.
 const ENDING_ON_LINUX: [c_int; 2] = [16, 30];
-/// The real-time signals. The C library keeps the first for itself, and lets nobody catch them.
+/// The real-time signals. The C library keeps the first for itself, and they cannot be caught.
 const REAL_TIME: RangeInclusive<c_int> = 32..=64;
 /// A shell that starts a command in the background makes it ignore these; whoever sends one to it means it all the same.
 const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
@@ -71,7 +71,7 @@ fn catch_all(register: &dyn Fn(c_int) -> io::Result<SigId>) -> Result<()> {
 fn caught(signal: c_int, registered: io::Result<SigId>) -> Result<()> {
     registered.map(drop).map_err(|error| {
         Error::failed(format!("cannot catch signal {signal}: {error}"))
-            .hint("without it a scratch file or a mount could be left behind, so nothing is done")
+            .hint("iolab stops here, because a scratch file or a mount could be left behind")
     })
 }
 

@@ -177,7 +177,7 @@ impl Workspace {
     /// Of kind usage: what is no ceiling; else what a probe meets.
     pub(crate) fn find_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
         if matches!(self.place, Place::Programs(_)) {
-            return Err(Error::usage("--peak has no meaning for programs").hint("leave it out"));
+            return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
         }
         if asked != "measure" {
             self.peaks = Peaks::parse(asked)?.environment(PeakSource::Stated);
@@ -219,7 +219,7 @@ impl Workspace {
         }
     }
 
-    /// Removes scratch files. What the measuring met is told first: that a file cannot be removed then often follows from it.
+    /// Removes scratch files. What the measuring met is reported first: that a file cannot be removed then often follows from it.
     ///
     /// # Errors
     /// What `measured` failed with; else when a file cannot be removed.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
+use iolab_spec::quantity::counted;
 use iolab_spec::trial::{BufferInit, BufferMemory, CacheState, HUGE_PAGE_BYTES, TrialSpec};
 use iolab_spec::{Error, Result};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -126,8 +127,10 @@ pub(crate) fn bytes_of(spec: &TrialSpec) -> u64 {
 
 pub(crate) fn no_memory(spec: &TrialSpec) -> Error {
     Error::usage(format!(
-        "no memory for {} buffers of {} bytes in each of {} threads",
-        spec.depth, spec.bs, spec.threads
+        "no memory for {} buffers of {} bytes in each of {}",
+        spec.depth,
+        spec.bs,
+        counted(spec.threads, "thread")
     ))
     .hint("choose fewer threads, a smaller depth or a smaller bs")
 }

@@ -167,7 +167,7 @@ fn tsc_rate() -> Result<f64, &'static str> {
         && !available.split_whitespace().any(|name| name == "tsc")
         && available.split_whitespace().any(|name| name == "hpet")
     {
-        return Err("the kernel gave the time-stamp counter up");
+        return Err("the kernel stopped using the time-stamp counter");
     }
     let start = anchor(read_tsc);
     spin_until(start.raw_ns + CALIBRATION_WINDOW_NS);

@@ -241,7 +241,7 @@ fn open_event(kind: EventKind, exclude: u64, leader: Option<&OwnedFd>) -> Result
         let error = std::io::Error::last_os_error();
         return Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
     }
-    // SAFETY: the call succeeded, so that this is a descriptor of ours that nobody else closes.
+    // SAFETY: the call succeeded, so that this is a descriptor of ours that no other code closes.
     Ok(unsafe { OwnedFd::from_raw_fd(result as libc::c_int) })
 }
 

@@ -51,7 +51,7 @@ pub struct Program {
     /// Kills it, and fails the trial, when it has not ended by then.
     pub time_limit: Option<Duration>,
     /// Bytes of its standard output that are kept; a program that writes more is killed, and the trial has failed. `None`:
-    /// its output is nobody's business. A program whose output is kept dies with iolab, even where iolab is killed.
+    /// its output is dropped. A program whose output is kept dies with iolab, even where iolab is killed.
     pub output_max: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ impl Program {
                 (Err(error), _) => Err(Error::usage(format!("cannot run {place}: {error}"))
                     .hint("check the path; it is taken from the current directory")),
                 _ => Err(
-                    Error::usage(format!("{place} is no program that may be executed"))
+                    Error::usage(format!("{place} is not an executable program"))
                         .hint("give a program, or make it executable with chmod +x"),
                 ),
             };
@@ -301,7 +301,7 @@ impl Running {
                 ErrorKind::NotFound => Error::usage(message)
                     .hint("check the path, and for a script the interpreter in its first line"),
                 ErrorKind::PermissionDenied => Error::usage(message)
-                    .hint("it must be executable, and not lie on a file system mounted noexec"),
+                    .hint("it must be executable, and not on a file system mounted noexec"),
                 _ => Error::failed(message)
                     .hint("check that the program suits this machine, and the limit of processes (ulimit -u)"),
             }
@@ -315,10 +315,8 @@ impl Running {
     /// A descriptor that can be read from once the program has ended.
     fn end(&self) -> Result<OwnedFd> {
         pidfd_open(self.pid, PidfdFlags::empty()).map_err(|errno| {
-            Error::failed(format!(
-                "the end of a program cannot be waited for: {errno}"
-            ))
-            .hint("that needs Linux 5.3 or newer, and room for one more open file")
+            Error::failed(format!("cannot wait for the end of a program: {errno}"))
+                .hint("that needs Linux 5.3 or newer, and room for one more open file")
         })
     }
 
@@ -326,7 +324,7 @@ impl Running {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Kills what is left of the process group. As long as nobody took note of the leader's end, its number stands
+    /// Kills what is left of the process group. As long as the leader's end was not collected, its number stands
     /// for nothing else.
     fn kill(&self) {
         // It fails when all have ended, which is what is wanted.
@@ -363,7 +361,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.reaped {
-            // There is nobody left to be told.
+            // Nothing is left to report to.
             let _ = self.reap();
         }
     }
@@ -424,7 +422,7 @@ impl Watch {
             Ok(_) => Ok(!watched[0].revents().is_empty()),
             Err(Errno::INTR) => Ok(false),
             Err(errno) => Err(Error::failed(format!(
-                "the end of a program cannot be waited for: {errno}"
+                "cannot wait for the end of a program: {errno}"
             ))),
         }
     }

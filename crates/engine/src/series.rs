@@ -24,7 +24,7 @@ pub(crate) struct Recorder {
     start: u64,
     /// Length of an interval, ticks.
     width: u64,
-    /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is told.
+    /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is reported.
     interval_ns: u64,
     slots: Vec<Done>,
     /// The interval under way.

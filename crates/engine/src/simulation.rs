@@ -127,7 +127,7 @@ pub fn run(
 }
 
 fn takes_no_time() -> Error {
-    Error::usage("requests take no time on this model, so that it has no throughput")
+    Error::usage("requests take no time on this model, so it has no throughput")
         .hint("put latency, limit or server around it in its definition")
 }
 

@@ -135,7 +135,7 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
     outcome.failure = Some(failure);
 }
 
-/// Writes out what a trial has left in the page cache, where nobody asked for that, and notes how long it took. The next
+/// Writes out what a trial has left in the page cache, where that was not requested, and notes how long it took. The next
 /// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
 pub fn flush_dirty_pages(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
     if owes_sync(spec, outcome) {
@@ -187,7 +187,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     let beside = spec.layout == Layout::Private || spec.starts_fresh();
     if beside && spec.backend != Backend::Null && target.kind() != TargetKind::Scratch {
         return Err(Error::usage(format!(
-            "{} is one file or device, and has none beside it: layout=private, fresh=true, allocate=append and allocate=preallocated need some",
+            "{} is a single file or device: layout=private, fresh=true, allocate=append and allocate=preallocated need more files",
             target.path().display()
         ))
         .hint("give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled"));
@@ -485,13 +485,13 @@ impl Stage<'_> {
     }
 
     fn report(&self, error: Error) -> Option<WorkerOutcome> {
-        // The coordinator waits for this message; when it is gone there is nobody to tell.
+        // The coordinator waits for this message; when it is gone nothing receives it.
         let _ = self.ready.send(Err(error));
         None
     }
 }
 
-/// Notes what the processor counted, once nobody waits for this worker any more.
+/// Notes what the processor counted, once nothing waits for this worker any more.
 fn take_hardware(
     counting: Option<std::result::Result<Group, NoHardware>>,
     outcome: &mut WorkerOutcome,

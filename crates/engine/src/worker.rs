@@ -134,7 +134,7 @@ pub(crate) struct Worker<'a, B, T> {
     bs: u32,
     stamps: bool,
     generation: u64,
-    /// Makes stamps that can be verified, in the place of those that only differ.
+    /// Makes stamps that can be verified, instead of those that only differ.
     signer: Option<Box<Signer>>,
     /// Whether syncs follow writes.
     syncs: bool,

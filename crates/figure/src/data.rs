@@ -239,8 +239,10 @@ impl Parts {
     fn check(&self, data: &Data<'_>) -> Result<()> {
         let lines = self.series.map_or(1, |i| data.levels(i).len());
         if lines > SERIES_MAX {
-            return Err(Error::usage(format!("{lines} lines cannot be told apart"))
-                .hint("choose another factor with --series, or --kind heat"));
+            return Err(
+                Error::usage(format!("{lines} lines are too many to distinguish"))
+                    .hint("choose another factor with --series, or --kind heat"),
+            );
         }
         let panels = self.panels(data).len();
         if panels > PANELS_MAX {

@@ -53,7 +53,7 @@ pub const RUN: &str = "run";
 /// One run, as figures need it.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// Its name where several runs are told apart: that of its file.
+    /// Its name where several runs are distinguished: that of its file.
     pub name: &'a str,
     /// What its file holds, analysed.
     pub run: &'a AnalysedRun,

@@ -172,7 +172,7 @@ pub fn parse_length(text: &str) -> Result<f64> {
     };
     let points = number.parse::<f64>().unwrap_or(f64::NAN) * factor;
     if points.is_nan() {
-        return Err(Error::usage(format!("'{text}' is no length"))
+        return Err(Error::usage(format!("'{text}' is not a length"))
             .hint("write points (241pt), millimetres (85mm), centimetres or inches"));
     }
     let (least, most) = LENGTH_RANGE;

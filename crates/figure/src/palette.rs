@@ -1,4 +1,4 @@
-//! Colours, dashes and markers. Every series is told apart twice: by colour, and by marker and dash.
+//! Colours, dashes and markers. Every series is distinguished twice: by colour, and by marker and dash.
 //!
 //! The hues are those of Okabe and Ito, Color Universal Design (2008), which people with any colour vision can tell
 //! apart; the light ones are darkened until they have a contrast of 3 to 1 against white paper.
@@ -51,7 +51,7 @@ pub(super) fn colour(place: usize) -> usize {
 }
 
 /// Dash of the line of the series at this place; empty for a solid one. Neighbours differ, so that their lines can be
-/// told apart without a colour.
+/// distinguished without a colour.
 pub(super) fn dash(place: usize) -> &'static str {
     DASHES[place % DASHES.len()]
 }

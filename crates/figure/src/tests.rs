@@ -557,7 +557,7 @@ fn what_cannot_be_drawn_is_refused_with_a_remedy() {
         (
             vec![sizes()],
             kind(FigureKind::Load),
-            "nothing that makes load",
+            "no factor that changes the load",
         ),
         (vec![sizes()], kind(FigureKind::Scaling), "more parallel"),
         (vec![sizes()], kind(FigureKind::Ratio), "two sides"),

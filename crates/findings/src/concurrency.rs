@@ -65,7 +65,7 @@ pub fn serialised(analysis: &Analysis) -> Vec<Finding> {
 fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
     if let Some((factor, level, what, iops)) = sibling(analysis, cell) {
         return format!(
-            "The threads wait at {what}: with {factor}={level} the same threads make {} IOPS.",
+            "The threads wait for {what}: with {factor}={level} the same threads reach {} IOPS.",
             significant(iops)
         );
     }
@@ -89,7 +89,7 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
         );
     }
     if trial.writes() && trial.sync.is_per_write() {
-        return "Each write waits until it is durable, which file systems and devices do for one after the other.".to_owned();
+        return "Each write waits until it is durable; file systems and devices do that one write at a time.".to_owned();
     }
     if concurrency.is_some_and(|c| c.in_flight.is_some()) {
         return "They waited before they reached the device; 'iolab run why-serialised' isolates the cause.".to_owned();
@@ -134,7 +134,7 @@ pub fn exceeds_ceiling(analysis: &Analysis) -> Vec<Finding> {
         Response::Throughput
     };
     let text = format!(
-        "{} lie above their ceiling, by up to {} of the {} {} ceiling of {} ({}), and the evidence has no reason for it. Either the ceiling is wrong (a burst, another device, a cache behind the device), or the bytes did not come from where they seem to.",
+        "{} lie above their ceiling, by up to {} of the {} {} ceiling of {} ({}), and the evidence does not show why. Either the ceiling is wrong (a burst, another device, a cache behind the device), or the bytes did not come from the device.",
         cells_of(cells.len(), analysis),
         format_percent(efficiency.share),
         efficiency.source,

@@ -1,4 +1,4 @@
-//! What several runs mean for somebody who has to decide: few findings, the weightiest first, none twice, and all caveats in
+//! What several runs mean for a decision: few findings, the weightiest first, none twice, and all caveats in
 //! short.
 
 mod caveat;
@@ -82,7 +82,7 @@ impl<'a> Digest<'a> {
             }
         }
         ranked.sort_by_key(|headline| std::cmp::Reverse(headline.weight));
-        // What has no weight is told only where there is little else.
+        // What has no weight is reported only where there is little else.
         let weighty = ranked.iter().filter(|headline| headline.weight > 0).count();
         ranked.truncate(weighty.clamp(HEADLINES_MIN, HEADLINES_MAX));
         let headlines: Vec<Headline> = ranked.into_iter().map(|m| m.headline).collect();

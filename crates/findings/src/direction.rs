@@ -5,6 +5,7 @@ use iolab_stats::{CONFIDENCE, Interval, Ratio, ratio_of_medians};
 use super::format_ratio;
 use super::rule::RATIOS;
 use super::{Finding, Rule, Says, capitalised};
+use crate::across::SENTENCES_MAX;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::curve::held_levels;
 
@@ -13,27 +14,25 @@ pub(crate) const WRITES_AGAINST_READS: Rule = Rule::result("writes-against-reads
 /// What is said of a run, in this order.
 pub(crate) const SAYS: &[Says] = &[Says::OfCells(writes_against_reads)];
 
-/// Most settings that are told one by one.
-const TOLD_MAX: usize = 8;
-
 /// One setting in which both were measured.
-struct Pair {
+#[derive(Debug)]
+pub(crate) struct Pair<'a> {
+    pub(crate) read: &'a CellAnalysis,
+    pub(crate) write: &'a CellAnalysis,
     held: Vec<String>,
-    ratio: Ratio,
+    /// The response of the writes over that of the reads.
+    pub(crate) ratio: Ratio,
 }
 
 /// The ratio of the response of random writes to that of random reads, where all other factors are the same.
 pub fn writes_against_reads(analysis: &Analysis) -> Vec<Finding> {
-    let Some(factor) = analysis.factors.iter().position(|f| f == "workload") else {
-        return Vec::new();
-    };
-    let pairs = pairs(analysis, factor);
+    let pairs = pairs(analysis);
     if pairs.is_empty() {
         return Vec::new();
     }
     let is_time = analysis.response.is_time();
     // Whether the whole interval lies on one side.
-    let beyond = |pair: &&Pair, above: bool| {
+    let beyond = |pair: &&Pair<'_>, above: bool| {
         let whole = |i: Interval| if above { i.low > 1.0 } else { i.high < 1.0 };
         pair.ratio.interval.is_some_and(whole)
     };
@@ -50,19 +49,19 @@ pub fn writes_against_reads(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// The settings: all where they are few, else the ends.
-fn told(pairs: &[Pair]) -> String {
-    let words = |pair: &Pair| {
+fn told(pairs: &[Pair<'_>]) -> String {
+    let words = |pair: &Pair<'_>| {
         let place = match pair.held.as_slice() {
             [] => String::new(),
             held => format!(" with {}", held.join(" ")),
         };
         format_ratio(&pair.ratio, " times") + &place
     };
-    if pairs.len() <= TOLD_MAX {
+    if pairs.len() <= SENTENCES_MAX {
         let all: Vec<String> = pairs.iter().map(words).collect();
         return all.join("; ");
     }
-    let by_ratio = |a: &&Pair, b: &&Pair| a.ratio.ratio.total_cmp(&b.ratio.ratio);
+    let by_ratio = |a: &&Pair<'_>, b: &&Pair<'_>| a.ratio.ratio.total_cmp(&b.ratio.ratio);
     let ends = [
         pairs.iter().max_by(by_ratio).map(|p| ("at most ", p)),
         pairs.iter().min_by(by_ratio).map(|p| ("at least ", p)),
@@ -86,15 +85,24 @@ fn differ_in_direction_only(
     factors.all(|(i, (name, (a, b)))| i == workload || name == "sync" || a == b)
 }
 
-fn pairs(analysis: &Analysis, factor: usize) -> Vec<Pair> {
+/// All settings in which random writes and random reads were measured.
+pub(crate) fn pairs(analysis: &Analysis) -> Vec<Pair<'_>> {
+    let Some(factor) = analysis.factors.iter().position(|f| f == "workload") else {
+        return Vec::new();
+    };
     let of = |cell: &CellAnalysis| cell.cell.levels.get(factor).cloned().unwrap_or_default();
     let writes = analysis.cells.iter().filter(|cell| of(cell) == "WR");
-    let pair = |write: &CellAnalysis| {
+    let pair = |write| {
         let held = held_levels(analysis, write, factor);
         let mut reads = analysis.cells.iter().filter(|cell| of(cell) == "RR");
         let read = reads.find(|read| differ_in_direction_only(analysis, read, write, factor))?;
         let ratio = ratio_of_medians(&read.values, &write.values, CONFIDENCE)?;
-        Some(Pair { held, ratio })
+        Some(Pair {
+            read,
+            write,
+            held,
+            ratio,
+        })
     };
     writes.filter_map(pair).collect()
 }

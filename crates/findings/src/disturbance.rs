@@ -14,7 +14,7 @@ pub(crate) const OTHER_TRAFFIC: Rule = Rule::doubt(
 );
 pub(crate) const READ_AHEAD: Rule = Rule::doubt(
     "read-ahead",
-    "the bytes that the process's account says were fetched, over those read",
+    "bytes fetched by the process's account, over bytes read",
 );
 pub(crate) const REQUESTS_IN_PIECES: Rule = Rule::doubt("requests-in-pieces", DEVICE_REQUESTS);
 pub(crate) const WRITE_BACK_OWED: Rule = Rule::doubt(
@@ -77,7 +77,7 @@ pub fn other_traffic(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "{} shared the device: beyond iolab's own bytes it carried up to {} more{}. Other programs do that, or the file system for itself; see who with pidstat -d, and measure again when it is quiet.",
+        "{} shared the device: beyond iolab's own bytes it carried up to {} more{}. Other programs or the file system cause that; 'pidstat -d' lists them. Measure again when the device is idle.",
         cells_of(n, analysis),
         format_percent(share),
         at(analysis, cell),
@@ -91,7 +91,7 @@ pub fn read_ahead(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "{}: the kernel read ahead, and fetched up to {} times the bytes that were asked for{}. The device was faster than the throughput says; --direct measures without the page cache.",
+        "{}: the kernel read ahead, and fetched up to {} times the requested bytes{}. The device was faster than this throughput; --direct measures it without the page cache.",
         cells_of(n, analysis),
         significant(ratio),
         at(analysis, cell),
@@ -118,10 +118,10 @@ pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
             .collect();
         let rest = match cells.len() - named.len() {
             0 => String::new(),
-            n => format!("; and in {n} cells more"),
+            n => format!("; and in {n} more cells"),
         };
         let text = format!(
-            "The kernel passed the same requests on in different ways{}{rest}. {meaning}",
+            "The kernel split the same requests in different ways{}{rest}. {meaning}",
             named.join(";"),
         );
         (!cells.is_empty()).then_some(Finding {
@@ -168,7 +168,7 @@ pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "{}: requests reached the device in pieces, up to {} device I/Os per request{}. Its limits (device_request_max_kib, device_segments_max) and the memory of the buffers decide that.",
+        "{}: requests reached the device in pieces, up to {} device I/Os per request{}. The cause is a limit of the device (device_request_max_kib, device_segments_max) or the memory of the buffers.",
         cells_of(cells.len(), analysis),
         significant(ios(most)),
         at(analysis, most),
@@ -186,7 +186,7 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         .owed_sync_ns
         .map_or_else(String::new, format_ns);
     let text = format!(
-        "{} left writes in the page cache when the clock stopped: making them durable took up to {} of the timed span once more{} ({after}). No number here contains that time; --set sync=end does.",
+        "{} left writes in the page cache at the end of the timed span: making them durable took up to another {} of that span{} ({after}). The results exclude that time; --set sync=end includes it.",
         cells_of(n, analysis),
         format_percent(share),
         at(analysis, cell),
@@ -222,7 +222,7 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     match analysis.cells.iter().filter(unsynced).count() {
         0 => Vec::new(),
         n => NOT_DURABLE.one(format!(
-                "{} wrote without a sync (sync=none): what a loss of power would leave of the writes is up to the caches on their way. --set sync=end or sync=each has them made durable, and counts that in.",
+                "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.",
                 cells_of(n, analysis),
             ),
         ),
@@ -237,7 +237,7 @@ pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "{} had to share the CPUs{}: {}. Their numbers may be the CPUs' rather than the device's; stop other programs, or use fewer threads than there are CPUs.",
+        "{} had to share the CPUs{}: {}. The CPUs rather than the device may limit these results; stop other programs, or use fewer threads than CPUs.",
         cells_of(n, analysis),
         match at(analysis, cell) {
             at if at.is_empty() => at,
@@ -275,7 +275,7 @@ pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "The machine slept during trials of {} ({}{}): their times are worth nothing. Keep it awake (systemd-inhibit), and measure again.",
+        "The machine was suspended during trials of {} ({}{}): their times are invalid. Keep it awake (systemd-inhibit), and measure again.",
         cells_of(n, analysis).to_lowercase(),
         format_ns(ns),
         at(analysis, cell),

@@ -1,5 +1,6 @@
 //! iolab-findings: what was found, in plain sentences: one rule, one function, from the analysis alone.
 
+pub mod across;
 mod agreement;
 mod concurrency;
 pub mod digest;
@@ -31,6 +32,7 @@ mod verified;
 pub use agreement::{agreement, overall, tally};
 pub use concurrency::{exceeds_ceiling, serialised};
 pub use direction::writes_against_reads;
+pub(crate) use direction::{Pair as DirectionPair, pairs as write_read_pairs};
 pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,
@@ -50,12 +52,14 @@ pub use rate::{load, rate_not_held};
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run::{a_model, failed_trials, not_the_device, unfinished};
+pub(crate) use scaling::growths;
 pub use scaling::scaling;
 pub use series_tests::{dependence, drift, steady, two_groups};
 pub(crate) use series_tests::{dependent_cells, drifting_cells};
 pub use shape::{bends, fixed_costs};
 pub use sizes::{best_size, best_sizes, plateau};
 pub use skipping::cost_of_skipping;
+pub(crate) use skipping::skip_costs;
 pub use sync::cost_of_sync;
 pub(crate) use sync::{Pair as SyncPair, sync_pairs};
 pub use tail::{tail, tail_unknown};

@@ -38,7 +38,7 @@ pub fn one_place<'a>(analyses: &[&'a Analysis]) -> Option<Finding> {
     limit(
         ONE_PLACE,
         format!(
-            "{what}, as it was at that time: the intervals hold for repeating this on it, and say nothing of other devices, nor of a fuller, older or warmer one."
+            "{what}, in its state at that time: the intervals apply to repetitions on it, not to other devices, nor to a fuller, older or warmer one."
         ),
     )
 }
@@ -71,7 +71,7 @@ pub fn one_cache_state(analyses: &[&Analysis]) -> Option<Finding> {
     states.all(|state| state == only).then_some(())?;
     let other = match only {
         CacheState::Direct => {
-            "programs that read and write through the page cache see other numbers, often higher ones"
+            "programs that use the page cache get other results, often higher ones"
         }
         _ => "storage without the page cache was not measured (--direct measures it)",
     };

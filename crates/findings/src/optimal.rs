@@ -113,12 +113,12 @@ fn throughput(candidates: &[&Candidate<'_>]) -> Option<String> {
     };
     let simplest = candidates.iter().filter(near).min_by_key(|c| c.effort())?;
     if simplest.effort() == best.effort() {
-        text.push_str(" No simpler setting comes near it.");
+        text.push_str(" No simpler setting is close to it.");
         return Some(text);
     }
     let ratio = ratio_of_medians(&best.cell.values, &simplest.cell.values, CONFIDENCE)?;
     text.push_str(&format!(
-        " The simplest that comes near it: {}, with {}{}",
+        " The simplest setting close to it: {}, with {}{}",
         simplest.setting(),
         format_ratio(&ratio, " of that throughput"),
         verdict(&ratio)

@@ -6,8 +6,7 @@ use iolab_plan::cells::label;
 use iolab_spec::tool::Tool;
 
 pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
-pub(crate) const GAPS: Rule =
-    Rule::limit("gaps", "what each tool can be asked for, by its options");
+pub(crate) const GAPS: Rule = Rule::limit("gaps", "the options of each tool");
 
 /// What is said of a run, in this order.
 pub(crate) const SAYS: &[Says] = &[Says::OfCells(gaps), Says::OfCells(peers)];

@@ -98,7 +98,7 @@ fn significance(pair: &ProgramPair) -> Option<String> {
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "Differences by Welch's t test (p < {ALPHA}): {}. That there is one does not say that it matters.",
+            "Differences by Welch's t test (p < {ALPHA}): {}. A significant difference may still be too small to matter.",
             parts.join(", ")
         )
     })
@@ -128,7 +128,7 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
             naive.unwrap_or_else(|| "the ratio of the medians alone does not say so".to_owned()),
         ),
         (None, Some(naive)) => format!(
-            "Equivalence within {within} is not shown{to}: {naive}, but the trials are too few or too unlike to tell. A larger --budget may."
+            "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. Increase --budget."
         ),
         (None, None) => format!(
             "Equivalence within {within} is not shown{to}, and the ratio of the medians lies outside of it{}.",

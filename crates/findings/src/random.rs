@@ -82,7 +82,7 @@ fn where_it_costs(pairs: &[Pair<'_>]) -> String {
         .map(|pair| format_size(pair.random.cell.trial().bs))
         .collect();
     match slower.len() {
-        0 => " At no size can a cost of random access be told.".to_owned(),
+        0 => " No cost of random access is shown at any size.".to_owned(),
         n if n == pairs.len() => " Random is slower at every size.".to_owned(),
         _ => format!(
             " Random is slower at {}; at the other sizes no cost is shown.",

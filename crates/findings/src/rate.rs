@@ -7,7 +7,7 @@ use iolab_spec::quantity::{format_ns, significant};
 
 pub(crate) const RATE_NOT_HELD: Rule = Rule::doubt(
     "rate-not-held",
-    "requests that were due and never made, in each trial",
+    "requests that were due and never issued, in each trial",
 );
 pub(crate) const LOAD: Rule = Rule::result(
     "load",
@@ -40,7 +40,7 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
         format!(" at {}", label(&analysis.factors, &first.cell.levels))
     };
     let text = format!(
-        "{} fell behind the rate asked for: in {} of {} trials{place} up to {} requests were due and never made (median rate {} of {} per second). Response times of such a trial grow with its length: they say that the rate was out of reach, not how fast the storage is.",
+        "{} fell behind the requested rate: in {} of {} trials{place} up to {} requests were due and never issued (median rate {} of {} per second). Response times of such a trial grow with its length: they show that the rate was too high, not how fast the storage is.",
         cells_of(cells.len(), analysis),
         rate_report.not_held,
         first.n,
@@ -80,7 +80,7 @@ pub fn load(analysis: &Analysis) -> Vec<Finding> {
         [] => Vec::new(),
         [only] => LOAD.one(format!("Median response time: {}.", at(only))),
         [least, .., most] => LOAD.one(format!(
-            "Median response time: {}, and {}, the greatest rate that was held.",
+            "Median response time: {}, and {}, the highest rate that was held.",
             at(least),
             at(most)
         )),

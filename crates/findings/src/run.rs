@@ -7,7 +7,7 @@ use super::{Finding, Rule, Says, cells_of, has, within};
 
 pub(crate) const UNFINISHED: Rule = Rule::limit(
     "unfinished",
-    "how the run stands, and the cells without a measured trial",
+    "the status of the run, and the cells without a measured trial",
 );
 pub(crate) const MODEL: Rule = Rule::limit("model", "the target of the run");
 pub(crate) const NOT_THE_DEVICE: Rule = Rule::limit(
@@ -30,14 +30,14 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
     let without = analysis.cells.iter().filter(|c| c.n == 0).count();
     let text = match analysis.status {
         RunStatus::Done => return Vec::new(),
-        RunStatus::Running => "The run was cut off or is still going",
+        RunStatus::Running => "The run was cut off or is still in progress",
         RunStatus::Interrupted => "The run was interrupted",
-        RunStatus::Failed => "The run ended by a failure",
+        RunStatus::Failed => "The run failed",
     };
     let rest = if without == analysis.cells.len() {
-        "Nothing can be said of any cell."
+        "No cell has a result."
     } else {
-        "What follows rests on the trials made so far."
+        "The results cover the trials completed so far."
     };
     let text = format!(
         "{text}: {} {} no measured trial. {rest}",
@@ -57,7 +57,7 @@ pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
         title => format!(" ({title})"),
     };
     MODEL.one(format!(
-        "All numbers are of {}{title}, computed in virtual time. No device was measured.",
+        "All numbers come from {}{title}, computed in virtual time. No device was measured.",
         analysis.target
     ))
 }
@@ -68,20 +68,20 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     for (verdict, what) in [
         (
             ServedBy::NotStorage,
-            "not from storage: no number of theirs tells anything of a disk",
+            "not from storage: these numbers say nothing about a disk",
         ),
         (
             ServedBy::Hole,
-            "from nowhere, since nothing was ever written there: their numbers are memory's",
+            "from data that was never written: these numbers are those of memory",
         ),
         (ServedBy::PageCache, "from the page cache, not the device"),
         (
             ServedBy::Mixed,
-            "in part from the page cache: their numbers mix memory and device",
+            "partly from the page cache: these numbers mix memory and device",
         ),
         (
             ServedBy::Unknown,
-            "from a source that the evidence does not tell, which may not be the device",
+            "from an unknown source, which may not be the device",
         ),
     ] {
         let has = |c: &&CellAnalysis| {
@@ -114,7 +114,7 @@ pub fn failed_trials(analysis: &Analysis) -> Vec<Finding> {
     match cells.count() {
         0 => Vec::new(),
         n => FAILED_TRIALS.one(format!(
-            "{} had a trial that failed; failed trials are in the run file and in no number here.",
+            "{} had a failed trial; failed trials are stored but excluded.",
             cells_of(n, analysis)
         )),
     }

@@ -1,9 +1,12 @@
 //! How throughput and IOPS grow with threads and depth, and where that ends.
 
+use iolab_stats::Ratio;
+
 use super::format_ratio;
 use super::rule::RATIOS;
 use super::{Finding, Rule, Says, capitalised, origin};
-use iolab_analysis::analysis::{Analysis, Response};
+use crate::across::SENTENCES_MAX;
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::curve::{Curve, Point, by_size};
 use iolab_spec::quantity::{format_percent, significant};
 
@@ -34,12 +37,81 @@ fn of_factor(analysis: &Analysis, factor: &'static str) -> Vec<String> {
     let curves = by_size(analysis, factor);
     let (told, untold): (Vec<&Curve<'_>>, Vec<&Curve<'_>>) =
         curves.iter().partition(|curve| has_interval(curve));
-    let mut texts: Vec<String> = told.iter().filter_map(|c| growth(response, c)).collect();
+    let mut texts: Vec<String> = match told.len() > SENTENCES_MAX {
+        true => of_many(response, &told).into_iter().collect(),
+        false => told.iter().filter_map(|c| growth(response, c)).collect(),
+    };
     texts.extend(match untold.as_slice() {
         [only] => growth(response, only),
         many => unknown(response, many),
     });
     texts
+}
+
+/// Growth on a curve: from the least count to the one where it ends, or to the largest where nothing grows.
+#[derive(Debug)]
+pub(crate) struct Growth<'a> {
+    pub(crate) factor: &'static str,
+    pub(crate) first: &'a CellAnalysis,
+    pub(crate) end: &'a CellAnalysis,
+    /// The response at the end over that at the least count.
+    pub(crate) ratio: Ratio,
+    counts: (u64, u64),
+    place: String,
+}
+
+/// Growth on all curves over threads and over depth that have intervals.
+pub(crate) fn growths(analysis: &Analysis) -> Vec<Growth<'_>> {
+    if analysis.response.is_time() {
+        return Vec::new();
+    }
+    ["threads", "depth"]
+        .into_iter()
+        .flat_map(|factor| by_size(analysis, factor))
+        .filter(has_interval)
+        .filter_map(|curve| of_curve(&curve))
+        .collect()
+}
+
+fn of_curve<'a>(curve: &Curve<'a>) -> Option<Growth<'a>> {
+    let (first, last) = (curve.points.first()?, curve.points.last()?);
+    let end = end(curve, first).filter(|end| end.size > first.size);
+    let end = end.unwrap_or(last);
+    Some(Growth {
+        factor: curve.factor,
+        first: first.cell,
+        end: end.cell,
+        ratio: first.ratio_of(end)?,
+        counts: (first.size, end.size),
+        place: curve.place(),
+    })
+}
+
+/// How many curves grow, and the ones that grow most and least.
+fn of_many(response: Response, curves: &[&Curve<'_>]) -> Option<String> {
+    let growths: Vec<Growth<'_>> = curves.iter().filter_map(|curve| of_curve(curve)).collect();
+    let grows = |growth: &&Growth<'_>| growth.ratio.interval.is_some_and(|i| i.low > 1.0);
+    let by_ratio = |a: &&Growth<'_>, b: &&Growth<'_>| a.ratio.ratio.total_cmp(&b.ratio.ratio);
+    let most = growths.iter().max_by(by_ratio)?;
+    let least = growths.iter().min_by(by_ratio)?;
+    let words = |growth: &Growth<'_>| {
+        format!(
+            "{} from {} to {}{}",
+            format_ratio(&growth.ratio, " times"),
+            growth.counts.0,
+            growth.counts.1,
+            growth.place
+        )
+    };
+    Some(format!(
+        "{} grows with {} in {} of {} settings; most: {}; least: {}.",
+        capitalised(&response.to_string()),
+        most.factor,
+        growths.iter().filter(grows).count(),
+        growths.len(),
+        words(most),
+        words(least),
+    ))
 }
 
 /// Whether any count can be held against the least one.
@@ -104,7 +176,7 @@ fn growth(response: Response, curve: &Curve<'_>) -> Option<String> {
         format_percent(ratio.ratio / linear),
     );
     if end.size == last.size {
-        text.push_str(" It had not ended at the largest count measured.");
+        text.push_str(" Growth had not ended at the largest count measured.");
         return Some(text);
     }
     let beyond = format_ratio(&end.ratio_of(last)?, " times");

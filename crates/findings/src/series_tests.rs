@@ -62,13 +62,17 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
                 )
             });
             format!(
-                "A {rule} was reached in {n} of {} cells that write, and NOT reached in {missed}{example}. More trials, --settle or --precondition may get there.",
+                "A {rule} was reached in {n} of {} cells that write, and NOT reached in {missed}{example}. More trials, --settle or --precondition may reach it.",
                 n + missed
             )
         }
     };
     STEADY_STATE.one(text)
 }
+
+/// Drift over all trials of a cell below which it is not reported, as a share of the median: less than the times of single
+/// requests resolve, and far below any interval.
+const DRIFT_LEAST: f64 = 1e-4;
 
 /// Cells whose trials drift with time: Mann and Kendall's test, corrected over the cells.
 pub fn drift(analysis: &Analysis) -> Vec<Finding> {
@@ -110,7 +114,7 @@ pub fn dependence(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     }
     DEPENDENCE.one(format!(
-            "In {} a trial resembles or avoids the ones before it (Ljung-Box, Holm). Intervals there do not have their nominal confidence.",
+            "In {} trials depend on earlier ones (Ljung-Box, Holm). Intervals there do not have their nominal confidence.",
             within(dependent.len(), analysis),
         ),
     )
@@ -128,7 +132,7 @@ pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     TWO_GROUPS.one(format!(
-            "In {} the trials look like two groups, most clearly in {}: {} of them around {}, the others around {}. The median lies in one of them or between, and describes neither.",
+            "In {} the trials form two groups, most clearly in {}: {} of them around {}, the others around {}. The median describes neither group.",
             within(split.len(), analysis),
             label(&analysis.factors, &cell.cell.levels),
             format_percent(modes.low_share),
@@ -140,9 +144,17 @@ pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
 
 /// The cells that [`drift`] tells of.
 pub(crate) fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
-    significant(analysis, |series_tests| {
+    let mut drifting = significant(analysis, |series_tests| {
         series_tests.trend.map(|trend| trend.p)
-    })
+    });
+    drifting.retain(|cell| drift_per_run(cell).is_none_or(|drift| drift >= DRIFT_LEAST));
+    drifting
+}
+
+/// How far a cell drifts over its trials, as a share of its median.
+fn drift_per_run(cell: &CellAnalysis) -> Option<f64> {
+    let slope = cell.series_tests.trend?.slope_per_trial / cell.response?.median;
+    Some((slope * cell.n as f64).abs()).filter(|drift| drift.is_finite())
 }
 
 /// The cells that [`dependence`] tells of.

@@ -39,7 +39,7 @@ pub fn bends(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
     if coincides {
         findings.push(Finding {
             rule: BENDS,
-            text: "A bend that coincides with a threshold of the machine names a suspect, not a cause."
+            text: "A bend that coincides with a threshold of the machine suggests a cause, but does not prove it."
                 .to_owned(),
         });
     }

@@ -13,7 +13,7 @@ use super::{Finding, Rule, Says, at, origin};
 pub(crate) const BEST_SIZE: Rule = Rule::result("best-size", MEDIANS);
 pub(crate) const BEST_SIZES: Rule = Rule::result(
     "best-sizes",
-    "the trials of each size drawn anew 1000 times; the sizes that win",
+    "1000 resamples of the trials of each size; the best size of each",
 );
 pub(crate) const PLATEAU: Rule = Rule::result("plateau", MEDIANS);
 

@@ -45,7 +45,7 @@ pub fn cost_of_sync(analysis: &Analysis) -> Vec<Finding> {
 #[derive(Debug)]
 pub(crate) struct Pair<'a> {
     held: Vec<String>,
-    base: &'a CellAnalysis,
+    pub(crate) base: &'a CellAnalysis,
     pub(crate) strict: &'a CellAnalysis,
     /// The response of the stricter one over that of the base.
     pub(crate) ratio: Ratio,

@@ -69,7 +69,7 @@ pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
     match analysis.cells.iter().filter(unknown).count() {
         0 => Vec::new(),
         n => TAIL_UNKNOWN.one(format!(
-                "{} had too few requests per trial to tell the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed): p99 is close to the maximum there. A larger --time gives more.",
+                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed): p99 is close to the maximum there. Increase --time.",
                 cells_of(n, analysis)
             ),
         ),

@@ -40,9 +40,9 @@ pub fn level_over_run(analysis: &Analysis) -> Vec<Finding> {
 
 fn over_run(shift: &RunShift, analysis: &Analysis) -> String {
     let suspect = if shift.factor < 1.0 {
-        "A write cache that is used up, garbage collection or throttling looks like that; --precondition makes it happen before the first trial"
+        "Typical causes: an exhausted write cache, garbage collection or throttling; --precondition moves the change before the first trial"
     } else {
-        "A burst credit, a cache, or the end of work that kept the device busy looks like that; --settle or --precondition may get it out of the way"
+        "Typical causes: a burst credit, a cache, or the end of background work in the device; --settle or --precondition may avoid it"
     };
     format!(
         "After {} written ({} of trials), throughput {}{}, for {} trials after {}. {suspect}. Medians over the run mix both levels.",
@@ -63,12 +63,12 @@ pub fn level_within_trials(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let suspect = if greatest.factor() < 1.0 {
-        "A cache that fills up, a burst credit that is used up or throttling looks like that"
+        "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
     } else {
-        "A cache that fills with what is read again looks like that"
+        "Typical cause: a cache that fills with data that is read again"
     };
     LEVEL_WITHIN_TRIALS.one(format!(
-            "In {} throughput changes its level within the trials: after {} ({}) it {}{}, in the median of {} trials. {suspect}. Shorter or longer trials would give other numbers.",
+            "In {} throughput changes its level within the trials: after {} ({}) it {}{}, in the median of {} trials. {suspect}. Shorter or longer trials would give other results.",
             within(shifts.len(), analysis),
             format_ns(greatest.after_ns as f64),
             format_bytes(greatest.moved_bytes),

@@ -29,12 +29,12 @@ pub fn verified(analysis: &Analysis) -> Vec<Finding> {
     let cache = match all.cached_bytes {
         0 => String::new(),
         bytes => format!(
-            " Up to {} of it came from memory, which did not let go of it, and says nothing of storage.",
+            " Up to {} of it came from the page cache, which could not be dropped, and does not verify storage.",
             format_bytes(bytes as f64)
         ),
     };
     let text = format!(
-        "Everything that {} trials wrote was read back and is as it was written: {}.{cache}",
+        "All data that {} trials wrote was read back and is correct: {}.{cache}",
         all.trials,
         format_bytes(all.bytes as f64),
     );
@@ -49,7 +49,7 @@ fn failed(analysis: &Analysis, all: &CellVerified) -> String {
         .map(|(kind, blocks)| format!("{blocks} {}", kind.name()))
         .collect();
     format!(
-        "{}: this storage did NOT keep what was written to it. Of {} blocks read back in {} trials these were not as they were written: {}. The first places are in the run file; no number here is worth anything before the cause is found.",
+        "{}: this storage did NOT keep what was written to it. Of {} blocks read back in {} trials these were wrong: {}. The first places are in the run file. Do not use any result before the cause is found.",
         cells_of(cells.count(), analysis),
         all.blocks,
         all.trials,

@@ -206,7 +206,7 @@ fn groups(proc: &Path) -> Vec<Group> {
         .collect()
 }
 
-/// A container sees only a part of the hierarchy, but may be told its place in the whole.
+/// A container sees only a part of the hierarchy, but may see its place in the whole.
 fn group(hierarchy: &Hierarchy, path: &str) -> Group {
     let path = Path::new(path);
     let inside = path.strip_prefix(&hierarchy.root).unwrap_or(path);

@@ -227,7 +227,7 @@ fn left_out(experiment: &Experiment) -> Option<String> {
         (
             Meaningless::Pages,
             format!(
-                "buffer_init nohuge has no meaning where bs is below {}",
+                "buffer_init nohuge has no effect when bs is below {}",
                 format_size(HUGE_PAGE_BYTES)
             ),
         ),

@@ -337,12 +337,12 @@ pub fn read_text(path: &Path) -> Result<String> {
     };
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(Error::usage(format!("{place} is no regular file"))
+        return Err(Error::usage(format!("{place} is not a regular file"))
             .hint("give a TOML file, or a name that 'iolab list' shows"));
     }
     if metadata.len() > FILE_MAX {
         return Err(Error::usage(format!("{place} is larger than 1 MiB"))
-            .hint("that is no definition; give a TOML file"));
+            .hint("a definition is smaller; give a TOML file"));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     String::from_utf8(bytes)
@@ -364,7 +364,7 @@ pub fn check_name(name: &str) -> Result<String> {
         return Ok(name.to_owned());
     }
     Err(
-        Error::usage(format!("the name {name:?} cannot be a file's"))
+        Error::usage(format!("{name:?} is not a valid name for a file"))
             .hint("use 1 to 64 letters, digits, '-', '_' and '.', a letter or digit first"),
     )
 }

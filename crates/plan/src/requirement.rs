@@ -57,7 +57,7 @@ pub struct Workload {
 pub struct Need {
     /// The level.
     pub level: Level,
-    /// Where it is documented; where nobody does, that.
+    /// Where it is documented; or that it is not documented.
     pub source: String,
     /// The wording there; empty where the source was not opened or gives none.
     pub wording: String,
@@ -285,9 +285,9 @@ mod tests {
                 time += workload.experiment.design.budget;
                 for need in &workload.levels {
                     assert!(!need.source.is_empty() && !need.remedy.is_empty());
-                    // One that nobody documents, or that could not be opened, says so.
+                    // One without documentation, or that could not be opened, says so.
                     let unread = need.source.contains("not opened")
-                        || need.source.contains("documented nowhere");
+                        || need.source.contains("not documented");
                     assert_eq!(need.wording.is_empty(), unread, "{name}: {}", need.source);
                 }
             }
@@ -313,7 +313,7 @@ name = "log"
 settings = { sync = "fdatasync", read_percent = 0, cache = "cold" }
 [[workload.level]]
 level = "syncs.p99<10ms"
-source = "documented nowhere"
+source = "not documented"
 remedy = "a faster disk"
 "#;
 

@@ -198,8 +198,8 @@ fn share_budget(
     }
     if cells > 0 && left.is_zero() {
         return Err(
-            Error::usage("the experiments' own budgets leave nothing of the suite's")
-                .hint("enlarge the suite's budget"),
+            Error::usage("the budgets of the experiments use up the budget of the suite")
+                .hint("increase the budget of the suite"),
         );
     }
     for (experiment, own) in experiments.iter_mut().zip(own_budget) {

@@ -69,7 +69,7 @@ pub struct Column<T: 'static> {
     pub exported: bool,
     /// Whether it numbers the rows.
     pub key: bool,
-    /// What it means, in one line; the same for columns that are told together.
+    /// What it means, in one line; the same for columns that are reported together.
     pub doc: &'static str,
 }
 
@@ -219,7 +219,7 @@ pub struct Table<T: 'static> {
     pub exported: bool,
     /// Its columns, in the order of exports.
     pub columns: Vec<Column<T>>,
-    /// What SQLite is told besides: keys, references.
+    /// What SQLite gets besides: keys, references.
     pub constraints: &'static [&'static str],
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::environment::Environment;
 
-/// What a finding is about; in the order in which they are told.
+/// What a finding is about; in the order in which they are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// What is measured, and the file system around it.

@@ -6,7 +6,7 @@ use super::{Effective, RingFlag, Sample};
 
 impl Sample {
     /// What was in force, where that can differ from what was asked for: `fixed_file,fixed_buffers,...; note`. Of another
-    /// tool's trial its command line stands in the place of the note, with the note behind it.
+    /// tool's trial its command line stands instead of the note, with the note behind it.
     pub fn effective_text(&self) -> String {
         let effective = &self.effective;
         let flags = [

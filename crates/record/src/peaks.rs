@@ -37,9 +37,10 @@ impl Peaks {
                 .split_once('=')
                 .ok_or_else(|| wrong(format!("there is no '=' in '{part}'")))?;
             let (name, value) = (name.trim(), value.trim());
-            let rate = || mb_s(value).ok_or_else(|| wrong(format!("'{value}' is no throughput")));
+            let rate =
+                || mb_s(value).ok_or_else(|| wrong(format!("'{value}' is not a throughput")));
             let iops = || {
-                per_second(value).ok_or_else(|| wrong(format!("'{value}' is no number of IOPS")))
+                per_second(value).ok_or_else(|| wrong(format!("'{value}' is not a number of IOPS")))
             };
             match name {
                 "read" => peaks.read_mb_s = Some(rate()?),

@@ -1,7 +1,7 @@
 //! The Go benchmark format, which benchstat reads: one line per trial.
 //!
 //! Source: "Go Benchmark Data Format", golang.org/design/14313-benchmark-format, and the units of
-//! golang.org/x/perf/benchfmt. The two sides are told apart by the key `run`: `benchstat -col run FILE`.
+//! golang.org/x/perf/benchfmt. The two sides are distinguished by the key `run`: `benchstat -col run FILE`.
 
 use std::io::{self, Write};
 

@@ -221,7 +221,7 @@ fn rests_on(unit: Unit) -> Option<&'static str> {
         Unit::Numbers | Unit::Blocks => None,
         Unit::SameRun => Some("Both files hold the same run."),
         Unit::Runs => Some(
-            "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), hold the new run against earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",
+            "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",
         ),
         Unit::TrialsWithinRuns => Some(
             "Judged within the runs (--within-run): the verdicts allow for the spread of the trials within these two runs, not for what differs from run to run on an unchanged machine.",
@@ -256,7 +256,7 @@ pub(crate) fn imbalance_words(found: &Imbalance, n: usize) -> String {
     )
 }
 
-/// How many trials would settle what cannot be told.
+/// How many trials would settle what is unknown.
 fn advice(comparison: &Comparison) -> Option<String> {
     let further = || comparison.cells.iter().filter_map(|c| c.further);
     let trials = || {
@@ -271,13 +271,13 @@ fn advice(comparison: &Comparison) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(most) = most {
         parts.push(format!(
-            "With the spread seen, {most} more trials on each side would settle {} with a chance of {power} (--set trials_min=N).",
+            "With this spread, {most} more trials on each side would settle {} with a chance of {power} (--set trials_min=N).",
             cells(trials().count())
         ));
     }
     if hopeless > 0 {
         parts.push(format!(
-            "In {} the ratio lies so near the margin, or the spread is so wide, that no reasonable number of trials settles it.",
+            "In {} the ratio is too close to the margin, or the spread too wide, for a reasonable number of trials to settle it.",
             cells(hopeless)
         ));
     }

@@ -123,7 +123,7 @@ pub fn remarks(line: &Line) -> Vec<String> {
         .collect();
     if all.is_empty() {
         all.push(match line.runs.len() {
-            n if n < 4 => format!("{n} of the 4 runs that a search for level shifts takes."),
+            n if n < 4 => format!("{n} of the 4 runs that a search for level shifts needs."),
             _ => "No level shift shown against the spread from run to run.".to_owned(),
         });
     }
@@ -206,7 +206,7 @@ fn shifted(line: &Line, at: usize) -> String {
         .map(what)
         .collect();
     let changed = match near.as_slice() {
-        [] => "Nothing that is kept of the environment changed there".to_owned(),
+        [] => "No recorded part of the environment changed there".to_owned(),
         some => format!("Changed there: {}", some.join(", ")),
     };
     format!(

@@ -26,8 +26,3 @@ impl Input {
         }
     }
 }
-
-/// `1 cell`, `2 cells`.
-pub(crate) fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}

@@ -111,6 +111,12 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     text
 }
 
+/// A caption in lines of at most `width` columns.
+pub(crate) fn wrapped(caption: &str, width: u16) -> String {
+    let lines = wrap(caption, usize::from(width.max(WIDTH_MIN)));
+    lines.join("\n") + "\n"
+}
+
 /// Every column, in Markdown.
 pub(crate) fn markdown(mut columns: Vec<Column>) -> String {
     for column in &mut columns {

@@ -1,5 +1,6 @@
 //! iolab-report: tables, charts and exports of run files. Reads; never runs I/O.
 
+pub mod across;
 pub mod benchstat;
 pub mod chart;
 pub mod compare;

@@ -11,11 +11,11 @@ use iolab_findings::trust::Trust;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_spec::Result;
-use iolab_spec::quantity::{format_ns, format_percent, significant};
+use iolab_spec::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_spec::units::{format_size, rough_duration};
 
 use crate::chart::Style;
-use crate::input::{Input, counted};
+use crate::input::Input;
 use crate::layout::{self, Column, none, paragraph, wrap};
 use crate::panels;
 use iolab_figure::card;
@@ -107,7 +107,7 @@ impl<'a> Overview<'a> {
                 Some(format!(
                     "{} of {}",
                     kind(first.run.target_kind),
-                    format_size(first.run.target_bytes)
+                    format_bytes(first.run.target_bytes as f64)
                 )),
                 known(&KEYS.file_system),
                 known(&KEYS.device).map(|device| match known(&KEYS.device_model) {

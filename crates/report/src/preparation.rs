@@ -5,11 +5,11 @@ use iolab_analysis::preparation::PreparationPoint;
 use iolab_spec::quantity::{format_ns, format_p, significant};
 use iolab_spec::units::format_size;
 
-use crate::layout::{self, Column, none};
+use crate::layout::{self, Column, none, wrapped};
 
 /// The table for a terminal of `width` columns, with its caption.
 pub fn text(points: &[PreparationPoint], width: u16) -> String {
-    format!("{}\n{}", caption(), layout::text(columns(points), width))
+    wrapped(&caption(), width) + &layout::text(columns(points), width)
 }
 
 /// What the table shows.

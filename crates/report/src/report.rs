@@ -55,7 +55,7 @@ pub struct Report<'a> {
     sequences: Vec<RunSequence>,
     /// Places of the runs that the overview is of.
     latest: Vec<usize>,
-    /// All findings of each run.
+    /// All findings of each run; none of the earlier runs of an experiment.
     each: Vec<Vec<Finding>>,
     sections: Vec<Section>,
     environment: Vec<Fact>,
@@ -65,20 +65,25 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// Puts together what run files tell. The same files give the same report, always.
     pub fn new(inputs: &'a [Input]) -> Self {
-        let analyses: Vec<&Analysis> = inputs.iter().map(|i| i.run.analysis()).collect();
+        let sequences = RunSequence::all(inputs);
+        let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
+        let analyses = latest.iter().filter_map(|place| inputs.get(*place));
+        let analyses: Vec<&Analysis> = analyses.map(|input| input.run.analysis()).collect();
         let sections = section::all(inputs);
         let optimal = optimal_pattern(&analyses);
         let mut together = costs_of_random(&analyses);
         together.extend(limits(&analyses));
-        let of_run = |input: &Input| {
+        // Earlier runs of an experiment are points of its series.
+        let of_run = |(place, input): (usize, &Input)| {
+            if !latest.contains(&place) {
+                return Vec::new();
+            }
             let mut all = agreement(&input.interpretation.peers);
             all.extend_from_slice(&input.interpretation.findings);
             all
         };
-        let each: Vec<Vec<Finding>> = inputs.iter().map(of_run).collect();
+        let each: Vec<Vec<Finding>> = inputs.iter().enumerate().map(of_run).collect();
         let of = |kind| statement::groups(kind, &together, &each, &sections);
-        let sequences = RunSequence::all(inputs);
-        let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
         Self {
             inputs,
             title: summary::title(inputs),

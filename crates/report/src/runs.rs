@@ -258,7 +258,7 @@ fn rates(compared: &RunsComparison) -> Option<String> {
     judged.then(|| {
         let alpha = format_percent(compared.terms.alpha);
         format!(
-            "The yardstick is the spread from run to run. On an unchanged machine at most {alpha} of such comparisons report a change in any cell."
+            "Changes are judged by the spread from run to run. On an unchanged machine at most {alpha} of such comparisons report a change in any cell."
         )
     })
 }
@@ -311,7 +311,7 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(missing) = gate.missing() {
         all.push(format!(
-            "Cannot tell: {} to hold the new run against, {HISTORY_MIN} are needed, {missing} more.",
+            "Cannot tell: {} to compare the new run with; {HISTORY_MIN} are needed, {missing} more.",
             match gate.history {
                 0 => "no earlier run".to_owned(),
                 1 => "1 earlier run".to_owned(),

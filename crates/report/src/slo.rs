@@ -56,7 +56,7 @@ impl Searched<'_> {
         let mut remarks = Vec::new();
         if self.limit.contradicts {
             remarks.push(
-                "Some rate is shown to fail and a greater one to hold: the target changed during the search, and the interval covers both.".to_owned(),
+                "A rate is shown to fail and a higher one to hold: the target changed during the search, and the interval covers both.".to_owned(),
             );
         }
         if self.limit.holds.is_none() {
@@ -90,11 +90,11 @@ impl Searched<'_> {
                 )
             }
             (Some(holds), None, _) => format!(
-                "{levels} holds at {} requests/s; no greater rate is shown to fail",
+                "{levels} holds at {} requests/s; no higher rate is shown to fail",
                 rate(holds)
             ),
             (None, Some(fails), _) => format!(
-                "{levels} fails at {} requests/s; no smaller rate is shown to hold",
+                "{levels} fails at {} requests/s; no lower rate is shown to hold",
                 rate(fails)
             ),
             (None, None, _) => {

@@ -175,7 +175,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         };
         columns.push(column("achieved/s", 3, &achieved));
     }
-    // Whole programs, and trials that were not timed request by request, have none. Those of a mix are told apart.
+    // Whole programs, and trials that were not timed request by request, have none. Those of a mix are distinguished.
     let has_latency = |c: &CellAnalysis| c.latency.is_some() && c.mix.is_none();
     if analysis.cells.iter().any(has_latency) {
         // Where the latency is the response, its median stands there already.

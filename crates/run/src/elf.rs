@@ -47,7 +47,7 @@ impl<'a> Elf<'a> {
         let big_endian = match bytes.get(..6) {
             Some([0x7f, b'E', b'L', b'F', 2, 1]) => false,
             Some([0x7f, b'E', b'L', b'F', 2, 2]) => true,
-            Some([0x7f, b'E', b'L', b'F', ..]) => return Err("it is no 64-bit ELF file"),
+            Some([0x7f, b'E', b'L', b'F', ..]) => return Err("it is not a 64-bit ELF file"),
             _ => return Err("it is no ELF file"),
         };
         let elf = Self { bytes, big_endian };
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(interpreter(b"#!/bin/sh\n"), Err("it is no ELF file"));
         assert_eq!(
             interpreter(b"\x7fELF\x01\x01"),
-            Err("it is no 64-bit ELF file")
+            Err("it is not a 64-bit ELF file")
         );
         let mut object = program(PT_INTERP, "/lib/ld.so.1", false);
         object[16] = 1;

@@ -150,7 +150,7 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<Verdict> {
         served_by: ServedBy::Unknown,
         device_fraction: Some(fetched),
         reason: format!(
-            "{} of the bytes were neither in the page cache before nor fetched from a device, and where they came from is not known; a file system that compresses is one possible cause",
+            "{} of the bytes were neither in the page cache before nor fetched from a device, and their source is unknown; a file system that compresses is one possible cause",
             percent(missing)
         ),
     })
@@ -314,9 +314,9 @@ fn unseen(facts: &Facts<'_>) -> &'static str {
     if facts.direct {
         ""
     } else if facts.region.before.is_none() {
-        "; what the page cache held cannot be seen here"
+        "; the content of the page cache is not visible here"
     } else if facts.write_bytes > 0 && written_back(facts).is_none() {
-        "; what others wrote to the device cannot be told apart here"
+        "; writes of other processes to the device cannot be distinguished here"
     } else {
         ""
     }

@@ -39,13 +39,13 @@ impl Import {
     pub fn parse(text: &str) -> Result<Self> {
         let Some(peer) = PEERS.iter().find(|peer| peer.recognises(text)) else {
             let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report()).collect();
-            return Err(Error::usage("it is no report of a tool that iolab knows")
+            return Err(Error::usage("it is not a report of fio or IOzone")
                 .hint(format!("give {}", reports.join(", or "))));
         };
         let results = peer.import(text)?;
         match results.entries.is_empty() {
             true => Err(Error::usage("none of its jobs transferred anything")
-                .hint("give the report of a run that did")),
+                .hint("give the report of a run that transferred data")),
             false => Ok(Self { results }),
         }
     }
@@ -62,7 +62,7 @@ impl Import {
         let metadata = path.metadata().map_err(unreadable)?;
         if !metadata.is_file() || metadata.len() > TEXT_MAX {
             return Err(Error::usage(format!(
-                "{place} is no file of at most {} MiB",
+                "{place} is not a file of at most {} MiB",
                 TEXT_MAX >> 20
             ))
             .hint("give the text that fio or iozone wrote"));

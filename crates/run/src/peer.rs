@@ -133,7 +133,7 @@ impl Peers {
     /// error: its cells are gaps.
     ///
     /// # Errors
-    /// When `stop` is raised meanwhile; when one that is there does not tell its version, as it will not work; of kind usage:
+    /// When `stop` is raised meanwhile; when one that is there does not report its version, as it will not work; of kind usage:
     /// a tool that no peer is called.
     pub fn find(
         cells: &[Tool],
@@ -256,7 +256,7 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
     outcome.failure = Some(Failure::Program(FailedProgram {
         command: program.line(),
         end: ProgramEnd::Report,
-        last_words: format!("gave a report of no use: {}", error.message()),
+        last_words: format!("wrote a report that cannot be used: {}", error.message()),
     }));
 }
 
@@ -268,7 +268,7 @@ fn arguments(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> Line {
     let shares = spec.layout != Layout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
         return Err(
-            "it is given files that are there already, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),
+            "it works on existing files, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),
         );
     }
     let paths = files
@@ -302,7 +302,7 @@ fn installed(
     let text = String::from_utf8_lossy(&ran.output);
     let place = path.display();
     let number = version_number(&text).ok_or_else(|| {
-        Error::failed(format!("{place} does not tell its version"))
+        Error::failed(format!("{place} does not report its version"))
             .hint(format!("check that it is {tool}: {place} {question}"))
     })?;
     let version = format!("{tool}-{}.{}", number.0, number.1);

@@ -170,7 +170,7 @@ impl Compiler {
             .map_err(|error| self.failed(linkage, &error.to_string()))?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr);
-            let said = reason(&text).unwrap_or("it says nothing of why");
+            let said = reason(&text).unwrap_or("it gives no reason");
             let error = self.failed(linkage, said);
             return Err(match is_crash(output.status, &text) {
                 true => error.hint("the compiler crashed: look at the limits that it runs under (ulimit -a), or name another with CC"),

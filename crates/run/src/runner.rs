@@ -60,9 +60,12 @@ pub struct Progress {
     /// Time left, as far as can be foreseen; `None` before the first block is
     /// done. It never grows.
     pub left: Option<Duration>,
+    /// Whether the run may end earlier than that: too few trials show yet how
+    /// many the precision goal takes.
+    pub left_is_bound: bool,
 }
 
-/// Is told what happens during a run.
+/// Receives what happens during a run.
 pub trait Observer {
     /// The run file is there.
     fn run_file(&mut self, _path: &Path) {}

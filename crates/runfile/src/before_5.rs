@@ -106,7 +106,7 @@ pub(super) fn name_linkage(cell: &mut Cell) {
 pub(super) fn effective(row: &Row<'_>, path: &Path, cell: &Cell) -> Result<Effective> {
     let text: String = row.get("effective").map_err(|error| match error {
         rusqlite::Error::SqliteFailure(..) => fault(path, &error),
-        _ => damaged(path, "effective in table sample is no text"),
+        _ => damaged(path, "effective in table sample is not text"),
     })?;
     let mut effective = effective_before_5(&text, cell.spec.tool.is_peer());
     // That calls of pvsync2 polled was not said.

@@ -100,7 +100,7 @@ pub(super) fn create_named_after(
 ) -> Result<(PathBuf, File)> {
     match linked(place, content) {
         Ok(made) => Ok(made),
-        // Not every file system has nameless files, and what else went wrong is told better by the plain way.
+        // Not every file system has nameless files, and what else went wrong is reported better by the plain way.
         Err(_) => place
             .first_free(|path| named(path, content))
             .map_err(|error| match (place, error.kind()) {
@@ -131,7 +131,7 @@ fn taken(path: &Path) -> Error {
             path.display()
         ))
         .hint(
-            "it is left of another run file of this name: name another file with -o, or remove it",
+            "it is a remainder of another run file of this name: name another file with -o, or remove it",
         ),
         _ => file_fault(path, "create", &io::ErrorKind::AlreadyExists.into()),
     }

@@ -20,7 +20,7 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
         ErrorCode::DatabaseCorrupt => damaged(path, detail),
         _ if failure.extended_code == SHORT_READ => damaged(path, detail),
         ErrorCode::DiskFull => Error::failed(format!("no space left to write {place}"))
-            .hint("free some space; everything measured before is kept, go on with iolab resume"),
+            .hint("free some space there, or name a run file elsewhere with -o"),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
             Error::refused(format!("another program holds {place}"))
                 .hint("wait until it has finished, or close it")
@@ -30,7 +30,7 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
                 .hint("check the permissions of the file and its folder, or work on a copy; when few files may be open, raise `ulimit -n`")
         }
         ErrorCode::SystemIoFailure => Error::failed(format!("I/O on {place} failed: {detail}"))
-            .hint("check the file system that the run file lies on (dmesg)"),
+            .hint("check the file system of the run file (dmesg)"),
         ErrorCode::TooBig => too_large(path, format!("a value in it is too long ({detail})")),
         // A missing table or column reports itself as a plain error.
         ErrorCode::Unknown => damaged(path, detail),
@@ -58,7 +58,7 @@ pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
 pub(super) fn while_writing(error: Error) -> Error {
     match error.kind() {
         Kind::Usage => Error::failed(format!("the run file failed: {}", error.message()))
-            .hint("check the file system that it lies on (dmesg)"),
+            .hint("check its file system (dmesg)"),
         _ => error,
     }
 }

@@ -87,7 +87,7 @@ fn definitions(connection: &Connection) -> rusqlite::Result<Vec<Definition>> {
 fn not_plain(path: &Path, name: &str) -> Error {
     let name: String = name.chars().take(60).collect();
     Error::refused(format!(
-        "{} holds {name:?}, which is no plain table: opening it would run whatever its author wrote",
+        "{} holds {name:?}, which is not a plain table: opening it would run SQL of its author",
         path.display()
     ))
     .hint("iolab writes plain tables only; if the view or trigger is your own, drop it with sqlite3, or keep it elsewhere")

@@ -58,7 +58,7 @@ fn check(bytes: &[u8]) -> std::result::Result<(), String> {
     }
     // This one code stands for -2^63 zeros, which the library negates.
     if bytes[HEADER..].windows(9).any(|code| code == [0xff; 9]) {
-        return Err("it holds a count that cannot be".to_owned());
+        return Err("it holds an impossible count".to_owned());
     }
     Ok(())
 }
@@ -119,7 +119,7 @@ mod tests {
         zeros.truncate(HEADER);
         zeros.extend([0xff; 9]);
         zeros[4..8].copy_from_slice(&9u32.to_be_bytes());
-        assert!(decode(&zeros).unwrap_err().contains("cannot be"));
+        assert!(decode(&zeros).unwrap_err().contains("impossible"));
         assert!(decode(&[]).is_err());
     }
 }

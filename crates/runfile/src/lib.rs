@@ -159,7 +159,7 @@ impl RunFile {
         &self.path
     }
 
-    /// Looks whether the file still bears its name. Where somebody has moved, removed or replaced it, everything is saved to
+    /// Looks whether the file still bears its name. Where another process has moved, removed or replaced it, everything is saved to
     /// a new file, in which the run goes on; its name is given.
     ///
     /// # Errors

@@ -43,7 +43,8 @@ pub(super) fn check_regular(path: &Path) -> Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    Err(Error::usage(format!("{} is no file", path.display())).hint("give a run file, NAME.iolab"))
+    Err(Error::usage(format!("{} is not a file", path.display()))
+        .hint("give a run file, NAME.iolab"))
 }
 
 /// Whether the file is a whole run file of a schema that is known here.

@@ -1,4 +1,4 @@
-//! The tables of a run file as SQLite is told of them: made from [`iolab_record::tables`].
+//! The tables of a run file as SQLite receives them: made from [`iolab_record::tables`].
 
 use std::fmt::Write;
 use std::sync::LazyLock;

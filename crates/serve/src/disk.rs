@@ -82,7 +82,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// A disk of so many bytes; what happens to it is told to `bell`.
+    /// A disk of so many bytes; events go to `bell`.
     pub(crate) fn new(shared: Arc<Shared>, bytes: u64, bell: UnixStream) -> Self {
         Self {
             shared,

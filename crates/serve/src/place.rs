@@ -129,7 +129,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // On the way out of a failure, which is what the user is told.
+        // On the way out of a failure, which is what the user sees.
         let _ = self.take_down();
     }
 }

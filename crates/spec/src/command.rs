@@ -182,7 +182,7 @@ fn split(text: &str) -> Result<Vec<String>> {
             Token::Plain(c) if c.is_whitespace() => words.extend(word.take()),
             Token::Plain(c) if word.is_none() && OPERATORS.contains(&c) => {
                 return Err(Error::usage(format!(
-                    "'{c}' is for a shell, and commands are not run by one"
+                    "'{c}' needs a shell, but commands run without one"
                 ))
                 .hint("to time a shell with what it runs, write: sh -c '...'; for the character itself, quote it"));
             }

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::names::unknown;
 use crate::settings::{SETTINGS, Setting};
 
-/// What somebody who knows an option of another tool wants to hear.
+/// The answer to an option of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// How iolab does it.

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 /// Latencies in nanoseconds, 3 significant digits.
 pub type LatencyHistogram = Histogram<u64>;
 
-/// Greatest latency told apart, ns: one hour; what took longer counts as one hour.
+/// Greatest latency distinguished, ns: one hour; what took longer counts as one hour.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 
 /// An empty histogram whose memory is already touched, so that recording never faults.

@@ -111,7 +111,7 @@ impl FromStr for Level {
         let wrong = |what: String| Err(Error::usage(what).hint(HINT));
         let at = text.find(['<', '>']);
         let Some((subject, rest)) = at.map(|at| text.split_at(at)) else {
-            return wrong(format!("'{text}' is no level: there is no < or > in it"));
+            return wrong(format!("'{text}' is not a level: it has no < or >"));
         };
         let (sign, rest) = rest.split_at(1);
         let bound = rest.strip_prefix('=').unwrap_or(rest).trim();
@@ -129,12 +129,12 @@ impl FromStr for Level {
             Some("sync" | "syncs") => Requests::Syncs,
             Some(other) => {
                 return wrong(format!(
-                    "'{other}' in '{text}' is none of reads, writes, syncs"
+                    "'{other}' in '{text}' is not one of reads, writes, syncs"
                 ));
             }
         };
         let Some(quantity) = quantity(name) else {
-            return wrong(format!("'{name}' in '{text}' is no quantity"));
+            return wrong(format!("'{name}' in '{text}' is not a quantity"));
         };
         let is_rate = matches!(quantity, Quantity::Iops | Quantity::Throughput);
         if (sign == ">") != is_rate {
@@ -148,7 +148,7 @@ impl FromStr for Level {
                 .filter(|n| n.is_finite() && *n > 0.0);
             match number {
                 Some(number) => Bound::Above(number),
-                None => return wrong(format!("'{bound}' in '{text}' is no number above 0")),
+                None => return wrong(format!("'{bound}' in '{text}' is not a number above 0")),
             }
         } else {
             match parse_duration(bound) {

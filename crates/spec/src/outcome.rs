@@ -195,7 +195,7 @@ pub struct Outcome {
     pub rate_report: Option<RateReport>,
     /// Requests and bytes over time.
     pub series: Series,
-    /// What reading back has shown; `None` where nobody asked for it, or the trial did not come that far.
+    /// What reading back has shown; `None` where it was not requested, or the trial did not come that far.
     pub verified: Option<Verified>,
 }
 

@@ -1,5 +1,13 @@
 //! Measured values as people read them: three significant digits and the unit.
 
+use std::fmt::Display;
+
+/// A number of things: `1 cell`, `2 cells`.
+pub fn counted<N: Display + PartialEq + From<u8>>(n: N, what: &str) -> String {
+    let plural = if n == N::from(1) { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
 /// Writes a value with three significant digits, and all digits before the point:
 /// `0.123`, `1.23`, `12.3`, `123`, `1234`.
 pub fn significant(value: f64) -> String {

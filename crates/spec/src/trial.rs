@@ -70,7 +70,7 @@ named! {
 named! {
     /// How I/O buffers are prepared before the timed span.
     pub enum BufferInit: "buffer_init" {
-        /// Fresh mappings that nobody has touched. Reads only: written data has to come from somewhere.
+        /// Fresh mappings that were never touched. Reads only: written data has to come from somewhere.
         Untouched = "untouched",
         /// Every byte set to zero.
         Zeroed = "zeroed",

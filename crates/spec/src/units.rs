@@ -172,7 +172,7 @@ pub fn parse_share(text: &str) -> Result<f64> {
     share
         .filter(|share| *share > 0.0 && *share < 1.0)
         .ok_or_else(|| {
-            Error::usage(format!("'{text}' is no share above 0 and below 1"))
+            Error::usage(format!("'{text}' is not a share above 0 and below 1"))
                 .hint("write it as 5% or 0.05")
         })
 }

@@ -59,7 +59,7 @@ impl FromStr for Workload {
     fn from_str(text: &str) -> Result<Self> {
         let named = |code: &Self| code.to_string().eq_ignore_ascii_case(text);
         Self::ALL.into_iter().find(named).ok_or_else(|| {
-            Error::usage(format!("'{text}' is no workload"))
+            Error::usage(format!("'{text}' is not a workload"))
                 .hint("it is one of: WS, RS, WR, RR (write or read, sequential or random), or none; then pattern and read_percent say it")
         })
     }

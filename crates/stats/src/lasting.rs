@@ -25,7 +25,7 @@ pub struct Lasting {
 /// shift among those is dropped and the levels beside it become one. Each of the two levels must have `length` values;
 /// their medians must differ by `shift`, and by five standard deviations of the values about the means of their levels
 /// (all levels pooled); and [`welch_dependent`] must tell them apart at `alpha` divided by the number of values. The test
-/// alone would not do: of a short piece of a series that wanders nobody can tell how much it does.
+/// alone would not do: of a short piece of a series that wanders it is unknown how much it does.
 ///
 /// By simulation (1000 to 4000 series each of 8, 12, 24, 48, 96 and 200 values of standard deviation 0.1 or 0.2, with
 /// `length` 4 or a twentieth, `shift` ln 1.25, `alpha` 0.01) it finds a shift in 0.3 % or less of independent series

@@ -4,7 +4,7 @@ mod shape;
 
 use crate::describe::{median_of_sorted, sorted};
 
-/// The fewest values that can be told apart into groups.
+/// The fewest values that can be distinguished into groups.
 const N_MIN: usize = 8;
 
 /// The fewest values of a group; fewer are outliers.

@@ -100,9 +100,9 @@ impl Beside {
             return Ok(());
         }
         let what = if self.private.is_empty() {
-            "fresh=true, allocate=append and allocate=preallocated want a new file for each trial"
+            "fresh=true, allocate=append and allocate=preallocated need a new file for each trial"
         } else {
-            "layout=private wants a file per thread"
+            "layout=private needs a file per thread"
         };
         Err(Error::usage(format!(
             "{what}, but {} is one existing file or device",

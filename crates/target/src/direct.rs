@@ -11,7 +11,7 @@ use iolab_spec::{Error, Result};
 use super::lookup::open_same;
 use super::{DirectAlignment, TargetKind, errno};
 
-/// What files get when nobody tells: the page size of nearly every machine, and no smaller than
+/// What files get by default: the page size of nearly every machine, and no smaller than
 /// the logical block of nearly every device.
 const FALLBACK: u64 = 4096;
 

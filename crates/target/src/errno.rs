@@ -33,19 +33,19 @@ const KNOWN: &[Words] = &[
         Errno::ACCESS,
         "EACCES",
         "permission denied",
-        "check the permissions of it and of every directory above it (`namei -l PATH`), or run as a user who may",
+        "check its permissions and those of every directory above it (`namei -l PATH`), or run as a user with access",
     ),
     words(
         Errno::PERM,
         "EPERM",
         "operation not permitted",
-        "it may be immutable or append-only (`lsattr PATH`), or sealed off by a security policy; choose another target",
+        "it may be immutable or append-only (`lsattr PATH`), or blocked by a security policy; choose another target",
     ),
     words(
         Errno::NOENT,
         "ENOENT",
         "no such file or directory",
-        "give an existing directory, file or block device; in a directory iolab makes a scratch file of its own",
+        "give an existing directory, file or block device; in a directory iolab makes its own scratch file",
     ),
     words(
         Errno::NOTDIR,
@@ -99,7 +99,7 @@ const KNOWN: &[Words] = &[
         Errno::BUSY,
         "EBUSY",
         "it is in use",
-        "find out by whom (`lsblk`, `fuser -v PATH`) and stop that, or choose another target",
+        "stop what uses it (`lsblk` and `fuser -v PATH` show it), or choose another target",
     ),
     words(
         Errno::TXTBSY,

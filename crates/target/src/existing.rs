@@ -91,9 +91,8 @@ fn open_for_writing(
         )));
     }
     if *consent == Consent::No {
-        return Err(refused(found, "what it holds would be destroyed").hint(
-            "give a directory, where iolab makes a scratch file of its own; \
-             or add --destroy-data if nothing on this target is needed any more",
+        return Err(refused(found, "its data would be destroyed").hint(
+            "give a directory, where iolab makes its own scratch file; or add --destroy-data if the data on this target is no longer needed",
         ));
     }
     let mut users = Users::read()?;
@@ -129,7 +128,7 @@ fn open_file(found: &Found, users: &mut Users) -> Result<File> {
         return Err(refused(
             found,
             &format!(
-                "{} names (hard links) stand for this file, and all would lose their data",
+                "this file has {} names (hard links), and all would lose their data",
                 found.stat.st_nlink
             ),
         )

@@ -139,7 +139,7 @@ impl Filling<'_> {
                 "{} has a hole at offset {hole} although every byte was written",
                 self.path.display()
             ))
-            .hint("the file system drops data that it could do without; choose another directory")),
+            .hint("the file system does not store all written data; choose another directory")),
             // A file system that knows no holes reports none, or the call.
             _ => Ok(()),
         }

@@ -28,7 +28,7 @@ impl Folder {
         let found = lookup::find(path)?;
         if found.file_type() != FileType::Directory {
             return Err(Error::usage(format!(
-                "{} is no directory: programs read files that are made for them",
+                "{} is not a directory: iolab makes the files there that programs read",
                 path.display()
             ))
             .hint("give a directory; the files in it are removed at the end"));
@@ -93,7 +93,7 @@ impl Folder {
     /// Removes all files, and tells when that fails.
     ///
     /// # Errors
-    /// When somebody replaced one of them by now, or it cannot be removed; the others are removed all the same.
+    /// When another process replaced one of them by now, or it cannot be removed; the others are removed all the same.
     pub fn remove(self) -> Result<()> {
         let removed = self.files.into_iter().map(Target::remove);
         let removed = removed.fold(Ok(()), Result::and);
@@ -190,9 +190,9 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "mine").expect("written");
         for path in [file.as_path(), Path::new("/dev/null")] {
-            let error = Folder::open(path, &[1]).expect_err("no directory");
+            let error = Folder::open(path, &[1]).expect_err("not a directory");
             assert_eq!(error.kind(), Kind::Usage);
-            assert!(error.message().contains("no directory"), "{error}");
+            assert!(error.message().contains("is not a directory"), "{error}");
         }
         assert_eq!(fs::read(&file).expect("read"), b"mine");
     }

@@ -75,7 +75,7 @@ pub enum Medium {
 /// How much of a target is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// Exactly this many bytes (user's wish): refused when they are not to be had.
+    /// Exactly this many bytes (user's wish): refused when they are not available.
     Exactly(u64),
     /// At most this many bytes (a default): cut to what is there or fits, never below `least`.
     AtMost {
@@ -276,7 +276,7 @@ impl Target {
             .open(OFlags::RDONLY)
             .map_err(|errno| errno::on_path("open", &found.path, errno))?;
         notes.push(format!(
-            "{place} is a character device, not storage: what is measured is memory"
+            "{place} is a character device, not storage: results show the speed of memory"
         ));
         Ok(Self {
             private: Vec::new(),
@@ -295,7 +295,7 @@ impl Target {
     fn with_memory_note(mut self) -> Self {
         if self.is_memory() {
             self.notes.push(format!(
-                "{} lies in memory (tmpfs or its like), not on storage",
+                "{} is in memory (tmpfs or similar), not on storage",
                 self.path.display()
             ));
         }
@@ -490,7 +490,7 @@ impl Target {
     /// Removes the scratch file and those beside it, and tells when that fails; for other kinds nothing is removed.
     ///
     /// # Errors
-    /// When somebody replaced one of the files by now, or it cannot be removed; the others are removed all the same.
+    /// When another process replaced one of the files by now, or it cannot be removed; the others are removed all the same.
     pub fn remove(mut self) -> Result<()> {
         let private = self.private.drain(..).map(Target::remove);
         let beside = private.fold(Ok(()), Result::and);
@@ -504,7 +504,7 @@ impl Target {
 
 fn no_scratch(path: &Path) -> Error {
     Error::usage(format!(
-        "{} has no files beside it: layout=private and fresh=true need some",
+        "{} is a single file or device: layout=private and fresh=true need more files",
         path.display()
     ))
     .hint("give a directory, where scratch files are made; or set layout=shared and fresh=false")
@@ -527,7 +527,7 @@ fn check_stores(found: &Found) -> Result<()> {
         .map_err(|errno| errno::on_path("look at the file system of", &found.path, errno))?;
     match mounts::kernel_fs(&stat) {
         Some(name) => Err(Error::usage(format!(
-            "{} lies in {name}, which stores nothing",
+            "{} is in {name}, which stores nothing",
             found.path.display()
         ))
         .hint("give a directory, a file or a block device of real storage")),

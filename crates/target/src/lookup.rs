@@ -72,7 +72,7 @@ fn hold(path: &Path) -> std::result::Result<(OwnedFd, Stat), Errno> {
 fn missing(path: &Path, errno: Errno) -> Error {
     match errno {
         Errno::INVAL => Error::usage(format!("{} is not a path", path.display()))
-            .hint("a path holds no NUL byte"),
+            .hint("a path cannot contain a NUL byte"),
         _ => errno::on_path("find", path, errno),
     }
 }

@@ -7,11 +7,12 @@ use std::sync::Once;
 
 use rustix::process::{Resource, getrlimit};
 
+use iolab_spec::quantity::counted;
 use iolab_spec::{Error, Result};
 
 /// What the process takes for everything but workers: filling, the run file, the analysis; bytes.
 const PROCESS: u64 = 24 << 20;
-/// What a worker takes besides its buffers, whose lack is told where they are made: a stack of 2 MiB (the default of
+/// What a worker takes besides its buffers, whose lack is reported where they are made: a stack of 2 MiB (the default of
 /// Rust's threads) and up to seven histograms of 270 KiB; bytes.
 const WORKER: u64 = 4 << 20;
 /// What of that a worker really touches: its histograms, and some pages of its stack; bytes.
@@ -57,10 +58,10 @@ fn too_low(limit: u64, used: u64, need: u64, command: &str, workers: u32) -> Err
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     let what = match workers {
         0 => String::new(),
-        _ => format!(" for {workers} threads"),
+        _ => format!(" for {}", counted(workers, "thread")),
     };
     Error::usage(format!(
-        "this process may have {} MiB of memory ({command}) and has {} of them: {} more are needed{what}",
+        "this process is limited to {} MiB of memory ({command}) and uses {}: {} more are needed{what}",
         mib(limit),
         mib(used),
         mib(need)

@@ -173,7 +173,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nobody is left to be told; `Target::remove` is for those who want to know.
+        // Nothing is left to report to; `Target::remove` is for those who want to know.
         let _ = self.remove();
     }
 }
@@ -212,7 +212,7 @@ fn cannot_create(dir: &Path, errno: Errno) -> Error {
             error.hint("give a directory that you may write to, for example your home directory")
         }
         Errno::OPNOTSUPP | Errno::INVAL => {
-            error.hint("this file system does not take files; choose another directory")
+            error.hint("new files are not possible on this file system; choose another directory")
         }
         _ => error,
     }

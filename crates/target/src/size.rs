@@ -64,7 +64,7 @@ impl Size {
             Size::AtMost { most, .. } if most > length => Ok((
                 length,
                 Some(format!(
-                    "{place} has {}: that much is used instead of {}",
+                    "{place} has {}: iolab uses that much instead of {}",
                     human(length),
                     human(most)
                 )),
@@ -83,7 +83,7 @@ impl Size {
             && whole >= least.max(1)
         {
             let note = format!(
-                "the scratch file in {} gets {} instead of {}: more would crowd the file system",
+                "the scratch file in {} has {} instead of {}, to leave free space on the file system",
                 dir.display(),
                 human(whole),
                 human(most)
@@ -102,7 +102,7 @@ impl Size {
             ),
         };
         Err(Error::refused(format!(
-            "a scratch file of {} does not fit into {}: {} may be used, the rest is left to the system",
+            "a scratch file of {} does not fit into {}: {} can be used, the rest is reserved for the system",
             human(needed),
             dir.display(),
             human(room)

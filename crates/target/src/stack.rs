@@ -18,7 +18,7 @@ pub struct Stack {
     /// MAJOR and MINOR of the one it lies on.
     pub device: Option<(u32, u32)>,
     /// The disks at the bottom, in ascending order; none of them, when its bytes end in memory. `None` where the
-    /// device is the bottom itself, or what lies below it cannot be told.
+    /// device is the bottom itself, or what lies below it is unknown.
     pub bottom: Option<Vec<(u32, u32)>>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
@@ -58,7 +58,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Notes the disks below a device; `None` when they cannot be told.
+    /// Notes the disks below a device; `None` when they are unknown.
     fn down(&mut self, number: Number) -> Option<()> {
         if self.seen.len() >= DEVICES_MAX {
             return None;
@@ -95,7 +95,7 @@ impl Walk<'_> {
 }
 
 /// MAJOR and MINOR of the block device that a file lies on, or is; `None` for one that lies in memory or with another
-/// machine, and where it cannot be told.
+/// machine, and where it is unknown.
 pub fn device_under(path: &Path) -> Option<(u32, u32)> {
     named(path)
         .filter(|file| !is_in_memory(file))
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_disk_is_its_own_bottom() {
         let stack = Fake::new().stack((259, 900));
-        // The folder is gone with the fake, and nothing can be told.
+        // The folder is gone with the fake, and nothing can be reported.
         assert_eq!(stack.bottom, None);
         let fake = Fake::new();
         let stack = fake.stack((259, 900));

@@ -116,7 +116,7 @@ impl Users {
         device.is_some_and(|device| device.read_only)
     }
 
-    /// Checks that nobody else uses the bytes of a block device.
+    /// Checks that no other process uses the bytes of a block device.
     ///
     /// # Errors
     /// Of kind refused: by whom, along which chain, and what to do; or what cannot be looked at.
@@ -354,7 +354,7 @@ impl Users {
         Ok(())
     }
 
-    /// Whether the kernel holds a claim on a device for somebody: a mount in any namespace, swap, another device.
+    /// Whether the kernel holds a claim on a device: a mount in any namespace, swap, another device.
     fn is_claimed(&self, number: Number) -> std::result::Result<bool, Errno> {
         let claim = |number: Number| {
             let name = &self.inventory.graph.devices[&number].name;

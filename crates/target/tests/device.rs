@@ -158,7 +158,7 @@ fn a_blank_device_is_written_with_consent_and_claimed_meanwhile() {
         ..OpenMode::default()
     };
     target.reopen(mode).unwrap();
-    // The claim: nobody else may take the device for himself.
+    // The claim: no other process may take the device.
     refused(path, &destroying(MIB), "in use");
     drop(target);
     Target::open(path, &destroying(MIB)).unwrap();

@@ -1,4 +1,4 @@
-//! A file system with one file, `data`, that behaves exactly as it is told: the truth of every request is known.
+//! A file system with one file, `data`, that behaves exactly as configured: the truth of every request is known.
 
 mod server;
 

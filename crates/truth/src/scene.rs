@@ -100,7 +100,7 @@ impl Scene {
         let folder = private_folder(&self.keeper, Path::new("/dev/shm"))?;
         match is_memory(&folder) {
             true => Ok(folder),
-            false => Err(Missing("/dev/shm is no tmpfs here".to_owned())),
+            false => Err(Missing("/dev/shm is not a tmpfs here".to_owned())),
         }
     }
 
@@ -119,7 +119,7 @@ impl Scene {
         let mut command = match &self.limit {
             None => Command::new(program),
             Some(limit) => {
-                // The shell comes under the limit and turns into the program; nobody else does.
+                // The shell comes under the limit and turns into the program; no other process does.
                 let mut shell = Command::new("sh");
                 let script = "echo $$ > \"$0\" && exec \"$@\"";
                 shell

@@ -51,6 +51,6 @@ pub fn needs_root() -> Made<()> {
 
 /// Tells the tester, past the test harness, which would keep it to itself.
 pub fn warn(text: &str) {
-    // Where nobody can be told, nobody is.
+    // Without a place to report to, nothing is reported.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

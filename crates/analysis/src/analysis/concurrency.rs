@@ -27,7 +27,7 @@ pub struct Concurrency {
     pub asked: u64,
     /// Waiting or in service, seen from the threads: requests per second times mean service time (Little's law).
     pub outstanding: Option<f64>,
-    /// In flight at the device, in requests of this cell's size; `None` where others' requests cannot be told from ours.
+    /// In flight at the device, in requests of this cell's size; `None` where others' requests cannot be distinguished from ours.
     pub in_flight: Option<f64>,
     /// In service, at most what was asked for; `None` where nothing tells.
     pub achieved: Option<(f64, Basis)>,

@@ -43,7 +43,7 @@ pub struct CellDisturbance {
     pub others: Option<f64>,
     /// Bytes fetched from storage over the bytes read, of all trials that read through the page cache.
     pub read_ahead: Option<f64>,
-    /// Median over the trials of device I/Os per request, of direct I/O that nobody else disturbed.
+    /// Median over the trials of device I/Os per request, of direct I/O that no other process disturbed.
     pub ios_per_request: Option<f64>,
     /// Median over the trials of the pieces of memory that the buffer of a request lay in, of direct I/O.
     pub buffer_pieces: Option<f64>,
@@ -251,7 +251,7 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 }
 
 /// Device I/Os per request; `None` where others' traffic, the page cache or a journal may count for much among them, or
-/// where the requests did not reach the device, so that all that is counted is somebody's else.
+/// where the requests did not reach the device, so that all that is counted is of other processes.
 pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
     let journals = sample.writes.requests > 0 && cell.trial().sync.is_per_write();

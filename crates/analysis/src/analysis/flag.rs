@@ -106,7 +106,7 @@ flags! {
         |seen| seen.is_served(ServedBy::Hole);
     /// No storage was involved.
     NotStorage = "not storage",
-        Some(Caution::new(3, "bytes that no storage served")),
+        Some(Caution::new(3, "bytes not served by storage")),
         |seen| seen.is_served(ServedBy::NotStorage);
     /// The device carried more than 5 % beyond what was iolab's own.
     OtherTraffic = "other traffic",

@@ -6,7 +6,7 @@ use super::Difference;
 use crate::analysis::CellDisturbance;
 use crate::imbalance::Disturber;
 
-/// Least difference of two shares that is told. A cell is not judged for so little: see [`Disturber::differs`].
+/// Least difference of two shares that is reported. A cell is not judged for so little: see [`Disturber::differs`].
 const STRONG: f64 = 0.05;
 
 /// What disturbs, where its medians over the matched cells differ strongly.

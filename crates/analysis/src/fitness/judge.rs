@@ -71,7 +71,7 @@ pub struct Judged {
     pub trials: usize,
     /// Whether the level holds.
     pub answer: Answer,
-    /// Why that cannot be told; empty where it can.
+    /// Why that is unknown; empty where it is known.
     pub why: String,
     /// The last lasting change over the trials.
     pub change: Option<Change>,
@@ -156,7 +156,7 @@ impl Trial<'_> {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         for (_, histogram) in self.times.iter().filter(|(of, _)| wanted(of)) {
             for bin in histogram.iter_recorded() {
-                // As quantiles of a histogram are told: the greatest time of a bin.
+                // As quantiles of a histogram are reported: the greatest time of a bin.
                 let ns = histogram.highest_equivalent(bin.value_iterated_to());
                 *counts.entry(ns).or_default() += bin.count_at_value();
             }
@@ -245,7 +245,7 @@ pub fn judge(level: &Level, evidence: &Evidence<'_>) -> Judged {
         _ => {
             let worst = parts.into_iter().max_by_key(|part| severity(part.answer));
             match worst {
-                // What holds in every part is told of all together.
+                // What holds in every part is reported of all together.
                 Some(part) if part.answer == Answer::No => part,
                 Some(part) => Judged {
                     answer: part.answer,
@@ -380,7 +380,7 @@ fn verdict(judged: &Judged) -> (Answer, String) {
         return match judged.requests {
             _ if estimate >= limit => (Answer::No, String::new()),
             REQUESTS_OF_MAX.. => (Answer::Yes, String::new()),
-            n => unknown(format!("{n} requests are too few to tell a maximum")),
+            n => unknown(format!("{n} requests are too few for a maximum")),
         };
     }
     let (near, far) = (limit * (1.0 - MARGIN), limit * (1.0 + MARGIN));
@@ -401,7 +401,7 @@ fn verdict(judged: &Judged) -> (Answer, String) {
             "the interval lies within 5 % of the level".to_owned()
         }
         (Answer::CannotTell, Some(_)) => {
-            "the interval, or 5 % around the level, holds both".to_owned()
+            "the level is within the interval, or within 5 % of it".to_owned()
         }
         _ => String::new(),
     };
@@ -489,7 +489,7 @@ mod tests {
         // The pooled median would have hidden it.
         let found = judged("syncs.p50<10ms", &trials);
         assert_eq!(found.answer, Answer::No, "{found:?}");
-        // A change within the level is told, and does no harm.
+        // A change within the level is reported, and does no harm.
         let found = judged("syncs.p99<20ms", &trials);
         assert_eq!((found.answer, found.change.is_some()), (Answer::Yes, true));
     }
@@ -504,7 +504,7 @@ mod tests {
         let found = judged("reads.p99<10ms", &vec![vec![(2.0, 1000)]; 12]);
         assert_eq!(found.answer, Answer::CannotTell);
         assert!(found.why.contains("no such request"), "{}", found.why);
-        // One that is above even so is told.
+        // One that is above even so is reported.
         let found = judged("syncs.p99<10ms", &vec![vec![(20.0, 20)]; 12]);
         assert_eq!(found.answer, Answer::No, "{found:?}");
     }

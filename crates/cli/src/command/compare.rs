@@ -58,7 +58,7 @@ fn write_runs(compared: &RunsComparison, format: CompareFormat) -> Outcome {
         CompareFormat::Json => runs_report::json(compared, &mut to)?,
         CompareFormat::Csv => runs_report::csv(Some(compared), &mut to)?,
         CompareFormat::Benchstat => {
-            return Err(Error::usage("benchstat takes the trials of two runs for independent")
+            return Err(Error::usage("benchstat treats the trials of two runs as independent")
                 .hint("choose another --format, or write both sides with 'iolab export --format benchstat'")
                 .into());
         }
@@ -99,7 +99,7 @@ fn compared(options: &Compare) -> Result<Comparison> {
             if base_is_run != new_is_run {
                 return Err(
                     Error::usage("one of the two is a run file and the other is not")
-                        .hint("compare two run files, or two text files with one number a line"),
+                        .hint("compare two run files, or two text files with one number per line"),
                 );
             }
             if base_is_run {
@@ -110,7 +110,7 @@ fn compared(options: &Compare) -> Result<Comparison> {
         }
         (None, Some(by)) if base_is_run => levels(options, base, by),
         (None, Some(_)) => Err(Error::usage(format!(
-            "{} is no run file, so it has no factors",
+            "{} is not a run file, so it has no factors",
             base.display()
         ))
         .hint("give two text files, or one run file with --by")),
@@ -177,7 +177,7 @@ fn check_no_better(options: &Compare) -> Result<()> {
     match options.better {
         None => Ok(()),
         Some(_) => Err(Error::usage("--better is for text files")
-            .hint("leave it out: a run file says what it measures")),
+            .hint("remove it: a run file defines what is better")),
     }
 }
 
@@ -195,7 +195,7 @@ fn name(path: &Path, run: &AnalysedRun) -> String {
 fn texts(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
     if options.metric.is_some() || options.within_run {
         return Err(Error::usage("--metric and --within-run are for run files")
-            .hint("leave them out: a text file is nothing but numbers"));
+            .hint("remove them: a text file holds only numbers"));
     }
     let names = [base, new].map(|path| path.display().to_string());
     let (base, new) = (numbers::read(base)?, numbers::read(new)?);

@@ -84,8 +84,7 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 fn check(options: &Export) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
     if (options.histogram || options.series) && !is_of_rows(&options.format) {
-        let error =
-            Error::usage("--histogram and --series write rows, which this format has no place for");
+        let error = Error::usage("this format cannot hold the rows of --histogram and --series");
         let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
         let names: Vec<&str> = formats.map(ExportFormat::name).collect();
         return Err(error.hint(format!("choose --format {}", names.join(", "))));

@@ -28,7 +28,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let mut limits = Vec::new();
     if !options.target.is_dir() && requirement.write_in_place()? {
         limits.push(
-            "What the allocation of space adds to a log that grows: TARGET is overwritten in place. A directory as TARGET includes it."
+            "The cost of space allocation for a growing log: TARGET is overwritten in place. A directory as TARGET includes it."
                 .to_owned(),
         );
     }

@@ -58,7 +58,7 @@ fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
             found.outside,
             path.display()
         ))
-        .hint("name the definition of the drive that the trace is from"));
+        .hint("choose the definition of the traced drive"));
     }
     Ok(match format {
         ModelFormat::Text => report::check_text(&definition, &found, output::style().width),
@@ -69,6 +69,6 @@ fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|error| {
         Error::usage(format!("cannot read {}: {error}", path.display()))
-            .hint("check the path; 'iolab model list' shows the models that come with iolab")
+            .hint("check the path; 'iolab model list' shows the built-in models")
     })
 }

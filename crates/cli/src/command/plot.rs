@@ -57,7 +57,7 @@ fn format(path: &Path) -> Result<Format> {
         "png" => Ok(Format::Png),
         "pdf" => Ok(Format::Pdf),
         _ => Err(Error::usage(format!(
-            "the name {} does not say how the figure is to be written",
+            "the name {} does not end in a known format",
             path.display()
         ))
         .hint("end it in .svg, .png or .pdf; or write SVG to stdout with -o -")),
@@ -100,7 +100,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     draw(&runs, &wanted)
 }
 
-/// The name of a run where several are told apart: that of its file, without what all have in common. Where another file
+/// The name of a run where several are distinguished: that of its file, without what all have in common. Where another file
 /// has the same name, that of the model, or the path.
 fn name(path: &Path, all: &[PathBuf], run: &AnalysedRun) -> String {
     let stem = path.file_stem().unwrap_or(path.as_os_str());

@@ -38,7 +38,7 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
     if record.run.status == RunStatus::Done {
         iolab_runfile::settle(&options.file)?;
         note(format_args!(
-            "note: the plan of {} is carried out already",
+            "note: the run in {} is already complete",
             options.file.display()
         ));
     } else {

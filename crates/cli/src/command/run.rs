@@ -23,7 +23,7 @@ use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
 use crate::workspace::{Workspace, make_folder};
 
-/// Folder of run files that nobody named.
+/// Folder of run files by default.
 const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and says what was found.
@@ -183,10 +183,11 @@ pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
     }
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
     match folder {
-        Some(folder) if !folder.is_dir() => {
-            Err(Error::usage(format!("{} is no folder", folder.display()))
-                .hint("make it first, or name another file with -o"))
-        }
+        Some(folder) if !folder.is_dir() => Err(Error::usage(format!(
+            "{} is not a folder",
+            folder.display()
+        ))
+        .hint("make it first, or name another file with -o")),
         _ => Ok(()),
     }
 }

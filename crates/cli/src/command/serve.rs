@@ -16,7 +16,7 @@ use crate::exit::Outcome;
 use crate::output::{self, note};
 use crate::stop;
 
-/// Serves until a signal or until somebody unmounts, then writes the report to stdout.
+/// Serves until a signal or until an unmount, then writes the report to stdout.
 pub(crate) fn serve(options: Serve) -> Outcome {
     let name = options.model.strip_prefix("model:");
     let name = name.unwrap_or(&options.model);
@@ -71,7 +71,7 @@ fn announce(serving: &Serving, title: &str, speed: Speed) {
         format_bytes(serving.bytes() as f64)
     ));
     note(format_args!(
-        "The way through the kernel adds about {} to each request. Ctrl-C ends.",
+        "The path through the kernel adds about {} to each request. Ctrl-C ends.",
         format_ns(serving.path_ns() as f64)
     ));
     if let Some(words) = dilation(speed) {
@@ -137,12 +137,12 @@ fn text(report: &Report, width: u16) -> String {
         text.push_str(&format!("{kept}: {}.\n", reason(&punctuality)));
     }
     text.push_str(&format!(
-        "The way through the kernel adds about {} to each request.\n",
+        "The path through the kernel adds about {} to each request.\n",
         format_ns(report.path_ns as f64)
     ));
     if report.lost > 0 {
         text.push_str(&format!(
-            "{} of written data found no memory and were not kept.\n",
+            "{} of written data did not fit into memory and were discarded.\n",
             format_bytes(report.lost as f64)
         ));
     }

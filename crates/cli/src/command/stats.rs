@@ -56,12 +56,12 @@ struct Numbers {
 fn of_file(path: &Path) -> Result<Numbers> {
     let name = path.display().to_string();
     if path != Path::new("-") && numbers::is_database(path)? {
-        return Err(Error::usage(format!("{name} is no text file"))
-            .hint("see a run file with: iolab table, or iolab compare"));
+        return Err(Error::usage(format!("{name} is not a text file"))
+            .hint("for a run file use: iolab table, or iolab compare"));
     }
     let values = numbers::read(path)?;
     let summary = summary(&values).ok_or_else(|| {
-        Error::usage(format!("there is no number in {name}")).hint("write one number a line")
+        Error::usage(format!("there is no number in {name}")).hint("write one number per line")
     })?;
     Ok(Numbers {
         name,

@@ -158,7 +158,7 @@ fn plan(
     }
     if !left_out.is_empty() {
         note(format_args!(
-            "note: {} is only read; left out: {} (--destroy-data lets iolab overwrite a file or a block device)",
+            "note: {} is opened for reading only; skipped: {} (--destroy-data allows iolab to overwrite a file or a block device)",
             options.target.display(),
             left_out.join(", ")
         ));
@@ -197,12 +197,13 @@ fn measure(
             name: &experiment,
         };
         let name = format!("{}/{count} {experiment}", i + 1);
-        let mut display = workspace.display(&name).without(&told);
+        let ends = (i + 1 < count).then(|| began + budget);
+        let mut display = workspace.display(&name).without(&told).until(ends);
         let own_seed = seed.wrapping_add(i as u64);
         let finished = runner::run(plan, own_seed, place, workspace.setup(), &mut display)
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         spent += finished.spent;
-        // What holds for the whole study is told once.
+        // What holds for the whole study is reported once.
         told.extend(display.end());
         let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
         if let Some(to) = &mut each {

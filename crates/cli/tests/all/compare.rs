@@ -108,7 +108,7 @@ fn what_cannot_be_compared_is_refused_with_a_way_out() {
         (&["r.iolab", "."], "is a folder"),
         (&["n.txt", "words.txt"], "line 2 of words.txt"),
         (&["n.txt", "empty.txt"], "no number in empty.txt"),
-        (&["n.txt", "--by", "bs"], "no run file"),
+        (&["n.txt", "--by", "bs"], "not a run file"),
         (&["r.iolab", "--by", "depth"], "no factor"),
         (&["r.iolab", "--by", "bs=4k"], "two levels"),
         (&["r.iolab", "--by", "bs=4k,4k"], "two levels"),

@@ -147,10 +147,7 @@ fn reserved_space_is_no_data() {
     }
     assert!(found[0].1.contains("only reserved"), "{found:?}");
     let direct = of_rule(&value, "direct-io", "direct-io");
-    assert!(
-        direct[0].1.contains("nothing was ever written"),
-        "{direct:?}"
-    );
+    assert!(direct[0].1.contains("was never written"), "{direct:?}");
 }
 
 #[test]
@@ -161,7 +158,7 @@ fn memory_must_not_be_taken_for_storage() {
         return;
     };
     if rustix::fs::statfs(memory.path()).expect("statfs").f_type != 0x0102_1994 {
-        eprintln!("skipped: {} is no tmpfs here", shm.display());
+        eprintln!("skipped: {} is not a tmpfs here", shm.display());
         return;
     }
     let folder = folder();

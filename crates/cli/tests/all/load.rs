@@ -84,7 +84,7 @@ fn a_rate_that_nothing_can_hold_is_flagged_wherever_it_shows() {
         done.stdout
     );
     let full = run(folder.path(), &["table", "l.iolab"]).expect(0).stdout;
-    assert!(full.contains("fell behind the rate asked for"), "{full}");
+    assert!(full.contains("fell behind the requested rate"), "{full}");
     let table = run(folder.path(), &["table", "l.iolab", "--format", "json"]).expect(0);
     let cells: Value = serde_json::from_str(&table.stdout).unwrap();
     let flags = cells[0]["flags"].as_str().unwrap();

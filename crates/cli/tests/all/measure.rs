@@ -256,7 +256,7 @@ fn zeros_are_never_called_a_device() {
     );
     assert!(
         done.stdout
-            .contains("bytes that no storage served (2 cells)"),
+            .contains("bytes not served by storage (2 cells)"),
         "{}",
         done.stdout
     );
@@ -276,7 +276,7 @@ fn memory_is_never_called_a_device() {
     };
     let file_system = rustix::fs::statfs(memory.path()).expect("statfs");
     if file_system.f_type != 0x0102_1994 {
-        eprintln!("skipped: {} is no tmpfs here", shm.display());
+        eprintln!("skipped: {} is not a tmpfs here", shm.display());
         return;
     }
     let folder = folder();
@@ -301,7 +301,7 @@ fn an_existing_file_is_only_read() {
     let done = run(folder.path(), &arguments).expect(0);
     assert!(
         done.stderr
-            .contains("left out: write-size, write-stride, write-random"),
+            .contains("skipped: write-size, write-stride, write-random"),
         "{}",
         done.stderr
     );

@@ -1,4 +1,4 @@
-//! Runs that end at moments nobody chose: whatever was measured is in the run file, nothing else is left for long, and
+//! Runs that end at arbitrary moments: whatever was measured is in the run file, nothing else is left for long, and
 //! the plan can be finished. `interrupt.rs` has the moments that are chosen.
 
 #![allow(clippy::print_stderr, reason = "what happened is part of the result")]

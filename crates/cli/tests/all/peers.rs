@@ -49,7 +49,7 @@ fn a_peer_that_never_works_fails_the_run() {
 #[test]
 fn a_peer_that_hangs_is_waited_for_once_and_not_beyond_its_share() {
     let folder = folder();
-    // Whatever asks it to end asks in vain.
+    // Whatever asks it to end asks without effect.
     let body = format!("{VERSION}\ntrap '' TERM INT HUP\nwhile :; do sleep 100; done");
     let done = with_fio(folder.path(), &body, "iolab,fio").expect(1);
     // The budget of the run is one second; starting alone is granted more.
@@ -68,7 +68,7 @@ fn a_peer_that_does_not_answer_fails_the_run_before_it_begins() {
     let folder = folder();
     let done = with_fio(folder.path(), "exec sleep 100", "iolab,fio").expect(1);
     assert!(
-        done.stderr.contains("does not tell its version"),
+        done.stderr.contains("does not report its version"),
         "{}",
         done.stderr
     );

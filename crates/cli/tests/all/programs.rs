@@ -129,16 +129,16 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     std::fs::write(folder.path().join("mine"), "data").unwrap();
     let one = "command=cat {file}";
     for (more, part) in [
-        (&["mine", "--set", one][..], "no directory"),
-        (&["/dev/null", "--set", one], "no directory"),
+        (&["mine", "--set", one][..], "is not a directory"),
+        (&["/dev/null", "--set", one], "is not a directory"),
         (
             &[".", "--set", one, "--threads", "4"],
-            "threads has no meaning",
+            "threads does not apply",
         ),
-        (&[".", "--set", one, "--depth", "4"], "depth has no meaning"),
+        (&[".", "--set", one, "--depth", "4"], "depth does not apply"),
         (
             &[".", "--set", one, "--set", "backend=psync"],
-            "backend has no meaning",
+            "backend does not apply",
         ),
         (&[".", "--set", one, "--direct"], "cache is direct"),
         (&[".", "--set", "command=cat {path}"], "{path} is unknown"),
@@ -147,7 +147,10 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
             &[".", "--set", "command=no-such-program {file}"],
             "no-such-program",
         ),
-        (&[".", "--set", "command=./mine {file}"], "may be executed"),
+        (
+            &[".", "--set", "command=./mine {file}"],
+            "not an executable program",
+        ),
         (&[".", "--set", "command=true"], "neither {file} nor {size}"),
     ] {
         let done = linkage(folder.path(), more).expect(2);

@@ -162,7 +162,7 @@ fn all_mistakes_of_a_job_file_are_told_with_their_lines() {
     let done = run(folder.path(), &["run", "bad.fio"]).expect(2);
     let lines = [
         "line 2: iolab cannot carry out bs=banana",
-        "line 6: 'nosuch' is no option that iolab knows",
+        "line 6: 'nosuch' is not an option that iolab knows",
         "line 9: iolab cannot carry out rw=writ",
         "line 10: iolab cannot carry out iodepth=0",
     ];

@@ -115,7 +115,7 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
     fs::create_dir_all(folder.path().join(&deep)).unwrap();
     let deep = format!("{deep}/r.iolab");
     let long = format!("{}.iolab", "n".repeat(243));
-    // Where nobody, not even root, can make a file.
+    // Where not even root can make a file.
     symlink("/proc", folder.path().join("iolab-results")).unwrap();
     let before = entries(folder.path());
     for (output, word) in [

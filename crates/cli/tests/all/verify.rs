@@ -9,10 +9,7 @@ fn what_was_written_is_read_back() {
     let more = ["--verify", "--buffered", "-o", "r.iolab"];
     let done = run_tiny(folder.path(), "write-random", &more).expect(0);
     let plain = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        plain.contains("was read back and is as it was written"),
-        "{plain}"
-    );
+    assert!(plain.contains("was read back and is correct"), "{plain}");
     assert!(!plain.contains("verify failed"), "{plain}");
     for sample in exported(folder.path(), "r.iolab") {
         let of = |name: &str| {
@@ -63,7 +60,7 @@ fn what_cannot_be_verified_is_refused() {
             &["--verify", "--set", "bs=1000"],
             "multiple of 512",
         ),
-        ("linkage", &["--verify"], "no meaning for a program"),
+        ("linkage", &["--verify"], "does not apply to a program"),
     ] {
         let arguments = [&["run", experiment, "--buffered", "--size", "4MiB"], more].concat();
         let done = run(folder.path(), &arguments).expect(2);

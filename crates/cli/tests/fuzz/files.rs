@@ -1,4 +1,4 @@
-//! Run files: damaged byte by byte, and made by somebody who knows the format.
+//! Run files: damaged byte by byte, and made with knowledge of the format.
 
 use std::fs;
 use std::io::sink;

@@ -55,7 +55,7 @@ impl Drop for Zram {
             fs::write(format!("/sys/block/zram{}/reset", self.number), "1")
                 .and_then(|()| fs::write("/sys/class/zram-control/hot_remove", &self.number))
         };
-        // The kernel lets go of a closed ring's descriptor at leisure, and tells nobody.
+        // The kernel lets go of a closed ring's descriptor at leisure, without a notice.
         let mut removed = remove();
         for _ in 0..100 {
             if removed.is_ok() {

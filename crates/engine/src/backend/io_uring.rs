@@ -42,7 +42,7 @@ pub(crate) struct Uring {
 /// Whether looking before sleeping has paid lately.
 ///
 /// Waking a sleeper costs whoever completes the request more than a microsecond, which shows where requests take
-/// no longer than that. On a device that takes its time looking is in vain, and is soon left out.
+/// no longer than that. On a device that takes its time looking has no effect, and is soon left out.
 #[derive(Debug)]
 struct SpinPolicy {
     enabled: bool,
@@ -69,10 +69,10 @@ impl Uring {
     pub(crate) fn new(file: File, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
         let (ring, mut flags) = build(spec)?;
         if spec.rate.is_some() && !ring.params().is_feature_ext_arg() {
-            return Err(
-                Error::usage("a rate with io_uring needs waits that end by themselves, which Linux has from 5.11 on")
-                    .hint("set backend=libaio or backend=psync"),
-            );
+            return Err(Error::usage(
+                "a rate with io_uring needs waits with a timeout (Linux 5.11 or newer)",
+            )
+            .hint("set backend=libaio or backend=psync"));
         }
         // At depth 1 a wait is a wait; with polling the kernel does the looking.
         let spins = spec.depth > 1 && !spec.sqpoll && !spec.iopoll;

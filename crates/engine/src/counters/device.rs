@@ -1,4 +1,4 @@
-//! What block devices counted; everybody's traffic.
+//! What block devices counted; traffic of all processes.
 
 use iolab_spec::counters::{Bottom, DeviceStat};
 

@@ -6,7 +6,7 @@ pub(super) fn read_process_io() -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)
 }
 
-/// The account of another process, which may have ended already as long as nobody has taken note of its end.
+/// The account of another process, which may have ended already as long as its end was not collected.
 pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
 }

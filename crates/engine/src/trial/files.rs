@@ -17,7 +17,7 @@ pub(crate) struct Files<'a> {
     mode: OpenMode,
     /// The one open file description, where all workers use the same.
     shared: Option<File>,
-    /// Held across `lseek` and the call that follows it, where its position is everybody's.
+    /// Held across `lseek` and the call that follows it, where its position is shared by all.
     pub(crate) position: Mutex<()>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) enum Reading {
 type Mixture = (Vec<Generation>, u64);
 
 /// Reads back what the workers of the trial `identity` have written, from storage as far as the system lets: everything
-/// is made durable, and the page cache is told to drop it.
+/// is made durable, and the page cache drops it.
 ///
 /// # Errors
 /// Of kind interrupted soon after `stop` is set; of kind usage without the memory that it takes.

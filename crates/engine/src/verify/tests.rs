@@ -381,7 +381,7 @@ fn what_cannot_be_read_is_a_failed_request() {
     let stop = AtomicBool::new(false);
     match read_back(&bench.spec, &bench.target, TRIAL, &bench.signed, &stop) {
         Ok(Reading::Failed(failed)) => assert_eq!((failed.errno, failed.offset), (0, 10 * BS)),
-        _ => panic!("the end of the file is no answer"),
+        _ => panic!("the end of the file is not an answer"),
     }
 }
 

@@ -235,7 +235,7 @@ fn files_of_a_killed_run_are_removed_by_the_next() {
         .map(|entry| entry.expect("there").path())
         .filter(|path| path.is_file())
         .collect();
-    // What a killed run leaves: the same names and contents, and nobody who holds the lock.
+    // What a killed run leaves: the same names and contents, without a holder of the lock.
     for file in &files {
         fs::copy(file, left.join(file.file_name().expect("a name"))).expect("copied");
     }

@@ -29,7 +29,7 @@ pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Response) -> Vec<Line> {
             _ => "mixed",
         };
         match lines.iter_mut().find(|line| line.at == at) {
-            // One ceiling for more than one direction is everybody's.
+            // One ceiling for more than one direction counts for all.
             Some(line) if !line.label.ends_with(what) => line.label = "ceiling".to_owned(),
             Some(_) => {}
             None => lines.push(super::line_across(at, &format!("ceiling, {what}"))),

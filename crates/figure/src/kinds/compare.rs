@@ -396,8 +396,7 @@ pub(in super::super) fn p_values(comparison: &Comparison, options: &Options) -> 
         arrangement: Arrangement::Facets,
         hollow: String::new(),
         note: format!(
-            "Not adjusted for the number of cells; what is below {P_MIN} stands there. A small p says that there is a \
-             difference, not that it matters."
+            "Not adjusted for the number of cells; smaller values are drawn at {P_MIN}. A small p shows that there is a difference, not that it matters."
         ),
     })
 }

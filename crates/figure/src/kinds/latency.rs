@@ -45,7 +45,7 @@ struct Distribution<'a> {
 /// Makes the model.
 ///
 /// # Errors
-/// Of kind usage: no latencies in the run files, or more cells than can be told apart.
+/// Of kind usage: no latencies in the run files, or more cells than can be distinguished.
 pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -> Result<Model> {
     let data = Data::new(runs, Response::Latency)?;
     let parts = Parts::without_x(&data, options)?;

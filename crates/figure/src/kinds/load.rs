@@ -114,7 +114,7 @@ fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
         None => LOADS.into_iter().find_map(named),
     };
     found.ok_or_else(|| {
-        Error::usage("nothing that makes load varies in the data").hint(
+        Error::usage("no factor that changes the load varies in the data").hint(
             "sweep rate, depth or threads: iolab run load-latency; or choose another figure with --kind",
         )
     })

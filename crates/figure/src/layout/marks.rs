@@ -18,7 +18,7 @@ const INTERVAL_WIDTH: f64 = 0.8;
 const MARKS_MAX: usize = 600;
 /// Widest bar, points.
 const BAR_WIDTH_MAX: f64 = 34.0;
-/// Lines of a panel stand aside of each other by so much, so that their intervals can be told apart, points.
+/// Lines of a panel stand aside of each other by so much, so that their intervals can be distinguished, points.
 const ASIDE: f64 = 1.4;
 /// Most lines that do, and least space between their points.
 const ASIDE_LINES_MAX: usize = 5;
@@ -110,7 +110,19 @@ pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     notes(canvas, &places);
 }
 
-/// Horizontal lines with their names above or below an end, where they cover least of the curves.
+/// Places of a label along a horizontal line: its ends first, then from right to left.
+fn along(frame: Frame) -> Vec<(f64, Anchor)> {
+    const BETWEEN: u32 = 8;
+    let ends = [
+        (frame.right - 1.0, Anchor::End),
+        (frame.left + 1.0, Anchor::Start),
+    ];
+    let step = frame.width() / f64::from(BETWEEN);
+    let between = (1..BETWEEN).map(|i| (frame.right - f64::from(i) * step, Anchor::Middle));
+    ends.into_iter().chain(between).collect()
+}
+
+/// Horizontal lines with their names above or below, where they cover least of the curves.
 fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     let size = canvas.sizes.small;
     let frame = places.frame;
@@ -144,18 +156,16 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
             paint: Paint::Muted,
             text: text::fitted(&line.label, size, frame.width() * 0.8),
         };
-        let sides = [
-            (frame.right - 1.0, Anchor::End),
-            (frame.left + 1.0, Anchor::Start),
-        ];
         let heights = [y - size * 0.3, y + size * 0.95];
         let free = |text: &Text| {
             let covers = text.frame();
             covers.top >= frame.top - size * 0.4
                 && covers.bottom <= frame.bottom
+                && covers.left >= frame.left
+                && covers.right <= frame.right
                 && !taken.iter().any(|other| other.overlaps(&covers))
         };
-        // Where each place lies on a curve, the one that covers least of it is taken; of equals the first.
+        // The place that covers least of the curves is taken; of equals the first.
         let covered = |text: &Text| {
             let covers = text.frame();
             let inside = |at: &&(f64, f64)| {
@@ -164,7 +174,7 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
             };
             drawn.iter().filter(inside).count()
         };
-        let texts = sides
+        let texts = along(frame)
             .into_iter()
             .flat_map(|side| heights.map(|y| label(side, y)));
         if let Some(text) = texts.filter(free).min_by_key(covered) {

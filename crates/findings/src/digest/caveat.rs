@@ -43,7 +43,7 @@ fn of_run(text: String) -> Caveat {
 fn unfinished(analyses: &[&Analysis]) -> Vec<Caveat> {
     let unfinished = analyses.iter().filter(|a| a.status != RunStatus::Done);
     unfinished
-        .map(|a| of_run(format!("{} did not come to its end", a.experiment)))
+        .map(|a| of_run(format!("{} did not finish", a.experiment)))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! How much a result of each rule matters to somebody who chooses settings or storage.
+//! How much a result of each rule matters for the choice of settings or storage.
 
 use crate::Rule;
 use crate::agreement::AGREEMENT;

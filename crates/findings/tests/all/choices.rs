@@ -117,7 +117,7 @@ fn growth_ends_where_it_is_shown() {
 fn growth_may_go_on_or_never_begin() {
     let on = text(&scaling(&analyse(&threads(&[(1, 100.0), (2, 190.0)]))));
     assert!(
-        on.ends_with("It had not ended at the largest count measured."),
+        on.ends_with("Growth had not ended at the largest count measured."),
         "{on}"
     );
     let never = text(&scaling(&analyse(&threads(&[(1, 100.0), (2, 100.0)]))));
@@ -213,7 +213,7 @@ fn the_optimal_pattern_names_the_simpler_one_and_its_price() {
         &reads,
     ))]));
     let expected = "Best for the throughput of reads (cache=direct) on /data: seq, bs=4MiB, 502 MB/s \
-                    (95 % interval 497 MB/s to 507 MB/s). The simplest that comes near it: seq, bs=256KiB, with 0.976 of \
+                    (95 % interval 497 MB/s to 507 MB/s). The simplest setting close to it: seq, bs=256KiB, with 0.976 of \
                     that throughput (95 % interval";
     assert!(found.starts_with(expected), "{found}");
     assert!(
@@ -233,7 +233,7 @@ fn nothing_simpler_is_made_up() {
     let curve = [("4KiB", 100.0), ("8KiB", 60.0)];
     let found = text(&optimal_pattern(&[&analyse(&size_curve("x", &curve))]));
     assert!(
-        found.contains("No simpler setting comes near it."),
+        found.contains("No simpler setting is close to it."),
         "{found}"
     );
 }
@@ -269,10 +269,10 @@ fn limits_name_what_was_not_asked() {
     let run = analyse(&size_curve("x", &[("4KiB", 100.0)]));
     let found = text(&limits(&[&run, &run]));
     for part in [
-        "One target was measured, as it was at that time",
+        "One target was measured, in its state at that time",
         "Regions larger than 1GiB were not measured",
         "in a closed loop",
-        "with cache=direct: programs that read and write through the page cache",
+        "with cache=direct: programs that use the page cache",
     ] {
         assert!(found.contains(part), "{part}: {found}");
     }

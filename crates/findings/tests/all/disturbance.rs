@@ -133,7 +133,7 @@ fn others_are_told_apart_from_our_own_write_back() {
     buffered_writes(&mut record, "none", 0.5);
     let others = only_cell(&record).disturbance.others.expect("known");
     assert!((others - 0.5).abs() < 1e-3, "{others}");
-    // Where nobody knows what is still dirty, nothing is claimed.
+    // Where it is unknown what is still dirty, nothing is claimed.
     for sample in &mut record.samples {
         sample.region.after = None;
     }
@@ -172,7 +172,7 @@ fn reading_ahead_is_told() {
     let record = with("cold", 4.0);
     assert_eq!(only_cell(&record).flags, [Flag::ReadAhead]);
     let told = text(&read_ahead(&analyse(&record)));
-    assert!(told.contains("4.00 times the bytes"), "{told}");
+    assert!(told.contains("4.00 times the requested bytes"), "{told}");
     assert_eq!(only_cell(&with("cold", 1.04)).flags, []);
     // A part was in memory: what was fetched in vain does not show.
     assert_eq!(only_cell(&with("cold", 0.5)).disturbance.read_ahead, None);
@@ -284,7 +284,7 @@ fn write_back_that_is_owed_is_told_with_its_time() {
     let record = with(2.0);
     assert_eq!(only_cell(&record).flags, [Flag::WriteBackOwed]);
     let told = text(&write_back_owed(&analyse(&record)));
-    assert!(told.contains("200 % of the timed span"), "{told}");
+    assert!(told.contains("another 200 % of that span"), "{told}");
     assert_eq!(only_cell(&with(0.01)).flags, []);
 }
 

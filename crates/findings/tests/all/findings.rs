@@ -349,7 +349,7 @@ fn only_sizes_that_differ_beyond_their_intervals_are_named() {
     );
     let even = text(&of_patterns(&[analyse(&bent()), analyse(&random(&BENT))]));
     assert!(
-        even.ends_with("At no size can a cost of random access be told."),
+        even.ends_with("No cost of random access is shown at any size."),
         "{even}"
     );
 }
@@ -451,7 +451,7 @@ fn trials_that_resemble_the_ones_before_are_told() {
     assert!(drift(&analysis).is_empty());
     let found = text(&dependence(&analysis));
     assert!(
-        found.starts_with("In the only cell a trial resembles"),
+        found.starts_with("In the only cell trials depend on earlier ones"),
         "{found}"
     );
     assert!(dependence(&analyse(&bent())).is_empty());
@@ -474,7 +474,7 @@ fn two_groups_of_trials_are_told_with_their_places() {
     add_cell(&mut record, &["bs=2MiB"], &around(900.0));
     let found = text(&two_groups(&analyse(&record)));
     assert!(
-        found.contains("In 1 of 2 cells the trials look like two groups"),
+        found.contains("In 1 of 2 cells the trials form two groups"),
         "{found}"
     );
     assert!(found.contains("40 % of them around 50"), "{found}");

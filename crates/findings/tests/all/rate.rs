@@ -60,9 +60,9 @@ fn a_rate_that_was_not_held_is_flagged_and_told() {
     let found = rate_not_held(&analysis);
     assert_eq!(
         found[0].text,
-        "2 of 4 cells fell behind the rate asked for: in 8 of 8 trials at rate=4000 up to 600 requests were due and \
-         never made (median rate 2500 of 4000 per second). Response times of such a trial grow with its length: they \
-         say that the rate was out of reach, not how fast the storage is."
+        "2 of 4 cells fell behind the requested rate: in 8 of 8 trials at rate=4000 up to 600 requests were due and \
+         never issued (median rate 2500 of 4000 per second). Response times of such a trial grow with its length: they \
+         show that the rate was too high, not how fast the storage is."
     );
 }
 
@@ -107,7 +107,7 @@ fn the_greatest_rate_that_was_held_is_named() {
     assert!(
         found[0]
             .text
-            .ends_with("at 4000/s, the greatest rate that was held."),
+            .ends_with("at 4000/s, the highest rate that was held."),
         "{found:?}"
     );
     assert!(load(&analyse(&loaded(&[(8000, 999)]))).is_empty());

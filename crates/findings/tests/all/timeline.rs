@@ -79,8 +79,8 @@ fn a_fall_over_the_run_is_told_with_what_was_written() {
     );
     assert!(text.contains("for 18 trials after 18"), "{text}");
     assert!(
-        text.contains("looks like that"),
-        "a suspect, no cause: {text}"
+        text.contains("Typical causes: an exhausted"),
+        "suspected, not proven: {text}"
     );
 }
 
@@ -137,7 +137,7 @@ fn ordinary_runs_are_silent() {
         |block, _| if block == 9 { 20.0 } else { 100.0 },
     );
     assert_eq!(over_run(&outlier), []);
-    // One slow block of many cells is nobody's new level.
+    // One slow block of many cells is not a new level.
     let sizes = ["4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB"];
     let block = writing(&sizes, 8, |block, size| {
         let speed = 100.0 * noise(block + size, 0.02);

@@ -59,7 +59,7 @@ fn what_came_from_memory_is_no_proof() {
     last.expect("verified").cached_bytes = Some(1 << 30);
     let (_, text) = only(&record);
     assert!(
-        text.contains("Up to 1 MiB of it came from memory"),
+        text.contains("Up to 1 MiB of it came from the page cache"),
         "{text}"
     );
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// Blocks of a device that are looked at.
 const SAMPLES: u64 = 64;
 const SAMPLE_BYTES: usize = 4096;
-/// Time that one look may take: nobody wants to wait for it before a run.
+/// Time that one look may take: it delays a run.
 const TIME_MAX: Duration = Duration::from_millis(100);
 
 /// What is known of it. What the system does not tell is `None`.

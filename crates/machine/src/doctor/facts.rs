@@ -46,7 +46,7 @@ pub struct Facts {
     pub cgroup: cgroup::Limits,
     /// What this process may have.
     pub limits: Limits,
-    /// What others do right now; `None` when nobody looked.
+    /// What others do right now; `None` when it was not checked.
     pub load: Option<Load>,
     /// The region of the experiments in question, bytes.
     pub region_bytes: u64,
@@ -120,7 +120,7 @@ pub struct Transfer {
     pub bytes: u64,
     /// Bytes that the process's own account says reached storage.
     pub process_bytes: Option<u64>,
-    /// Bytes that the block device counted meanwhile, for everybody.
+    /// Bytes that the block device counted meanwhile, for all processes.
     pub device_bytes: Option<u64>,
     /// Bytes that the disks below a stacked device counted.
     pub disk_bytes: Option<u64>,

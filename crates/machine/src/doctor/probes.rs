@@ -75,7 +75,7 @@ impl Probes<'_> {
     fn spec(&self, alignment: u64) -> Result<TrialSpec, String> {
         let (first, end) = self
             .written
-            .ok_or("nothing was ever written in it, so that no device would be asked")?;
+            .ok_or("it was never written, so reads would not reach a device")?;
         let offset = first.next_multiple_of(alignment);
         let room = end.min(self.target.size()).saturating_sub(offset);
         let bs = DIRECT_REQUEST.next_multiple_of(alignment);

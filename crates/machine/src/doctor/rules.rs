@@ -17,7 +17,7 @@ use super::{Finding, Topic};
 /// A rule; most of them make one finding or none.
 pub(super) type Rule = fn(&Facts) -> Vec<Finding>;
 
-/// Every rule, in the order in which its findings are told within a topic.
+/// Every rule, in the order in which its findings are reported within a topic.
 pub(super) const ALL: &[Rule] = &[
     target::what,
     target::memory,

@@ -123,7 +123,7 @@ fn geometry(model: &Block) -> Result<Geometry, String> {
     let mut zones = Vec::new();
     for zone in layout.list("Zones") {
         let Value::Block(zone) = zone else {
-            return Err("a zone is no block".into());
+            return Err("a zone is not a block".into());
         };
         let sectors = zone.required("Blocks per track")?;
         // Skews are whole sectors unless they are given in revolutions.

@@ -60,7 +60,7 @@ impl Design {
         let granted = block.saturating_mul(2);
         if granted > self.budget {
             return Some(format!(
-                "{cells} cells take up to {}, whatever the budget ({budget}): each gets a warm-up and at least one measured trial; choose fewer levels or lower --time to take less",
+                "{cells} cells take up to {}, more than the budget ({budget}): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time",
                 rough_duration(granted)
             ));
         }

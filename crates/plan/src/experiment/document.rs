@@ -12,7 +12,7 @@ use crate::experiment::{Experiment, set_budget, set_settle};
 use iolab_spec::foreign::unknown_setting;
 use iolab_spec::settings::{Setting, ValueKind};
 
-/// Most levels of one factor; more could not be told apart in a table or a figure.
+/// Most levels of one factor; more could not be distinguished in a table or a figure.
 const LEVELS_MAX: usize = 1000;
 
 /// Most brackets that are open at once. The parser has a limit of its own, but takes inline tables without a key for closed
@@ -239,7 +239,7 @@ fn levels(setting: &'static Setting, value: &Value) -> Result<Vec<String>> {
             .collect(),
         Value::Table(range) => range_levels(setting, range),
         _ => Err(
-            Error::usage(format!("factor {} is no list of levels", setting.name)).hint(format!(
+            Error::usage(format!("factor {} is not a list of levels", setting.name)).hint(format!(
                 "write {0} = [first, second, ...] or {0} = {{ from = ..., to = ..., times = 2 }}; a single value belongs in [settings]",
                 setting.name
             )),
@@ -289,7 +289,7 @@ fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<St
         .keys()
         .find(|key| !matches!(key.as_str(), "from" | "to" | "times"))
     {
-        return Err(wrong(format!("'{key}' is no part of a range")));
+        return Err(wrong(format!("'{key}' is not part of a range")));
     }
     let number = |key: &str| -> Result<u64> {
         let value = range

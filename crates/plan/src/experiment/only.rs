@@ -133,7 +133,7 @@ impl Experiment {
                 match factor.is_some_and(|factor| factor.levels.contains(level)) {
                     true => Ok(()),
                     false => Err(Error::usage(format!(
-                        "{level} is no level of the factor {}",
+                        "{level} is not a level of the factor {}",
                         setting.name
                     ))
                     .hint(
@@ -195,7 +195,7 @@ mod tests {
         let wrong = text.replacen("[[only]]\nbs = \"1MiB\"", "[[only]]\nbs = \"2MiB\"", 1);
         assert_ne!(wrong, text);
         let error = Experiment::from_toml(&wrong, "x").expect_err("no level");
-        assert!(error.message().contains("2MiB is no level"), "{error}");
+        assert!(error.message().contains("2MiB is not a level"), "{error}");
     }
 
     #[test]

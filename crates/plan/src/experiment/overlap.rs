@@ -28,7 +28,7 @@ impl Experiment {
         let said = SAID.into_iter().find(|name| self.ever(name, |_| true));
         match said.filter(|_| self.names_workload()) {
             Some(name) => Err(Error::usage(format!(
-                "{name} is set, and workload says it too"
+                "{name} and workload are both set"
             ))
             .hint("set the workload (WS, RS, WR, RR) alone; or workload=none first, then pattern and read_percent")),
             None => Ok(()),
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(cells[0].spec.trial.read_percent, 100);
         assert_eq!(cells[1].spec.trial.read_percent, 0);
         let error = experiment.apply_set("read_percent=70").expect_err("both");
-        assert!(error.message().contains("workload says it too"), "{error}");
+        assert!(error.message().contains("workload are both set"), "{error}");
         experiment.apply_set("workload=none").expect("none");
         experiment.apply_set("read_percent=70").expect("alone");
     }

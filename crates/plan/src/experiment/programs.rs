@@ -45,18 +45,18 @@ impl Experiment {
         {
             return Err(
                 Error::usage("some cells run a program and some issue requests")
-                    .hint("ask the two as two experiments"),
+                    .hint("use two experiments"),
             );
         }
         if self.response.is_latency() {
             return Err(
                 Error::usage("the requests of a program are not timed one by one")
-                    .hint("ask for the response elapsed, the time of the whole program"),
+                    .hint("set the response to elapsed, the time of the whole program"),
             );
         }
         if self.design.precondition.writes() {
             return Err(Error::usage(
-                "precondition has no meaning for a program, whose files are made for it",
+                "precondition does not apply to programs, because iolab makes their files",
             )
             .hint("leave it out"));
         }
@@ -67,11 +67,11 @@ impl Experiment {
             .find(|setting| !NAMING.contains(&setting.name) && !MEANT.contains(&setting.name))
         {
             Some(setting) => Err(Error::usage(format!(
-                "{} has no meaning for a program, which makes its own requests",
+                "{} does not apply to a program, which issues its own requests",
                 setting.name
             ))
             .hint(
-                "leave it out; a program knows region (the size of its file), bs, cache and time",
+                "remove it; a program can use region (the size of its file), bs, cache and time",
             )),
             None => Ok(()),
         }
@@ -130,11 +130,11 @@ mod tests {
     #[test]
     fn what_means_nothing_to_a_program_is_refused() {
         for (set, part) in [
-            ("threads=4", "threads has no meaning"),
-            ("depth=1,2", "depth has no meaning"),
-            ("backend=psync", "backend has no meaning"),
-            ("read_percent=50", "read_percent has no meaning"),
-            ("sync=end", "sync has no meaning"),
+            ("threads=4", "threads does not apply"),
+            ("depth=1,2", "depth does not apply"),
+            ("backend=psync", "backend does not apply"),
+            ("read_percent=50", "read_percent does not apply"),
+            ("sync=end", "sync does not apply"),
             ("linkage=none,static", "some cells"),
             ("command=none,cat {file}", "some cells"),
         ] {
@@ -143,7 +143,7 @@ mod tests {
         }
         let mut other = Experiment::find("read-size").expect("built in");
         let error = other.apply_set("command=cat {file}").expect_err("mixed");
-        assert!(error.message().contains("no meaning"), "{error}");
+        assert!(error.message().contains("does not apply"), "{error}");
     }
 
     #[test]

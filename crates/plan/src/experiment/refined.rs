@@ -94,8 +94,8 @@ fn check_levels(refined: &Refined, sizes: &Factor) -> Result<()> {
         let canonical = Setting::find("bs").map_or(Ok(level.clone()), |bs| bs.canonical(level))?;
         if canonical != *level || !seen.insert(level) {
             return Err(
-                Error::usage(format!("'{level}' in [refined] is no new level"))
-                    .hint("leave [refined] out: a run writes it by itself"),
+                Error::usage(format!("'{level}' in [refined] is not a new level"))
+                    .hint("remove [refined]; iolab writes it"),
             );
         }
     }

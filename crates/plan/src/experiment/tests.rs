@@ -117,7 +117,11 @@ fn mistakes_say_what_and_where() {
         ("[factors]\nbs = []\n", "line 5, column 6", "no levels"),
         ("[factors]\nbs = ['4k', 4096]\n", "line 5", "4KiB twice"),
         ("[factors]\nbs = ['4k', true]\n", "line 5", "type boolean"),
-        ("[factors]\nbs = '4k'\n", "line 5", "no list of levels"),
+        (
+            "[factors]\nbs = '4k'\n",
+            "line 5",
+            "is not a list of levels",
+        ),
         (
             "[factors]\nbs = { from = '4k', to = '1k', times = 2 }\n",
             "line 5",
@@ -194,7 +198,7 @@ fn header_mistakes_are_found() {
         ("question = ''\nresponse = 'iops'", "missing field `name`"),
         (
             "name = '../x'\nquestion = ''\nresponse = 'iops'",
-            "cannot be a file's",
+            "is not a valid name for a file",
         ),
         (
             "name = 'x'\nquestion = ''\nresponse = 'speed'",
@@ -241,7 +245,7 @@ fn a_wrong_set_changes_nothing() {
         ("bs=4k,,8k", "not a size"),
         ("bs=4k,4096", "twice"),
         ("bsize=4k", "unknown"),
-        ("precision=2", "no share"),
+        ("precision=2", "is not a share"),
         ("budget=1,2", "not a duration"),
         ("trials_max=99999", "trials_max"),
     ] {

@@ -2,7 +2,8 @@
 
 use iolab_spec::Result;
 
-use super::section::file_name;
+use super::run_sequence::RunSequence;
+use super::section::{Captioned, Section, file_name};
 use super::{Report, clean, picture};
 use iolab_figure::Figure;
 
@@ -25,26 +26,57 @@ pub(super) struct Shown {
     content: Vec<u8>,
 }
 
-/// Draws the figures of all sections, as `PREFIX-e1-NAME.EXTENSION`; `None` where a section has none.
-pub(super) fn draw(
-    report: &Report<'_>,
+/// The latest run of an experiment with what its runs show over time.
+#[derive(Debug)]
+pub(super) struct Chapter<'a> {
+    pub(super) section: &'a Section,
+    /// Place of the section in the report.
+    pub(super) place: usize,
+    /// Its figure; `None` where the data makes none.
+    pub(super) own: Option<Shown>,
+    /// All runs over time; `None` of a single run.
+    pub(super) series: Option<Shown>,
+    /// The same as a table.
+    pub(super) course: Option<Captioned>,
+}
+
+/// Draws the figures of all experiments, as `PREFIX-e1-NAME.EXTENSION`.
+pub(super) fn chapters<'a>(
+    report: &'a Report<'_>,
     prefix: &str,
     extension: &str,
     write: impl Fn(&Figure) -> Result<Vec<u8>>,
-) -> Result<Vec<Option<Shown>>> {
-    let shown = |(input, section): (&super::Input, &super::Section)| {
-        let Some(figure) = picture::on_paper(input) else {
-            return Ok(None);
-        };
-        let name = file_name(&input.run.record().experiment.name);
-        Ok(Some(Shown {
-            file: format!("{}-{}-{name}.{extension}", file_name(prefix), section.id),
+) -> Result<Vec<Chapter<'a>>> {
+    let shown = |figure: Figure, name: String| -> Result<Shown> {
+        Ok(Shown {
+            file: format!("{}-{name}.{extension}", file_name(prefix)),
             words: clean(figure.description()),
             content: write(&figure)?,
-        }))
+        })
     };
-    let runs = report.inputs.iter().zip(&report.sections);
-    runs.map(shown).collect()
+    let chapter = |course: &RunSequence| -> Option<Result<Chapter<'a>>> {
+        let place = course.latest()?;
+        let (section, input) = (report.sections.get(place)?, report.inputs.get(place)?);
+        let name = format!(
+            "{}-{}",
+            section.id,
+            file_name(&input.run.record().experiment.name)
+        );
+        let own = picture::on_paper(input).map(|figure| shown(figure, name.clone()));
+        let series = course.figure(report.inputs, &picture::paper_options());
+        let series = series.map(|figure| shown(figure, format!("{name}-over-time")));
+        let chapter = || {
+            Ok(Chapter {
+                section,
+                place,
+                own: own.transpose()?,
+                series: series.transpose()?,
+                course: course.table(report.inputs),
+            })
+        };
+        Some(chapter())
+    };
+    report.sequences.iter().filter_map(chapter).collect()
 }
 
 impl Bundle {
@@ -54,8 +86,11 @@ impl Bundle {
         self
     }
 
-    pub(super) fn new(text: String, figures: Vec<Option<Shown>>) -> Self {
-        let files = figures.into_iter().flatten();
+    pub(super) fn new(text: String, chapters: Vec<Chapter<'_>>) -> Self {
+        let files = chapters
+            .into_iter()
+            .flat_map(|c| [c.series, c.own])
+            .flatten();
         Self {
             text,
             figures: files.map(|shown| (shown.file, shown.content)).collect(),

@@ -50,6 +50,8 @@ struct View<'a> {
     picture: Option<Picture>,
     findings: Vec<Statement>,
     course: Option<Captioned>,
+    /// The course as a figure, and what it shows in words.
+    series: Option<(String, String)>,
     earlier: Vec<&'a Section>,
 }
 
@@ -121,6 +123,12 @@ fn view<'a>(report: &'a Report<'a>, sequence: &RunSequence) -> Option<View<'a>> 
             .flat_map(|kind| statements(kind, own))
             .collect(),
         course: sequence.table(report.inputs),
+        series: sequence
+            .figure(
+                report.inputs,
+                &picture::page_options(&format!("{}-series", section.id)),
+            )
+            .map(|figure| (figure.svg(), clean(figure.description()))),
         earlier: earlier
             .filter_map(|place| report.sections.get(*place))
             .collect(),

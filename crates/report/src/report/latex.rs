@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use iolab_findings::FindingKind;
 use iolab_spec::Result;
 
-use super::bundle::{Bundle, Shown, draw};
+use super::bundle::{Bundle, Chapter, chapters};
 use super::references;
 use super::section::{Captioned, Event, Section, file_name};
 use super::statement::{Statement, statements};
@@ -41,19 +41,19 @@ const ROWS_MAX: usize = 55;
 
 /// The text, with its figures as PDF and its references.
 pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
-    let figures = draw(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
+    let chapters = chapters(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
     let bib = format!("{}.bib", file_name(prefix));
-    let text = text(report, &figures, &file_name(prefix));
-    Ok(Bundle::new(text, figures).with(bib, references::bib()))
+    let text = text(report, &chapters, &file_name(prefix));
+    Ok(Bundle::new(text, chapters).with(bib, references::bib()))
 }
 
-fn text(report: &Report<'_>, figures: &[Option<Shown>], bib: &str) -> String {
+fn text(report: &Report<'_>, chapters: &[Chapter<'_>], bib: &str) -> String {
     let mut text = format!(
         "{PREAMBLE}\\title{{{}}}\n\\author{{}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n",
         escaped(&title(report))
     );
     text.push_str(&summary(report));
-    text.push_str(&method(report));
+    text.push_str(&method(report, chapters));
     text.push_str("\\section{Results}\n");
     if !report.overview.digest.glance.rows.is_empty() {
         text.push_str(&table(&Captioned {
@@ -64,17 +64,20 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>], bib: &str) -> String {
             grid: Grid::of(report.overview.glance_columns()),
         }));
     }
-    for ((section, figure), own) in report.sections.iter().zip(figures).zip(&report.each) {
-        let results = statements(FindingKind::Result, own);
-        text.push_str(&experiment(section, figure.as_ref(), &results));
+    for chapter in chapters {
+        let own = report
+            .each
+            .get(chapter.place)
+            .map_or(&[][..], Vec::as_slice);
+        text.push_str(&experiment(chapter, &statements(FindingKind::Result, own)));
     }
     text.push_str(&threats(report));
-    text.push_str("\\section{Discussion}\n% Yours to write.\n\n");
+    text.push_str("\\section{Discussion}\n% Write this section.\n\n");
     let _ = writeln!(
         text,
         "\\bibliographystyle{{plain}}\n\\bibliography{{{bib}}}\n\\clearpage\n\\appendix"
     );
-    text.push_str(&appendix(report));
+    text.push_str(&appendix(report, chapters));
     text.push_str("\\end{document}\n");
     text
 }
@@ -102,10 +105,10 @@ fn summary(report: &Report<'_>) -> String {
 }
 
 /// How it was measured, in one paragraph.
-fn method(report: &Report<'_>) -> String {
-    let questions: Vec<String> = report
-        .sections
+fn method(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
+    let questions: Vec<String> = chapters
         .iter()
+        .map(|chapter| chapter.section)
         .filter(|section| !section.question.is_empty())
         .map(|section| {
             format!(
@@ -119,18 +122,19 @@ fn method(report: &Report<'_>) -> String {
     format!(
         "\\section{{Questions}}\n{}\n\\section{{Method}}\n{}\n\n{}\n\n",
         items(questions.into_iter()),
-        references::METHOD,
+        references::method(|rule| report.each.iter().flatten().any(|f| f.rule.name == rule)),
         summary.join(" ")
     )
 }
 
-fn experiment(section: &Section, figure: Option<&Shown>, results: &[Statement]) -> String {
+fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
+    let section = chapter.section;
     let mut text = format!("\\subsection{{{}}}\n", escaped(&section.name));
     let _ = writeln!(text, "{}.\n", escaped(&section.trials));
     for statement in results {
         let _ = writeln!(text, "{}\n", escaped(&statement.text));
     }
-    if let Some(shown) = figure {
+    for shown in chapter.series.iter().chain(&chapter.own) {
         let _ = writeln!(
             text,
             "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{}}}\n\\caption{{{}}}\n\\end{{figure}}\n",
@@ -138,7 +142,7 @@ fn experiment(section: &Section, figure: Option<&Shown>, results: &[Statement]) 
             escaped(&shown.words)
         );
     }
-    text.extend(section.tables.iter().map(table));
+    text.extend(chapter.course.iter().chain(&section.tables).map(table));
     text
 }
 
@@ -152,7 +156,7 @@ fn threats(report: &Report<'_>) -> String {
     format!("\\section{{Threats to validity}}\n{}", items(all.map(item)))
 }
 
-fn appendix(report: &Report<'_>) -> String {
+fn appendix(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
     let mut text = "\\section{Environment}\n{\\footnotesize\\raggedright\n".to_owned();
     for fact in &report.environment {
         let _ = writeln!(
@@ -163,8 +167,8 @@ fn appendix(report: &Report<'_>) -> String {
         );
     }
     text.push_str("}\n\\section{Settings, evidence and events}\n");
-    for section in &report.sections {
-        text.push_str(&settings(section));
+    for chapter in chapters {
+        text.push_str(&settings(chapter.section));
     }
     let _ = writeln!(
         text,

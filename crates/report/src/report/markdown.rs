@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use iolab_spec::Result;
 
 use super::Report;
-use super::bundle::{Bundle, Shown, draw};
+use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::method::RULES;
 use super::section::{Captioned, Section};
 use super::statement::{Group, Statement};
@@ -13,18 +13,18 @@ use crate::markdown::{escaped, line};
 
 /// The text, with its figures as SVG.
 pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
-    let figures = draw(report, prefix, "svg", |figure| {
+    let chapters = chapters(report, prefix, "svg", |figure| {
         Ok(figure.svg().into_bytes())
     })?;
-    Ok(Bundle::new(text(report, &figures), figures))
+    Ok(Bundle::new(text(report, &chapters), chapters))
 }
 
-fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
+fn text(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
     let mut text = format!("# {}\n\n", escaped(&report.title));
     for sentence in &report.summary {
         let _ = writeln!(text, "{}\n", line(sentence));
     }
-    text.push_str(&questions(report));
+    text.push_str(&questions(chapters));
     for (heading, groups) in [
         ("What was found", &report.results),
         ("How far to trust it", &report.doubts),
@@ -36,9 +36,7 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
         let _ = writeln!(text, "## {heading}\n");
         text.extend(groups.iter().map(group));
     }
-    for (section, figure) in report.sections.iter().zip(figures) {
-        text.push_str(&experiment(section, figure.as_ref()));
-    }
+    text.extend(chapters.iter().map(experiment));
     if !report.optimal.is_empty() {
         let _ = writeln!(text, "## The optimal pattern\n\n{}", list(&report.optimal));
     }
@@ -47,11 +45,11 @@ fn text(report: &Report<'_>, figures: &[Option<Shown>]) -> String {
 }
 
 /// What was asked, where there is more than one question.
-fn questions(report: &Report<'_>) -> String {
+fn questions(chapters: &[Chapter<'_>]) -> String {
     let item = |s: &Section| format!("- {}: {}\n", line(&s.name), escaped(&s.question));
-    match report.sections.as_slice() {
+    match chapters {
         [] | [_] => String::new(),
-        sections => sections.iter().map(item).collect::<String>() + "\n",
+        chapters => chapters.iter().map(|c| item(c.section)).collect::<String>() + "\n",
     }
 }
 
@@ -67,20 +65,26 @@ fn group(group: &Group) -> String {
 fn list(statements: &[Statement]) -> String {
     let item = |s: &Statement| match s.basis.as_str() {
         "" => format!("- {}\n", line(&s.text)),
-        basis => format!("- {} Rests on: {}.\n", line(&s.text), escaped(basis)),
+        basis => format!("- {} Based on: {}.\n", line(&s.text), escaped(basis)),
     };
     statements.iter().map(item).collect()
 }
 
-fn experiment(section: &Section, figure: Option<&Shown>) -> String {
+fn experiment(chapter: &Chapter<'_>) -> String {
+    let section = chapter.section;
     let mut text = format!(
         "## {}\n\n{}\n\n",
         escaped(&section.name),
         line(&section.question)
     );
-    if let Some(shown) = figure {
-        let _ = writeln!(text, "![{}]({})\n", escaped(&shown.words), shown.file);
+    let figure = |shown: &Shown| format!("![{}]({})\n\n", escaped(&shown.words), shown.file);
+    if let Some(course) = &chapter.course {
+        text.push_str("### Over time\n\n");
+        text.extend(chapter.series.iter().map(figure));
+        text.push_str(&table(course));
+        text.push_str("### Latest run\n\n");
     }
+    text.extend(chapter.own.iter().map(figure));
     text.extend(section.tables.iter().map(table));
     let _ = writeln!(text, "### Evidence\n\n{}", table(&section.evidence));
     let _ = writeln!(text, "### Settings\n\n{}\n", line(&section.ended));

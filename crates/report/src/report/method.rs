@@ -7,7 +7,7 @@ pub(super) struct MethodRule {
     pub(super) text: &'static str,
     /// The formula as plain text; empty where there is none.
     pub(super) formula: &'static str,
-    /// Where it comes from; empty where it is nobody's in particular.
+    /// Where it comes from; empty where there is no particular source.
     pub(super) source: &'static str,
 }
 
@@ -15,13 +15,13 @@ pub(super) struct MethodRule {
 pub(super) const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Trials and samples",
-        text: "The trial is the unit of replication: requests inside one trial share its state and are no independent samples. All cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell instead of posing as an effect. The first trial of every cell is a warm-up, kept in the run file and left out of every number. Outliers are never dropped.",
+        text: "The trial is the unit of replication: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell and is not mistaken for an effect. The first trial of every cell is a warm-up, kept in the run file and left out of every number. Outliers are never dropped.",
         formula: "",
         source: "Fisher, The Design of Experiments (1935), ch. 4",
     },
     MethodRule {
         name: "Throughput",
-        text: "Bytes of completed requests over the time from the first start to the last end; MB/s is 10^6 bytes per second. Opening, filling and seeding lie outside of that time.",
+        text: "Bytes of completed requests over the time from the first start to the last end; MB/s is 10^6 bytes per second. Opening, filling and seeding are outside of that time.",
         formula: "throughput = bytes / elapsed",
         source: "",
     },
@@ -51,13 +51,13 @@ pub(super) const RULES: &[MethodRule] = &[
     },
     MethodRule {
         name: "Not distinguishable",
-        text: "Two levels are called so when the 95 % intervals of their medians overlap: a cautious screen and no test.",
+        text: "Two levels are called so when the 95 % intervals of their medians overlap: a conservative screen, not a test.",
         formula: "",
         source: "Schenker and Gentleman, The American Statistician 55 (2001) 182-186",
     },
     MethodRule {
         name: "Served by",
-        text: "For every trial the bytes asked for are held against the process's account of storage I/O, the device's counters, what the page cache held before and after, and holes and unwritten extents. A number whose verdict is not device is never called the device's.",
+        text: "For every trial the requested bytes are compared with the process's account of storage I/O, the device's counters, what the page cache held before and after, and holes and unwritten extents. A number whose verdict is not device is never called the device's.",
         formula: "",
         source: "proc(5); Documentation/admin-guide/iostats.rst of Linux",
     },

@@ -29,30 +29,41 @@ pub(super) struct Variant {
 
 /// The figure for paper; `None` where the data makes none.
 pub(super) fn on_paper(input: &Input) -> Option<Figure> {
+    draw(&[run(input)], &paper_options()).ok()
+}
+
+/// How figures are drawn for paper.
+pub(super) fn paper_options() -> Options {
     let (width_pt, text_pt) = PAPER;
-    let options = Options {
+    Options {
         width_pt,
         text_pt,
         ..Options::default()
-    };
-    draw(&[run(input)], &options).ok()
+    }
+}
+
+/// How figures are drawn for a page, with ids that begin with `id`.
+pub(super) fn page_options(id: &str) -> Options {
+    let (width_pt, text_pt) = PAGE;
+    Options {
+        id: id.to_owned(),
+        width_pt,
+        text_pt,
+        ..Options::default()
+    }
 }
 
 /// The figure for a page, with ids that begin with `id`; `None` where the data makes none.
 pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
     let runs = [run(input)];
     let variant = |scale: &'static str, center: &'static str| {
-        let (width_pt, text_pt) = PAGE;
         let options = Options {
             log_y: (!scale.is_empty()).then_some(scale == "log"),
             center: match center {
                 "mean" => Center::Mean,
                 _ => Center::Median,
             },
-            id: format!("{id}-{scale}{center}"),
-            width_pt,
-            text_pt,
-            ..Options::default()
+            ..page_options(&format!("{id}-{scale}{center}"))
         };
         let figure = draw(&runs, &options).ok()?;
         let variant = Variant {

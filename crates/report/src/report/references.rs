@@ -1,59 +1,139 @@
-//! The method of a study in one paragraph, and the works that it cites.
+//! The method of a study in one paragraph, and the works that docs/METHODS.md cites.
 
-/// The paragraph, in LaTeX.
-pub(super) const METHOD: &str = r"The unit of replication is the trial: requests inside one trial share its state and are no independent samples. All cells are visited in randomised complete blocks from a recorded seed~\cite{fisher1935}. The first trial of each cell is a warm-up and is excluded; outliers are kept. Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value. A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; the mean has Student's interval~\cite{student1908}. Ratios of medians have intervals on the logarithmic scale~\cite{price2002}. Differences are tested by Welch's t test~\cite{welch1947}, equivalence by two one-sided tests~\cite{schuirmann1987}, and families of tests are corrected by Holm's method~\cite{holm1979}. Drift over the trials is tested by Mann and Kendall's test~\cite{mann1945}. Latency is recorded for each request in a histogram with three significant digits~\cite{tene}; in a closed loop it is the service time, at a given rate the response time~\cite{schroeder2006}. For each trial, the bytes requested are compared with the process account, the device counters and the page cache; only numbers whose bytes the device served are called the device's.";
+/// A sentence of the method, in LaTeX, and the rules whose findings it belongs to; none: it belongs to every study.
+type Sentence = (&'static [&'static str], &'static str);
+
+const SENTENCES: &[Sentence] = &[
+    (
+        &[],
+        r"The unit of replication is the trial: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from a recorded seed~\cite{fisher1935}. The first trial of each cell is a warm-up and is excluded; outliers are kept. Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value. A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; two levels are called indistinguishable when these intervals overlap~\cite{schenker2001}. Ratios of medians have intervals on the logarithmic scale~\cite{price2002}.",
+    ),
+    (
+        &[
+            "agreement",
+            "programs-differ",
+            "programs-significance",
+            "programs-equivalent",
+            "preparation",
+        ],
+        r"Differences are tested by Welch's t test~\cite{welch1947}, equivalence by two one-sided tests~\cite{schuirmann1987}.",
+    ),
+    (
+        &[],
+        r"Drift over the trials is tested by Mann and Kendall's test~\cite{mann1945} and dependence by Ljung and Box's~\cite{ljung1978}, both corrected over the cells by Holm's method~\cite{holm1979}.",
+    ),
+    (
+        &["level-over-run", "level-within-trials"],
+        r"Lasting shifts of the level are found by PELT~\cite{killick2012}.",
+    ),
+    (
+        &["two-groups"],
+        r"Two groups of trials are reported where their separation exceeds Ashman's~$D = 3.5$~\cite{ashman1994}.",
+    ),
+    (
+        &["best-sizes"],
+        r"The place of the best size has a percentile bootstrap interval~\cite{efron1993}.",
+    ),
+    (
+        &["bends"],
+        r"Bends of a curve are the knots of a continuous piecewise linear fit on logarithmic axes, as many as a corrected information criterion allows~\cite{mcquarrie1999}.",
+    ),
+    (
+        &["fixed-costs"],
+        r"The time of a request is modelled as a fixed cost and a rate for its bytes~\cite{hockney1994}.",
+    ),
+    (
+        &["serialised", "exceeds-ceiling"],
+        r"How many requests are served at once follows from Little's law~\cite{little1961} and the utilisation law~\cite{denning1978}; efficiency is the share of a ceiling~\cite{williams2009}.",
+    ),
+    (
+        &["steady-state"],
+        r"The steady state is that of the SNIA test specification~\cite{snia2020}.",
+    ),
+    (
+        &[],
+        r"Latency is recorded for each request in a histogram with three significant digits~\cite{hdrhistogram}; in a closed loop it is the service time, at a given rate the response time~\cite{schroeder2006}. For each trial, the requested bytes are compared with the process account, the device counters and the page cache; only results whose bytes the device served are reported as the device's.",
+    ),
+];
+
+/// The paragraph, in LaTeX, for a study with findings of these rules.
+pub(super) fn method(has: impl Fn(&str) -> bool) -> String {
+    let belongs = |rules: &[&str]| rules.is_empty() || rules.iter().any(|rule| has(rule));
+    let sentences = SENTENCES.iter().filter(|(rules, _)| belongs(rules));
+    let sentences: Vec<&str> = sentences.map(|(_, sentence)| *sentence).collect();
+    sentences.join(" ")
+}
 
 /// The works, for BibTeX.
 pub(super) fn bib() -> Vec<u8> {
     BIB.as_bytes().to_vec()
 }
 
-const BIB: &str = r"@book{fisher1935,
-  author = {R. A. Fisher}, title = {The Design of Experiments}, publisher = {Oliver and Boyd}, year = {1935}
-}
-@book{conover1999,
-  author = {W. J. Conover}, title = {Practical Nonparametric Statistics}, edition = {3rd}, publisher = {Wiley}, year = {1999}
-}
-@article{student1908,
-  author = {Student}, title = {The Probable Error of a Mean}, journal = {Biometrika}, volume = {6}, pages = {1--25}, year = {1908}
-}
-@article{welch1947,
-  author = {B. L. Welch}, title = {The Generalization of `Student's' Problem when Several Different Population Variances are Involved}, journal = {Biometrika}, volume = {34}, pages = {28--35}, year = {1947}
-}
-@article{price2002,
-  author = {R. M. Price and D. G. Bonett}, title = {Distribution-Free Confidence Intervals for Difference and Ratio of Medians}, journal = {Journal of Statistical Computation and Simulation}, volume = {72}, pages = {119--124}, year = {2002}
-}
-@article{schuirmann1987,
-  author = {D. J. Schuirmann}, title = {A Comparison of the Two One-Sided Tests Procedure and the Power Approach for Assessing the Equivalence of Average Bioavailability}, journal = {Journal of Pharmacokinetics and Biopharmaceutics}, volume = {15}, pages = {657--680}, year = {1987}
-}
-@article{holm1979,
-  author = {S. Holm}, title = {A Simple Sequentially Rejective Multiple Test Procedure}, journal = {Scandinavian Journal of Statistics}, volume = {6}, pages = {65--70}, year = {1979}
-}
-@article{mann1945,
-  author = {H. B. Mann}, title = {Nonparametric Tests Against Trend}, journal = {Econometrica}, volume = {13}, pages = {245--259}, year = {1945}
-}
-@misc{tene,
-  author = {G. Tene}, title = {HdrHistogram: A High Dynamic Range Histogram}, howpublished = {http://hdrhistogram.org}
-}
-@inproceedings{schroeder2006,
-  author = {B. Schroeder and A. Wierman and M. Harchol-Balter}, title = {Open Versus Closed: A Cautionary Tale}, booktitle = {Proceedings of the 3rd USENIX Symposium on Networked Systems Design and Implementation (NSDI)}, year = {2006}
-}
-";
+const BIB: &str = include_str!("references.bib");
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const METHODS: &str = include_str!("../../../../docs/METHODS.md");
+
+    /// Key, first author's family name and year of each work.
+    fn works() -> Vec<(&'static str, &'static str, &'static str)> {
+        let field = |work: &'static str, name: &str| {
+            let (_, rest) = work.split_once(&format!("  {name} = {{"))?;
+            let ends = [rest.find("},\n"), rest.find("}\n")];
+            rest.get(..ends.into_iter().flatten().min()?)
+        };
+        let work = |work: &'static str| {
+            let (key, _) = work.split_once(',')?;
+            let (_, key) = key.split_once('{')?;
+            let authors = field(work, "author").unwrap_or_default();
+            let first = authors.split(" and ").next().unwrap_or_default();
+            let name = first.rsplit(' ').next().unwrap_or_default();
+            let year = field(work, "year").unwrap_or_default();
+            Some((
+                key,
+                name.trim_matches(['{', '}']),
+                year.trim_end_matches('}'),
+            ))
+        };
+        BIB.split("\n@").filter_map(work).collect()
+    }
+
     #[test]
-    fn all_that_is_cited_can_be_looked_up() {
-        let cited: Vec<&str> = METHOD
-            .split("\\cite{")
-            .skip(1)
-            .filter_map(|rest| rest.split('}').next())
-            .collect();
-        assert_eq!(cited.len(), BIB.matches("\n}").count());
-        for key in cited {
-            assert!(BIB.contains(&format!("{{{key},")), "{key}");
+    fn all_that_the_draft_cites_can_be_looked_up() {
+        let all = method(|_| true);
+        let cited = all.split("\\cite{").skip(1);
+        for key in cited.filter_map(|rest| rest.split('}').next()) {
+            assert!(works().iter().any(|work| work.0 == key), "{key}");
         }
+        assert!(!method(|_| false).contains("killick2012"));
+    }
+
+    #[test]
+    fn all_that_the_methods_cite_is_there() {
+        let works = works();
+        assert!(works.len() >= 60, "{}", works.len());
+        let mut seen = 0;
+        for (at, _) in METHODS.match_indices('(') {
+            let year = METHODS.get(at + 1..at + 5).unwrap_or_default();
+            let closes = METHODS.get(at + 5..at + 6) == Some(")");
+            if !closes
+                || !(year.starts_with("1") || year.starts_with("20"))
+                || year.parse::<u32>().is_err()
+            {
+                continue;
+            }
+            // The name stands in the same sentence or cell of a table.
+            let from = (0..=at.saturating_sub(170))
+                .rev()
+                .find(|i| METHODS.is_char_boundary(*i));
+            let before = &METHODS[from.unwrap_or(0)..at];
+            let ascii = before.replace('ö', "{\\\"o}");
+            let known = |work: &&(&str, &str, &str)| work.2 == year && ascii.contains(work.1);
+            assert!(works.iter().any(|work| known(&work)), "{year}: {before}");
+            seen += 1;
+        }
+        assert!(seen >= 60, "{seen}");
     }
 }

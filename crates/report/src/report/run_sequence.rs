@@ -2,12 +2,15 @@
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
+use iolab_analysis::history::Line;
+use iolab_analysis::runs::FiledRun;
 use iolab_spec::quantity::significant;
 
 use super::section::Captioned;
 use super::summary::moment;
 use super::{Input, clean};
 use crate::layout::{Column, Grid, none};
+use iolab_figure::{Figure, Options};
 
 /// Places of the runs of one experiment among the inputs, in the order of time; the last is the latest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,20 @@ impl RunSequence {
             sequence.0.sort_by(|a, b| started(a).cmp(&started(b)));
         }
         sequences
+    }
+
+    /// The median of each cell in each run, over time; `None` of a single run.
+    pub(super) fn figure(&self, inputs: &[Input], options: &Options) -> Option<Figure> {
+        let runs: Vec<&Input> = self.0.iter().filter_map(|i| inputs.get(*i)).collect();
+        if runs.len() < 2 {
+            return None;
+        }
+        let filed = runs.iter().map(|input| FiledRun {
+            file: input.path.to_str().unwrap_or_default(),
+            run: &input.run,
+        });
+        let line = Line::of(&filed.collect::<Vec<_>>()).ok()?;
+        crate::history::figure(&line, options).ok()
     }
 
     /// The latest run.
@@ -90,8 +107,8 @@ impl RunSequence {
         ];
         Some(Captioned {
             caption: format!(
-                "{} over {} runs: the geometric mean of the ratios of medians to those of the first run, and the cells with \
-                 the least and the greatest ratio. 'iolab compare' tests whether two runs differ.",
+                "{} in {} runs: geometric mean of the ratios of medians to those of the first run, with the cells that have \
+                 the least and the greatest ratio. 'iolab history' tests for shifts of the level.",
                 first.run.analysis().response,
                 runs.len()
             ),

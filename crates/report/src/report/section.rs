@@ -6,6 +6,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
+use iolab_findings::across::across;
 use iolab_plan::cells::label;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_spec::quantity::format_percent;
@@ -13,9 +14,9 @@ use iolab_spec::units::format_duration;
 
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
-use crate::input::counted;
 use crate::layout::Grid;
 use crate::{compare, equivalence, table};
+use iolab_spec::quantity::counted;
 
 /// What a report says of one run.
 #[derive(Debug, Clone)]
@@ -69,7 +70,7 @@ pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
     runs.map(|(i, input)| {
         let name = &input.run.record().experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
-        // Two runs of one experiment are told apart by their files.
+        // Two runs of one experiment are distinguished by their files.
         let name = match experiments().filter(|other| *other == name).count() {
             1 => name.clone(),
             _ => format!("{name} ({})", stem.to_string_lossy()),
@@ -153,6 +154,10 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
     tables.extend(program_pairs(analysis).iter().map(|sides| Captioned {
         caption: one_line(&equivalence::caption(sides)),
         grid: Grid::of(equivalence::columns(sides)),
+    }));
+    tables.extend(across(analysis).iter().map(|comparison| Captioned {
+        caption: crate::across::caption(comparison),
+        grid: Grid::of(crate::across::columns(comparison)),
     }));
     let preparations = preparation(analysis);
     if !preparations.is_empty() {

@@ -57,7 +57,7 @@ impl About {
         }
     }
 
-    /// The trials that the statements rest on; empty where they are told with each experiment.
+    /// The trials that the statements rest on; empty where they are reported with each experiment.
     pub(super) fn trials(&self) -> &str {
         match self {
             Self::One { trials, .. } => trials,
@@ -66,7 +66,7 @@ impl About {
     }
 }
 
-/// The findings of one kind; groups without any are left out. What several experiments tell word for word is told once,
+/// The findings of one kind; groups without any are left out. What several experiments report in the same words stands once,
 /// ahead of what each tells alone.
 pub(super) fn groups(
     kind: FindingKind,

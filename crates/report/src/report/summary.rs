@@ -7,7 +7,7 @@ use iolab_spec::quantity::format_bytes;
 use iolab_spec::units::format_size;
 
 use super::{Input, clean};
-use crate::input::counted;
+use iolab_spec::quantity::counted;
 
 /// The title: how many experiments, on which target.
 pub(super) fn title(inputs: &[Input]) -> String {

@@ -1,6 +1,6 @@
 //! Rows of named values as Apache Parquet: one optional column each, in row groups of bounded size.
 //!
-//! Source: the Parquet format, parquet.apache.org/docs/file-format; nulls are told by definition levels.
+//! Source: the Parquet format, parquet.apache.org/docs/file-format; nulls are reported by definition levels.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -44,7 +44,7 @@ fn disk() -> Device {
     }
 }
 
-/// A laptop with a sparse file on an encrypted disk, while somebody compiles.
+/// A laptop with a sparse file on an encrypted disk, during a compilation.
 fn laptop() -> Facts {
     Facts {
         place: Place {

@@ -312,12 +312,12 @@ fn held(bytes: u64) -> Region {
 
 #[test]
 fn what_the_page_cache_did_not_hold_did_not_come_from_it() {
-    // Compressed to a tenth, or fetched by somebody else.
+    // Compressed to a tenth, or fetched by another process.
     for fetched in [0, MB / 10] {
         let verdict = reads(false, fetched, &held(0));
         assert_eq!(verdict.served_by, ServedBy::Unknown, "{verdict:?}");
         assert!(
-            verdict.reason.contains("came from is not known"),
+            verdict.reason.contains("their source is unknown"),
             "{verdict:?}"
         );
     }
@@ -343,13 +343,13 @@ fn where_the_page_cache_cannot_be_seen_the_account_decides_and_says_so() {
     ] {
         let verdict = reads(false, fetched, &Region::default());
         assert_eq!(verdict.served_by, expected, "{verdict:?}");
-        assert!(verdict.reason.contains("cannot be seen"), "{verdict:?}");
+        assert!(verdict.reason.contains("not visible"), "{verdict:?}");
         let seen = reads(false, fetched, &held(MB - fetched));
         assert_eq!(seen.served_by, expected, "{seen:?}");
-        assert!(!seen.reason.contains("cannot be seen"), "{seen:?}");
+        assert!(!seen.reason.contains("not visible"), "{seen:?}");
         // Direct I/O knows no page cache.
         let direct = reads(true, fetched, &Region::default());
-        assert!(!direct.reason.contains("cannot be seen"), "{direct:?}");
+        assert!(!direct.reason.contains("not visible"), "{direct:?}");
     }
 }
 
@@ -383,7 +383,10 @@ fn dirty_pages_that_cannot_be_counted_are_told() {
     let counters = counters(Some((0, MB)), Some((0, MB)));
     let verdict = judge(&written(&counters, &region));
     assert_eq!(verdict.served_by, ServedBy::Device, "{verdict:?}");
-    assert!(verdict.reason.contains("what others wrote"), "{verdict:?}");
+    assert!(
+        verdict.reason.contains("writes of other processes"),
+        "{verdict:?}"
+    );
 }
 
 #[test]

@@ -76,12 +76,12 @@ fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
     let report = Report::parse(text)?;
     let [job] = report.jobs.as_slice() else {
         return Err(Error::usage(format!(
-            "it tells of {} groups of jobs, where one was started",
+            "it reports {} groups of jobs, but one was started",
             report.jobs.len()
         )));
     };
     if job.error != 0 {
-        return Err(Error::usage(format!("it tells of error {}", job.error)));
+        return Err(Error::usage(format!("it reports error {}", job.error)));
     }
     if job.elapsed_ns() == 0 {
         return Err(Error::usage(

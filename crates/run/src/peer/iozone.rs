@@ -110,7 +110,7 @@ fn result(report: &Report, spec: &TrialSpec) -> Result<Row> {
     let told = (row.threads, row.record_bytes, row.file_bytes);
     if told != (spec.threads, spec.bs, spec.private_bytes(0)) {
         return Err(Error::usage(
-            "it tells of other threads, records or files than were asked for",
+            "it reports other threads, records or files than requested",
         ));
     }
     Ok(*row)

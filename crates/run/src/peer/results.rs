@@ -40,7 +40,7 @@ pub struct Entry {
     pub system_ns: u64,
     /// `fsync` and `fdatasync` calls.
     pub syncs: u64,
-    /// Times of the syncs, where they are told.
+    /// Times of the syncs, where they are reported.
     pub sync_latency: Option<LatencySummary>,
     /// Why it is of no use.
     pub failure: Option<String>,

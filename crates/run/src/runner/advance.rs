@@ -1,6 +1,7 @@
-//! How far a run has come. What is left is estimated anew after every trial, and can grow; the share that is done never
-//! falls: each trial takes it forward by its part of what is left.
+//! How far a run has come. What is left is estimated anew after every trial, from what the trials of each cell took so far.
+//! The estimate can grow, but the share that is done never falls: each trial takes it forward by its part of what is left.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// See the module.
@@ -28,6 +29,36 @@ impl Advance {
         let left = self.left.map_or(estimate, |before| before.min(estimate));
         self.left = Some(left);
         left
+    }
+}
+
+/// What trials of each cell take.
+#[derive(Debug, Default)]
+pub(super) struct Costs {
+    /// Per cell the time of its warm-up trials and their number, and the same of its measured ones.
+    cells: HashMap<usize, [(Duration, u32); 2]>,
+}
+
+impl Costs {
+    /// Notes a trial.
+    pub(super) fn add(&mut self, cell: usize, warmup: bool, took: Duration) {
+        let (time, trials) = &mut self.cells.entry(cell).or_default()[usize::from(!warmup)];
+        *time += took;
+        *trials += 1;
+    }
+
+    /// What the next trial of a cell takes: the mean of its measured trials, else of its warm-up, else of all cells.
+    pub(super) fn of(&self, cell: usize) -> Duration {
+        let mean = |(time, trials): (Duration, u32)| time.checked_div(trials);
+        let own = self.cells.get(&cell);
+        let own = own.and_then(|[warmup, measured]| mean(*measured).or_else(|| mean(*warmup)));
+        own.unwrap_or_else(|| {
+            let all = self.cells.values().flatten();
+            let sum = all.fold((Duration::ZERO, 0), |(time, trials), one| {
+                (time + one.0, trials + one.1)
+            });
+            mean(sum).unwrap_or_default()
+        })
     }
 }
 
@@ -65,5 +96,18 @@ mod tests {
             let share = advance.trial(done, 10 - done);
             assert!((share - done as f64 / 10.0).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn the_next_trial_of_a_cell_takes_what_its_measured_ones_took() {
+        let seconds = Duration::from_secs;
+        let mut costs = Costs::default();
+        assert_eq!(costs.of(0), seconds(0), "nothing is known");
+        costs.add(0, true, seconds(9));
+        assert_eq!(costs.of(0), seconds(9), "the warm-up");
+        assert_eq!(costs.of(1), seconds(9), "the mean of all");
+        costs.add(0, false, seconds(1));
+        costs.add(0, false, seconds(3));
+        assert_eq!(costs.of(0), seconds(2));
     }
 }

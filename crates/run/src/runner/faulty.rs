@@ -40,7 +40,7 @@ fn holds(found: Found) -> String {
             )
         }
         Found::Zeros => "zeros".to_owned(),
-        Found::Unknown => "nothing that iolab wrote to be verified".to_owned(),
+        Found::Unknown => "data that iolab did not write for verification".to_owned(),
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
             (Found::Earlier, "earlier trial"),
             (Found::Written(write), "write 5 of thread 2"),
             (Found::Zeros, "zeros"),
-            (Found::Unknown, "nothing that iolab"),
+            (Found::Unknown, "data that iolab did not write"),
         ] {
             assert!(holds(found).contains(words), "{found:?}");
         }

@@ -3,6 +3,7 @@
 use iolab_engine::trial;
 use iolab_spec::Error;
 use iolab_spec::Result;
+use iolab_spec::quantity::counted;
 use iolab_spec::trial::{Backend, Batch, Layout, TrialSpec};
 use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 
@@ -200,8 +201,8 @@ fn check_memory(spec: &TrialSpec, memory: Option<AvailableMemory>) -> Result<()>
     }
     if buffers > half {
         return Err(Error::usage(format!(
-            "the buffers of {} threads at depth {} with {} each take {} MiB, more than half of the {memory}",
-            spec.threads,
+            "the buffers of {} at depth {} with {} each take {} MiB, more than half of the {memory}",
+            counted(spec.threads, "thread"),
             spec.depth,
             format_size(spec.bs),
             buffers >> 20,
@@ -212,9 +213,9 @@ fn check_memory(spec: &TrialSpec, memory: Option<AvailableMemory>) -> Result<()>
     let need = own.saturating_add(buffers).saturating_add(table);
     if need > memory.bytes {
         return Err(Error::usage(format!(
-            "iolab takes {} MiB of memory for {} threads and their buffers, more than the {memory}",
+            "iolab takes {} MiB of memory for {} and buffers, more than the {memory}",
             need >> 20,
-            spec.threads,
+            counted(spec.threads, "thread"),
         ))
         .hint("choose fewer threads, or allow more memory"));
     }

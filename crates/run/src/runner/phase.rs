@@ -98,23 +98,17 @@ impl Phase {
         last.map_or(self.first_block, |block| block + 1)
     }
 
-    /// Trials of the last block that has any which are still to come, and whether it is the warm-up.
-    pub(super) fn left_in_block(&self, cells: usize) -> (u64, bool) {
-        let block = self.next_block().saturating_sub(1).max(self.first_block);
-        let left = |cell: usize| {
-            let visits = 0..self.visits(cell, block);
-            visits
-                .filter(|visit| !self.has(cell, block, *visit))
-                .count() as u64
-        };
-        ((0..cells).map(left).sum(), block == self.first_block)
+    /// The block that is being measured: the last one that has any trial.
+    pub(super) fn block(&self) -> u32 {
+        self.next_block().saturating_sub(1).max(self.first_block)
     }
 
-    /// Trials of the next whole block.
-    pub(super) fn trials_in_block(&self, cells: usize) -> u64 {
-        let open = (0..cells).filter(|cell| !self.is_closed(*cell));
-        open.map(|cell| u64::from(self.visits(cell, self.next_block())))
-            .sum()
+    /// Trials of a cell that are still to come in a block.
+    pub(super) fn to_come(&self, cell: usize, block: u32) -> u32 {
+        let visits = 0..self.visits(cell, block);
+        visits
+            .filter(|visit| !self.has(cell, block, *visit))
+            .count() as u32
     }
 
     /// Whether a trial is done, or will never be.

@@ -27,7 +27,7 @@ const ROUND: Duration = Duration::from_secs(5);
 /// Rounds after which a steady state is not waited for any longer; SNIA's tests end there too.
 const ROUNDS_MAX: usize = 25;
 
-/// What is told on the way.
+/// What is reported on the way.
 pub(super) trait Report {
     /// A step begins.
     fn step(&mut self, name: &str);

@@ -169,7 +169,7 @@ fn check(cell: &CellSpec) -> Result<()> {
     let spec = &cell.trial;
     if spec.cache == CacheState::Direct {
         return Err(Error::usage(
-            "cache is direct, but how a program opens its file is its own affair",
+            "cache is direct, but iolab cannot change how a program opens its file",
         )
         .hint("set cache=hot (read before each trial) or cache=cold (dropped before each)"));
     }

@@ -13,6 +13,17 @@ pub(super) enum Ended {
     Budget,
 }
 
+/// The block that is being measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UnderWay {
+    /// What is left of it.
+    pub(super) rest: Duration,
+    /// Whether its trials count: those of a warm-up do not.
+    pub(super) is_measured: bool,
+    /// What a whole block takes.
+    pub(super) block: Duration,
+}
+
 /// Measured responses per cell, and what they cost.
 #[derive(Debug)]
 pub(super) struct Repetition {
@@ -139,60 +150,73 @@ impl Repetition {
         }
     }
 
-    /// Blocks that can still come when each takes `block`, the one under way included: as many as the budget has
-    /// room for; while trials are lacking, one more may run over it.
-    pub(super) fn blocks_left(&self, block: Duration) -> u32 {
-        let Some(done) = self.fewest().map(|done| done as u32) else {
+    /// Blocks that follow the one under way, as far as can be foreseen.
+    pub(super) fn blocks_after(&self, now: &UnderWay) -> u32 {
+        let room = self.room_after(now);
+        self.trials_to_precision().map_or(room, |trials| {
+            trials.saturating_sub(self.done(now)).min(room)
+        })
+    }
+
+    /// Whether the number of blocks is only known to be bounded by the budget: too few trials show how precise they are.
+    pub(super) fn is_bound_only(&self) -> bool {
+        self.trials_to_precision().is_none()
+    }
+
+    /// Measured blocks that are complete once the one under way is.
+    fn done(&self, now: &UnderWay) -> u32 {
+        self.fewest().unwrap_or(0) as u32 + u32::from(now.is_measured && !now.rest.is_zero())
+    }
+
+    /// As many as the budget has room for; while trials are lacking, one more may run over it.
+    fn room_after(&self, now: &UnderWay) -> u32 {
+        if self.fewest().is_none() {
             return 0;
-        };
-        let room = self.left().as_secs_f64() / block.as_secs_f64().max(1e-9);
+        }
+        let done = self.done(now);
+        let left = self.design.budget.saturating_sub(self.spent + now.rest);
+        let room = left.as_secs_f64() / now.block.as_secs_f64().max(1e-9);
         let lacking = self.design.trials_min.saturating_sub(done);
-        let blocks = (room as u32).max(lacking.min(room.ceil() as u32));
-        let granted = u32::from(done == 0);
-        blocks
-            .max(granted)
+        (room as u32)
+            .max(lacking.min(room.ceil() as u32))
+            .max(u32::from(done == 0))
             .min(self.design.trials_max.saturating_sub(done))
     }
 
-    /// Blocks that will come, as far as can be foreseen: those that the budget has room for, or fewer where all cells will
-    /// be precise before.
-    pub(super) fn blocks_foreseen(&self, block: Duration) -> u32 {
-        let room = self.blocks_left(block);
-        self.blocks_to_precision()
-            .map_or(room, |blocks| blocks.min(room))
-    }
-
-    /// Blocks until all cells are precise; `None` where a cell has too few trials to tell. The width of an interval falls
-    /// with the root of the number of trials, and two in a row have to be narrow.
-    fn blocks_to_precision(&self) -> Option<u32> {
+    /// Measured trials that each cell has when all are precise; `None` where a cell has too few to tell. The width of an
+    /// interval falls with the root of the number of trials, and two in a row have to be narrow.
+    fn trials_to_precision(&self) -> Option<u32> {
         let open = (0..self.values.len()).filter(|cell| !self.is_precise(*cell));
         let needed = |cell: usize| {
             let values = self.values[cell].as_ref()?;
-            let median = iolab_stats::median(values)?;
-            let interval = iolab_stats::median_interval(values, 0.95)?;
-            let wider = interval.relative_half_width(median)? / self.design.precision;
-            let more = values.len() as f64 * (wider.powi(2) - 1.0);
-            Some((more.max(0.0).ceil().min(f64::from(u32::MAX)) as u32).saturating_add(1))
+            let wider = self.half_width(values)? / self.design.precision;
+            let trials = (values.len() as f64 * wider.powi(2)).max(values.len() as f64);
+            Some((trials.ceil().min(f64::from(u32::MAX)) as u32).saturating_add(1))
         };
         let most = open
             .map(needed)
             .collect::<Option<Vec<u32>>>()?
             .into_iter()
             .max();
-        let lacking = self
-            .design
-            .trials_min
-            .saturating_sub(self.fewest().unwrap_or(0) as u32);
-        Some(most.unwrap_or(0).max(lacking))
+        /// Six have an exact interval, and two in a row have to be narrow.
+        const FEWEST: u32 = 7;
+        Some(most.unwrap_or(0).max(self.design.trials_min).max(FEWEST))
     }
 
-    /// What a block takes, as far as is known; `trial` is the mean of the trials so far.
-    pub(super) fn block_estimate(&self, trial: Duration) -> Duration {
-        if self.block.is_zero() {
-            trial.saturating_mul(self.values.iter().flatten().count() as u32)
-        } else {
-            self.block
+    /// Half of the interval of the median, over the median. Where the trials are too few for the exact one, that of
+    /// normal values from their standard deviation, which so few trials estimate only roughly.
+    fn half_width(&self, values: &[f64]) -> Option<f64> {
+        /// Trials from which a standard deviation is taken.
+        const TRIALS_MIN: usize = 3;
+        /// The median of normal values has an interval 1.253 times as wide as that of the mean; 1.3 is for the roughness.
+        const MEDIAN: f64 = 1.96 * 1.253 * 1.3;
+        let median = iolab_stats::median(values)?;
+        if let Some(interval) = iolab_stats::median_interval(values, 0.95) {
+            return interval.relative_half_width(median);
         }
+        let sd = iolab_stats::sd(values).filter(|_| values.len() >= TRIALS_MIN)?;
+        let width = MEDIAN * sd / (values.len() as f64).sqrt() / median;
+        Some(width).filter(|width| width.is_finite())
     }
 }
 
@@ -281,22 +305,52 @@ mod tests {
         }
     }
 
+    /// Between two measured blocks.
+    fn between(block: u64) -> UnderWay {
+        UnderWay {
+            rest: Duration::ZERO,
+            is_measured: true,
+            block: Duration::from_secs(block),
+        }
+    }
+
     #[test]
     fn fewer_blocks_are_foreseen_where_precision_is_near() {
         let mut r = repetition(1);
-        let second = Duration::from_secs(1);
         r.design.trials_max = 1000;
-        assert_eq!(r.blocks_foreseen(second), 100, "nothing is known yet");
+        assert_eq!(r.blocks_after(&between(1)), 100, "nothing is known yet");
+        assert!(r.is_bound_only());
         // Half of the interval of six values from 92 to 108 is 8 %: (8 / 5)^2 times as many are needed.
         for value in [92.0, 108.0, 100.0, 100.0, 100.0, 100.0] {
             block(&mut r, &[value], 1);
         }
-        assert_eq!(r.blocks_foreseen(second), 11);
+        assert!(!r.is_bound_only());
+        assert_eq!(r.blocks_after(&between(1)), 11);
         assert_eq!(
-            r.blocks_foreseen(Duration::from_secs(47)),
+            r.blocks_after(&between(47)),
             2,
             "the budget has room for two"
         );
+        let in_mid_block = UnderWay {
+            rest: Duration::from_secs(1),
+            ..between(2)
+        };
+        assert_eq!(
+            r.blocks_after(&in_mid_block),
+            10,
+            "one of them is under way"
+        );
+    }
+
+    #[test]
+    fn three_narrow_trials_foresee_the_end_by_precision() {
+        let mut r = repetition(1);
+        for value in [100.0, 100.2, 99.9] {
+            assert!(r.is_bound_only());
+            block(&mut r, &[value], 1);
+        }
+        assert!(!r.is_bound_only());
+        assert_eq!(r.blocks_after(&between(1)), 4, "seven are the fewest");
     }
 
     #[test]
@@ -330,9 +384,9 @@ mod tests {
             None,
             "the next block is too long, but trials_min wants it"
         );
-        assert_eq!(r.blocks_left(Duration::from_secs(60)), 1);
-        assert_eq!(r.blocks_left(Duration::from_secs(15)), 3);
-        assert_eq!(r.blocks_left(Duration::from_secs(4)), 8);
+        assert_eq!(r.blocks_after(&between(60)), 1);
+        assert_eq!(r.blocks_after(&between(15)), 3);
+        assert_eq!(r.blocks_after(&between(4)), 8);
         block(&mut r, &[1.0], 60);
         assert_eq!(r.ends(), Some(Ended::Budget));
     }

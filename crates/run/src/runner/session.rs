@@ -1,6 +1,7 @@
 //! A run under way: blocks of trials until the repetition ends, each trial stored as soon as it is made.
 
 mod choose;
+mod progress;
 mod refine;
 mod search;
 mod strategies;
@@ -13,14 +14,14 @@ use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
 use iolab_spec::{Error, Kind, Result};
 
-use super::advance::Advance;
+use super::advance::{Advance, Costs};
 use super::execute::Executor;
 use super::phase::Phase;
 use super::pilot::length::{FINE_NS, Profile, can_be_shorter};
 use super::repetition::Ended;
 use super::sample::{self, Place};
 use super::standing::Standing;
-use super::{Finished, Observer, Progress, now_utc, precondition};
+use super::{Finished, Observer, now_utc, precondition};
 use iolab_machine::doctor::{Remark, Severity};
 use iolab_plan::blocks::{block_visits, trial_seed};
 use iolab_plan::cells::Plan;
@@ -39,6 +40,7 @@ pub(super) struct Session<'a> {
     phase: Phase,
     standing: Standing,
     advance: Advance,
+    costs: Costs,
     /// Trials of earlier phases.
     trials_before: u64,
     /// The time that they took.
@@ -46,8 +48,6 @@ pub(super) struct Session<'a> {
     trials: u64,
     /// What the trials of the pilot show, of cells whose trials may become shorter.
     profiles: HashMap<usize, Vec<Profile>>,
-    /// What the measured trials of the pilot took, of each cell: together, and their number.
-    costs: HashMap<usize, (Duration, u32)>,
     /// The last trial of a search, with its times.
     seen: Option<(Sample, Vec<(LatencyOf, LatencyHistogram)>)>,
 }
@@ -64,6 +64,7 @@ impl<'a> Session<'a> {
             phase: Phase::of(plan.experiment(), plan.cells().len()),
             standing: Standing::default(),
             advance: Advance::default(),
+            costs: Costs::default(),
             plan,
             seed,
             file,
@@ -73,7 +74,6 @@ impl<'a> Session<'a> {
             spent_before: Duration::ZERO,
             trials: 0,
             profiles: HashMap::new(),
-            costs: HashMap::new(),
             seen: None,
         }
     }
@@ -98,6 +98,8 @@ impl<'a> Session<'a> {
             if sample.ok {
                 self.standing.worked(self.plan.cells[cell].spec.tool);
             }
+            self.costs
+                .add(cell, sample.warmup, Duration::from_nanos(sample.wall_ns));
             let is_new = sample.ok && self.phase.add(cell, sample.block, sample.visit);
             if is_new && !sample.warmup {
                 self.measured(cell, sample);
@@ -115,11 +117,6 @@ impl<'a> Session<'a> {
     fn measured(&mut self, cell: usize, sample: &Sample) {
         let value = sample.value(self.plan.experiment().response);
         self.phase.repetition.measured(cell, value.unwrap_or(0.0));
-        if self.phase.is_pilot(sample.block) {
-            let (took, trials) = self.costs.entry(cell).or_default();
-            *took += Duration::from_nanos(sample.wall_ns);
-            *trials += 1;
-        }
     }
 
     /// Runs to the end, and leaves the file in the state that the end deserves.
@@ -173,7 +170,7 @@ impl<'a> Session<'a> {
         kept.and(ended).map(|()| finished)
     }
 
-    /// Goes on in a new file where somebody has moved or removed the run's.
+    /// Goes on in a new file where another process has moved or removed the run's.
     fn follow(&mut self) -> Result<()> {
         let before = self.file.path().to_owned();
         let Some(path) = self.file.follow()? else {
@@ -213,7 +210,7 @@ impl<'a> Session<'a> {
     }
 
     /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
-    /// nobody knows what became of the target in between.
+    /// the target may have changed in between.
     fn precondition(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
         let (plan, seed) = (self.plan.experiment().design.precondition, self.seed);
         let cells = std::mem::take(&mut self.plan.cells);
@@ -365,6 +362,7 @@ impl<'a> Session<'a> {
             .file
             .add_sample(&sample, &sample::histograms(&outcome), &outcome.series);
         self.phase.repetition.spend(wall);
+        self.costs.add(place.cell, place.warmup, wall);
         self.trials += 1;
         if let Some(failure) = &outcome.failure {
             let error = Error::failed(sample::describe(failure));
@@ -398,39 +396,6 @@ impl<'a> Session<'a> {
         }
         self.observer.trial_done(progress);
         Ok(())
-    }
-
-    fn progress(&mut self) -> Progress {
-        let cells = self.phase.trials_in_block(self.plan.cells.len());
-        let done = self.phase.trials() as u64;
-        let repetition = &self.phase.repetition;
-        let per_trial = repetition
-            .spent()
-            .checked_div(done.max(1) as u32)
-            .unwrap_or_default();
-        let (in_block, is_warmup) = self.phase.left_in_block(self.plan.cells.len());
-        let block = repetition.block_estimate(per_trial);
-        let blocks = u64::from(repetition.blocks_foreseen(block));
-        // In the warm-up block every measured block is still to come; later the one under way is counted.
-        let under_way = u64::from(in_block > 0 && !is_warmup);
-        let further = blocks.saturating_sub(under_way);
-        let mut left = in_block + cells * further;
-        let mut time = block.mul_f64(in_block as f64 / cells.max(1) as f64)
-            + block.saturating_mul(u32::try_from(further).unwrap_or(u32::MAX));
-        if self.plan.experiment().design.refine > 0 && self.plan.experiment().refined.is_none() {
-            // Finer sizes take about as long again.
-            left = done + 2 * left;
-            time = repetition.spent() + time.saturating_mul(2);
-        }
-        let trials_done = self.trials_before + done;
-        Progress {
-            trials_done,
-            share: self.advance.trial(trials_done, left),
-            spent: repetition.spent(),
-            // Virtual time does not tell how long the user has to wait, and a part of the first block little.
-            left: (self.clock == ClockDomain::Real && !(is_warmup && in_block > 0))
-                .then(|| self.advance.time(time)),
-        }
     }
 
     /// Tells the user, and keeps it in the file.

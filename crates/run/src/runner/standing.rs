@@ -38,7 +38,7 @@ impl Standing {
         };
         Err(
             Error::failed(format!("{tool} never worked: {why}")).hint(format!(
-                "mend it and resume the run, or measure without {tool} (--set tool=iolab)"
+                "repair it and resume the run, or measure without {tool} (--set tool=iolab)"
             )),
         )
     }

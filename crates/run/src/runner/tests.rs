@@ -1,6 +1,7 @@
 //! The runner with a stand-in for the engine: no disk, no timing.
 
 mod bench;
+mod foreseen;
 mod machine;
 mod recorded;
 #[path = "../../../runfile/tests/support/unpack.rs"]

@@ -17,7 +17,7 @@ fn what_is_no_run_file_is_told() {
         assert!(RunFile::open_resume(path).is_err());
     };
     expect(&bench.path("missing.iolab"), "missing.iolab");
-    expect(bench.folder.path(), "is no file");
+    expect(bench.folder.path(), "is not a file");
     for (name, content) in [
         ("empty", &b""[..]),
         ("text", b"bs,iops\n4096,1000\n"),

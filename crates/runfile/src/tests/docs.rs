@@ -12,7 +12,7 @@ use iolab_record::tables::{
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
 
-/// Columns that are told together stand in one row; the settings of a group are those of its cell.
+/// Columns that are reported together stand in one row; the settings of a group are those of its cell.
 fn rows<T>(table: &Table<T>) -> String {
     let of_cell = |column: &&Column<T>| {
         table.name == "cell_group" && matches!(column.access, Access::Setting(..))

@@ -1,4 +1,4 @@
-//! Files made to do harm: nothing of theirs is run, and they are told apart in bounded time and memory.
+//! Files made to do harm: nothing of theirs is run, and they are distinguished in bounded time and memory.
 
 use super::*;
 

@@ -34,7 +34,7 @@ pub(super) fn parse_rate(text: &str) -> Result<u64> {
         .ok()
         .filter(|rate| (1..=RATE_MAX).contains(rate))
         .ok_or_else(|| {
-            Error::usage(format!("'{text}' is no rate")).hint(format!(
+            Error::usage(format!("'{text}' is not a rate")).hint(format!(
                 "write requests per second, a whole number from 1 to {RATE_MAX}; or none"
             ))
         })
@@ -52,7 +52,9 @@ pub(super) fn put_read_percent(cell: &mut CellSpec, text: &str) -> Result<()> {
     cell.trial.read_percent = u8::try_from(parse_count(number)?)
         .ok()
         .filter(|percent| *percent <= 100)
-        .ok_or_else(|| Error::usage(format!("{text} is no percentage")).hint("choose 0 to 100"))?;
+        .ok_or_else(|| {
+            Error::usage(format!("{text} is not a percentage")).hint("choose 0 to 100")
+        })?;
     Ok(())
 }
 
@@ -102,8 +104,10 @@ where
         _ => Some(parse(text)?),
     };
     if *place == Some(T::default()) {
-        return Err(Error::usage(format!("'{text}' bounds a trial to nothing"))
-            .hint("give a value above zero, or none for no such bound"));
+        return Err(
+            Error::usage(format!("'{text}' leaves a trial nothing to do"))
+                .hint("give a value above zero, or none for no limit"),
+        );
     }
     Ok(())
 }

@@ -117,7 +117,7 @@ impl TrialSpec {
             || self.limit.time == Some(Duration::ZERO)
         {
             return fail(
-                "a trial bounded to nothing".to_owned(),
+                "limits that leave a trial nothing to do".to_owned(),
                 "give bytes, requests or time a value above zero",
             );
         }
@@ -187,7 +187,7 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
     if !spec.bs.is_multiple_of(SECTOR) {
         return fail(
             format!("verify with bs of {} bytes", spec.bs),
-            "every 512 bytes bear a checksum: choose a multiple of 512, or leave verify out",
+            "every 512 bytes have a checksum: choose a multiple of 512, or leave verify out",
         );
     }
     let blocks = verify_table_bytes(spec) / 8;
@@ -212,7 +212,7 @@ fn check_sharing(spec: &TrialSpec) -> Result<()> {
     if spec.layout == Layout::Interleaved && spec.pattern == Pattern::Strided {
         return fail(
             "layout interleaved with pattern strided".to_owned(),
-            "both say what is left out after a block; set layout=shared, or pattern=seq",
+            "both define the gap after a block; set layout=shared, or pattern=seq",
         );
     }
     if spec.layout == Layout::Private && spec.offset > 0 {
@@ -234,9 +234,8 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
             .hint(format!("choose a rate from 1 to {RATE_MAX}, or leave it out to issue the next request as soon as one completes")));
     }
     if !spec.latency {
-        return Err(Error::usage("a rate with latency=false").hint(
-            "what a rate shows is the response time of its requests: set latency=true, or leave the rate out",
-        ));
+        return Err(Error::usage("a rate with latency=false")
+            .hint("a rate measures response times: set latency=true, or leave the rate out"));
     }
     if spec.batch != Batch::One {
         return Err(Error::usage(format!("a rate with batch={}", spec.batch)).hint(

@@ -41,7 +41,7 @@ impl Users {
             );
         }
         let Some(handle) = self.inventory.reach(file) else {
-            // A file without a name is in nobody's reach but those who have it open, unless it is one of an overlay: then
+            // A file without a name is within reach only of those who have it open, unless it is one of an overlay: then
             // its layer may have other names for it.
             let is_deleted = name.ends_with(" (deleted)");
             if is_deleted && !self.inventory.may_be_overlaid(file) {
@@ -56,7 +56,7 @@ impl Users {
         if let Some(layer) = &aliases.unreached {
             self.cannot_reach(&stands, layer)?;
         }
-        // The kernel lets nobody write to a file that it swaps to.
+        // The kernel refuses writes to a file that it swaps to.
         if opened(&handle, OFlags::WRONLY).err() == Some(Errno::TXTBSY) {
             return Err(lasting(
                 format!(
@@ -122,7 +122,7 @@ impl Users {
             // A file that is written at this moment is not known again by its size and time.
             return Err(passing(
                 format!("cannot tell whether it is in use: {why}"),
-                "give a directory, where iolab makes a scratch file of its own; or run where the layers are",
+                "give a directory, where iolab makes its own scratch file; or run where the layers are",
             ));
         }
         self.notes

@@ -21,7 +21,7 @@ use super::{
 };
 
 impl Users {
-    /// Checks that nobody else uses a regular file.
+    /// Checks that no other process uses a regular file.
     ///
     /// # Errors
     /// Of kind refused: by whom, and what to do; or what cannot be looked at.
@@ -114,7 +114,7 @@ impl Users {
             }
             (Others::Unknown(Errno::ACCESS | Errno::PERM), None) if !self.is_root => Err(lasting(
                 "cannot tell whether it is in use: only its owner and root may ask".to_owned(),
-                "run as its owner, or give a directory, where iolab makes a scratch file of its own",
+                "run as its owner, or give a directory, where iolab makes its own scratch file",
             )),
             _ => {
                 self.check_seen(&look)?;

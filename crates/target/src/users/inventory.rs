@@ -165,7 +165,7 @@ impl Inventory {
         })
     }
 
-    /// What a loop device stands on. Its file may have a name that is too long to be told, or none.
+    /// What a loop device stands on. Its file may have a name that is too long to show, or none.
     fn loop_device(
         &mut self,
         dir: &Path,

@@ -24,8 +24,8 @@ pub(super) enum Others {
 
 /// Asks with a descriptor that was opened for reading alone: a lease for readers is refused to writers.
 pub(super) fn others(file: &File) -> Others {
-    // When somebody opens the file while we have the lease, the kernel sends a signal. The usual one would end the process;
-    // this one is ignored unless somebody waits for it, and giving the lease back is what it asks for.
+    // When another process opens the file while we have the lease, the kernel sends a signal. The usual one would end the process;
+    // this one is ignored unless a process waits for it, and giving the lease back is what it asks for.
     if let Err(errno) = set(file, F_SETSIG, libc::SIGURG) {
         return Others::Unknown(errno);
     }

@@ -10,7 +10,7 @@ use super::graph::{Node, Piece};
 pub(super) const SECTOR: u64 = 512;
 
 /// The pieces of other devices that a mapped device is made of, as `dmsetup` prints them; `None` when it is no such device,
-/// or the mapping cannot be told.
+/// or the mapping is unknown.
 pub(super) fn pieces(dir: &Path, number: Number) -> Option<Vec<Piece>> {
     if !dir.join("dm").exists() {
         return None;

@@ -69,7 +69,7 @@ pub(super) struct Look {
     pub(super) openers: Vec<Opener>,
     /// Processes that could not be looked into.
     pub(super) closed: usize,
-    /// Those that the kernel shows to nobody, whatever the rights: a security module guards them.
+    /// Those that the kernel never shows, whatever the rights: a security module guards them.
     pub(super) guarded: usize,
 }
 
@@ -178,7 +178,7 @@ fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
         let stat = match stat(&entry.path()) {
             Some(stat) => stat,
             // Root without CAP_SYS_PTRACE sees the descriptors of other processes of root, and not what they lead to. Where
-            // the name is told, a FUSE of another user has denied the rest: that is no device and no file of ours.
+            // the name is reported, a FUSE of another user has denied the rest: that is no device and no file of ours.
             None if is_denied(&entry.path()) => return None,
             None => continue,
         };
@@ -334,7 +334,7 @@ mod tests {
             let how = |o: &Opener| (o.process == child.id()).then_some(o.how);
             found.openers.iter().find_map(how)
         };
-        // A pipe of which nobody writes the other end keeps the shell waiting.
+        // A pipe without a writer at the other end keeps the shell waiting.
         let (reader, _writer) = std::io::pipe().unwrap();
         let stdin = || File::from(std::os::fd::OwnedFd::from(reader.try_clone().unwrap()));
         assert_eq!(open("<", stdin()), Some(How::Reads));

@@ -48,7 +48,7 @@ impl Signatures {
             self.places.join("; ")
         ))
         .hint(format!(
-            "if nothing of that is needed any more, say so: --destroy-data={}",
+            "if that data is no longer needed, add --destroy-data={}",
             self.names.join(",")
         )))
     }

@@ -74,7 +74,7 @@ fn a_signature_has_to_be_named() {
     for name in ["ext4", "EXT4", "xfs, ext4"] {
         Target::open(&path, &writing(MIB, named(name))).unwrap();
     }
-    // Reading harms nobody.
+    // Reading does no harm.
     Target::open(&path, &need(MIB)).unwrap();
 
     put(b"EFI PART", (4 << 20) - 512);

@@ -220,7 +220,7 @@ fn tmpfs_is_memory() {
     };
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
     if target.filesystem().is_none_or(|fs| fs.kind != "tmpfs") {
-        eprintln!("skipped: /dev/shm is no tmpfs");
+        eprintln!("skipped: /dev/shm is not a tmpfs");
         return;
     }
     assert!(target.is_memory() && target.device().is_none());

@@ -104,7 +104,7 @@ fn what_only_looks_like_a_leftover_is_left_alone() {
         0,
     )
     .unwrap();
-    // The footer of another length: somebody appended to it, or cut it.
+    // The footer of another length: a process appended to it, or cut it.
     copy(&at("000000000000000a"));
     let longer = OpenOptions::new()
         .write(true)

@@ -214,7 +214,7 @@ pub const HIDDEN_BUFFERED_WRITES: Scenario = Scenario {
     },
 };
 
-/// What belongs to somebody else, and may not be written: the kernel calls every page resident.
+/// What belongs to another user, and may not be written: the kernel calls every page resident.
 pub const STRANGERS_HOT: Scenario = Scenario {
     name: "overlay, file of another user, hot cache",
     truth: "every byte comes from memory, and the kernel does not tell this user which pages are there",

@@ -30,7 +30,7 @@ pub const LOOP_IN_MEMORY: Scenario = Scenario {
     },
 };
 
-/// A device over a file that the page cache holds. What others read from the disk below cannot be told from what the
+/// A device over a file that the page cache holds. What others read from the disk below cannot be distinguished from what the
 /// loop device reads there, so that on a busy disk it can be `mixed`.
 pub const LOOP_CACHED: Scenario = Scenario {
     name: "loop device over a cached file",

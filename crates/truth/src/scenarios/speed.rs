@@ -113,7 +113,7 @@ pub const STEP: Scenario = Scenario {
         ..Workload::LATENCY
     },
     expect: Expect {
-        says: &["look like two groups"],
+        says: &["trials form two groups"],
         ..Expect::UNKNOWN
     },
 };
@@ -185,7 +185,7 @@ pub const TWO_MODES: Scenario = Scenario {
         ..Workload::LATENCY
     },
     expect: Expect {
-        says: &["look like two groups"],
+        says: &["trials form two groups"],
         ..Expect::UNKNOWN
     },
 };

@@ -30,7 +30,7 @@ pub const KEEPS: Scenario = Scenario {
     build: || behaves(Behaviour::default()),
     workload: VERIFIED,
     expect: Expect {
-        says: &["was read back and is as it was written"],
+        says: &["was read back and is correct"],
         ..Expect::UNKNOWN
     },
 };
@@ -112,7 +112,7 @@ pub const TEARS: Scenario = Scenario {
     },
 };
 
-/// The same as one byte stored wrong, with nobody to look.
+/// The same as one byte stored wrong, without a check.
 pub const CORRUPTS_UNSEEN: Scenario = Scenario {
     name: "FUSE that changes byte 1,048,600, writes that are not verified",
     truth: "one byte is not as it was written",

@@ -12,7 +12,7 @@ use super::build::{Built, WITNESS};
 use super::plan::{Id, Plan, Step};
 use crate::system::{Made, missing};
 
-/// Some bytes of a file that nobody may change, and their checksum.
+/// Some bytes of a file that no process may change, and their checksum.
 #[derive(Debug, Clone)]
 pub struct Piece {
     /// The step that made the file, or the mount that it lies in as the witness.

@@ -188,9 +188,9 @@ pub enum Consent {
 pub enum View {
     /// All of it.
     Whole,
-    /// An empty folder in the place of `/sys`.
+    /// An empty folder instead of `/sys`.
     NoSys,
-    /// An empty folder in the place of `/proc`.
+    /// An empty folder instead of `/proc`.
     NoProc,
 }
 
@@ -270,7 +270,7 @@ impl Plan {
         self.steps.iter().enumerate()
     }
 
-    /// Whether a step made a folder in which everybody can make files.
+    /// Whether a step made a folder in which all users can make files.
     pub fn is_folder(&self, id: Id) -> bool {
         matches!(
             self.steps[id],

@@ -91,7 +91,7 @@ fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
     for words in [
         "root-layers/upper (upper)",
         "lower (lower)",
-        "cannot be reached from here",
+        "is not visible from here",
     ] {
         assert!(
             doctor
@@ -112,7 +112,7 @@ fn pages_that_the_kernel_makes_up_are_not_stored() {
         };
         for sample in done.seen.measured() {
             let reason = sample["served_by_reason"].as_str().unwrap_or_default();
-            assert!(reason.contains("cannot be seen"), "{reason}");
+            assert!(reason.contains("not visible"), "{reason}");
         }
     }
 }

@@ -64,7 +64,7 @@ fn a_neighbour_is_noticed() {
     let Some(Turn::Noise(neighbour)) = &done.scene.turn else {
         panic!("there is a neighbour");
     };
-    // No more than the neighbour has read by now, and nothing before it came: nobody else knows this device.
+    // No more than the neighbour has read by now, and nothing before it came: no other process knows this device.
     let count = |sample: &serde_json::Value, name: &str| sample[name].as_u64().expect("counted");
     let others: Vec<u64> = done
         .seen

@@ -29,7 +29,7 @@ settings = { read_percent = 0, bs = "64KiB", sync = "SYNC", cache = "direct", re
 const LEVEL: &str = r#"
 [[workload.level]]
 level = "LEVEL"
-source = "documented nowhere"
+source = "not documented"
 remedy = "another target"
 "#;
 

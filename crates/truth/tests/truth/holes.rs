@@ -355,7 +355,7 @@ fn an_idle_file_system_in_the_file_below() {
     stack.refuses(window, &[window, file], &["ext4"]);
 }
 
-/// Without `/sys` nobody knows which loop devices there are; without `/proc`, what is mounted.
+/// Without `/sys` it is unknown which loop devices there are; without `/proc`, what is mounted.
 #[test]
 fn what_cannot_be_seen_is_in_use() {
     for (view, missing) in [(View::NoSys, "/sys"), (View::NoProc, "/proc")] {

@@ -365,7 +365,7 @@ fn a_hard_link_leads_out_of_a_layer() {
     });
 }
 
-/// Once their names are gone, a file of an overlay and the one in its layer cannot be told from others.
+/// Once their names are gone, a file of an overlay and the one in its layer cannot be distinguished from others.
 #[test]
 fn files_of_an_overlay_that_have_lost_their_names() {
     perform("deleted files of an overlay", || {

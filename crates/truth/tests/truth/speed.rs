@@ -55,7 +55,7 @@ fn four_threads_at_one_counter_wait_for_each_other() {
     }
 }
 
-/// Both groups are told with their latency: 2 ms and 8 ms, and the way there and back.
+/// Both groups are reported with their latency: 2 ms and 8 ms, and the way there and back.
 #[track_caller]
 fn tells_two_and_eight_ms(done: &Performance) {
     let low = done.seen.told("of them around ", " ms,").expect("told");

@@ -2,7 +2,7 @@
 //! and nothing else changes.
 //!
 //! Every stack follows from a seed. By default 25 are tried, seeds 0 to 24;
-//! `IOLAB_TRUTH_STACKS=500` tries 500, `IOLAB_TRUTH_SEED=17` begins with seed 17. A stack that fails is told with its seed, and
+//! `IOLAB_TRUTH_STACKS=500` tries 500, `IOLAB_TRUTH_SEED=17` begins with seed 17. A stack that fails is reported with its seed, and
 //! then made smaller. One of them alone:
 //!
 //!     IOLAB_TRUTH_SEED=17 IOLAB_TRUTH_STACKS=1 cargo test -p iolab-truth --test truth stacks:: -- --nocapture

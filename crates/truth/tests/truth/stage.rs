@@ -18,7 +18,7 @@ pub(crate) struct Performance {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Keeps everybody else waiting.
+/// Keeps all others waiting.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -43,7 +43,7 @@ pub(crate) fn perform(scenario: &Scenario) -> Option<Performance> {
     Some(done)
 }
 
-/// Share of its requests that a target may hold for too long before their median is not what it is told to be.
+/// Share of its requests that a target may hold for too long before their median is not what it is set to be.
 const LATE_MAX: f64 = 0.2;
 /// Share by which it may hold them longer on average before their throughput is not.
 const EXCESS_MAX: f64 = 0.1;

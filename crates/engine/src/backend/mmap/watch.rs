@@ -127,7 +127,7 @@ extern "C" fn on_sigbus(
 ) {
     // SAFETY: to a handler installed with SA_SIGINFO the kernel passes a siginfo_t that is initialised as a whole.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
-    // A signal that was sent has the sender in the place of the address, and has not interrupted a copy.
+    // A signal that was sent has the sender instead of the address, and has not interrupted a copy.
     let is_fault = [libc::BUS_ADRERR, libc::BUS_OBJERR, libc::BUS_MCEERR_AR].contains(&code);
     if !(is_fault && WATCHED.with(|watched| replace_page(watched, address))) {
         pass_on(signal, info, context, is_fault);

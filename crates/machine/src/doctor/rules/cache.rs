@@ -48,7 +48,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
             Topic::Cache,
             "page-cache",
             format!(
-                "the region of the default experiments ({small}) does not fit into the memory there is ({large})"
+                "the region of the default experiments ({small}) is larger than memory ({large})"
             ),
         )
     } else if is_passed {
@@ -56,7 +56,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
             Topic::Cache,
             "page-cache",
             format!(
-                "the region of the default experiments ({small}) fits into memory ({large}), and direct I/O passes that by"
+                "the region of the default experiments ({small}) fits into memory ({large}); direct I/O bypasses the page cache"
             ),
         )
     } else {
@@ -64,7 +64,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
             Topic::Cache,
             "page-cache",
             format!(
-                "the region of the default experiments ({small}) fits into memory ({large}), and without direct I/O only dropping the page cache before each trial keeps it out"
+                "the region of the default experiments ({small}) fits into memory ({large}); without direct I/O, iolab has to drop the page cache before each trial"
             ),
         )
     })
@@ -92,7 +92,7 @@ pub(super) fn of_device(facts: &Facts) -> Vec<Finding> {
     ))
 }
 
-/// The cache of a host, which nobody inside can see or drop.
+/// The cache of a host, which the guest cannot see or drop.
 pub(super) fn of_host(facts: &Facts) -> Vec<Finding> {
     if facts.is_virtual != Some(true) || !is_storage(facts) {
         return Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn of_host(facts: &Facts) -> Vec<Finding> {
         Topic::Cache,
         "host-cache",
         format!(
-            "{} belongs to a virtual machine{machine}: the host may cache it, bound it or share it with others, and nothing in here can see that; a region several times the host's memory would tell",
+            "{} belongs to a virtual machine{machine}: the host may cache, limit or share it, and this guest cannot see that; a region several times the host's memory excludes the host's cache",
             disk.disk
         ),
     ))

@@ -10,7 +10,7 @@ use iolab_spec::quantity::{format_bytes, format_percent};
 const EMPTY_SHARE: f64 = 0.01;
 /// Pieces smaller than this on average break large requests up, bytes.
 const PIECE_MIN: u64 = 1 << 20;
-/// File systems that compress when they are told to by a mount option.
+/// File systems that compress with a mount option.
 const COMPRESSING: [&str; 4] = [
     "compress",
     "compress-force",
@@ -69,13 +69,13 @@ pub(super) fn zeros(facts: &Facts) -> Vec<Finding> {
     let Some((looked, zeros)) = existing(facts).and_then(|content| content.zero_blocks) else {
         return Vec::new();
     };
-    let what = format!("{zeros} of {looked} blocks looked at hold only zeros");
+    let what = format!("{zeros} of {looked} sampled blocks hold only zeros");
     one(if zeros * 4 >= looked {
         Finding::worth_knowing(
             Topic::Data,
             "zeros",
             format!(
-                "{what}: blocks that were never written, or were trimmed, are mostly answered without touching the medium"
+                "{what}: most devices answer reads of blocks that were never written, or were trimmed, without accessing the medium"
             ),
         )
     } else {
@@ -172,7 +172,7 @@ pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
         Topic::Data,
         "fragmented",
         format!(
-            "{whose} in pieces of {} on average ({} of them): larger requests are broken up",
+            "{whose} in pieces of {} on average ({} of them): larger requests are split",
             format_bytes(average as f64),
             layout.pieces
         ),

@@ -71,7 +71,10 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
             Finding::must_fix(
                 Topic::Device,
                 "in-memory",
-                format!("{} keeps its data in memory: it shows what the tool can do, not what storage does", device.name),
+                format!(
+                    "{} keeps its data in memory: results show the limits of iolab, not of storage",
+                    device.name
+                ),
             )
             .remedy("findmnt --real    # choose a directory on storage")
         })
@@ -87,9 +90,7 @@ pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
             Some(true) => Finding::worth_knowing(
                 Topic::Device,
                 "loop",
-                format!(
-                    "{whose}, read past the page cache: the file system around it is measured with it"
-                ),
+                format!("{whose}, read with direct I/O: results include the file system around it"),
             ),
             _ => Finding::must_fix(
                 Topic::Device,
@@ -114,14 +115,12 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
             }
             (_, Some("mpath")) => "chooses between several paths to the same device",
             (Transport::Network | Transport::NvmeFabric, _) => {
-                "is reached over a network: its server's caches and its traffic are part of every number"
+                "is on a network: the server's caches and other traffic affect every result"
             }
             (Transport::Usb, _) => {
-                "is behind USB: the bridge bounds throughput and may not pass flushes on"
+                "is attached by USB: the bridge limits throughput and may ignore flushes"
             }
-            (Transport::DeviceMapper, None) => {
-                "is a layer of device mapper that does not say what it does"
-            }
+            (Transport::DeviceMapper, None) => "is a device-mapper layer of unknown function",
             _ => return None,
         };
         Some(Finding::worth_knowing(
@@ -142,7 +141,7 @@ pub(super) fn traffic_is_counted(facts: &Facts) -> Vec<Finding> {
             Finding::must_fix(
                 Topic::Device,
                 "not-counted",
-                format!("the kernel does not count the traffic of {}: nothing can be said about where bytes went", device.disk),
+                format!("the kernel does not count the traffic of {}: iolab cannot see which bytes reached it", device.disk),
             )
             .remedy(format!("echo 1 | sudo tee /sys/block/{}/queue/iostats", quoted(&device.disk.replace('/', "!"))))
         })
@@ -154,7 +153,7 @@ pub(super) fn link(facts: &Facts) -> Vec<Finding> {
     let link = |device: &Device| {
         let link = device.link.as_ref()?;
         let ceiling = link.ceiling_mb_s.map_or(String::new(), |mb| {
-            format!("; no more than {} MB/s can come through", significant(mb))
+            format!("; the limit is {} MB/s", significant(mb))
         });
         Some(if link.now == link.best {
             Finding::fine(
@@ -241,7 +240,7 @@ pub(super) fn rotation(facts: &Facts) -> Vec<Finding> {
                     Topic::Device,
                     "rotational",
                     format!(
-                        "{} calls itself rotational, as virtual disks do whatever is behind them",
+                        "{} reports itself as rotational; virtual disks do that regardless of the real device",
                         device.disk
                     ),
                 )
@@ -250,7 +249,7 @@ pub(super) fn rotation(facts: &Facts) -> Vec<Finding> {
                     Topic::Device,
                     "rotational",
                     format!(
-                        "{} has platters: throughput falls towards the inner tracks, and a small region hides most of the seeking",
+                        "{} is a hard disk: throughput falls towards the inner tracks, and a small region hides most of the seek time",
                         device.disk
                     ),
                 )
@@ -268,7 +267,7 @@ pub(super) fn alignment(facts: &Facts) -> Vec<Finding> {
             Topic::Device,
             "misaligned",
             format!(
-                "{} begins {bytes} bytes beside the device's physical blocks: small writes touch two of them",
+                "{} is misaligned by {bytes} bytes to the device's physical blocks: small writes touch two blocks",
                 device.name
             ),
         ))
@@ -281,14 +280,14 @@ pub(super) fn heat(facts: &Facts) -> Vec<Finding> {
     let hot = |device: &Device| {
         let (now, limit) = device.temperature.filter(|(_, limit)| *limit > 0.0)?;
         let text = format!(
-            "{} has {now:.0} degrees Celsius, its limit is {limit:.0}",
+            "{} is at {now:.0} degrees Celsius, its limit is {limit:.0}",
             device.disk
         );
         Some(if now >= limit {
             Finding::worth_knowing(
                 Topic::Device,
                 "heat",
-                format!("{text}: it may slow itself down; let it cool first"),
+                format!("{text}: it may throttle; let it cool first"),
             )
         } else {
             Finding::fine(Topic::Device, "heat", text)

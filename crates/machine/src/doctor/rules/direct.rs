@@ -93,7 +93,7 @@ fn judged(
         Verdict::Unclear(what) => Finding::worth_knowing(
             Topic::DirectIo,
             rule,
-            format!("whether direct {word} reach a disk cannot be told: {what}"),
+            format!("it is unknown whether direct {word} reach a disk: {what}"),
         ),
     })
 }
@@ -162,9 +162,9 @@ fn verdict(transfer: &Transfer) -> Verdict {
         true if share(cached) >= CACHED_FROM => Verdict::Buffered(holds(cached)),
         true if transfer.device_bytes.is_some() => Verdict::Buffered(said),
         // Some file systems keep no account for the process, and some lie on no device that counts.
-        true => Verdict::Unclear(format!("{said}, and no device counts")),
+        true => Verdict::Unclear(format!("{said}, and no device has counters")),
         false => Verdict::Unclear(format!(
-            "{said}; a cache, a hole or compression may lie between"
+            "{said}; a cache, a hole or compression may be the cause"
         )),
     }
 }
@@ -259,7 +259,7 @@ mod tests {
         };
         let honoured = before(transfer(all, all, all));
         assert_eq!(only(direct, &read(Ok(honoured))).0, Fine);
-        // A file system in memory: always in the page cache, and nobody counts.
+        // A file system in memory: always in the page cache, and without counters.
         let memory = before(transfer(Some(0), None, all));
         assert_eq!(only(direct, &read(Ok(memory))).0, MustFix);
     }

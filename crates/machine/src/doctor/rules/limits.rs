@@ -20,7 +20,7 @@ pub(super) fn cpu_time(facts: &Facts) -> Vec<Finding> {
     one(Finding::worth_knowing(
         Topic::Limits,
         "cpu",
-        format!("a control group allows {} CPUs' worth of time: beyond it all threads stand still until the next period, which shows as slow requests", significant(cpus)),
+        format!("a control group limits CPU time to {} CPUs: beyond it all threads stop until the next period, which shows as slow requests", significant(cpus)),
     )
     .remedy(OF_UNIT))
 }
@@ -36,7 +36,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
         Topic::Limits,
         "memory",
         format!(
-            "a control group allows {} of memory, page cache included: buffered I/O is slowed down when that is full",
+            "a control group limits memory to {}, page cache included: buffered I/O slows down when that is full",
             format_bytes(limit as f64)
         ),
     ))
@@ -63,7 +63,10 @@ pub(super) fn traffic(facts: &Facts) -> Vec<Finding> {
     one(Finding::must_fix(
         Topic::Limits,
         "traffic",
-        format!("a control group bounds the traffic with the device: {}; no number above that can come out, whatever the device can do", limits.join(", ")),
+        format!(
+            "a control group limits the traffic with the device: {}; results cannot exceed that",
+            limits.join(", ")
+        ),
     )
     .remedy(OF_UNIT))
 }
@@ -153,8 +156,8 @@ mod tests {
             },
             ..Facts::default()
         };
-        assert!(only(cpu_time, &facts).1.contains("1.50 CPUs' worth"));
-        assert!(only(memory, &facts).1.contains("1 GiB of memory"));
+        assert!(only(cpu_time, &facts).1.contains("to 1.50 CPUs"));
+        assert!(only(memory, &facts).1.contains("memory to 1 GiB"));
         let (severity, what, _) = only(traffic, &facts);
         assert_eq!(severity, MustFix);
         assert!(

@@ -7,11 +7,11 @@ use iolab_spec::quantity::{format_percent, significant};
 
 /// Share of the CPUs that others may use without being noticed.
 const CPU_SHARE: f64 = 0.25;
-/// CPUs' worth of stolen time that is told.
+/// CPUs' worth of stolen time that is reported.
 const STOLEN: f64 = 0.05;
-/// Share of the time with a task waiting for memory that is told.
+/// Share of the time with a task waiting for memory that is reported.
 const MEMORY_SHARE: f64 = 0.01;
-/// Traffic on the device that is told: bytes and requests per second.
+/// Traffic on the device that is reported: bytes and requests per second.
 const BYTE_RATE: f64 = 1e6;
 const REQUEST_RATE: f64 = 50.0;
 
@@ -62,7 +62,7 @@ pub(super) fn stolen(facts: &Facts) -> Vec<Finding> {
         Topic::Load,
         "stolen",
         format!(
-            "the hypervisor gives {} CPUs' worth of this machine's time to others right now",
+            "the hypervisor gives {} CPUs' worth of this machine's time to other guests right now (steal)",
             significant(stolen)
         ),
     ))
@@ -111,7 +111,7 @@ pub(super) fn device(facts: &Facts) -> Vec<Finding> {
         Topic::Load,
         "device",
         format!(
-            "others use {name} right now: {} MB/s read, {} MB/s written, {requests:.0} requests per second",
+            "other processes use {name} right now: {} MB/s read, {} MB/s written, {requests:.0} requests per second",
             significant(read / 1e6),
             significant(written / 1e6)
         ),

@@ -28,7 +28,7 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
             Topic::Target,
             "overlay-out-of-reach",
             format!(
-                "{made_of}; the file in them that holds the bytes cannot be reached from here, so that the device is not known: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not noticed"
+                "{made_of}; the file that holds the bytes is not visible from here, so its device is unknown: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not detected"
             ),
         )
         .remedy("findmnt --real    # a volume that is mounted into the container has a device that is known"),
@@ -57,7 +57,7 @@ fn list(layers: &Layers) -> String {
 fn measured(facts: &Facts, layering: &Layering, holder: &Path) -> String {
     match facts.place.kind {
         TargetKind::Scratch => {
-            "scratch files lie in the upper layer; an existing file of a lower layer is read there, maybe from another device".to_owned()
+            "scratch files are in the upper layer; an existing file of a lower layer is read there, maybe from another device".to_owned()
         }
         _ if is_lower(layering, holder) => format!(
             "this file is read from {}, and copied into the upper layer when it is opened for writing",

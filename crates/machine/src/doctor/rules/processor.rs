@@ -25,7 +25,7 @@ pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
         let finding = Finding::worth_knowing(
             Topic::Clock,
             "clock",
-            format!("{what}: cells whose requests are not much longer are flagged"),
+            format!("{what}: cells with requests that are not much longer are flagged"),
         );
         finding.remedy("cat /sys/devices/system/clocksource/clocksource0/current_clocksource")
     })
@@ -38,7 +38,7 @@ pub(super) fn count(facts: &Facts) -> Vec<Finding> {
         return Vec::new();
     };
     one(match processor.present {
-        // The quota of a control group is told by a rule of its own.
+        // The quota of a control group is reported by a rule of its own.
         Some(present) if usable < present && facts.cgroup.cpus.is_none() => Finding::worth_knowing(
             Topic::Processor,
             "count",
@@ -88,7 +88,7 @@ pub(super) fn power(facts: &Facts) -> Vec<Finding> {
         findings.push(Finding::worth_knowing(
             Topic::Processor,
             "battery",
-            "the machine runs on its battery: processor and disk may be held back; connect it to the mains",
+            "the machine runs on battery: processor and disk may be slowed down; connect it to power",
         ));
     }
     if let Some(times) = facts.processor.throttled.filter(|times| *times > 0) {
@@ -96,7 +96,7 @@ pub(super) fn power(facts: &Facts) -> Vec<Finding> {
             Topic::Processor,
             "heat",
             format!(
-                "heat has slowed the processors down {times} times since the machine was started"
+                "heat has throttled the processors {times} times since the machine was started"
             ),
         ));
     }
@@ -125,7 +125,7 @@ pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
     let why = match dear.as_slice() {
         [] => String::new(),
         some => format!(
-            "defences on entry to the kernel are in force ({})",
+            "CPU vulnerability mitigations are active ({})",
             some.join(", ")
         ),
     };
@@ -158,7 +158,7 @@ pub(super) fn smt(facts: &Facts) -> Vec<Finding> {
         Some(true) => one(Finding::fine(
             Topic::Processor,
             "smt",
-            "pairs of CPUs share a core: that many threads do not give twice the speed",
+            "pairs of CPUs share a core: using all of them does not double the speed",
         )),
         _ => Vec::new(),
     }

@@ -23,7 +23,7 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
         TargetKind::CharDevice => "a character device".to_owned(),
     };
     let on = facts.file_system.as_ref().map_or(String::new(), |fs| {
-        // What an overlay is mounted from is a name without a meaning; its layers are told apart.
+        // What an overlay is mounted from is a name without a meaning; its layers are distinguished.
         let source = match facts.layering {
             Some(_) => String::new(),
             None => format!(" of {}", fs.source),
@@ -47,7 +47,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
             format!("the layer of this {} lies in memory", fs.kind)
         }
         Some(fs) => format!("{} lives in memory", fs.kind),
-        None => format!("{} is no storage", facts.place.named),
+        None => format!("{} is not storage", facts.place.named),
     };
     let finding = Finding::must_fix(
         Topic::Target,
@@ -66,9 +66,9 @@ pub(super) fn kind_of_file_system(facts: &Facts) -> Vec<Finding> {
     let what = match kind {
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "lustre" | "afs"
         | "glusterfs" => {
-            "the data lies with a server or a host: its caches, its network and its other clients are part of every number, and no block device counts the bytes"
+            "the data is on a server or a host: its caches, its network and its other clients affect every result, and no block device counts the bytes"
         }
-        "zfs" => "zfs keeps a cache of its own, which dropping the page cache does not empty",
+        "zfs" => "zfs has its own cache, which dropping the page cache does not empty",
         _ if kind.starts_with("fuse") => {
             "requests pass through a program in user space, which may cache, reorder or serialise them"
         }
@@ -90,11 +90,11 @@ pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
         ),
         (
             "nobarrier",
-            "fsync does not make the device write its cache out: durable writes are faster than they are safe",
+            "fsync does not flush the device's cache: synced writes are fast but not durable",
         ),
         (
             "barrier=0",
-            "fsync does not make the device write its cache out: durable writes are faster than they are safe",
+            "fsync does not flush the device's cache: synced writes are fast but not durable",
         ),
         (
             "data=journal",
@@ -102,11 +102,11 @@ pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
         ),
         (
             "dax",
-            "files are mapped past the page cache: hot and cold are the same",
+            "files bypass the page cache: hot and cold are the same",
         ),
         (
             "dax=always",
-            "files are mapped past the page cache: hot and cold are the same",
+            "files bypass the page cache: hot and cold are the same",
         ),
         (
             "discard",
@@ -148,7 +148,7 @@ pub(super) fn space(facts: &Facts) -> Vec<Finding> {
         Finding::worth_knowing(
             Topic::Target,
             "space",
-            format!("{free}: less than the {wanted} that the default experiments want, so that they use a smaller region"),
+            format!("{free}: less than the {wanted} that the default experiments use; they use a smaller region"),
         )
         .remedy(format!("du -xhd1 {}    # see what takes the space", mount_point(facts)))
     } else if share < FREE_SHARE_LOW {

@@ -77,10 +77,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             spec.pattern == Pattern::Zipf(1.0),
             "its Zipf distribution has no exponent of 1",
         ),
-        (
-            spec.verify,
-            "what it writes cannot be read back by iolab's rules",
-        ),
+        (spec.verify, "iolab cannot verify what it writes"),
         (
             spec.buffer_init != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",

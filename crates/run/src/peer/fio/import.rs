@@ -79,7 +79,7 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
     let mut cell =
         cell_of(options, size_else).map_err(|error| error.within(format!("job '{name}'")))?;
     cell.tool = FIO;
-    // What a job without a bound of its own did is told by its size.
+    // What a job without a bound of its own did is reported by its size.
     if !["io_size", "io_limit"]
         .iter()
         .any(|name| options.contains_key(*name))
@@ -114,7 +114,7 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
         syncs: sum(|job| job.sync.count()),
         sync_latency: syncs.summary(),
-        failure: error.map(|error| format!("fio tells of error {error} in job '{name}'")),
+        failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
         command: format!("job '{name}': {}", command.join(" ")),
         histograms,
     })

@@ -150,7 +150,7 @@ fn one_after_the_other(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<Job> {
                 ));
                 let hint = "add stonewall to run them one after the other, or give one job";
                 mistakes.add(job.line, error.hint(hint));
-                // What else is wrong with it is told as well.
+                // What else is wrong with it is reported as well.
                 alone.push(job);
             }
             None => alone.push(job),
@@ -247,11 +247,11 @@ fn notes(jobs: &[Job], cells: &[CellSpec], whole: Option<u64>) -> Vec<String> {
     let notes = [
         (
             given(&["ramp_time"]),
-            "ramp_time is not waited for: the first trial of every cell is a warm-up",
+            "ramp_time is ignored: the first trial of every cell is a warm-up",
         ),
         (
             given(&["randrepeat", "randseed"]),
-            "randrepeat and randseed are given by --seed: the same seed gives the same offsets",
+            "--seed replaces randrepeat and randseed: the same seed gives the same offsets",
         ),
         (
             jobs.len() > 1,

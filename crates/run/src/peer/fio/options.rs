@@ -408,7 +408,7 @@ fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         whole.map(|all| all / unit).ok_or_else(|| Fault {
             option: name,
             error: Error::usage(format!(
-                "{name}={} is no whole number of requests of {unit} bytes per second",
+                "{name}={} is not a whole number of requests of {unit} bytes per second",
                 short(text)
             ))
             .hint("iolab counts requests per second: --rate 1000"),

@@ -132,9 +132,8 @@ impl Report {
         };
         let mut reader = serde_json::Deserializer::from_str(&text[start..]);
         let mut report = Report::deserialize(&mut reader).map_err(|error| {
-            Error::usage(format!("it is no report of fio 3: {error}")).hint(
-                "it must be what fio 3 wrote with --output-format=json or json+, from its start to its end",
-            )
+            Error::usage(format!("it is not a report of fio 3: {error}"))
+                .hint("it must be the complete output of fio 3 with --output-format=json or json+")
         })?;
         report.check()?;
         // What a client adds up over its servers is there already.
@@ -148,11 +147,10 @@ impl Report {
                 .hint("run fio with --group_reporting"));
         }
         match self.jobs.iter().find(|job| !job.is_credible()) {
-            Some(job) => Err(Error::usage(format!(
-                "job '{}' has numbers that cannot be",
-                job.jobname
-            ))
-            .hint("the report is damaged: run fio once more")),
+            Some(job) => Err(
+                Error::usage(format!("job '{}' has impossible numbers", job.jobname))
+                    .hint("the report is damaged: run fio once more"),
+            ),
             None => Ok(()),
         }
     }
@@ -334,16 +332,16 @@ trailing words"#;
             (
                 "\"total_ios\": 100",
                 "\"total_ios\": 9000000000000000000",
-                "cannot be",
+                "impossible numbers",
             ),
-            ("\"total_ios\": 100", "\"total_ios\": -1", "no report"),
+            ("\"total_ios\": 100", "\"total_ios\": -1", "not a report"),
             (
                 "\"runtime\": 250",
                 "\"runtime\": 1000000000000000000",
-                "cannot be",
+                "impossible numbers",
             ),
-            ("\"mean\": 1500.5", "\"mean\": -1.0", "cannot be"),
-            ("\"sys_cpu\": 10.0", "\"sys_cpu\": -nan", "no report"),
+            ("\"mean\": 1500.5", "\"mean\": -1.0", "impossible numbers"),
+            ("\"sys_cpu\": 10.0", "\"sys_cpu\": -nan", "not a report"),
             ("\"clat_ns\": {\"max\"", "\"clat\": {\"max\"", "clat_ns"),
             ("\n{", "\n[", "no JSON object"),
         ] {

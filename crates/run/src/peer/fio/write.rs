@@ -59,7 +59,7 @@ pub fn job_file(plan: &Plan) -> String {
 fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
     command::check(spec)?;
     if spec.layout == Layout::Interleaved {
-        return Err("fio deals no blocks out in turn".to_owned());
+        return Err("fio cannot interleave the blocks of its threads".to_owned());
     }
     let mut lines: Vec<String> = command::common(spec)
         .into_iter()

@@ -84,7 +84,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         ),
         (
             !matches!(spec.pattern, Pattern::Seq | Pattern::Rand),
-            "it knows no such pattern; seq and rand are possible",
+            "it has the patterns seq and rand only",
         ),
         (
             !one_pass,
@@ -97,7 +97,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         ),
         (
             spec.writes() && spec.reads(),
-            "it mixes no reads with writes",
+            "it cannot mix reads with writes",
         ),
         (
             spec.writes() && spec.content == Content::Unique,
@@ -105,13 +105,10 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         ),
         (
             spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync,
-            "it makes durable at the end only, or by O_SYNC or O_DSYNC",
+            "it syncs at the end only, or with O_SYNC or O_DSYNC",
         ),
-        (spec.rate.is_some(), "it knows no rate"),
-        (
-            spec.verify,
-            "what it writes cannot be read back by iolab's rules",
-        ),
+        (spec.rate.is_some(), "it has no rate"),
+        (spec.verify, "iolab cannot verify what it writes"),
         (spec.iopoll, "it does not poll"),
         (
             spec.buffer_init != BufferInit::Random,

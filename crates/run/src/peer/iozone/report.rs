@@ -217,7 +217,7 @@ impl Reader {
     ) -> Result<()> {
         let bytes_per_s = value.parse::<f64>().unwrap_or(f64::NAN) * scale;
         if !(bytes_per_s > 0.0 && bytes_per_s <= BYTES_PER_S_MAX) {
-            return Err(wrong("a throughput that cannot be"));
+            return Err(wrong("an impossible throughput"));
         }
         if record_bytes == 0 || file_bytes < record_bytes {
             return Err(wrong("a result without the sizes of file and record"));
@@ -239,7 +239,7 @@ impl Reader {
 fn kib(text: &str) -> Result<u64> {
     let kib = text.parse::<u64>().ok().filter(|kib| *kib < 1 << 50);
     kib.map(|kib| kib << 10)
-        .ok_or_else(|| wrong("a size that cannot be"))
+        .ok_or_else(|| wrong("an impossible size"))
 }
 
 fn wrong(what: &str) -> Error {
@@ -297,7 +297,7 @@ mod tests {
             line("5.0 kB/sec").replace("64 kB", "0 kB"),
             line("5.0 kB/sec").replace("4096 kB", "99999999999999999999 kB"),
         ] {
-            let error = Report::parse(&text).expect_err("no report");
+            let error = Report::parse(&text).expect_err("not a report");
             assert!(error.remedy().is_some(), "{error}");
         }
     }

@@ -108,11 +108,9 @@ impl Session<'_> {
         units.into_iter().map(|(_, places)| places).collect()
     }
 
-    /// What a trial of a cell took in the pilot, s.
+    /// What a trial of a cell took so far, which is in the pilot, s.
     fn cost(&self, cell: usize) -> f64 {
-        self.costs.get(&cell).map_or(0.0, |(took, trials)| {
-            took.as_secs_f64() / f64::from((*trials).max(1))
-        })
+        self.costs.of(cell).as_secs_f64()
     }
 
     fn shorter(&self, cell: usize, spread: f64) -> Option<length::Shorter> {

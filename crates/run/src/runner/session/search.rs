@@ -2,12 +2,11 @@
 //! search asks for.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use iolab_analysis::fitness::keeps;
 use iolab_analysis::slo::{Search, Step, visits};
 use iolab_plan::cells::PlannedCell;
-use iolab_record::{ClockDomain, EventKind};
+use iolab_record::EventKind;
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
 use iolab_spec::trial::RATE_MAX;
@@ -15,7 +14,7 @@ use iolab_spec::trial::RATE_MAX;
 use super::super::execute::Executor;
 use super::super::repetition::Ended;
 use super::super::sample::Place;
-use super::super::{Progress, experiment_record, fit};
+use super::super::{experiment_record, fit};
 use super::Session;
 
 impl Session<'_> {
@@ -81,22 +80,6 @@ impl Session<'_> {
         self.plan.grow(experiment, vec![cell]);
         self.phase.repetition.grow();
         Ok(id)
-    }
-
-    /// How far a search is: it ends by its budget at the latest.
-    pub(super) fn progress_of_search(&self) -> Progress {
-        let spent = self.phase.repetition.spent();
-        let budget = self.plan.experiment().design.budget;
-        let share = spent.as_secs_f64() / budget.as_secs_f64().max(1e-9);
-        Progress {
-            trials_done: self.phase.trials() as u64,
-            share: share.min(1.0),
-            spent,
-            // Virtual time does not tell how long the user has to wait.
-            left: (self.clock == ClockDomain::Real)
-                .then(|| budget.saturating_sub(spent))
-                .filter(|left| *left > Duration::ZERO),
-        }
     }
 
     /// Notes the rates that were never visited.

@@ -192,7 +192,7 @@ fn text_of(name: &str) -> Result<String> {
     if path.exists() || path.extension().is_some_and(|end| end == "toml") {
         return fs::read_to_string(path).map_err(|error| {
             Error::usage(format!("cannot read {}: {error}", path.display()))
-                .hint("check the path; 'iolab model list' shows the models that come with iolab")
+                .hint("check the path; 'iolab model list' shows the built-in models")
         });
     }
     let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();

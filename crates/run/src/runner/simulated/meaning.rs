@@ -26,7 +26,7 @@ static RULES: &[MeaningRule] = &[
     MeaningRule {
         setting: "tool",
         has: |cell| !cell.tool.is_peer(),
-        why: "other tools need a file: 'iolab serve' makes one of a model",
+        why: "other tools need a file: 'iolab serve' offers a model as one",
     },
     MeaningRule {
         setting: "command",
@@ -100,7 +100,7 @@ static RULES: &[MeaningRule] = &[
     MeaningRule {
         setting: "hardware_counters",
         has: |cell| !cell.trial.hardware_counters,
-        why: "no processor takes part on a model",
+        why: "a model has no processor",
     },
     MeaningRule {
         setting: "registered",
@@ -137,7 +137,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
         let named = format!("{}={}", rule.setting, without.join(","));
         if kept.is_empty() || asked(rule.setting) {
             return Err(Error::usage(format!(
-                "{} has no meaning on a model: {}: {}",
+                "{} does not apply to a model: {}: {}",
                 experiment.name, named, rule.why
             ))
             .hint("leave it out, or measure a file or a device"));
@@ -158,7 +158,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
         .collect();
     Ok((!reasons.is_empty()).then(|| {
         format!(
-            "{}: left out what has no meaning on a model: {}",
+            "{}: ignored, because it does not apply to a model: {}",
             experiment.name,
             reasons.join("; ")
         )

@@ -1,7 +1,6 @@
 //! A stand-in for the engine, and a folder to run in.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use iolab_spec::counters::Counters;
 use iolab_spec::histogram::new_latency_histogram;
@@ -15,13 +14,13 @@ use iolab_plan::cells::cells;
 use iolab_record::ClockDomain;
 use iolab_spec::settings::CellSpec;
 
-/// Plays trials: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
+/// Plays trials on a clock of its own: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
 pub(super) struct Mock<'a> {
     pub(super) elapsed_ns: &'a dyn Fn(&TrialSpec, u64) -> u64,
     pub(super) cut: Option<(u64, Cut)>,
     pub(super) trials: u64,
     pub(super) paused: Vec<Duration>,
-    pub(super) began: Instant,
+    pub(super) now: Duration,
 }
 
 #[derive(Clone, Copy)]
@@ -35,7 +34,9 @@ impl Executor for Mock<'_> {
         let spec = &cell.trial;
         let number = self.trials;
         self.trials += 1;
-        let mut outcome = played(spec, (self.elapsed_ns)(spec, number));
+        let elapsed_ns = (self.elapsed_ns)(spec, number);
+        self.now += Duration::from_nanos(elapsed_ns);
+        let mut outcome = played(spec, elapsed_ns);
         match self.cut {
             Some((at, Cut::Interrupt)) if at == number => {
                 stop.store(true, Ordering::Relaxed);
@@ -61,6 +62,7 @@ impl Executor for Mock<'_> {
     }
 
     fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
+        self.now += time;
         self.paused.push(time);
     }
 
@@ -78,7 +80,7 @@ impl Executor for Mock<'_> {
     }
 
     fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.now
     }
 }
 
@@ -144,6 +146,14 @@ pub(super) fn bench(sets: &[&str]) -> Fixture {
 
 impl Fixture {
     pub(super) fn start(&self, mock: &mut Mock<'_>) -> Result<Finished> {
+        self.watched(mock, &mut Silent)
+    }
+
+    pub(super) fn watched(
+        &self,
+        mock: &mut Mock<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Finished> {
         let planned = planned(&self.experiment);
         let rows: Vec<_> = planned
             .iter()
@@ -166,10 +176,9 @@ impl Fixture {
         };
         let record = experiment_record(&self.experiment)?;
         let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;
-        let mut observer = Silent;
         let mut plan = Plan::of(self.experiment.clone())?;
         plan.cells = planned;
-        Session::new(plan, 42, file, ClockDomain::Real, &mut observer)
+        Session::new(plan, 42, file, ClockDomain::Real, observer)
             .carry_out(mock, &AtomicBool::new(false))
     }
 
@@ -216,7 +225,7 @@ pub(super) fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
         cut: None,
         trials: 0,
         paused: Vec::new(),
-        began: Instant::now(),
+        now: Duration::ZERO,
     }
 }
 

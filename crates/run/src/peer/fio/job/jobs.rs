@@ -147,7 +147,7 @@ fn checked(name: &str, value: Option<String>) -> Result<String> {
 fn unknown_option(name: &str) -> Error {
     let known = table::KNOWN.iter().flat_map(|known| known.names);
     let known: Vec<&str> = known.copied().collect();
-    let error = Error::usage(format!("'{name}' is no option that iolab knows"));
+    let error = Error::usage(format!("'{name}' is not an option that iolab knows"));
     match nearest(name, &known).as_slice() {
         [] => error
             .hint("take it out, or run the job with fio and bring its JSON in with 'iolab import'"),

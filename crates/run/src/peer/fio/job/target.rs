@@ -14,7 +14,7 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
         let directory = job.options.get("directory").map(PathBuf::from);
         let target = match (job.options.get("filename"), directory) {
             (Some(name), _) if name.contains(':') => {
-                let error = Error::usage("filename has a colon, which parts several files");
+                let error = Error::usage("filename has a colon, which separates files");
                 let error = error.hint("name one file, or give it as TARGET");
                 mistakes.add(job.line_of("filename"), error);
                 continue;

@@ -1,0 +1,112 @@
+//! The time that is left, against what was left in the end, on a clock that the trials themselves move.
+
+use super::*;
+
+/// What was foreseen after each trial, and when that was.
+#[derive(Default)]
+struct Watch(Vec<Progress>);
+
+impl Observer for Watch {
+    fn trial_done(&mut self, progress: Progress) {
+        self.0.push(progress);
+    }
+}
+
+/// The greatest error from the first estimate on that is no mere bound, as a share of what was left at that moment.
+fn worst(sets: &[&str], elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> f64 {
+    let bench = bench(sets);
+    let settle = bench.experiment.design.settle;
+    let mut watch = Watch::default();
+    let mut mock = mock(elapsed_ns);
+    bench.watched(&mut mock, &mut watch).expect("done");
+    let record = bench.record();
+    assert_eq!(watch.0.len(), record.samples.len());
+    let mut ends = Vec::new();
+    let mut now = Duration::ZERO;
+    for (index, sample) in record.samples.iter().enumerate() {
+        let is_first = index > 0 && record.samples[index - 1].block != sample.block;
+        now += Duration::from_nanos(sample.wall_ns) + settle.mul_f64(f64::from(is_first));
+        ends.push(now);
+    }
+    let left: Vec<Duration> = watch.0.iter().filter_map(|seen| seen.left).collect();
+    assert!(left.is_sorted_by(|a, b| a >= b), "runs backwards: {left:?}");
+    assert_eq!(left.last(), Some(&Duration::ZERO));
+    let foreseen = watch.0.iter().zip(&ends);
+    let mut foreseen =
+        foreseen.filter_map(|(seen, at)| Some((seen.left?, seen.left_is_bound, now - *at)));
+    let mut cells = record.cells.iter();
+    let precise = cells.all(|cell| cell.ended_by == Some(EndedBy::Precision));
+    let (first, _, first_left) = foreseen
+        .find(|(_, is_bound, _)| !precise || !is_bound)
+        .expect("an estimate");
+    let error = |foreseen: Duration, left: Duration| {
+        (foreseen.as_secs_f64() - left.as_secs_f64()).abs() / first_left.as_secs_f64()
+    };
+    foreseen.fold(error(first, first_left), |worst, (seen, _, left)| {
+        worst.max(error(seen, left))
+    })
+}
+
+/// A number from 0 to 1 that differs from trial to trial.
+fn chance(number: u64) -> f64 {
+    (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f64 / (1u64 << 24) as f64
+}
+
+/// Sizes take from 0.1 s to 25.6 s, and each trial up to an eighth more or less than that.
+fn uneven(spec: &TrialSpec, number: u64) -> u64 {
+    (spec.bs as f64 * 24_400.0 * (0.875 + 0.25 * chance(number))) as u64
+}
+
+#[test]
+fn what_the_budget_ends_is_foreseen_from_the_first_block_on() {
+    let sizes = "bs=4k,16k,64k,256k,1M";
+    for budget in ["budget=8min", "budget=30min"] {
+        let most = worst(
+            &[sizes, budget, "trials_max=1000", "precision=0.001"],
+            &uneven,
+        );
+        assert!(most <= 0.2, "{budget}: {most}");
+    }
+}
+
+#[test]
+fn pauses_belong_to_what_is_left() {
+    let most = worst(
+        &[
+            "settle=20s",
+            "budget=8min",
+            "trials_max=1000",
+            "precision=0.001",
+        ],
+        &uneven,
+    );
+    assert!(most <= 0.2, "{most}");
+}
+
+#[test]
+fn a_single_stall_is_foreseen_no_second_time() {
+    let stalls = |spec: &TrialSpec, number: u64| match number {
+        17 => 60_000_000_000,
+        _ => uneven(spec, number),
+    };
+    let most = worst(
+        &["budget=20min", "trials_max=1000", "precision=0.001"],
+        &stalls,
+    );
+    assert!(most <= 0.2, "{most}");
+}
+
+#[test]
+fn what_precision_ends_is_foreseen_from_the_third_measured_block_on() {
+    let narrow = |spec: &TrialSpec, number: u64| {
+        (spec.bs as f64 * 24_400.0 * (0.995 + 0.01 * chance(number))) as u64
+    };
+    let most = worst(&["trials_max=1000", "budget=10h"], &narrow);
+    assert!(most <= 0.2, "{most}");
+}
+
+#[test]
+fn the_most_trials_are_foreseen_from_the_first_block_on() {
+    let most = worst(&["trials_max=20", "precision=0.001", "budget=10h"], &uneven);
+    assert!(most <= 0.2, "{most}");
+}
