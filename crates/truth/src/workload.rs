@@ -108,11 +108,12 @@ impl Workload {
         let rate = self
             .rate
             .map_or(String::new(), |rate| format!("rate = {rate}\n"));
+        // As the other tools; and some targets fail at a place that is known.
         format!(
             "name = \"truth\"\nquestion = \"What is true of this target?\"\nresponse = \"{response}\"\n\
              [factors]\nbs = [\"{bs}\"]\n{threads_too}\
              [settings]\nbackend = \"{backend}\"\npattern = \"{pattern}\"\nread_percent = {reads}\ncache = \"{cache}\"\nsync = \"{sync}\"\n\
-             content = \"{content}\"\n{threads}region = \"{region}\"\nbytes = \"{bytes}\"\n\
+             first_offset = \"zero\"\ncontent = \"{content}\"\n{threads}region = \"{region}\"\nbytes = \"{bytes}\"\n\
              time = \"{time_ms}ms\"\nverify = {verify}\n{rate}\
              [design]\ntrials_min = {trials}\ntrials_max = {trials}\nprecision = 0.5\nbudget = \"5min\"\n"
         )
