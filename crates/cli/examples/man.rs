@@ -1,9 +1,11 @@
 //! Writes the man pages, one for each command, into a directory: `cargo run -p iolab --example man -- DIR`.
 
 // The arguments of the binary, of which nothing but their help is used here.
-#[allow(dead_code, unreachable_pub)]
-#[path = "../src/arguments.rs"]
-mod arguments;
+#[allow(dead_code, unreachable_pub, unused_imports)]
+#[path = "../src"]
+mod source {
+    pub mod arguments;
+}
 
 use clap::CommandFactory;
 
@@ -12,5 +14,5 @@ fn main() -> std::io::Result<()> {
         return Err(std::io::Error::other("usage: man DIR"));
     };
     std::fs::create_dir_all(&folder)?;
-    clap_mangen::generate_to(arguments::Arguments::command(), folder)
+    clap_mangen::generate_to(source::arguments::Arguments::command(), folder)
 }

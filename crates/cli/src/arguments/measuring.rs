@@ -1,0 +1,203 @@
+//! The words of the commands that measure, or take over what was measured: study, run, fit, resume and import.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use iolab_plan::experiment::REFINE_MAX;
+use iolab_run::peer::PEERS;
+
+use super::ModelFormat;
+
+const FIT_HELP: &str = "\
+WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
+one with the source and the wording of each level. To use your own levels, copy it, \
+change it, and name your file as WHAT.
+
+A level holds when the 95 % interval of the measured quantity is on the good side of \
+the limit, 5 % away from it. The interval includes the differences between trials of \
+1 s. If the quantity changes for good during the load, the level must hold before and \
+after the change.
+
+The answer is 'cannot tell', with the reason, when the requests did not reach storage \
+(tmpfs, the page cache), or when writes may not be durable.
+
+Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
+
+/// Run files hold signed integers; the experiments of a suite count upwards from the seed.
+const SEED_MAX: u64 = (1 << 63) - 1_000;
+
+/// What changes an experiment. Each short form is the same as a --set.
+#[derive(Debug, Args)]
+pub(crate) struct Changes {
+    /// Set or sweep a setting: bs=4k,64k,1M ('iolab list --settings' shows all)
+    #[arg(long = "set", value_name = "NAME=VALUE[,VALUE]")]
+    pub(crate) sets: Vec<String>,
+    /// Bypass the page cache with O_DIRECT (sets cache=direct only)
+    #[arg(long, conflicts_with = "buffered")]
+    pub(crate) direct: bool,
+    /// Use the page cache, and drop it before each trial (cache=cold)
+    #[arg(long)]
+    pub(crate) buffered: bool,
+    /// Bytes of the target to use (region)
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Workers (threads)
+    #[arg(long, value_name = "N[,N]")]
+    pub(crate) threads: Option<String>,
+    /// Requests in flight per worker (depth); above 1 needs --set backend=io_uring or libaio
+    #[arg(long, value_name = "N[,N]")]
+    pub(crate) depth: Option<String>,
+    /// Issue this many requests per second in total (rate), whether or not earlier ones have
+    /// completed (open loop); response time counts from the scheduled start
+    #[arg(long, value_name = "N[,N]")]
+    pub(crate) rate: Option<String>,
+    /// Use a new file for each trial that only writes (fresh=true)
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Maximum duration of one trial (time)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time: Option<String>,
+    /// Repeat until the median is known to within this share: 5%
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) precision: Option<String>,
+    /// Time for all trials together
+    #[arg(long, value_name = "TIME")]
+    pub(crate) budget: Option<String>,
+    /// Write to the target first: seq:1+rand:2 (passes over the region), or steady (until the
+    /// rate of random writes is steady); not part of the budget
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) precondition: Option<String>,
+    /// Pause before each block of trials; not part of the budget
+    #[arg(long, value_name = "TIME")]
+    pub(crate) settle: Option<String>,
+    /// Also measure the same cells with your fio or IOzone, in the same blocks (tool=iolab,...)
+    #[arg(long = "peer", value_name = "TOOL", value_parser = peer_names())]
+    pub(crate) peers: Vec<String>,
+    /// Print the plan (cells, trials, time, bytes written, free space) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Seed of the order of trials, the offsets and the data; random by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+}
+
+/// The peers that there are, with what each is.
+fn peer_names() -> PossibleValuesParser {
+    let names = PEERS
+        .iter()
+        .map(|peer| PossibleValue::new(peer.name()).help(peer.about()));
+    PossibleValuesParser::new(names)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConsentOption {
+    /// Allow writing to an existing file or device: its data is LOST. If it holds a file system
+    /// or partition table, name that too: --destroy-data=ext4
+    #[arg(
+        long,
+        value_name = "SIGNATURE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub(crate) destroy_data: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Study {
+    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file)
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// Name of a built-in suite (quick, glance, micro) or a TOML file
+    #[arg(long, value_name = "NAME", default_value = "quick")]
+    pub(crate) suite: String,
+    /// Folder for the run files
+    #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
+    pub(crate) output: PathBuf,
+    /// Print every table and every finding
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Name of a built-in experiment ('iolab list'), a TOML file, or a job file of fio (NAME.fio)
+    pub(crate) experiment: String,
+    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); default:
+    /// the target in the job file, or the current directory. Several are levels of the factor
+    /// target, measured in the same blocks: 'iolab compare FILE --by target' compares them
+    #[arg(value_name = "TARGET")]
+    pub(crate) targets: Vec<PathBuf>,
+    /// Run file to write; default: a new name in iolab-results/
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print every chart and every finding
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Ceilings to compare the results with: read=510MB/s,write=485MB/s,iops=95000, or measure
+    /// to find them with short probes before the run
+    #[arg(long, value_name = "LIST")]
+    pub(crate) peak: Option<String>,
+    /// Find the highest rate (open loop) at which response times hold these levels: p99<1ms, or
+    /// several: p50<200us,p99.9<5ms,syncs.max<50ms. With --rate: check whether they hold at that
+    /// rate (exit code 0 yes, 4 no, 5 cannot tell)
+    #[arg(long, value_name = "LEVELS", conflicts_with = "refine")]
+    pub(crate) slo: Option<String>,
+    /// After the run, add N finer sizes around each bend and each best size, and measure all sizes
+    /// again with a second budget; only these trials count
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
+    pub(crate) refine: Option<u32>,
+    /// Write blocks with offset, generation and checksum, and check them after each trial: finds
+    /// corrupted, misplaced, stale, torn and lost blocks (verify=true)
+    #[arg(long)]
+    pub(crate) verify: bool,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = FIT_HELP)]
+pub(crate) struct Fit {
+    /// Name of a built-in requirement ('iolab list'), or a TOML file
+    #[arg(value_name = "WHAT")]
+    pub(crate) requirement: String,
+    /// Directory, file or block device
+    #[arg(default_value = ".")]
+    pub(crate) target: PathBuf,
+    /// Duration of the load, per workload; a long load exhausts burst credits and write caches
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) hold: Option<String>,
+    /// Folder for the run files
+    #[arg(short, long, value_name = "FOLDER", default_value = "iolab-results")]
+    pub(crate) output: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
+    pub(crate) format: ModelFormat,
+    /// Seed of offsets and data; random by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Output of fio --output-format=json (or json+), or of iozone
+    pub(crate) file: PathBuf,
+    /// Run file to write; default: a new name in iolab-results/
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The run file
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+}

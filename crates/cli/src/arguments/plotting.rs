@@ -1,0 +1,152 @@
+//! The words of plot.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use iolab_figure::{Center, FigureKind, Reference, Spread, parse_length};
+use iolab_spec::response::Response;
+use iolab_spec::units::parse_duration;
+
+use super::share;
+
+const PLOT_HELP_END: &str = "\
+Hollow marks: not all bytes came from the device. The width is the width on paper: \
+241pt is a column of many journals. The same files and options give the same bytes.";
+
+/// The kinds of figures, and what holds for all of them.
+fn plot_help() -> String {
+    let kinds = FigureKind::ALL.iter();
+    let lines = kinds.map(|kind| format!("  {kind:<12} {}\n", kind.words()));
+    format!("Kinds:\n{}\n{PLOT_HELP_END}", lines.collect::<String>())
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = plot_help())]
+pub(crate) struct Plot {
+    /// Run files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Figure to write: .svg, .pdf or .png; '-' for SVG to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Kind of figure, see below; default: chosen from the data
+    #[arg(long, value_parser = FigureKind::from_str)]
+    pub(crate) kind: Option<FigureKind>,
+    /// Factor on the x axis; 'run' for the files
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) x: Option<String>,
+    /// Quantity on the y axis: throughput, iops, latency (p50), p90, p99, p99.9, max, elapsed or cpu
+    /// (time per request)
+    #[arg(long, value_name = "QUANTITY", value_parser = Response::from_str)]
+    pub(crate) y: Option<Response>,
+    /// Factor with one line per level; 'none' for no such factor
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) series: Option<String>,
+    /// Factor with one panel per level
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) facet: Option<String>,
+    /// Logarithmic x axis
+    #[arg(long, conflicts_with = "linear_x")]
+    pub(crate) log_x: bool,
+    /// Linear x axis
+    #[arg(long)]
+    pub(crate) linear_x: bool,
+    /// Logarithmic y axis
+    #[arg(long, conflicts_with = "linear_y")]
+    pub(crate) log_y: bool,
+    /// Linear y axis
+    #[arg(long)]
+    pub(crate) linear_y: bool,
+    /// Centre of the trials of a cell
+    #[arg(long, value_enum, default_value_t = CenterName::Median)]
+    pub(crate) center: CenterName,
+    /// Bars around the centre
+    #[arg(long, value_enum, default_value_t = IntervalName::Ci)]
+    pub(crate) interval: IntervalName,
+    /// Also draw every trial as a dot
+    #[arg(long)]
+    pub(crate) points: bool,
+    /// Two levels of a factor to compare, for --kind ratio and p-values; optional when only one
+    /// factor has two levels
+    #[arg(long, value_name = "FACTOR[=LEVEL,LEVEL]")]
+    pub(crate) by: Option<String>,
+    /// Smallest change that matters, shaded in --kind ratio
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    pub(crate) margin: f64,
+    /// Draw a horizontal line at a value in the unit of the axis (MB/s, requests/s), or at a time:
+    /// 510=SATA, 1ms=goal
+    #[arg(long, value_name = "VALUE[=NAME]", value_parser = reference)]
+    pub(crate) line: Vec<Reference>,
+    /// Title above the figure
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Width on paper: 241pt, 85mm, 8.5cm, 3.35in
+    #[arg(long, value_name = "LENGTH", default_value = "241pt", value_parser = parse_length)]
+    pub(crate) width: f64,
+    /// Height on paper; default: from the width
+    #[arg(long, value_name = "LENGTH", value_parser = parse_length)]
+    pub(crate) height: Option<f64>,
+    /// Replace an existing figure
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CenterName {
+    /// Median
+    Median,
+    /// Mean
+    Mean,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IntervalName {
+    /// 95 % interval, and the quartiles as a band if there is room
+    Ci,
+    /// Quartiles
+    Iqr,
+    /// One standard deviation on each side
+    Sd,
+    /// No bars
+    None,
+}
+
+/// Reads a line to draw: a value, or a time, and perhaps its name.
+fn reference(text: &str) -> Result<Reference, String> {
+    let (value, label) = text.split_once('=').unwrap_or((text, ""));
+    let number = value.trim().parse::<f64>().ok();
+    let time = || {
+        parse_duration(value)
+            .ok()
+            .map(|time| time.as_nanos() as f64)
+    };
+    number
+        .or_else(time)
+        .filter(|value| value.is_finite())
+        .map(|value| Reference {
+            value,
+            label: label.trim().to_owned(),
+        })
+        .ok_or_else(|| "write a number or a time, then = and a name: 510=SATA, 1ms=goal".to_owned())
+}
+
+impl From<CenterName> for Center {
+    fn from(name: CenterName) -> Self {
+        match name {
+            CenterName::Median => Center::Median,
+            CenterName::Mean => Center::Mean,
+        }
+    }
+}
+
+impl From<IntervalName> for Spread {
+    fn from(name: IntervalName) -> Self {
+        match name {
+            IntervalName::Ci => Spread::Interval,
+            IntervalName::Iqr => Spread::Quartiles,
+            IntervalName::Sd => Spread::Deviation,
+            IntervalName::None => Spread::None,
+        }
+    }
+}
