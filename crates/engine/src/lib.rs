@@ -5,14 +5,8 @@
 mod arena;
 mod backend;
 mod buffer;
-pub mod clock;
 mod clock_sampling;
-pub mod counters;
-pub mod observation;
-mod page_cache;
 pub mod pattern;
-mod perf;
-pub mod program;
 mod request;
 pub mod schedule;
 pub mod series;

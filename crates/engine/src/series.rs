@@ -6,7 +6,7 @@
 use iolab_spec::series::together;
 use iolab_spec::series::{Done, INTERVALS_MAX, Interval, Series};
 
-use crate::clock::Clock;
+use iolab_observe::clock::Clock;
 
 pub use iolab_spec::series::INTERVAL_NS;
 

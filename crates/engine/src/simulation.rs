@@ -8,8 +8,8 @@ mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::clock::Clock;
 use crate::trial::merge;
+use iolab_observe::clock::Clock;
 use iolab_spec::counters::Counters;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::region::Region;

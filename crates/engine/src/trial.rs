@@ -6,7 +6,7 @@ mod merge;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
@@ -18,16 +18,16 @@ use crate::arena::{self, Arena, Pieces};
 use crate::backend::null::Null;
 use crate::backend::{Drive, Place, open};
 use crate::buffer::Buffers;
-use crate::clock::Clock;
-use crate::observation::Observation;
-use crate::page_cache::{drop_pages, make_durable};
-use crate::perf::Group;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed, Signer};
 use crate::worker::open::{Open, sleep_exactly};
 use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
 use files::Files;
 pub use files::lent;
+use iolab_observe::clock::Clock;
+use iolab_observe::observation::Observation;
+use iolab_observe::page_cache::{self, make_durable};
+use iolab_observe::perf::Group;
 use iolab_spec::counters::{Hardware, NoHardware};
 use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::trial::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
@@ -35,10 +35,8 @@ use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
 use iolab_target::memory_limits;
 use iolab_target::{Target, TargetKind};
-pub(crate) use merge::{empty_tally, merge};
+pub(crate) use merge::merge;
 
-/// Size of one request that fills the page cache before a `hot` trial.
-const WARM_REQUEST: usize = 1 << 20;
 /// Requests of the null trial that shows iolab's own cost.
 const FLOOR_REQUESTS: u64 = 1_000_000;
 
@@ -64,7 +62,7 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
     }
     let files = Files::new(spec, target)?;
     for part in files.parts() {
-        prepare_cache(spec, part.target(), part.range(), stop)?;
+        page_cache::prepare(spec, part.target(), part.range(), stop)?;
     }
     let identity = verify::identity(spec.seed);
     let (mut outcome, signed) = carry_out(Job {
@@ -241,53 +239,6 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
     carry_out(job).map_or(f64::NAN, |(outcome, _)| {
         outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
     })
-}
-
-/// Brings the page cache of a range into the state asked for. Earlier writes are made durable first, so that
-/// their write-back does not fall into this trial.
-pub(crate) fn prepare_cache(
-    spec: &TrialSpec,
-    target: &Target,
-    range: Range<u64>,
-    stop: &AtomicBool,
-) -> Result<()> {
-    let file = target.file();
-    if spec.writes() {
-        rustix::fs::fdatasync(file).map_err(|errno| {
-            Error::failed(format!("fdatasync before the trial failed: {errno}"))
-        })?;
-    }
-    match spec.cache {
-        // Pages left by buffered use would have to be invalidated by direct I/O inside the timed span.
-        CacheState::Direct | CacheState::Cold => {
-            drop_pages(target, range);
-            Ok(())
-        }
-        CacheState::Hot => read_once(file, range, stop),
-    }
-}
-
-fn read_once(file: &File, range: Range<u64>, stop: &AtomicBool) -> Result<()> {
-    let mut buffer = vec![0u8; WARM_REQUEST];
-    let Range { start: mut at, end } = range;
-    while at < end {
-        if stop.load(Ordering::Relaxed) {
-            return Err(Error::interrupted());
-        }
-        let want = (end - at).min(WARM_REQUEST as u64) as usize;
-        match rustix::io::pread(file, &mut buffer[..want], at) {
-            Ok(0) => break,
-            Ok(count) => at += count as u64,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => {
-                return Err(Error::failed(format!(
-                    "pread at offset {at} failed while warming the cache: {errno}"
-                ))
-                .hint("look into the kernel's log (dmesg) for errors of the device"));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Carries a trial out; with what its workers have signed.

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use crate::arena::Pieces;
 use crate::buffer::{Buffers, Slot, stamp};
-use crate::clock::Clock;
 use crate::clock_sampling::ClockSampling;
 use crate::pattern::{Mix, Offsets, derive};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::series::Recorder;
 use crate::verify::{Signed, Signer};
+use iolab_observe::clock::Clock;
 use iolab_spec::counters::Hardware;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
 use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};

@@ -6,8 +6,8 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Ended, Failure};
 use iolab_spec::trial::{Backend, BufferInit, CacheState, Limit, TrialSpec};
 use iolab_target::{Consent, Need, Size, Target};

@@ -4,8 +4,8 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::trial::{CacheState, Limit, Pattern, TrialSpec};
 use iolab_target::{Consent, Need, Size, Target};
 

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Ended, Failure};
 use iolab_spec::trial::{Backend, CacheState, Limit, TrialSpec};
 use iolab_target::{Consent, Need, Size, Target};

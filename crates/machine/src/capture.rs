@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::path::Path;
 
-use iolab_engine::clock::Clock;
+use iolab_observe::clock::Clock;
 use iolab_spec::units::parse_size;
 use iolab_target::Target;
 use iolab_target::meminfo;

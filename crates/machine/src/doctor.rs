@@ -11,7 +11,7 @@ mod rules;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use iolab_engine::clock::Clock;
+use iolab_observe::clock::Clock;
 use iolab_spec::{Error, Result};
 use iolab_target::Target;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iolab_engine::counters;
+use iolab_observe::counters;
 use iolab_spec::counters::Counters;
 use iolab_target::Stack;
 use iolab_target::procfs::CpuTicks;

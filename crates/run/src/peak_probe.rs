@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::trial::{CacheState, Limit, Pattern, TrialSpec};
 use iolab_spec::{Error, Result};
 use iolab_target::Target;

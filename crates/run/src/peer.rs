@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::clock::Clock;
-use iolab_engine::program::{self, Program};
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
+use iolab_observe::program::{self, Program};
 use iolab_spec::Error;
 use iolab_spec::Kind;
 use iolab_spec::Result;

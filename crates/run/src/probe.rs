@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use iolab_engine::program::Program;
+use iolab_observe::program::Program;
 use iolab_spec::{Error, Result};
 use tempfile::TempDir;
 

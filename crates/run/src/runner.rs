@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::clock::Clock;
+use iolab_observe::clock::Clock;
 use iolab_spec::{Error, Result};
 
 pub use execute::Executor;

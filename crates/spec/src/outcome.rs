@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::counters::Counters;
-use crate::histogram::LatencyHistogram;
+use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::named::named;
 pub use crate::region::Region;
 use crate::series::Series;
@@ -23,6 +23,19 @@ pub struct Tally {
     pub latency: LatencyHistogram,
     /// What a rate shows of these requests; `None` in the closed loop.
     pub waits: Option<Waits>,
+}
+
+/// No request yet, with a histogram that is ready to record.
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            requests: 0,
+            bytes: 0,
+            short_transfers: 0,
+            latency: new_latency_histogram(),
+            waits: None,
+        }
+    }
 }
 
 /// What is recorded of requests that had an intended start, besides their service time.

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use iolab_engine::clock::Clock;
 use iolab_machine::doctor::examine;
+use iolab_observe::clock::Clock;
 use iolab_report::doctor as report;
 
 use crate::arguments::{Doctor, DoctorFormat};

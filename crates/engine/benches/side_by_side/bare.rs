@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use iolab_engine::clock::Clock;
-use iolab_engine::counters;
+use iolab_observe::clock::Clock;
+use iolab_observe::counters;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_target::Stack;
 

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::outcome::Outcome;
 use iolab_spec::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, TrialSpec,

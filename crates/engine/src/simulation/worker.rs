@@ -1,11 +1,11 @@
 //! One worker in virtual time.
 
 use super::{Ask, Disk};
-use crate::clock::Clock;
 use crate::pattern::{Mix, Offsets};
 use crate::request::Action;
 use crate::worker::open::Open;
 use crate::worker::{Following, Timing, WorkerOutcome, quota};
+use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Effective, Ended};
 use iolab_spec::series::Done;
 use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};

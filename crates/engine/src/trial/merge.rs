@@ -1,8 +1,8 @@
 //! What the workers of a trial did, as one outcome.
 
 use crate::arena::Pieces;
-use crate::clock::Clock;
 use crate::worker::WorkerOutcome;
+use iolab_observe::clock::Clock;
 use iolab_spec::counters::{Counters, Hardware};
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_spec::outcome::{Ended, Failure, Outcome, Tally, Waits};
@@ -16,8 +16,8 @@ pub(crate) fn merge(
     clock_drift_ppm: f64,
 ) -> Outcome {
     let mut merged = Outcome {
-        reads: empty_tally(),
-        writes: empty_tally(),
+        reads: Tally::default(),
+        writes: Tally::default(),
         syncs: 0,
         sync_latency: new_latency_histogram(),
         errors: 0,
@@ -70,16 +70,6 @@ pub(crate) fn merge(
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged
-}
-
-pub(crate) fn empty_tally() -> Tally {
-    Tally {
-        requests: 0,
-        bytes: 0,
-        short_transfers: 0,
-        latency: new_latency_histogram(),
-        waits: None,
-    }
 }
 
 fn add(sum: &mut Tally, part: Tally) {

@@ -16,9 +16,9 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::{Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
-use crate::clock::Clock;
 use crate::request::{Action, Backend, Completion, SystemFailure};
 use crate::schedule::Schedule;
+use iolab_observe::clock::Clock;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Ended, RateReport, Waits};
 use iolab_spec::trial::TrialSpec;

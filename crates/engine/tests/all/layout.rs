@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{
     Backend, CacheState, Descriptors, Layout, Limit, Pattern, SyncPolicy, TrialSpec,

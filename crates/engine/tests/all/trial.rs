@@ -7,8 +7,8 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::counters::{Hardware, NoHardware};
 use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::series::Interval;

@@ -5,8 +5,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};

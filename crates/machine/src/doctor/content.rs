@@ -3,7 +3,7 @@
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
-use iolab_engine::counters::Layout;
+use iolab_observe::counters::Layout;
 use iolab_target::{Target, TargetKind};
 use rustix::fs::{AtFlags, SeekFrom, StatxAttributes, StatxFlags};
 use rustix::io::Errno;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::clock::Clock;
+use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_target::{Consent, Need, Size, Target, TargetKind};
 use rustix::process::{Resource, getrlimit};

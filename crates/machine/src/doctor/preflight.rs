@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::clock::Clock;
+use iolab_observe::clock::Clock;
 use iolab_spec::trial::{Backend, CacheState};
 use iolab_target::{Target, TargetKind};
 

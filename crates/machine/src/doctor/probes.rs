@@ -3,8 +3,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial;
+use iolab_observe::clock::Clock;
 use iolab_spec::Error;
 use iolab_spec::counters::{DeviceStat, Hardware, NoHardware};
 use iolab_spec::outcome::{Failure, Outcome};

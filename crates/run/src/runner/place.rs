@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use iolab_engine::clock::Clock;
 use iolab_engine::trial::floor_ns;
+use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_target::Target;
 

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::clock::Clock;
-use iolab_engine::program::{self, Program};
+use iolab_observe::clock::Clock;
+use iolab_observe::program::{self, Program};
 use iolab_spec::outcome::Outcome;
 use iolab_spec::trial::{BS_MAX, CacheState, TrialSpec};
 use iolab_spec::{Error, Result};

@@ -181,7 +181,7 @@ pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use iolab_engine::counters::Layout;
+    use iolab_observe::counters::Layout;
     use iolab_target::FileSystem;
 
     use super::super::super::Severity::{Fine, MustFix, WorthKnowing};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::clock::Clock;
+use iolab_observe::clock::Clock;
 
 use super::*;
 use crate::runner::{self, Observer, Place, Setup};

@@ -36,7 +36,7 @@ impl Counts for Extents {
 }
 
 /// Looks at ranges of regular files; `None` where the file system does not tell.
-pub(crate) fn extents(parts: &[FileRange<'_>]) -> Option<Extents> {
+pub fn extents(parts: &[FileRange<'_>]) -> Option<Extents> {
     over(parts, of_part)
 }
 

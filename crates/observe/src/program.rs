@@ -22,7 +22,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::clock::Clock;
 use crate::counters::{process_io_of, resource_use};
 use crate::observation::Observation;
-use crate::trial::{empty_tally, prepare_cache};
+use crate::page_cache;
 use iolab_spec::counters::{Counters, ResourceUse};
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
@@ -121,7 +121,7 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<Ran> {
     for (file, range) in files {
-        prepare_cache(spec, file, range.clone(), stop)?;
+        page_cache::prepare(spec, file, range.clone(), stop)?;
     }
     let (mut command, last_words, output) = prepare(program)?;
     let watched = files
@@ -248,9 +248,9 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         reads: Tally {
             requests,
             bytes,
-            ..empty_tally()
+            ..Tally::default()
         },
-        writes: empty_tally(),
+        writes: Tally::default(),
         syncs: 0,
         sync_latency: new_latency_histogram(),
         errors: u64::from(failure.is_some()),

@@ -10,7 +10,7 @@ use crate::counters::{self, FileRange, extents, residency};
 use iolab_target::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
-pub(crate) struct Observation<'a> {
+pub struct Observation<'a> {
     stack: Stack,
     watched: Vec<FileRange<'a>>,
     region: Region,
@@ -20,7 +20,7 @@ pub(crate) struct Observation<'a> {
 impl<'a> Observation<'a> {
     /// Prepares to look at ranges (target, offset, length) of files on the same device, or of one device; and looks at
     /// what can be looked at long before the start.
-    pub(crate) fn new(ranges: impl Iterator<Item = (&'a Target, u64, u64)>) -> Self {
+    pub fn new(ranges: impl Iterator<Item = (&'a Target, u64, u64)>) -> Self {
         let began = Instant::now();
         let ranges: Vec<_> = ranges.collect();
         let stored = ranges
@@ -51,7 +51,7 @@ impl<'a> Observation<'a> {
     }
 
     /// The last look before the start: everything is ready.
-    pub(crate) fn before(&mut self) -> Counters {
+    pub fn before(&mut self) -> Counters {
         let began = Instant::now();
         self.region.before = residency(&self.watched);
         let seen = counters::snapshot(&self.stack);
@@ -60,7 +60,7 @@ impl<'a> Observation<'a> {
     }
 
     /// The first look after the end: what happened since, and the state that it left.
-    pub(crate) fn after(mut self, before: &Counters) -> (Counters, Region) {
+    pub fn after(mut self, before: &Counters) -> (Counters, Region) {
         let began = Instant::now();
         let counted = counters::since(before, &self.stack);
         self.region.after = residency(&self.watched);

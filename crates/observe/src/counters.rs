@@ -10,11 +10,11 @@ mod pieces;
 mod pressure;
 mod process;
 
+pub use extents::extents;
 pub use layout::Layout;
+pub use memory::residency;
+pub use pieces::FileRange;
 
-pub(crate) use extents::extents;
-pub(crate) use memory::residency;
-pub(crate) use pieces::FileRange;
 pub(crate) use process::{process_io_of, resource_use};
 
 use iolab_spec::counters::{Counters, Hardware};

@@ -56,7 +56,7 @@ impl Clock {
     }
 
     /// A clock of the kernel's kind with this many nanoseconds a tick, for what only calculates: virtual time, tests.
-    pub(crate) fn of_rate(ns_per_tick: f64) -> Self {
+    pub fn of_rate(ns_per_tick: f64) -> Self {
         Self {
             source: ClockSource::MonotonicRaw,
             ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64) as u64,
@@ -82,6 +82,7 @@ impl Clock {
     }
 
     /// Ticks in this many nanoseconds.
+    #[inline]
     pub fn ticks(&self, ns: u64) -> u64 {
         ((u128::from(ns) << 32) / u128::from(self.ns_per_tick_q32)) as u64
     }
@@ -130,6 +131,7 @@ impl Clock {
 }
 
 /// `CLOCK_MONOTONIC_RAW`: not slewed by time synchronisation.
+#[inline]
 fn raw_ns() -> u64 {
     let now = clock_gettime(ClockId::MonotonicRaw);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

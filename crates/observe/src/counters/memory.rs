@@ -50,7 +50,7 @@ impl Counts for Residency {
 }
 
 /// Looks at ranges; `None` where the system does not tell.
-pub(crate) fn residency(parts: &[FileRange<'_>]) -> Option<Residency> {
+pub fn residency(parts: &[FileRange<'_>]) -> Option<Residency> {
     over(parts, of_part)
 }
 

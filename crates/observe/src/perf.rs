@@ -85,7 +85,7 @@ const EXCLUDE_HYPERVISOR: u64 = bit(6);
 
 /// Events that are counted together, for the thread that opened them.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub struct Group {
     leader: OwnedFd,
     /// They count as long as they are open.
     _members: Vec<OwnedFd>,
@@ -99,7 +99,7 @@ impl Group {
     ///
     /// # Errors
     /// Why none of them can be counted.
-    pub(crate) fn hardware() -> Result<Self, NoHardware> {
+    pub fn hardware() -> Result<Self, NoHardware> {
         Self::open(&HARDWARE)
     }
 
@@ -143,18 +143,18 @@ impl Group {
     }
 
     /// Whether the kernel's part is missing from the counts, because this user may not see it.
-    pub(crate) fn is_user_only(&self) -> bool {
+    pub fn is_user_only(&self) -> bool {
         self.user_only
     }
 
     /// Starts counting from zero.
-    pub(crate) fn start(&self) {
+    pub fn start(&self) {
         self.control::<RESET>();
         self.control::<ENABLE>();
     }
 
     /// Stops counting.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.control::<DISABLE>();
     }
 
@@ -168,7 +168,7 @@ impl Group {
     }
 
     /// What was counted as hardware events.
-    pub(crate) fn events(&self) -> Hardware {
+    pub fn events(&self) -> Hardware {
         match self.counts() {
             Ok(counts) => {
                 let count = |index: usize| counts.get(index).copied().flatten();
@@ -259,8 +259,7 @@ fn reason(errno: Errno) -> NoHardware {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::Buffers;
-    use iolab_spec::trial::{BufferInit, TrialSpec};
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
     const PERF_TYPE_SOFTWARE: u32 = 1;
     const TASK_CLOCK: EventKind = EventKind {
@@ -279,12 +278,17 @@ mod tests {
 
     /// From the kernel, not from an allocator, which may hand out what was touched before.
     fn touch_fresh_pages(count: u64) {
-        let spec = TrialSpec {
-            bs: count * 4096,
-            buffer_init: BufferInit::Touched,
-            ..TrialSpec::default()
-        };
-        drop(Buffers::new(&spec, 0).expect("memory"));
+        let length = count as usize * 4096;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the address; every write lies within the mapping, which is unmapped once.
+        unsafe {
+            let start = mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE)
+                .expect("memory");
+            for at in (0..length).step_by(4096) {
+                start.byte_add(at).cast::<u8>().write_volatile(1);
+            }
+            munmap(start, length).expect("unmapped");
+        }
     }
 
     /// The kernel's software events go the way of the hardware's.

@@ -10,12 +10,13 @@ const TIME_MAX: Duration = Duration::from_micros(100);
 
 /// A range of a file, or of a device.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FileRange<'a> {
-    pub(crate) file: &'a File,
+pub struct FileRange<'a> {
+    /// The file, or the device.
+    pub file: &'a File,
     /// Its first byte.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// Bytes.
-    pub(crate) length: u64,
+    pub length: u64,
 }
 
 /// Counts of bytes in a range.
