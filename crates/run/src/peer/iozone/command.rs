@@ -13,6 +13,8 @@ use crate::peer::Line;
 const NAME_MAX: usize = 200;
 /// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
 const THREADS_MAX: u32 = 256;
+/// Largest record of IOzone as it is delivered (`MAXBUFFERSIZE`), bytes.
+const RECORD_MAX: u64 = 16 << 20;
 
 /// The arguments of a run of IOzone: one pass by each thread over a file of its own.
 ///
@@ -95,6 +97,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
             !spec.bs.is_multiple_of(1024) || direct && !spec.bs.is_multiple_of(4096),
             "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
         ),
+        (spec.bs > RECORD_MAX, "its largest record has 16 MiB"),
         (
             spec.writes() && spec.reads(),
             "it cannot mix reads with writes",
@@ -207,7 +210,12 @@ mod tests {
             layout: Layout::Private,
             ..pass()
         };
-        for spec in [timed, threads, unique, small, uneven] {
+        let large = TrialSpec {
+            bs: 32 << 20,
+            region: 64 << 20,
+            ..pass()
+        };
+        for spec in [timed, threads, unique, small, uneven, large] {
             line(&spec).expect_err("a gap");
         }
         arguments(&pass(), &["/dev/null".into()]).expect_err("no file");
