@@ -111,7 +111,6 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         .map(|(i, factor)| column(&plain(factor), 0, &level(i)))
         .collect();
     let response = compared.response;
-    let known = |side: &[Option<f64>]| side.iter().flatten().count();
     let typical = |side: &[Option<f64>]| {
         geometric_mean(side).map_or_else(none, |value| bare(response, value))
     };
@@ -176,6 +175,11 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
     columns
 }
 
+/// How many runs have a value.
+fn known(side: &[Option<f64>]) -> usize {
+    side.iter().flatten().count()
+}
+
 fn geometric_mean(side: &[Option<f64>]) -> Option<f64> {
     let logs: Vec<f64> = side.iter().flatten().map(|value| value.ln()).collect();
     Some(iolab_stats::mean(&logs)?.exp())
@@ -193,6 +197,7 @@ fn predicted(cell: &RunsCell) -> Option<(f64, f64)> {
 /// What follows from the table, in sentences.
 pub fn remarks(compared: &RunsComparison) -> Vec<String> {
     let mut remarks = vec![tally(compared)];
+    remarks.extend(without_value(compared));
     remarks.extend(overall(compared));
     remarks.extend(rates(compared));
     remarks.extend(power(compared));
@@ -232,6 +237,24 @@ fn tally(compared: &RunsComparison) -> String {
         cells(compared.cells.len()),
         counted.join(", ")
     )
+}
+
+/// Why cells that have too few values are not judged.
+fn without_value(compared: &RunsComparison) -> Option<String> {
+    let least = compared.terms.base_min.max(1);
+    let lacks = |cell: &&RunsCell| known(&cell.base) < least || known(&cell.new) == 0;
+    let lacking = compared.cells.iter().filter(lacks).count();
+    let response = compared.response;
+    let remedy = match response.requests_min() {
+        0 | 1 => String::new(),
+        n => format!(" A trial with fewer than {n} requests has none: use a longer --time."),
+    };
+    (lacking > 0).then(|| {
+        format!(
+            "{} cannot be judged: too few runs have a value of the {response}.{remedy}",
+            cells(lacking)
+        )
+    })
 }
 
 fn overall(compared: &RunsComparison) -> Option<String> {
@@ -445,13 +468,12 @@ fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
         let mut row: Vec<Field> = levels
             .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level))
             .collect();
-        let runs = |side: &[Option<f64>]| side.iter().flatten().count();
         let served = cell.served;
         let predicted = predicted(cell);
         let disturbed: Vec<&str> = cell.disturbed.iter().map(|d| d.what.name()).collect();
         row.extend([
-            field("base_runs", runs(&cell.base)),
-            field("new_runs", runs(&cell.new)),
+            field("base_runs", known(&cell.base)),
+            field("new_runs", known(&cell.new)),
             field("base_typical", geometric_mean(&cell.base)),
             field("new_typical", geometric_mean(&cell.new)),
             field("predicted_low", predicted.map(|(low, _)| low)),

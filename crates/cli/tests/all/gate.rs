@@ -56,6 +56,9 @@ fn runs_are_compared_with_runs() {
         "--new",
         "runs/c.iolab",
     ];
+    let tails = run(folder, &[&sides[..], &["--metric", "p99.9"]].concat()).expect(5);
+    let why = "with fewer than 3688 requests has none";
+    assert!(tails.stdout.contains(why), "{}", tails.stdout);
     for format in ["text", "json", "csv", "markdown"] {
         let done = run(folder, &[&sides[..], &["--format", format]].concat());
         // What three short runs say is up to the machine; it is no error.
