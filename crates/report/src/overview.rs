@@ -85,7 +85,9 @@ impl<'a> Overview<'a> {
                 .flat_map(|r| &r.samples)
                 .filter(|s| s.is_measured())
         };
-        let spent: u64 = records().flat_map(|r| &r.samples).map(|s| s.wall_ns).sum();
+        // A damaged file may hold any number.
+        let times = records().flat_map(|r| &r.samples).map(|s| s.wall_ns);
+        let spent = times.fold(0, u64::saturating_add);
         let targets: BTreeSet<&str> = records().flat_map(RunRecord::targets).collect();
         let targets: Vec<String> = targets.into_iter().map(|t| plain(t).into_owned()).collect();
         let mut text = format!(
