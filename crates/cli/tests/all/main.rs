@@ -9,6 +9,7 @@ mod buffer;
 mod compare;
 mod computed;
 mod doctor;
+mod documented;
 mod evidence;
 mod faults;
 mod gate;

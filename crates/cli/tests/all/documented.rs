@@ -1,0 +1,161 @@
+//! The commands that README, the documents, `--help` and the built-in definitions show, run as they stand. Only targets,
+//! sizes and budgets are replaced.
+#![allow(clippy::print_stderr)] // a test that skips says so
+
+mod line;
+mod shown;
+mod supplies;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use crate::support::{self, folder, run};
+use line::{Line, Scope};
+use supplies::{Supplies, missing, shell};
+
+/// Commands that run at the same time.
+const AT_ONCE: usize = 2;
+
+/// What only computes or reads runs as it stands; what measures plans its run, or stops at a target that does not exist.
+#[test]
+fn documented_commands_are_understood() {
+    carried_out(Scope::Plan);
+}
+
+#[test]
+#[ignore = "measures for about five minutes: cargo test -p iolab --test all documented -- --ignored"]
+fn documented_commands_do_what_is_promised() {
+    carried_out(Scope::Measure);
+}
+
+fn carried_out(scope: Scope) {
+    let place = folder();
+    let (mut lines, mut unknown) = (Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
+    for (command, at) in shown::shown(place.path()) {
+        for line in Line::all_of(&command, &at, scope) {
+            unknown.extend(line.strangers());
+            if seen.insert(line.text.clone()) {
+                lines.push(line);
+            }
+        }
+    }
+    assert!(
+        unknown.is_empty(),
+        "line::WORDS and supplies::FILES lack what stands for:\n{}",
+        unknown.join("\n")
+    );
+    assert!(
+        lines.len() > 120,
+        "only {} commands were found",
+        lines.len()
+    );
+    let supplies = Supplies::made(&place.path().join("supplies"), AT_ONCE);
+    // What takes longest begins first.
+    lines.sort_by_key(Line::rank);
+    let (queue, failures) = (Mutex::new(VecDeque::from(lines)), Mutex::new(Vec::new()));
+    std::thread::scope(|threads| {
+        for _ in 0..AT_ONCE {
+            threads.spawn(|| {
+                while let Some(line) = { queue.lock().unwrap().pop_front() } {
+                    if let Err(why) = tried(place.path(), &supplies, &line) {
+                        failures.lock().unwrap().push(format!("{line}\n  {why}"));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(
+        failures.is_empty(),
+        "{} fail:\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+}
+
+/// Runs a command in a folder of its own, and looks at what it says and leaves.
+fn tried(place: &Path, supplies: &Supplies, line: &Line) -> Result<(), String> {
+    let own = tempfile::tempdir_in(place).unwrap();
+    if line.is_name_only() {
+        return names_what_there_is(own.path(), line);
+    }
+    if let Some(why) = missing(&line.text) {
+        eprintln!("skipped: {}: {why}", line.command);
+        return Ok(());
+    }
+    let promised = line.promised();
+    supplies.lay_out(own.path(), &line.text, &line.outputs());
+    let done = shell(own.path(), &line.text);
+    let said = format!("{}\n{}", done.stdout, done.stderr);
+    let code = done.code.unwrap_or(-1);
+    if !line.codes().contains(&code) {
+        return Err(format!("exit code {code}\n{said}"));
+    }
+    if said.contains("panicked") || said.contains("no measured trial") {
+        return Err(said);
+    }
+    if let Some(end) = line.ends_with_error() {
+        let agrees = done.stderr.contains(end);
+        return agrees.then_some(()).ok_or(said);
+    }
+    if promised.is_empty() && done.stdout.trim().is_empty() && !line.text.contains(" resume ") {
+        return Err(format!("it prints nothing\n{}", done.stderr));
+    }
+    for file in &promised {
+        let path = own.path().join(file);
+        if !path.is_dir() && fs::metadata(&path).map_or(0, |file| file.len()) == 0 {
+            return Err(format!("{file} is missing or empty\n{said}"));
+        }
+    }
+    match line.measures() {
+        true => every_cell_is_measured(own.path(), line, &said),
+        false => Ok(()),
+    }
+}
+
+/// Whether the command and its options exist.
+fn names_what_there_is(folder: &Path, line: &Line) -> Result<(), String> {
+    let mut words = line.text.split(' ').skip(1);
+    let name = words.next().unwrap_or_default();
+    let help = run(folder, &[name, "--help"]);
+    let unknown = words.find(|word| word.starts_with("--") && !help.stdout.contains(word));
+    match (help.code, unknown) {
+        (Some(0), None) => Ok(()),
+        (_, option) => Err(format!("there is no {name} {}", option.unwrap_or_default())),
+    }
+}
+
+/// Fails where a cell of a new run file has no measured trial, or a tool has none at all.
+fn every_cell_is_measured(folder: &Path, line: &Line, said: &str) -> Result<(), String> {
+    let files = line.run_files(folder);
+    if files.is_empty() {
+        return Err(format!("there is no run file\n{said}"));
+    }
+    for file in files {
+        let rows = support::exported(folder, &file);
+        let measured = |row: &&Value| row["warmup"] == false && row["ok"] == true;
+        let cell = |row: &Value| {
+            let levels = row.as_object().unwrap().iter();
+            let levels = levels.filter(|(name, _)| name.starts_with("level_") || *name == "tool");
+            levels
+                .map(|(name, level)| format!("{name}={level} "))
+                .collect::<String>()
+        };
+        let all: BTreeSet<String> = rows.iter().map(&cell).collect();
+        let with_trials: BTreeSet<String> = rows.iter().filter(measured).map(&cell).collect();
+        if let Some(empty) = all.difference(&with_trials).next() {
+            return Err(format!("{file}: no measured trial of {empty}\n{said}"));
+        }
+        for tool in ["iolab"].into_iter().chain(line.peers()) {
+            if !rows.iter().any(|row| row["tool"] == tool) {
+                return Err(format!("{file}: nothing by {tool}\n{said}"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,323 @@
+//! What documented commands read: run files, definitions, texts, images, programs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use crate::support::{Done, entries};
+
+/// Files that commands read, and what makes each. Those that name a peer are left out without it.
+const FILES: &[(&str, &str)] = &[
+    (
+        "read-size.iolab",
+        "run read-size model:sata-ssd --set bs=4k,64k,1M TINY -o read-size.iolab",
+    ),
+    (
+        "read-random.iolab",
+        "run read-random model:sata-ssd --set bs=4k,64k,1M TINY -o read-random.iolab",
+    ),
+    (
+        "threads.iolab",
+        "run disk-grid model:sata-ssd --set bs=4k,64k --threads 1,4 TINY -o threads.iolab",
+    ),
+    (
+        "buffer-size.iolab",
+        "run buffer-size disk --set bs=4k,64k --set buffer_init=untouched,zeroed --size 256k --budget 100ms -o buffer-size.iolab",
+    ),
+    (
+        "stride.iolab",
+        "run read-stride model:sata-7200 --set bs=128k,1M --set skip=4k,64k,1M TINY -o stride.iolab",
+    ),
+    (
+        "agree.iolab",
+        "run read-size disk --set bs=64k,1M --peer fio TINY -o agree.iolab",
+    ),
+    (
+        "growth.iolab",
+        "run durable-log disk --set bs=8k --set sync=fdatasync,odsync TINY -o growth.iolab",
+    ),
+    (
+        "cache.iolab",
+        "run read-random disk --set cache=direct,hot --set bs=64k TINY -o cache.iolab",
+    ),
+    (
+        "sync.iolab",
+        "run write-size disk --set sync=none,odsync --set bs=64k TINY -o sync.iolab",
+    ),
+    (
+        "durable.iolab",
+        "run write-size disk --set sync=none,odsync --set bs=4k,64k TINY -o durable.iolab",
+    ),
+    (
+        "memory.iolab",
+        "run read-size disk --set buffer_memory=contiguous,kernel --set bs=64k TINY -o memory.iolab",
+    ),
+    (
+        "time.iolab",
+        "run write-size model:sata-ssd --set bs=4k --set time=20ms,360ms --size 8M --budget 3s -o time.iolab",
+    ),
+    (
+        "run.iolab",
+        "run read-random disk disk2 --set bs=64k TINY -o run.iolab",
+    ),
+    (
+        "load.iolab",
+        "run load-latency model:sata-ssd --rate 1000,2000 --size 64M --time 1s --budget 10s -o load.iolab",
+    ),
+    (
+        "linkage.iolab",
+        "run linkage disk --set region=1,64k --budget 100ms -o linkage.iolab",
+    ),
+    (
+        "course.iolab",
+        "run read-size model:sata-ssd --set bs=64k --size 64M --time 500ms --budget 2s -o course.iolab",
+    ),
+    (
+        "hdd/read-size.iolab",
+        "study model:sata-7200 --suite micro --seed 1 TINY -o hdd",
+    ),
+    (
+        "ssd/read-size.iolab",
+        "study model:sata-ssd --suite micro --seed 1 TINY -o ssd",
+    ),
+    ("requirement.toml", "show etcd > requirement.toml"),
+    ("suite.toml", "show quick > suite.toml"),
+    ("mine.toml", "show read-stride > mine.toml"),
+];
+
+/// What makes a run short.
+const TINY: &str = "--size 8M --time 10ms --budget 100ms";
+
+/// Runs of one experiment on one target, in the order of time; each with its other names.
+const SERIES: &[&[&str]] = &[
+    &[
+        "runs/1.iolab",
+        "a.iolab",
+        "before.iolab",
+        "monday.iolab",
+        "rs-01.iolab",
+    ],
+    &["runs/2.iolab", "a1.iolab", "rs-02.iolab"],
+    &["runs/3.iolab", "a2.iolab", "rs-03.iolab"],
+    &["runs/4.iolab", "a3.iolab"],
+    &["runs/5.iolab", "iolab-history/5.iolab"],
+    &["b.iolab", "after.iolab", "friday.iolab", "rs-11.iolab"],
+    &["b1.iolab", "rs-12.iolab"],
+    &["b2.iolab", "rs-13.iolab"],
+    &["new.iolab", "b3.iolab"],
+];
+
+/// Files of FILES by another name.
+const LINKS: &[(&str, &str)] = &[
+    ("read-size.iolab", "iolab-results/read-size.iolab"),
+    ("load.iolab", "iolab-results/load-latency.iolab"),
+];
+
+/// Texts that commands read.
+const TEXTS: &[(&str, &str)] = &[
+    ("times.txt", "1\n2\n3\n4\n5\n6\n7\n8\n"),
+    ("before.txt", "1\n2\n3\n4\n5\n6\n7\n8\n"),
+    ("after.txt", "2\n3\n4\n5\n6\n7\n8\n9\n"),
+    (
+        "trace.txt",
+        "R miss 0 8 20000 1000\nW miss 4000 8 20000 1000\nR hit 8 8 1000 1000\n",
+    ),
+    (
+        "job.fio",
+        "[reads]\nrw=randread\nbs=4k\nsize=8m\nruntime=1\n",
+    ),
+];
+
+/// Files that stand for disks, one full of data and one full of holes, and their bytes.
+const IMAGES: [(&str, usize); 2] = [("disk.img", 64 << 20), ("sparse.img", 64 << 20)];
+
+/// Folders that commands use.
+const FOLDERS: [&str; 7] = [
+    "disk",
+    "disk2",
+    "runs",
+    "iolab-results",
+    "iolab-history",
+    ".local/share/bash-completion/completions",
+    ".config/fish/completions",
+];
+
+/// Programs that read the file which the last argument names.
+const PROGRAMS: [&str; 2] = ["a", "b"];
+const PROGRAM: &str = "#!/bin/sh\nfor file; do :; done\nexec cat \"$file\"\n";
+
+/// Whether a file of this name is among what commands read.
+pub(super) fn has(name: &str) -> bool {
+    let made = FILES.iter().chain(TEXTS).map(|file| file.0);
+    let images = IMAGES.map(|image| image.0);
+    let links = LINKS.iter().map(|link| link.1);
+    let series = SERIES.iter().copied().flatten().copied();
+    let in_folder = name.starts_with("hdd/") || name.starts_with("ssd/");
+    in_folder
+        || made
+            .chain(images)
+            .chain(links)
+            .chain(series)
+            .any(|known| known == name)
+}
+
+/// What commands read, in a folder that stays as it is.
+pub(super) struct Supplies(PathBuf);
+
+impl Supplies {
+    pub(super) fn made(place: &Path, at_once: usize) -> Self {
+        for name in FOLDERS {
+            fs::create_dir_all(place.join(name)).unwrap();
+        }
+        for (name, text) in TEXTS {
+            fs::write(place.join(name), text).unwrap();
+        }
+        for name in PROGRAMS {
+            fs::write(place.join(name), PROGRAM).unwrap();
+            fs::set_permissions(place.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let wanted = FILES
+            .iter()
+            .filter(|(name, command)| match missing(command) {
+                Some(why) => {
+                    eprintln!("skipped: {name}: {why}");
+                    false
+                }
+                None => true,
+            });
+        let mut commands: Vec<String> = wanted
+            .map(|(_, command)| format!("iolab {}", command.replace("TINY", TINY)))
+            .collect();
+        let series = SERIES.iter().enumerate().map(|(seed, names)| {
+            let run = "iolab run read-size model:sata-ssd --set bs=4k,1M --size 8M --time 10ms --budget 200ms";
+            format!("{run} --seed {seed} -o {}", names[0])
+        });
+        commands.push(series.collect::<Vec<_>>().join(" && "));
+        let queue = Mutex::new(commands);
+        std::thread::scope(|threads| {
+            for _ in 0..at_once {
+                threads.spawn(|| {
+                    while let Some(command) = { queue.lock().unwrap().pop() } {
+                        shell(place, &command).expect(0);
+                    }
+                });
+            }
+        });
+        let others = SERIES
+            .iter()
+            .flat_map(|names| names[1..].iter().map(|name| (names[0], *name)));
+        for (from, to) in LINKS.iter().copied().chain(others) {
+            fs::hard_link(place.join(from), place.join(to)).unwrap();
+        }
+        Self(place.to_owned())
+    }
+
+    /// Lays out in a folder what a command reads, but not what it writes.
+    pub(super) fn lay_out(&self, folder: &Path, line: &str, outputs: &[String]) {
+        for name in FOLDERS {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        for file in tree(&self.0) {
+            let name = file.to_string_lossy();
+            let is_other_side =
+                ["before.iolab", "after.iolab"].contains(&&*name) && line.contains("*.iolab");
+            if !is_other_side
+                && !outputs
+                    .iter()
+                    .any(|path| *path == *name || name.starts_with(&format!("{path}/")))
+            {
+                let to = folder.join(&file);
+                fs::create_dir_all(to.parent().unwrap()).unwrap();
+                fs::hard_link(self.0.join(&file), to).unwrap();
+            }
+        }
+        for (name, bytes) in IMAGES.into_iter().filter(|(name, _)| line.contains(name)) {
+            match name {
+                "sparse.img" => fs::File::create(folder.join(name))
+                    .unwrap()
+                    .set_len(bytes as u64)
+                    .unwrap(),
+                _ => fs::write(folder.join(name), incompressible(bytes)).unwrap(),
+            }
+        }
+        // A line of a script reads what an earlier line has made.
+        if line.contains("\"$new\"") && !line.contains("-o \"$new\"") {
+            fs::copy(self.0.join("new.iolab"), folder.join("script.iolab")).unwrap();
+        }
+    }
+}
+
+fn incompressible(bytes: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let words = (0..bytes / 8).map(|_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_ne_bytes()
+    });
+    words.flatten().collect()
+}
+
+/// The files below a folder, relative to it.
+fn tree(folder: &Path) -> Vec<PathBuf> {
+    let below = |name: String| match folder.join(&name).is_dir() {
+        true => tree(&folder.join(&name))
+            .into_iter()
+            .map(|path| Path::new(&name).join(path))
+            .collect(),
+        false => vec![PathBuf::from(name)],
+    };
+    entries(folder).into_iter().flat_map(below).collect()
+}
+
+/// Why a command cannot run here; `None` where it can.
+pub(super) fn missing(line: &str) -> Option<String> {
+    if line.contains(" --dry-run") {
+        return None;
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let pairs = words
+        .windows(2)
+        .filter(|pair| ["--peer", "|"].contains(&pair[0]));
+    // A bar within quotes begins no program.
+    let is_program = |word: &&str| word.chars().all(char::is_alphanumeric);
+    let named = pairs.map(|pair| pair[1]).filter(is_program);
+    let builds = line.contains("run linkage") && !line.contains("command=");
+    let others = [(builds, "cc"), (line.contains("agree.iolab"), "fio")];
+    let others = others
+        .into_iter()
+        .filter_map(|(needed, program)| needed.then_some(program));
+    let lacking = named.chain(others).find(|program| {
+        let found = Command::new("sh")
+            .args(["-c", &format!("command -v {program}")])
+            .stdout(Stdio::null())
+            .status();
+        !found.is_ok_and(|status| status.success())
+    });
+    lacking.map(|program| format!("{program} is not installed"))
+}
+
+/// Runs a line in a shell, with the binary in the path.
+pub(super) fn shell(folder: &Path, line: &str) -> Done {
+    let binary = Path::new(assert_cmd::cargo::cargo_bin!("iolab"));
+    let paths = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{paths}", binary.parent().unwrap().display());
+    let mut command = Command::new("bash");
+    // The script of docs/GATE.md has a folder as its argument, and two variables.
+    command
+        .args(["-c", line, "script", "disk"])
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command.envs([
+        ("PATH", path.as_str()),
+        ("COLUMNS", "100"),
+        ("LC_ALL", "C.UTF-8"),
+        ("TERM", "xterm"),
+    ]);
+    command
+        .envs([("new", "script.iolab"), ("history", "runs")])
+        .env("HOME", folder);
+    command.output().expect("bash starts").into()
+}
