@@ -90,7 +90,7 @@ impl Drop for Arena {
 
 /// Bytes from one buffer to the next.
 pub(crate) fn stride(spec: &TrialSpec) -> usize {
-    (spec.bs as usize).next_multiple_of(rustix::param::page_size())
+    (spec.largest_request() as usize).next_multiple_of(rustix::param::page_size())
 }
 
 /// Whether all workers' buffers lie in one arena of huge pages: for direct I/O, which the pieces of a buffer concern. A
@@ -129,7 +129,7 @@ pub(crate) fn no_memory(spec: &TrialSpec) -> Error {
     Error::usage(format!(
         "no memory for {} buffers of {} bytes in each of {}",
         spec.depth,
-        spec.bs,
+        spec.largest_request(),
         counted(spec.threads, "thread")
     ))
     .hint("choose fewer threads, a smaller depth or a smaller bs")

@@ -6,6 +6,7 @@ mod mmap;
 pub(crate) mod null;
 mod pool;
 mod synchronous;
+pub(crate) mod trim;
 
 use std::fs::File;
 use std::ops::Range;
@@ -20,7 +21,9 @@ use libaio::Libaio;
 use mmap::Mmap;
 use null::Null;
 use pool::Pool;
-use synchronous::{LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls};
+use synchronous::{
+    EagerCalls, LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls,
+};
 
 /// What a worker reads and writes.
 pub(crate) struct Place<'a> {
@@ -54,13 +57,17 @@ pub(crate) fn open<D: Drive>(
     match spec.backend {
         Name::Sync if spec.descriptors == Descriptors::Shared => {
             let calls = LockedSeekCalls::new(position);
-            drive.run(Ok(Synchronous::new(file, calls)), buffers)
+            drive.run(Ok(Synchronous::new(file, calls, spec)), buffers)
         }
-        Name::Sync => drive.run(Ok(Synchronous::new(file, SeekCalls::new())), buffers),
-        Name::Psync => drive.run(Ok(Synchronous::new(file, PositionedCalls)), buffers),
+        Name::Sync => drive.run(Ok(Synchronous::new(file, SeekCalls::new(), spec)), buffers),
+        Name::Psync => drive.run(Ok(Synchronous::new(file, PositionedCalls, spec)), buffers),
+        Name::Pvsync2 if spec.nowait => {
+            let calls = EagerCalls::new(spec);
+            drive.run(Ok(Synchronous::new(file, calls, spec)), buffers)
+        }
         Name::Pvsync2 => {
             let calls = VectoredCalls::new(spec);
-            drive.run(Ok(Synchronous::new(file, calls)), buffers)
+            drive.run(Ok(Synchronous::new(file, calls, spec)), buffers)
         }
         Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
         Name::Libaio => drive.run(Libaio::new(file, spec), buffers),

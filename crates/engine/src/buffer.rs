@@ -125,7 +125,7 @@ impl Buffers {
         before: u32,
     ) -> Result<Self> {
         let stride = stride(spec);
-        let len = u32::try_from(spec.bs).map_err(|_| no_memory(spec))?;
+        let len = u32::try_from(spec.largest_request()).map_err(|_| no_memory(spec))?;
         let first = before as usize * spec.depth as usize;
         let place = |index: u32| Place {
             start: arena.at((first + index as usize) * stride),
@@ -197,14 +197,16 @@ impl Buffers {
         // Data to be written has to be there whatever state of the memory was asked for.
         let random = spec.buffer_init == BufferInit::Random || spec.writes();
         for slot in &mut self.home {
-            let key = derive(
-                spec.seed,
-                (u64::from(spec.number_of(worker)) << 32) | u64::from(slot.index()),
-            );
+            let own = (u64::from(spec.number_of(worker)) << 32) | u64::from(slot.index());
+            // Data that repeats is the same whichever buffer it leaves from.
+            let key = derive(spec.seed, if spec.dedup > 0 { 0 } else { own });
             let bytes = slot.bytes();
             match spec.buffer_init {
                 _ if random && spec.content == Content::Zero && spec.writes() => bytes.fill(0),
-                _ if random => Xoshiro256PlusPlus::seed_from_u64(key).fill_bytes(bytes),
+                _ if random => {
+                    Xoshiro256PlusPlus::seed_from_u64(key).fill_bytes(bytes);
+                    make_compressible(bytes, spec.compressible);
+                }
                 BufferInit::Zeroed => bytes.fill(0),
                 BufferInit::Touched | BufferInit::Huge | BufferInit::NoHuge => {
                     bytes
@@ -256,6 +258,14 @@ impl Drop for Buffers {
         self.home.clear();
         // SAFETY: frees the box that was leaked. All slots were at home, so that nothing refers to it any more.
         drop(unsafe { Box::from_raw(self.places.as_ptr()) });
+    }
+}
+
+/// Replaces this share of every 4 KiB by zeros, at its end: the stamp lies at its start.
+fn make_compressible(data: &mut [u8], percent: u8) {
+    for piece in data.chunks_mut(STAMP_EVERY) {
+        let kept = piece.len() * usize::from(100 - percent.min(100)) / 100;
+        piece[kept..].fill(0);
     }
 }
 

@@ -4,6 +4,7 @@
 //! does not depend on the number of blocks. Patterns that visit every block divide the blocks
 //! between the workers: all workers together make one pass.
 
+use crate::request::Action;
 use iolab_spec::trial::share;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
@@ -72,6 +73,8 @@ pub struct Offsets {
     bs: u64,
     /// Where the worker's share of the region begins, bytes.
     base: u64,
+    /// Length of what a random order draws from, bytes.
+    length: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -170,6 +173,7 @@ impl Offsets {
             kind,
             bs: spec.bs,
             base: spec.offset + start,
+            length: part.blocks * spec.bs,
         }
     }
 
@@ -196,6 +200,25 @@ impl Offsets {
                 ((u128::from(rng.next_u64()) * u128::from(*blocks)) >> 64) as u64 * self.bs
             }
             Order::Zipf(popular) => popular.draw() * self.bs,
+        };
+        self.base + relative
+    }
+
+    /// The next offset of a request of `len` bytes, a multiple of the block size. Ordered requests follow each other; a
+    /// random one begins at a block that was drawn, or so far before it that it ends where the region does.
+    pub fn next_offset_of(&mut self, len: u64) -> u64 {
+        let relative = match &mut self.kind {
+            Order::Seq { next, end, .. } => {
+                let at = if *next + len > *end { 0 } else { *next };
+                *next = at + len;
+                at
+            }
+            Order::Reverse { next, end, .. } => {
+                let before = if *next < len { *end } else { *next };
+                *next = before - len;
+                *next
+            }
+            _ => (self.next_offset() - self.base).min(self.length - len),
         };
         self.base + relative
     }
@@ -359,6 +382,15 @@ impl Mix {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(key),
             read_percent: spec.read_percent,
+        }
+    }
+
+    /// What the next request does.
+    #[inline(always)]
+    pub(crate) fn next_action(&mut self) -> Action {
+        match self.next_is_read() {
+            true => Action::Read,
+            false => Action::Write,
         }
     }
 

@@ -10,12 +10,32 @@ use crate::buffer::Slot;
 use iolab_spec::outcome::Effective;
 use iolab_spec::trial::SyncCall;
 
-/// What a request does.
+/// What a request does. One number: the hot loop compares it several times a request, and a payload would make each of
+/// these comparisons two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Read,
     Write,
-    Sync(SyncCall),
+    Trim,
+    Fsync,
+    Fdatasync,
+}
+
+impl Action {
+    /// Whether it makes durable what was written before.
+    #[inline(always)]
+    pub(crate) fn is_sync(self) -> bool {
+        matches!(self, Action::Fsync | Action::Fdatasync)
+    }
+}
+
+impl From<SyncCall> for Action {
+    fn from(call: SyncCall) -> Self {
+        match call {
+            SyncCall::Fsync => Action::Fsync,
+            SyncCall::Fdatasync => Action::Fdatasync,
+        }
+    }
 }
 
 /// One request, without its memory.
@@ -112,6 +132,11 @@ pub(crate) trait Backend {
 
     /// Name of the system call behind an action, for messages.
     fn syscall(&self, action: Action) -> &'static str;
+
+    /// Requests that would have had to wait, where they are tried without waiting first.
+    fn waited(&self) -> Option<u64> {
+        None
+    }
 
     /// Settings in force.
     fn effective(&self) -> Effective {

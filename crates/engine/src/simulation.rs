@@ -67,10 +67,16 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
     spec.check()?;
+    if spec.trims() {
+        return Err(Error::usage("trims on a model, which has none")
+            .hint("set trim_percent=0, or measure a file or a device"));
+    }
     let clock = Clock::of_rate(1.0);
     let mut workers: Vec<Worker<'_>> = (0..spec.threads)
         .map(|number| Worker::new(spec, number, &clock, start_ns))
         .collect();
+    // Whether workers issue requests at times of their own, not only when one completes.
+    let paced = spec.rate.is_some() || spec.pauses();
     let mut now = start_ns;
     let mut done = Vec::new();
     let mut at_once = 0;
@@ -80,7 +86,7 @@ pub fn run(
     }
     loop {
         let wakes = workers.iter().filter_map(Worker::wake);
-        let wake = spec.rate.and_then(|_| wakes.min());
+        let wake = if paced { wakes.min() } else { None };
         let Some(next) = disk.next_event().into_iter().chain(wake).min() else {
             break;
         };
@@ -92,12 +98,12 @@ pub fn run(
         for tag in done.drain(..) {
             let (number, slot) = ((tag >> 32) as usize, tag as u32);
             workers[number].completed(slot, now, disk);
-            // At a rate all workers are looked at anyway.
-            if spec.rate.is_none() {
+            // With starts of their own all workers are looked at anyway.
+            if !paced {
                 workers[number].turn_if_due(now, disk);
             }
         }
-        if spec.rate.is_some() {
+        if paced {
             for worker in &mut workers {
                 worker.turn_if_due(now, disk);
             }

@@ -16,12 +16,15 @@ use rustix::thread::UnshareFlags;
 
 use crate::arena::{self, Arena, Pieces};
 use crate::backend::null::Null;
+use crate::backend::trim;
 use crate::backend::{Drive, Place, open};
 use crate::buffer::Buffers;
+use crate::flags;
+use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed, Signer};
 use crate::worker::open::{Open, sleep_exactly};
-use crate::worker::{Closed, Run, Timing, Worker, WorkerOutcome};
+use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
 use files::Files;
 pub use files::lent;
 use iolab_observe::clock::Clock;
@@ -81,6 +84,12 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
             parts.map(|part| (part.target(), part.range())),
             &mut outcome,
         );
+    }
+    if outcome.trims.requests > 0 && matches!(outcome.ended, Ended::Done | Ended::Time) {
+        // Later trials find a file without holes, as earlier ones did.
+        for part in files.parts() {
+            part.target().refill(part.range(), spec.seed, stop)?;
+        }
     }
     if spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
         match verify::read_back(spec, files.part(0).target(), identity, &signed, stop)? {
@@ -174,6 +183,7 @@ fn pay_sync<'a>(parts: impl Iterator<Item = (&'a Target, Range<u64>)>, outcome: 
 /// Of kind usage: what does not fit, and what would.
 pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     spec.check()?;
+    placement::check(spec)?;
     if spec.offset + spec.region > target.size() {
         return Err(Error::usage(format!(
             "the region ends at byte {}, beyond the target's {} bytes",
@@ -189,6 +199,10 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
             target.path().display()
         ))
         .hint("give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled"));
+    }
+    if spec.backend != Backend::Null {
+        trim::check(spec, target)?;
+        flags::check(spec, target)?;
     }
     if spec.cache == CacheState::Direct && spec.backend != Backend::Null {
         let alignment = target.direct_alignment()?.offset.max(1);
@@ -317,6 +331,7 @@ fn work(
     }
     // What is common to all backends; the backend itself is chosen below, once per worker.
     let setup = || -> Result<(Option<(File, &Files<'_>)>, Buffers)> {
+        placement::settle(spec, number)?;
         let opened = match files {
             Some(files) => Some((files.open(number)?, files)),
             None => None,
@@ -379,28 +394,53 @@ impl Drive for Stage<'_> {
             Ok(backend) => backend,
             Err(error) => return self.report(error),
         };
-        let pieces = buffers.pieces();
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
-        let Job { spec, clock, .. } = self.job;
-        match (spec.rate, spec.latency) {
-            (Some(rate), _) => {
-                sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock);
-                self.drive(self.worker(open, backend, buffers), pieces)
+        let spec = self.job.spec;
+        match Varied::are_asked(spec) {
+            false => self.make(Plain::new(spec, self.number), backend, buffers),
+            true => {
+                if spec.pauses() {
+                    sleep_exactly();
+                }
+                let varied = Varied::new(spec, self.number, self.job.clock);
+                self.make(varied, backend, buffers)
             }
-            (None, true) => self.drive(self.worker(Closed::<true>, backend, buffers), pieces),
-            (None, false) => self.drive(self.worker(Closed::<false>, backend, buffers), pieces),
         }
     }
 }
 
 impl Stage<'_> {
-    fn worker<B: crate::request::Backend, T: Timing>(
+    fn make<B: crate::request::Backend, R: Requests>(
         &self,
-        timing: T,
+        requests: R,
+        backend: B,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let pieces = buffers.pieces();
+        let Job { spec, clock, .. } = self.job;
+        match (spec.rate, spec.latency) {
+            (Some(rate), _) => {
+                sleep_exactly();
+                let open = Open::new(spec, rate, self.number, clock);
+                self.drive(self.worker((open, requests), backend, buffers), pieces)
+            }
+            (None, true) => {
+                let closed = Closed::<true>;
+                self.drive(self.worker((closed, requests), backend, buffers), pieces)
+            }
+            (None, false) => {
+                let closed = Closed::<false>;
+                self.drive(self.worker((closed, requests), backend, buffers), pieces)
+            }
+        }
+    }
+
+    fn worker<B: crate::request::Backend, T: Timing, R: Requests>(
+        &self,
+        loops: (T, R),
         backend: B,
         mut buffers: Buffers,
-    ) -> Worker<'_, B, T> {
+    ) -> Worker<'_, B, T, R> {
         let Job { spec, identity, .. } = self.job;
         let signer = spec
             .verify
@@ -408,7 +448,7 @@ impl Stage<'_> {
         Worker::new(
             spec,
             self.number,
-            timing,
+            loops,
             backend,
             buffers,
             self.job.clock,

@@ -2,6 +2,8 @@
 //! lock, no formatting, and no system call but the I/O.
 
 pub(crate) mod open;
+mod requests;
+mod rest;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -12,7 +14,8 @@ use std::time::Duration;
 use crate::arena::Pieces;
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock_sampling::ClockSampling;
-use crate::pattern::{Mix, Offsets, derive};
+use crate::pattern::derive;
+use crate::placement::Seen;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::series::Recorder;
 use crate::verify::{Signed, Signer};
@@ -20,10 +23,12 @@ use iolab_observe::clock::Clock;
 use iolab_spec::counters::Hardware;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
 use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
+use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::series::Done;
 use iolab_spec::trial::share;
-use iolab_spec::trial::{Content, SyncCall, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
 
+pub(crate) use requests::{Plain, Requests, Varied};
 pub(crate) use timing::{Closed, Timing};
 
 /// What one worker did.
@@ -31,6 +36,7 @@ pub(crate) use timing::{Closed, Timing};
 pub(crate) struct WorkerOutcome {
     pub(crate) reads: Tally,
     pub(crate) writes: Tally,
+    pub(crate) trims: Tally,
     pub(crate) syncs: u64,
     pub(crate) sync_latency: LatencyHistogram,
     pub(crate) errors: u64,
@@ -40,6 +46,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) end_sync_ns: u64,
+    /// Time in which it paused.
+    pub(crate) paused_ns: u64,
     pub(crate) effective: Effective,
     /// What the processor counted in this worker.
     pub(crate) hardware: Hardware,
@@ -51,6 +59,12 @@ pub(crate) struct WorkerOutcome {
     pub(crate) series: Recorder,
     /// The writes that can be verified.
     pub(crate) signed: Option<Signed>,
+    /// How many requests of each size there were, where sizes were drawn.
+    pub(crate) sizes: RequestSizes,
+    /// Requests that would have had to wait, where they were tried without waiting first.
+    pub(crate) waited: Option<u64>,
+    /// The CPUs that it was seen on; `None` in virtual time.
+    pub(crate) cpus: Option<Box<Seen>>,
 }
 
 impl WorkerOutcome {
@@ -75,6 +89,7 @@ impl WorkerOutcome {
         Self {
             reads: tally(spec.reads()),
             writes: tally(spec.writes()),
+            trims: tally(spec.trims()),
             syncs: 0,
             sync_latency: histogram(spec.sync.follows_writes()),
             errors: 0,
@@ -83,12 +98,16 @@ impl WorkerOutcome {
             start: 0,
             end: 0,
             end_sync_ns: 0,
+            paused_ns: 0,
             effective,
             hardware: Hardware::default(),
             pieces: None,
             rate_report: None,
             series: Recorder::new(clock, spec.series_ns),
             signed: None,
+            sizes: RequestSizes::default(),
+            waited: None,
+            cpus: None,
         }
     }
 }
@@ -102,6 +121,9 @@ pub(crate) trait Run {
     fn run(self) -> (WorkerOutcome, Self::Remains);
 }
 
+/// Offset and generation that data which repeats is stamped with.
+const REPEATED: (u64, u64) = (0, 0);
+
 /// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
 const SETTLE: Duration = Duration::from_secs(1);
 
@@ -114,14 +136,13 @@ struct Issued {
 }
 
 /// Everything a worker needs, prepared before the clock starts.
-pub(crate) struct Worker<'a, B, T> {
+pub(crate) struct Worker<'a, B, T, R> {
     backend: B,
     buffers: Buffers,
     timing: T,
     clock: &'a Clock,
     stop: &'a AtomicBool,
-    offsets: Offsets,
-    mix: Mix,
+    requests: R,
     /// The request of each slot, by its number.
     issued: Vec<Issued>,
     /// Slots of the requests of one round of issuing, where data is stamped.
@@ -131,7 +152,6 @@ pub(crate) struct Worker<'a, B, T> {
     left: u64,
     time_ticks: Option<u64>,
     wait: u32,
-    bs: u32,
     stamps: bool,
     generation: u64,
     /// Makes stamps that can be verified, instead of those that only differ.
@@ -149,7 +169,7 @@ pub(crate) struct Worker<'a, B, T> {
 
 /// The syncs that follow writes.
 pub(crate) struct Following {
-    call: SyncCall,
+    call: Action,
     /// A sync follows every so many writes.
     every: u32,
     /// Writes since the last one.
@@ -162,7 +182,7 @@ impl Following {
     pub(crate) fn new(spec: &TrialSpec) -> Self {
         let call = spec.sync.call();
         Self {
-            call: call.unwrap_or(SyncCall::Fsync),
+            call: call.map_or(Action::Fsync, Action::from),
             every: spec.sync_every,
             since: 0,
             started: vec![0; call.map_or(0, |_| spec.depth as usize)],
@@ -180,14 +200,18 @@ impl Following {
     }
 }
 
-/// Requests that fall to one worker under the trial's bounds; time may end it earlier.
+/// Requests that fall to one worker under the trial's bounds; time may end it earlier, and so may the bytes of requests
+/// whose sizes are drawn.
 pub(crate) fn quota(spec: &TrialSpec, worker: u32) -> u64 {
+    let bound = match spec.bs_mix {
+        None => spec.requests_bound(),
+        Some(_) => spec.limit.requests,
+    };
     let number = spec.number_of(worker);
-    spec.requests_bound()
-        .map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
+    bound.map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
 }
 
-impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
+impl<B: Backend, const TIMED: bool, R: Requests> Run for Worker<'_, B, Closed<TIMED>, R> {
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
@@ -197,7 +221,7 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
         let mut looks = ClockSampling::new(self.clock);
         let mut done = std::mem::take(&mut self.done);
         loop {
-            if !TIMED {
+            if !TIMED && !R::VARIED {
                 wake = self.plain_turns(wake, deadline, &mut looks);
             }
             if !self.stopping {
@@ -205,6 +229,9 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
             }
             let outstanding = self.outstanding();
             if outstanding == 0 {
+                if R::VARIED && self.rest(&mut now, &mut wake, deadline) {
+                    continue;
+                }
                 break;
             }
             let wait = self.wait.min(outstanding as u32);
@@ -212,7 +239,7 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
                 self.mechanism_failed(failure, &mut done);
                 break;
             }
-            if TIMED {
+            if TIMED || R::VARIED {
                 now = self.clock.now();
             } else if looks.is_due() {
                 now = self.clock.now();
@@ -233,7 +260,7 @@ impl<B: Backend, const TIMED: bool> Run for Worker<'_, B, Closed<TIMED>> {
     }
 }
 
-impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
+impl<'a, B: Backend, T: Timing, R: Requests> Worker<'a, B, T, R> {
     /// Takes the first stamp, and tells when time is over.
     #[inline(always)]
     fn begin(&mut self) -> (u64, u64) {
@@ -248,7 +275,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     pub(crate) fn new(
         spec: &TrialSpec,
         worker: u32,
-        timing: T,
+        (timing, requests): (T, R),
         backend: B,
         buffers: Buffers,
         clock: &'a Clock,
@@ -270,7 +297,6 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             left: quota(spec, worker),
             time_ticks: spec.limit.time.map(|t| clock.ticks(t.as_nanos() as u64)),
             wait: spec.batch.wait_for(spec.depth),
-            bs: spec.bs as u32,
             stamps: spec.writes() && spec.content == Content::Unique,
             generation: derive(spec.seed, u64::from(spec.number_of(worker))),
             signer: None,
@@ -278,9 +304,11 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             following: Following::new(spec),
             syncs_at_end: spec.sync == SyncPolicy::End,
             stopping: false,
-            offsets: Offsets::new(spec, worker),
-            mix: Mix::new(spec, worker),
-            outcome: WorkerOutcome::begun(spec, T::TIMED, clock, backend.effective()),
+            requests,
+            outcome: WorkerOutcome {
+                cpus: Some(Box::default()),
+                ..WorkerOutcome::begun(spec, T::TIMED, clock, backend.effective())
+            },
             backend,
             buffers,
             timing,
@@ -310,6 +338,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     fn issue(&mut self, now: u64) {
         let mut stamped = false;
         while self.left > 0
+            && (!R::VARIED || self.requests.may_go_on(now))
             && let Some(slot) = self.buffers.take()
         {
             stamped |= self.issue_one(slot, now);
@@ -348,31 +377,29 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// The next request, which leaves from this slot, with its data where it writes.
     #[inline(always)]
     fn next_request(&mut self, slot: &mut Slot) -> Request {
-        let request = Request {
-            action: if self.mix.next_is_read() {
-                Action::Read
-            } else {
-                Action::Write
-            },
-            offset: self.offsets.next_offset(),
-            at: 0,
-            len: self.bs,
-        };
+        let request = self.requests.next();
+        if R::VARIED && self.requests.are_spent() {
+            self.left = 0;
+        }
         if request.action == Action::Write && self.stamps {
-            self.stamp(slot, request.offset);
+            self.stamp(slot, request);
         }
         request
     }
 
     /// Stamps the data of a write that leaves from this slot.
     #[inline(always)]
-    fn stamp(&mut self, slot: &mut Slot, offset: u64) {
+    fn stamp(&mut self, slot: &mut Slot, request: Request) {
         if let Some(signer) = &mut self.signer {
-            signer.sign(slot, offset, self.buffers.home());
+            signer.sign(slot, request.offset, self.buffers.home());
             return;
         }
         self.generation = self.generation.wrapping_add(1);
-        stamp(slot.bytes(), offset, self.generation);
+        let (offset, generation) = match R::VARIED && self.requests.repeats() {
+            true => REPEATED,
+            false => (request.offset, self.generation),
+        };
+        stamp(slot.part(0, request.len), offset, generation);
     }
 
     /// Requests of which each is over before the next one begins, without the bookkeeping that only outstanding ones
@@ -456,7 +483,8 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     fn tally(&mut self, action: Action) -> &mut Tally {
         match action {
             Action::Read => &mut self.outcome.reads,
-            Action::Write | Action::Sync(_) => &mut self.outcome.writes,
+            Action::Trim if R::VARIED => &mut self.outcome.trims,
+            _ => &mut self.outcome.writes,
         }
     }
 
@@ -466,7 +494,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     fn unusual(&mut self, slot: Slot, result: i64, now: u64) -> Option<Slot> {
         let mut request = self.issued[slot.index() as usize].request;
         let again = [libc::EAGAIN, libc::EINTR].map(|errno| -i64::from(errno));
-        if matches!(request.action, Action::Sync(_)) && result == 0 {
+        if request.action.is_sync() && result == 0 {
             self.outcome.syncs += 1;
             if T::TIMED {
                 let started = self.following.started[slot.index() as usize];
@@ -499,7 +527,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
             request.len -= moved;
         } else if request.action == Action::Write && self.syncs && self.following.is_due() {
             self.tally(request.action).bytes += u64::from(moved);
-            request.action = Action::Sync(self.following.call);
+            request.action = self.following.call;
             // The stamp of the write's completion: what lies between that and the call counts as part of the sync.
             self.following.started[slot.index() as usize] = now;
         } else {
@@ -547,6 +575,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     #[inline(never)]
     fn wake_up(&mut self, now: u64, deadline: u64) -> u64 {
         let end = self.outcome.series.turn_to(now, self.done());
+        self.see_cpu();
         if now < deadline {
             return end.min(deadline);
         }
@@ -554,16 +583,27 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
         end
     }
 
+    /// Notes the CPU that this runs on.
+    fn see_cpu(&mut self) {
+        if let Some(seen) = &mut self.outcome.cpus {
+            seen.look();
+        }
+    }
+
     /// What was done so far.
     fn done(&self) -> Done {
-        Done::of(&self.outcome.reads, &self.outcome.writes)
+        let outcome = &self.outcome;
+        Done::of(&outcome.reads, &outcome.writes, &outcome.trims)
     }
 
     /// Takes the time, and makes written data durable where that is part of the trial.
     fn wind_up(&mut self, done: &mut Vec<Completion>) {
         self.outcome.end = self.clock.now();
+        self.see_cpu();
         let tallied = self.done();
         self.outcome.series.finish(self.outcome.end, tallied);
+        self.outcome.sizes = self.requests.sizes();
+        self.outcome.waited = self.backend.waited();
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
         if self.syncs_at_end && self.outcome.writes.requests > 0 && whole {
@@ -574,7 +614,7 @@ impl<'a, B: Backend, T: Timing> Worker<'a, B, T> {
     /// The final fsync of policy `end`; nothing is outstanding any more.
     fn final_sync(&mut self, done: &mut Vec<Completion>) {
         let request = Request {
-            action: Action::Sync(SyncCall::Fsync),
+            action: Action::Fsync,
             offset: 0,
             at: 0,
             len: 0,

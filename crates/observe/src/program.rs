@@ -251,6 +251,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
             ..Tally::default()
         },
         writes: Tally::default(),
+        trims: Tally::default(),
         syncs: 0,
         sync_latency: new_latency_histogram(),
         errors: u64::from(failure.is_some()),
@@ -259,6 +260,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         elapsed_ns: 0,
         all_active_ns: 0,
         end_sync_ns: 0,
+        paused_ns: 0,
         clock_drift_ppm: 0.0,
         counters,
         region: Region::default(),
@@ -269,6 +271,9 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         rate_report: None,
         series: Series::default(),
         verified: None,
+        request_sizes: Default::default(),
+        cpus_used: Default::default(),
+        waited: None,
     }
 }
 

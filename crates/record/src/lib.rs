@@ -15,9 +15,11 @@ pub use iolab_spec::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, Pressure, ProcessIo,
     ResourceUse,
 };
+pub use iolab_spec::cpus::Cpus;
 pub use iolab_spec::outcome::{Effective, RateReport, RingFlag};
 pub use iolab_spec::region::Region;
 pub use iolab_spec::region::{Extents, Residency};
+pub use iolab_spec::request_sizes::{RequestSizes, SizeCount};
 pub use iolab_spec::series::{Done, Interval, Series};
 pub use iolab_spec::trial::Arrivals;
 pub use iolab_spec::verify::{FaultKind, Faults, Verified};
@@ -211,6 +213,14 @@ pub struct Sample {
     pub reads: Direction,
     /// Writes.
     pub writes: Direction,
+    /// Requests that took data away instead of writing any.
+    pub trims: Direction,
+    /// How many requests of each size were issued, where sizes were drawn from a mix.
+    pub request_sizes: RequestSizes,
+    /// Requests that could not be carried out without waiting, and were made again; `None` where none was tried so.
+    pub waited: Option<u64>,
+    /// The CPUs that threads were seen on; none where it was not looked.
+    pub cpus_used: Cpus,
     /// `fsync` and `fdatasync` calls.
     pub syncs: u64,
     /// Service times of the syncs that followed writes. `None` without any.
@@ -227,6 +237,8 @@ pub struct Sample {
     pub all_active_ns: u64,
     /// Final `fsync`, ns.
     pub end_sync_ns: u64,
+    /// Time in which threads paused (think time, bursts), all of them together, ns.
+    pub paused_ns: u64,
     /// Preparation, trial and evidence together: what it took from the budget, ns.
     pub wall_ns: u64,
     /// TSC against `CLOCK_MONOTONIC_RAW`, ppm; NaN where it is not known.
@@ -261,6 +273,10 @@ impl Default for Sample {
             started_utc: String::new(),
             reads: Direction::default(),
             writes: Direction::default(),
+            trims: Direction::default(),
+            request_sizes: RequestSizes::default(),
+            waited: None,
+            cpus_used: Cpus::default(),
             syncs: 0,
             sync_latency: None,
             errors: 0,
@@ -269,6 +285,7 @@ impl Default for Sample {
             elapsed_ns: 0,
             all_active_ns: 0,
             end_sync_ns: 0,
+            paused_ns: 0,
             wall_ns: 0,
             clock_drift_ppm: f64::NAN,
             seed: 0,
@@ -522,14 +539,14 @@ impl Sample {
         self.ok && !self.warmup
     }
 
-    /// Requests completed, both directions.
+    /// Requests completed: reads, writes and trims.
     pub fn requests(&self) -> u64 {
-        self.reads.requests + self.writes.requests
+        self.reads.requests + self.writes.requests + self.trims.requests
     }
 
-    /// Bytes transferred, both directions.
+    /// Bytes read, written and trimmed.
     pub fn bytes(&self) -> u64 {
-        self.reads.bytes + self.writes.bytes
+        self.reads.bytes + self.writes.bytes + self.trims.bytes
     }
 
     /// Throughput in MB/s (10^6 bytes per second) over the full span.
@@ -547,12 +564,15 @@ impl Sample {
         self.counters.usage.user_ns + self.counters.usage.system_ns
     }
 
-    /// The direction with more requests; reads when they are equal.
+    /// What most requests do; of those with as many, reads before writes and these before trims.
     pub fn main_direction(&self) -> &Direction {
-        if self.reads.requests >= self.writes.requests {
-            &self.reads
-        } else {
-            &self.writes
+        let other = match self.writes.requests >= self.trims.requests {
+            true => &self.writes,
+            false => &self.trims,
+        };
+        match self.reads.requests >= other.requests {
+            true => &self.reads,
+            false => other,
         }
     }
 }

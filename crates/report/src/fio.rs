@@ -59,7 +59,7 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
         .max(1);
     let percent = |part: u64| part as f64 * 100.0 / worked_ns as f64;
     let latency = |operation| latencies.get(&(cell.id, LatencyOf::service(operation)));
-    let times: Vec<&Histogram<u64>> = [Operation::Read, Operation::Write]
+    let times: Vec<&Histogram<u64>> = [Operation::Read, Operation::Write, Operation::Trim]
         .into_iter()
         .filter_map(latency)
         .collect();
@@ -71,7 +71,10 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
         "job options": options(cell),
         "read": direction(&samples, elapsed_ns, |s| &s.reads, latency(Operation::Read)),
         "write": direction(&samples, elapsed_ns, |s| &s.writes, latency(Operation::Write)),
-        "trim": direction(&[], 0, |s| &s.reads, None),
+        "trim": match sum(|s| s.trims.requests) {
+            0 => direction(&[], 0, |s| &s.trims, None),
+            _ => direction(&samples, elapsed_ns, |s| &s.trims, latency(Operation::Trim)),
+        },
         "sync": {"total_ios": sum(|s| s.syncs), "lat_ns": latency_of(latency(Operation::Sync))},
         "job_runtime": worked_ns / 1_000_000,
         "usr_cpu": percent(sum(|s| s.counters.usage.user_ns)),

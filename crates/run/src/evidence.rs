@@ -91,7 +91,11 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
     }
     let total = facts.read_bytes + facts.write_bytes;
     if total == 0 {
-        return verdict(ServedBy::Unknown, None, "nothing was transferred");
+        return verdict(
+            ServedBy::Unknown,
+            None,
+            "nothing was transferred (trims move no data)",
+        );
     }
     if facts.medium == Medium::Elsewhere {
         return elsewhere(facts);

@@ -64,16 +64,16 @@ pub static FOREIGN: &[Foreign] = &[
         ],
         "--set bs=4k",
     ),
+    way(&["bssplit"], "--set bs_mix=4k:60,64k:30,1M:10"),
     none(
         &[
-            "bssplit",
             "bsrange",
             "blocksize_range",
             "bs_unaligned",
             "blocksize_unaligned",
             "bs_is_seq_rand",
         ],
-        "a cell has one I/O size; --set bs=4k,64k,1M measures several sizes in cells of their own",
+        "requests have one I/O size, or several with shares: --set bs_mix=4k:50,64k:50; --set bs=4k,64k,1M measures several sizes in cells of their own",
     ),
     none(
         &["ba", "blockalign", "offset_align"],
@@ -103,14 +103,14 @@ pub static FOREIGN: &[Foreign] = &[
     ),
     none(
         &[
-            "trim",
             "trim_percentage",
             "trim_verify_zero",
             "trim_backlog",
             "trim_backlog_batch",
             "num_range",
+            "trimwrite",
         ],
-        "iolab reads and writes; it issues no trim",
+        "a share of the writes can trim instead, on blocks of their own: --set trim_percent=30",
     ),
     none(
         &[
@@ -127,9 +127,6 @@ pub static FOREIGN: &[Foreign] = &[
     ),
     none(
         &[
-            "atomic",
-            "nowait",
-            "uncached",
             "writefua",
             "readfua",
             "write_mode",
@@ -140,6 +137,7 @@ pub static FOREIGN: &[Foreign] = &[
         ],
         "requests carry no such flag",
     ),
+    way(&["uncached"], "--set dontcache=true"),
     none(
         &[
             "md_per_io_size",
@@ -226,7 +224,10 @@ pub static FOREIGN: &[Foreign] = &[
         "--set cache=cold drops the page cache before each trial",
     ),
     way(&["pre_read"], "--set cache=hot"),
-    none(&["fadvise_hint"], "iolab gives the kernel no advice"),
+    way(
+        &["fadvise_hint"],
+        "--set fadvise=sequential, random or noreuse",
+    ),
     way(&["hipri", "hipri_percentage"], "--set iopoll=true"),
     way(&["sqthread_poll"], "--set sqpoll=true"),
     none(
@@ -279,16 +280,16 @@ pub static FOREIGN: &[Foreign] = &[
     none(
         &[
             "buffer_pattern",
-            "buffer_compress_percentage",
             "buffer_compress_chunk",
-            "dedupe_percentage",
             "dedupe_mode",
             "dedupe_working_set_percentage",
             "dedupe_global",
-            "compressratio",
-            "dedupratio",
         ],
-        "data is unique (incompressible), repeated or zero: --set content=unique,repeated,zero",
+        "data is unique, repeated or zero (--set content=unique,repeated,zero), and unique data shrinks as asked: --set compressible=50 --set dedup=30",
+    ),
+    way(
+        &["compressratio", "dedupratio"],
+        "--set compressible=50 for a ratio of 2, --set dedup=50",
     ),
     way(&["mem", "iomem", "hugepage-size"], "--set buffer_init=huge"),
     none(
@@ -332,17 +333,15 @@ pub static FOREIGN: &[Foreign] = &[
         &["startdelay", "start_delay", "job_start_clock_id"],
         "all threads start together; groups with starts of their own are not there yet",
     ),
+    way(&["thinktime_iotime"], "--set bursts=100ms/900ms"),
     none(
         &[
-            "thinktime",
             "thinktime_spin",
-            "thinktime_blocks",
             "thinktime_blocks_type",
-            "thinktime_iotime",
             "thinkcycles",
             "rate_ignore_thinktime",
         ],
-        "threads do not pause; --rate 1000 spaces requests out",
+        "a thread sleeps in a pause, which begins once its requests have completed: --set thinktime=1ms",
     ),
     way(
         &["rate_process", "iorate", "interval_rate"],
@@ -409,25 +408,21 @@ pub static FOREIGN: &[Foreign] = &[
         ],
         "--threads 8",
     ),
+    way(&["cpumask", "cpu_affinity", "affinity"], "--set cpus=0-3,8"),
     way(
-        &[
-            "cpus_allowed",
-            "cpumask",
-            "cpus_allowed_policy",
-            "cpu_affinity",
-            "affinity",
-        ],
-        "taskset -c 0-3 iolab run EXPERIMENT",
+        &["cpus_allowed_policy"],
+        "--set placement=packed (split), spread or float (shared)",
     ),
     way(
         &["numa_cpu_nodes", "numa_mem_policy", "numa"],
-        "numactl --cpunodebind=0 --membind=0 iolab run EXPERIMENT",
+        "--set memory_node=0 for the memory, --set cpus=0-3 for the CPUs of a node",
     ),
     way(&["nice"], "nice -n 10 iolab run EXPERIMENT"),
     way(
-        &["prio", "prioclass", "priohint", "ionice"],
-        "ionice -c 2 -n 4 iolab run EXPERIMENT",
+        &["prio", "prioclass", "ionice"],
+        "--set ioprio=be:4 (rt:0 to rt:7, be:0 to be:7, idle)",
     ),
+    none(&["priohint"], "requests carry no hint of their duration"),
     none(
         &[
             "cmdprio",
@@ -767,11 +762,11 @@ mod tests {
 
     #[test]
     fn names_are_found_however_they_are_written() {
-        let way = answer("cpus-allowed");
-        assert!(matches!(way, Some(Answer::Way(way)) if way.contains("taskset")));
-        assert_eq!(answer("cpus_allowed"), way);
+        let way = answer("cpu-affinity");
+        assert!(matches!(way, Some(Answer::Way(way)) if way.contains("cpus=")));
+        assert_eq!(answer("cpu_affinity"), way);
         assert_eq!(answer("no_such_option"), None);
-        for name in ["bssplit", "slo"] {
+        for name in ["bsrange", "slo"] {
             let error = unknown_setting(name, &[]);
             assert!(error.message().contains(name), "{error}");
             assert!(

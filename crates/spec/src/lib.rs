@@ -4,6 +4,7 @@
 pub mod access;
 pub mod command;
 pub mod counters;
+pub mod cpus;
 mod error;
 pub mod foreign;
 pub mod histogram;
@@ -15,6 +16,7 @@ pub mod outcome;
 pub mod plain;
 pub mod quantity;
 pub mod region;
+pub mod request_sizes;
 pub mod response;
 pub mod series;
 pub mod settings;

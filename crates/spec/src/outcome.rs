@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use crate::counters::Counters;
+use crate::cpus::Cpus;
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::named::named;
 pub use crate::region::Region;
+use crate::request_sizes::RequestSizes;
 use crate::series::Series;
 use crate::verify::{FaultyData, Verified};
 
@@ -179,6 +181,8 @@ pub struct Outcome {
     pub reads: Tally,
     /// Writes.
     pub writes: Tally,
+    /// Requests that took data away instead of writing any.
+    pub trims: Tally,
     /// `fsync` and `fdatasync` calls.
     pub syncs: u64,
     /// Service time of every sync that followed a write, ns; empty when the trial did not record it.
@@ -196,6 +200,8 @@ pub struct Outcome {
     pub all_active_ns: u64,
     /// The part of `elapsed_ns` that the final `fsync` of policy `end` took (longest worker), ns.
     pub end_sync_ns: u64,
+    /// Time in which workers paused (think time, bursts), all of them together, ns; part of `elapsed_ns`.
+    pub paused_ns: u64,
     /// Time-stamp counter against `CLOCK_MONOTONIC_RAW` over this trial, parts per million.
     pub clock_drift_ppm: f64,
     /// Kernel counters over the timed span.
@@ -210,16 +216,22 @@ pub struct Outcome {
     pub series: Series,
     /// What reading back has shown; `None` where it was not requested, or the trial did not come that far.
     pub verified: Option<Verified>,
+    /// How many requests of each size were issued, where sizes were drawn from a mix.
+    pub request_sizes: RequestSizes,
+    /// The CPUs that workers were seen on: at the start, at the end, and at the end of every interval of the series.
+    pub cpus_used: Cpus,
+    /// Requests that could not be carried out without waiting, and were made again; `None` where none was tried so.
+    pub waited: Option<u64>,
 }
 
 impl Outcome {
-    /// Requests completed, both directions.
+    /// Requests completed: reads, writes and trims.
     pub fn requests(&self) -> u64 {
-        self.reads.requests + self.writes.requests
+        self.reads.requests + self.writes.requests + self.trims.requests
     }
 
-    /// Bytes transferred, both directions.
+    /// Bytes read, written and trimmed.
     pub fn bytes(&self) -> u64 {
-        self.reads.bytes + self.writes.bytes
+        self.reads.bytes + self.writes.bytes + self.trims.bytes
     }
 }

@@ -15,20 +15,20 @@ pub struct Done {
     pub read_requests: u64,
     /// Bytes read, also by requests that were never completed in full.
     pub read_bytes: u64,
-    /// Writes completed; under the sync policy `each` with their `fsync`.
+    /// Writes and trims completed; under the sync policy `each` with their `fsync`.
     pub write_requests: u64,
     /// Bytes written, also by requests that were never completed in full.
     pub write_bytes: u64,
 }
 
 impl Done {
-    /// What the tallies of both directions hold.
-    pub fn of(reads: &Tally, writes: &Tally) -> Self {
+    /// What the tallies hold; trims count with the writes.
+    pub fn of(reads: &Tally, writes: &Tally, trims: &Tally) -> Self {
         Self {
             read_requests: reads.requests,
             read_bytes: reads.bytes,
-            write_requests: writes.requests,
-            write_bytes: writes.bytes,
+            write_requests: writes.requests + trims.requests,
+            write_bytes: writes.bytes + trims.bytes,
         }
     }
 

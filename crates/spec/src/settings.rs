@@ -10,8 +10,8 @@ use crate::Result;
 pub use self::cell::CellSpec;
 pub use self::value::Value;
 use self::values::{
-    parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag, put_or_none,
-    put_read_percent, put_size, put_workload,
+    parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag, put_memory_node,
+    put_or_none, put_percent, put_size, put_workload,
 };
 use crate::units::{parse_duration, parse_size};
 
@@ -31,12 +31,22 @@ pub enum ValueKind {
     Flag,
     /// A name out of a list.
     Word,
+    /// A text that may hold commas.
+    List,
 }
 
 impl ValueKind {
     /// Whether its values are stored as numbers.
     pub fn is_number(self) -> bool {
-        self != ValueKind::Word
+        !matches!(self, ValueKind::Word | ValueKind::List)
+    }
+
+    /// What stands between several values on the command line.
+    pub fn separator(self) -> char {
+        match self {
+            ValueKind::List => ';',
+            _ => ',',
+        }
     }
 
     /// Whether its values are times.
@@ -52,6 +62,64 @@ impl ValueKind {
             ValueKind::Time => "a time such as \"250ms\" or 0.5",
             ValueKind::Flag => "true or false",
             ValueKind::Word => "a name in quotes",
+            ValueKind::List => "a text in quotes",
+        }
+    }
+}
+
+/// What a setting is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// What a request is.
+    Requests,
+    /// Where requests go.
+    Place,
+    /// How many requests are made, and how.
+    Load,
+    /// When writes are made durable.
+    Durability,
+    /// The page cache.
+    Cache,
+    /// What is written.
+    Data,
+    /// Processors and memory.
+    Processors,
+    /// What ends a trial.
+    Bounds,
+    /// What is recorded.
+    Records,
+    /// Programs that are measured instead.
+    Programs,
+}
+
+impl Topic {
+    /// Every topic, in the order in which they are shown.
+    pub const ALL: [Self; 10] = [
+        Self::Requests,
+        Self::Place,
+        Self::Load,
+        Self::Durability,
+        Self::Cache,
+        Self::Data,
+        Self::Processors,
+        Self::Bounds,
+        Self::Records,
+        Self::Programs,
+    ];
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Requests => "What a request is",
+            Self::Place => "Where requests go",
+            Self::Load => "How requests are made",
+            Self::Durability => "When writes are made durable",
+            Self::Cache => "Page cache",
+            Self::Data => "What is written",
+            Self::Processors => "Processors and memory",
+            Self::Bounds => "What ends a trial",
+            Self::Records => "What is recorded",
+            Self::Programs => "Programs and other tools",
         }
     }
 }
@@ -61,6 +129,8 @@ impl ValueKind {
 pub struct Setting {
     /// Its name in files, arguments and messages.
     pub name: &'static str,
+    /// What it is about.
+    pub topic: Topic,
     /// Names that fio users know it by.
     pub aliases: &'static [&'static str],
     /// Unit of its values; empty where there is none.
@@ -79,10 +149,11 @@ pub struct Setting {
     get: fn(&CellSpec) -> Value,
 }
 
-/// Every setting, in the order in which they are shown.
+/// Every setting, in the order of the columns of run files and exports.
 pub static SETTINGS: &[Setting] = &[
     Setting {
         name: "backend",
+        topic: Topic::Load,
         aliases: &["ioengine"],
         unit: "",
         doc: "how requests are issued, for example psync, mmap, libaio or io_uring",
@@ -95,6 +166,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "pattern",
+        topic: Topic::Requests,
         aliases: &[],
         unit: "",
         doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace or zipf:THETA",
@@ -107,6 +179,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "bs",
+        topic: Topic::Requests,
         aliases: &[],
         unit: "bytes",
         doc: "I/O size: bytes of one request",
@@ -118,7 +191,21 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| cell.trial.bs.into(),
     },
     Setting {
+        name: "bs_mix",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "",
+        doc: "I/O sizes that requests are drawn from, with their shares: 4k:60,64k:30,1M:10; those of reads and writes with a slash between; bs is what they begin at multiples of; none for bs alone",
+        kind: ValueKind::List,
+        column: "bs_mix",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.trial.bs_mix, text),
+        get: |cell| Value::word(cell.trial.bs_mix.as_ref()),
+    },
+    Setting {
         name: "skip",
+        topic: Topic::Requests,
         aliases: &[],
         unit: "bytes",
         doc: "bytes skipped after each I/O, with pattern=strided",
@@ -131,6 +218,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "offset",
+        topic: Topic::Place,
         aliases: &[],
         unit: "bytes",
         doc: "first byte of the region",
@@ -143,6 +231,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "region",
+        topic: Topic::Place,
         aliases: &["size"],
         unit: "bytes",
         doc: "length of the byte range that a trial may touch; truncated to the size of the target",
@@ -155,6 +244,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "threads",
+        topic: Topic::Load,
         aliases: &["numjobs"],
         unit: "",
         doc: "workers, 1 to 1024",
@@ -166,7 +256,47 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| cell.trial.threads.into(),
     },
     Setting {
+        name: "cpus",
+        topic: Topic::Processors,
+        aliases: &["cpus_allowed"],
+        unit: "",
+        doc: "CPUs that threads may run on: 0-3,8; none for all that the process may use",
+        kind: ValueKind::List,
+        column: "cpus",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.trial.cpus, text),
+        get: |cell| Value::word(cell.trial.cpus.as_ref()),
+    },
+    Setting {
+        name: "placement",
+        topic: Topic::Processors,
+        aliases: &[],
+        unit: "",
+        doc: "threads on those CPUs: float (each on any of them), spread (each on one, far apart: packages, cores, hardware threads) or packed (each on one, close together)",
+        kind: ValueKind::Word,
+        column: "placement",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.placement, text),
+        get: |cell| Value::word(Some(cell.trial.placement)),
+    },
+    Setting {
+        name: "memory_node",
+        topic: Topic::Processors,
+        aliases: &[],
+        unit: "",
+        doc: "NUMA node that buffers and other memory of the threads are taken from; none for any",
+        kind: ValueKind::Count,
+        column: "memory_node",
+        since: LATER,
+        exported: true,
+        set: put_memory_node,
+        get: |cell| cell.trial.memory_node.into(),
+    },
+    Setting {
         name: "depth",
+        topic: Topic::Load,
         aliases: &["iodepth"],
         unit: "",
         doc: "outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only",
@@ -179,6 +309,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "batch",
+        topic: Topic::Load,
         aliases: &[],
         unit: "",
         doc: "completions an asynchronous worker waits for: one, a share such as 50%, all, or auto (chosen by short probes)",
@@ -191,6 +322,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "read_percent",
+        topic: Topic::Requests,
         aliases: &["rwmixread"],
         unit: "percent",
         doc: "share of reads: 100 reads only, 0 writes only",
@@ -198,11 +330,38 @@ pub static SETTINGS: &[Setting] = &[
         column: "read_percent",
         since: 1,
         exported: true,
-        set: put_read_percent,
+        set: |cell, text| put_percent(&mut cell.trial.read_percent, text),
         get: |cell| cell.trial.read_percent.into(),
     },
     Setting {
+        name: "trim_percent",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "percent",
+        doc: "share of the writes that take data away instead: 0 none, 100 all that does not read",
+        kind: ValueKind::Count,
+        column: "trim_percent",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_percent(&mut cell.trial.trim_percent, text),
+        get: |cell| cell.trial.trim_percent.into(),
+    },
+    Setting {
+        name: "trim_by",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "",
+        doc: "what these do: discard (a hole in a file, BLKDISCARD on a device) or write_zeroes (zeros that keep their space)",
+        kind: ValueKind::Word,
+        column: "trim_by",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.trim_by, text),
+        get: |cell| Value::word(Some(cell.trial.trim_by)),
+    },
+    Setting {
         name: "workload",
+        topic: Topic::Requests,
         aliases: &[],
         unit: "",
         doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to set them separately",
@@ -215,6 +374,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "layout",
+        topic: Topic::Place,
         aliases: &[],
         unit: "",
         doc: "files and threads: shared (one file, a share per thread), interleaved (one file, blocks in turn), overlapping (one file, each thread uses all of it) or private (a file per thread)",
@@ -227,6 +387,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "descriptors",
+        topic: Topic::Place,
         aliases: &[],
         unit: "",
         doc: "file descriptors: private (one per thread) or shared (one for all; backend sync then locks around lseek and read)",
@@ -239,6 +400,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "fresh",
+        topic: Topic::Place,
         aliases: &[],
         unit: "",
         doc: "use a new file, without allocated space, for each trial that only writes",
@@ -251,6 +413,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "sync",
+        topic: Topic::Durability,
         aliases: &[],
         unit: "",
         doc: "when writes become durable: none, end, each (fsync after writes), fdatasync (after writes), osync, odsync (open flags) or rwf_dsync (a flag of each write)",
@@ -263,6 +426,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "sync_every",
+        topic: Topic::Durability,
         aliases: &[],
         unit: "",
         doc: "writes of a thread per sync, with sync=each and sync=fdatasync",
@@ -275,6 +439,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "allocate",
+        topic: Topic::Place,
         aliases: &[],
         unit: "",
         doc: "space that is written: append (a new file that grows), preallocated (a new file with fallocate), recycled (existing data is overwritten); none for the file as it is, or without space with fresh=true",
@@ -287,6 +452,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "cache",
+        topic: Topic::Cache,
         aliases: &[],
         unit: "",
         doc: "page cache: direct (bypassed), cold (dropped before the trial) or hot (read before the trial)",
@@ -299,6 +465,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "first_offset",
+        topic: Topic::Place,
         aliases: &[],
         unit: "",
         doc: "where seq, reverse and strided begin: random (a new block in each trial, so that the drive's cache holds none of it; the default with cache=direct) or zero",
@@ -311,6 +478,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "buffer_init",
+        topic: Topic::Processors,
         aliases: &[],
         unit: "",
         doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
@@ -323,6 +491,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "buffer_memory",
+        topic: Topic::Processors,
         aliases: &[],
         unit: "",
         doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly pages of 4 KiB)",
@@ -335,6 +504,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "content",
+        topic: Topic::Data,
         aliases: &[],
         unit: "",
         doc: "data to write: unique (incompressible, different in every 4 KiB), repeated or zero",
@@ -346,7 +516,34 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| Value::word(Some(cell.trial.content)),
     },
     Setting {
+        name: "compressible",
+        topic: Topic::Data,
+        aliases: &["buffer_compress_percentage"],
+        unit: "percent",
+        doc: "share of the data written that a compressor saves: zeros in each 4 KiB",
+        kind: ValueKind::Count,
+        column: "compressible",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_percent(&mut cell.trial.compressible, text),
+        get: |cell| cell.trial.compressible.into(),
+    },
+    Setting {
+        name: "dedup",
+        topic: Topic::Data,
+        aliases: &["dedupe_percentage"],
+        unit: "percent",
+        doc: "share of the writes whose data was written before",
+        kind: ValueKind::Count,
+        column: "dedup",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_percent(&mut cell.trial.dedup, text),
+        get: |cell| cell.trial.dedup.into(),
+    },
+    Setting {
         name: "verify",
+        topic: Topic::Data,
         aliases: &[],
         unit: "",
         doc: "write blocks with offset, generation and checksum, and check them after each trial, outside its time",
@@ -359,6 +556,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "bytes",
+        topic: Topic::Bounds,
         aliases: &[],
         unit: "bytes",
         doc: "end a trial after this many bytes over all threads; none for no limit",
@@ -371,6 +569,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "requests",
+        topic: Topic::Bounds,
         aliases: &[],
         unit: "",
         doc: "end a trial after this many requests over all threads; none for no limit",
@@ -383,6 +582,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "time",
+        topic: Topic::Bounds,
         aliases: &["runtime"],
         unit: "s",
         doc: "end a trial after this time; none for no limit",
@@ -395,6 +595,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "rate",
+        topic: Topic::Load,
         aliases: &["rate_iops"],
         unit: "1/s",
         doc: "requests per second over all threads, issued on schedule whether or not earlier ones have completed (open loop); none to issue the next when one completes",
@@ -407,6 +608,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "arrivals",
+        topic: Topic::Load,
         aliases: &[],
         unit: "",
         doc: "spacing of the scheduled starts of a rate: constant or poisson",
@@ -418,7 +620,47 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| Value::word(Some(cell.trial.arrivals)),
     },
     Setting {
+        name: "thinktime",
+        topic: Topic::Load,
+        aliases: &[],
+        unit: "s",
+        doc: "pause of a thread after requests, once they have completed; none for no pause",
+        kind: ValueKind::Time,
+        column: "thinktime_ns",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_bound(&mut cell.trial.thinktime, text, parse_duration),
+        get: |cell| cell.trial.thinktime.into(),
+    },
+    Setting {
+        name: "thinktime_every",
+        topic: Topic::Load,
+        aliases: &["thinktime_blocks"],
+        unit: "",
+        doc: "requests of a thread from one pause of thinktime to the next",
+        kind: ValueKind::Count,
+        column: "thinktime_every",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_count(&mut cell.trial.thinktime_every, text),
+        get: |cell| cell.trial.thinktime_every.into(),
+    },
+    Setting {
+        name: "bursts",
+        topic: Topic::Load,
+        aliases: &[],
+        unit: "",
+        doc: "requests for one time and none for another, again and again: 100ms/900ms; none for no pause",
+        kind: ValueKind::Word,
+        column: "bursts",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.trial.bursts, text),
+        get: |cell| Value::word(cell.trial.bursts),
+    },
+    Setting {
         name: "latency",
+        topic: Topic::Records,
         aliases: &[],
         unit: "",
         doc: "record the service time of every request; false for requests that are shorter than a time stamp",
@@ -431,6 +673,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "hardware_counters",
+        topic: Topic::Records,
         aliases: &[],
         unit: "",
         doc: "count cycles, instructions, cache and TLB misses of the workers, if the machine supports it",
@@ -443,6 +686,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "registered",
+        topic: Topic::Load,
         aliases: &[],
         unit: "",
         doc: "io_uring: register the file and the buffers",
@@ -455,6 +699,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "sqpoll",
+        topic: Topic::Load,
         aliases: &[],
         unit: "",
         doc: "io_uring: a kernel thread polls the submission queue",
@@ -467,6 +712,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "iopoll",
+        topic: Topic::Load,
         aliases: &[],
         unit: "",
         doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
@@ -479,6 +725,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "noatime",
+        topic: Topic::Place,
         aliases: &[],
         unit: "",
         doc: "open the file with O_NOATIME: reads do not change its access time",
@@ -490,7 +737,73 @@ pub static SETTINGS: &[Setting] = &[
         get: |cell| cell.trial.noatime.into(),
     },
     Setting {
+        name: "dontcache",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "",
+        doc: "requests leave nothing in the page cache (RWF_DONTCACHE, Linux 6.14); buffered I/O with pvsync2, io_uring or libaio",
+        kind: ValueKind::Flag,
+        column: "dontcache",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_flag(&mut cell.trial.dontcache, text),
+        get: |cell| cell.trial.dontcache.into(),
+    },
+    Setting {
+        name: "atomic",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "",
+        doc: "writes are carried out as a whole or not at all (RWF_ATOMIC, Linux 6.11); direct I/O with pvsync2, io_uring or libaio",
+        kind: ValueKind::Flag,
+        column: "atomic",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_flag(&mut cell.trial.atomic, text),
+        get: |cell| cell.trial.atomic.into(),
+    },
+    Setting {
+        name: "nowait",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "",
+        doc: "pvsync2: requests are tried without waiting (RWF_NOWAIT), and made again where that fails; counts how many",
+        kind: ValueKind::Flag,
+        column: "nowait",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_flag(&mut cell.trial.nowait, text),
+        get: |cell| cell.trial.nowait.into(),
+    },
+    Setting {
+        name: "fadvise",
+        topic: Topic::Cache,
+        aliases: &[],
+        unit: "",
+        doc: "what the kernel is told of the order of buffered reads (posix_fadvise): normal, sequential, random or noreuse; none for nothing",
+        kind: ValueKind::Word,
+        column: "fadvise",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.trial.fadvise, text),
+        get: |cell| Value::word(cell.trial.fadvise),
+    },
+    Setting {
+        name: "ioprio",
+        topic: Topic::Processors,
+        aliases: &[],
+        unit: "",
+        doc: "I/O priority of the threads: rt:0 to rt:7, be:0 to be:7 (0 first) or idle; none for that of the process",
+        kind: ValueKind::Word,
+        column: "ioprio",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.trial.ioprio, text),
+        get: |cell| Value::word(cell.trial.ioprio),
+    },
+    Setting {
         name: "linkage",
+        topic: Topic::Programs,
         aliases: &[],
         unit: "",
         doc: "time iolab's small reader as a whole program, linked static or dynamic; none for no program",
@@ -503,6 +816,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "command",
+        topic: Topic::Programs,
         aliases: &[],
         unit: "",
         doc: "time your own program; iolab fills in {file}, {size} and {bs}; none for no program",
@@ -515,6 +829,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "tool",
+        topic: Topic::Programs,
         aliases: &["peer"],
         unit: "",
         doc: "tool that measures the cell: iolab, or an installed peer such as fio with equivalent options",
@@ -527,6 +842,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "target",
+        topic: Topic::Place,
         aliases: &[],
         unit: "",
         doc: "the target that is read or written, where a run has several: paths; none for the run's own",

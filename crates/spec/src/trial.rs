@@ -4,17 +4,27 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::cpus::{Cpus, Placement};
 use crate::error::{Error, Result};
 use crate::named::named;
 use crate::series::INTERVAL_NS;
 
 mod check;
+mod data;
 mod durability;
+mod flags;
+mod pauses;
 mod sharing;
+mod sizes;
+mod trims;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
+pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX};
+pub use pauses::Bursts;
 pub use sharing::{Descriptors, Layout, Others, share};
+pub use sizes::{SizeMix, SizeShare, Sizes};
+pub use trims::TrimBy;
 
 named! {
     /// How requests are issued; the names are fio's, but for `pool`.
@@ -176,8 +186,10 @@ pub struct TrialSpec {
     pub backend: Backend,
     /// In which order blocks are visited.
     pub pattern: Pattern,
-    /// I/O size in bytes.
+    /// I/O size in bytes; with [`TrialSpec::bs_mix`] what requests begin at multiples of.
     pub bs: u64,
+    /// Sizes that requests are drawn from; `None`: all have [`TrialSpec::bs`].
+    pub bs_mix: Option<SizeMix>,
     /// Bytes left out after each block by [`Pattern::Strided`].
     pub skip: u64,
     /// First byte of the region.
@@ -188,12 +200,22 @@ pub struct TrialSpec {
     pub threads: u32,
     /// Workers of other processes that share the region, the bounds and the rate with these.
     pub others: Others,
+    /// The CPUs that workers may run on; `None`: all that the process may use.
+    pub cpus: Option<Cpus>,
+    /// How workers are placed on them.
+    pub placement: Placement,
+    /// The NUMA node that the memory of the workers is taken from; `None`: as the kernel likes.
+    pub memory_node: Option<u32>,
     /// Outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only.
     pub depth: u32,
     /// Completion strategy of the asynchronous backends.
     pub batch: Batch,
     /// Share of reads in percent; 100 reads only, 0 writes only.
     pub read_percent: u8,
+    /// Share of the requests that do not read, in percent, that take data away instead of writing any.
+    pub trim_percent: u8,
+    /// How they do that.
+    pub trim_by: TrimBy,
     /// Which bytes belong to which worker.
     pub layout: Layout,
     /// Whose the open file descriptions are.
@@ -216,6 +238,10 @@ pub struct TrialSpec {
     pub buffer_memory: BufferMemory,
     /// What is written.
     pub content: Content,
+    /// Share of each 4 KiB of written data that is zeros, in percent: what a compressor saves.
+    pub compressible: u8,
+    /// Share of the writes whose data was written before, in percent.
+    pub dedup: u8,
     /// Whether written blocks bear their offset, generation and checksum, and are read back after the timed span.
     pub verify: bool,
     /// What ends the trial.
@@ -225,6 +251,12 @@ pub struct TrialSpec {
     pub rate: Option<u64>,
     /// How the intended starts of a rate are spaced.
     pub arrivals: Arrivals,
+    /// How long a worker pauses after each [`TrialSpec::thinktime_every`] requests, once they have completed.
+    pub thinktime: Option<Duration>,
+    /// Requests of a worker from one pause to the next.
+    pub thinktime_every: u32,
+    /// Requests for one time, none for another.
+    pub bursts: Option<Bursts>,
     /// Whether the service time of every request is recorded. Where the requests are as fast as the clock, taking
     /// the time would be most of what is measured.
     pub latency: bool,
@@ -242,6 +274,16 @@ pub struct TrialSpec {
     pub noatime: bool,
     /// Length of the intervals of the series, ns.
     pub series_ns: u64,
+    /// Buffered requests leave nothing in the page cache (`RWF_DONTCACHE`).
+    pub dontcache: bool,
+    /// Writes are carried out as a whole or not at all (`RWF_ATOMIC`).
+    pub atomic: bool,
+    /// Requests are tried without waiting first (`RWF_NOWAIT`).
+    pub nowait: bool,
+    /// What the kernel is told of the order of reads; `None`: nothing.
+    pub fadvise: Option<Advice>,
+    /// I/O priority of the workers; `None`: that of the process.
+    pub ioprio: Option<IoPriority>,
 }
 
 impl Default for TrialSpec {
@@ -250,14 +292,20 @@ impl Default for TrialSpec {
             backend: Backend::Psync,
             pattern: Pattern::Seq,
             bs: 4096,
+            bs_mix: None,
             skip: 0,
             offset: 0,
             region: 1 << 30,
             threads: 1,
             others: Others::default(),
+            cpus: None,
+            placement: Placement::Float,
+            memory_node: None,
             depth: 1,
             batch: Batch::One,
             read_percent: 100,
+            trim_percent: 0,
+            trim_by: TrimBy::Discard,
             layout: Layout::Shared,
             descriptors: Descriptors::Private,
             fresh: false,
@@ -269,10 +317,15 @@ impl Default for TrialSpec {
             buffer_init: BufferInit::Random,
             buffer_memory: BufferMemory::Kernel,
             content: Content::Unique,
+            compressible: 0,
+            dedup: 0,
             verify: false,
             limit: Limit::default(),
             rate: None,
             arrivals: Arrivals::Constant,
+            thinktime: None,
+            thinktime_every: 1,
+            bursts: None,
             latency: true,
             hardware_counters: false,
             seed: 1,
@@ -281,6 +334,11 @@ impl Default for TrialSpec {
             iopoll: false,
             noatime: false,
             series_ns: INTERVAL_NS,
+            dontcache: false,
+            atomic: false,
+            nowait: false,
+            fadvise: None,
+            ioprio: None,
         }
     }
 }
@@ -328,9 +386,15 @@ impl TrialSpec {
         self.read_percent > 0
     }
 
-    /// Requests over all threads that end a trial; `None` where only time does.
+    /// Requests over all threads that end a trial; `None` where only time does. With [`TrialSpec::bs_mix`] the number that
+    /// is expected of the bytes.
     pub fn requests_bound(&self) -> Option<u64> {
-        let bytes = self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs));
+        let bytes = match &self.bs_mix {
+            None => self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs)),
+            Some(_) => self
+                .bytes_bound()
+                .map(|bytes| (bytes as f64 / self.mean_request()).ceil() as u64),
+        };
         let pass = self.region / self.bs;
         let counted = [
             bytes,

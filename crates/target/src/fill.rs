@@ -1,6 +1,7 @@
 //! Fills a scratch file with incompressible data, so that no trial ever reads a hole.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,11 +27,11 @@ pub(super) struct Filling<'a> {
     pub(super) buffered: &'a File,
     /// With the alignment of offset and length.
     pub(super) direct: Option<(File, u64)>,
-    pub(super) region: u64,
+    pub(super) range: Range<u64>,
 }
 
 impl Filling<'_> {
-    /// Writes the whole region, makes it durable and drops it from the page cache.
+    /// Writes the whole range, makes it durable and drops it from the page cache.
     pub(super) fn run(
         mut self,
         seed: u64,
@@ -45,12 +46,13 @@ impl Filling<'_> {
             .align_offset(ALIGNMENT as usize)
             .min(ALIGNMENT as usize);
         let buffer = &mut memory[shift..shift + CHUNK];
-        let (mut offset, mut synced) = (0, 0);
-        while offset < self.region {
+        let Range { start, end } = self.range.clone();
+        let (mut offset, mut synced) = (start, start);
+        while offset < end {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::interrupted());
             }
-            let length = (self.region - offset).min(CHUNK as u64) as usize;
+            let length = (end - offset).min(CHUNK as u64) as usize;
             let chunk = &mut buffer[..length];
             rng.fill_bytes(chunk);
             self.write(chunk, offset)?;
@@ -59,14 +61,14 @@ impl Filling<'_> {
                 self.sync()?;
                 synced = offset;
             }
-            progress(offset);
+            progress(offset - start);
         }
         self.sync()?;
         // A hint only: a file system that ignores it keeps the data cached, which evidence will tell.
         let _ = rustix::fs::fadvise(
             self.buffered,
-            0,
-            std::num::NonZeroU64::new(self.region),
+            start,
+            std::num::NonZeroU64::new(end - start),
             Advice::DontNeed,
         );
         self.check_complete()
@@ -75,14 +77,16 @@ impl Filling<'_> {
     /// Has the blocks allocated in one go where the file system can: one long extent, and a lack
     /// of space shows before anything is written.
     fn reserve(&self) -> Result<()> {
+        let Range { start, end } = self.range;
+        let length = end - start;
         loop {
-            match rustix::fs::fallocate(self.buffered, FallocateFlags::empty(), 0, self.region) {
+            match rustix::fs::fallocate(self.buffered, FallocateFlags::empty(), start, length) {
                 Err(Errno::INTR) => {}
                 Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => {
                     return Err(errno::on_transfer(
                         "fallocate",
-                        self.region,
-                        0,
+                        length,
+                        start,
                         self.path,
                         errno,
                     ));
@@ -132,10 +136,10 @@ impl Filling<'_> {
     }
 
     fn check_complete(&self) -> Result<()> {
-        let hole = rustix::fs::seek(self.buffered, SeekFrom::Hole(0));
+        let hole = rustix::fs::seek(self.buffered, SeekFrom::Hole(self.range.start));
         let _ = rustix::fs::seek(self.buffered, SeekFrom::Start(0));
         match hole {
-            Ok(hole) if hole < self.region => Err(Error::failed(format!(
+            Ok(hole) if hole < self.range.end => Err(Error::failed(format!(
                 "{} has a hole at offset {hole} although every byte was written",
                 self.path.display()
             ))

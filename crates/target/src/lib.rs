@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // system calls that no safe crate has
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -454,17 +455,36 @@ impl Target {
         if self.kind != TargetKind::Scratch {
             return Ok(());
         }
-        self.fill_own(seed, stop, progress)?;
+        self.fill_own(0..self.size, seed, stop, progress)?;
         let mut before = self.size;
         for (number, file) in self.private.iter().enumerate() {
             let seed = seed.wrapping_add(number as u64 + 1);
-            file.fill_own(seed, stop, &mut |done| progress(before + done))?;
+            file.fill_own(0..file.size, seed, stop, &mut |done| {
+                progress(before + done)
+            })?;
             before += file.size;
         }
         Ok(())
     }
 
-    fn fill_own(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+    /// Writes incompressible data over a range of a scratch file that trims have left without; nothing for other kinds.
+    ///
+    /// # Errors
+    /// As [`Target::fill`].
+    pub fn refill(&self, range: Range<u64>, seed: u64, stop: &AtomicBool) -> Result<()> {
+        match self.kind {
+            TargetKind::Scratch => self.fill_own(range, seed, stop, &mut |_| {}),
+            _ => Ok(()),
+        }
+    }
+
+    fn fill_own(
+        &self,
+        range: Range<u64>,
+        seed: u64,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<()> {
         // Direct where it goes: the page cache is then left to the rest of the system.
         let direct = self
             .direct_alignment()
@@ -482,7 +502,7 @@ impl Target {
             path: &self.path,
             buffered: &self.file,
             direct,
-            region: self.size,
+            range,
         }
         .run(seed, stop, progress)
     }

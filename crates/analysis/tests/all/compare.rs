@@ -274,7 +274,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 38] = [
+    const OTHER: [(&str, &str); 54] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -312,6 +312,22 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("linkage", "static"),
         ("command", "cat {file}"),
         ("tool", "fio"),
+        ("bs_mix", "4k:50,8k:50"),
+        ("cpus", "0"),
+        ("placement", "spread"),
+        ("memory_node", "0"),
+        ("trim_percent", "30"),
+        ("trim_by", "write_zeroes"),
+        ("compressible", "50"),
+        ("dedup", "50"),
+        ("thinktime", "1ms"),
+        ("thinktime_every", "8"),
+        ("bursts", "100ms/900ms"),
+        ("dontcache", "true"),
+        ("atomic", "true"),
+        ("nowait", "true"),
+        ("fadvise", "random"),
+        ("ioprio", "idle"),
         ("target", "/mnt/b"),
     ];
     let mut same = record("mine", &[]);

@@ -137,6 +137,7 @@ pub(crate) fn add_trial(
         elapsed_ns,
         all_active_ns: elapsed_ns,
         end_sync_ns: 0,
+        paused_ns: 0,
         wall_ns: elapsed_ns + 1_000_000,
         clock_drift_ppm: 0.5,
         seed: 99,
@@ -166,6 +167,10 @@ pub(crate) fn add_trial(
         region: Region::default(),
         rate_report: None,
         verified: None,
+        trims: Default::default(),
+        request_sizes: Default::default(),
+        cpus_used: Default::default(),
+        waited: None,
         effective: Effective::default(),
         verdict: Verdict {
             served_by: ServedBy::Device,

@@ -5,7 +5,7 @@ use std::io::Write;
 use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
-use iolab_spec::settings::{CellSpec, SETTINGS};
+use iolab_spec::settings::{CellSpec, SETTINGS, Topic};
 use iolab_spec::units::format_duration;
 
 use crate::arguments::List;
@@ -51,18 +51,21 @@ fn settings(to: &mut dyn Write) -> Outcome {
     let defaults = CellSpec::default();
     writeln!(
         to,
-        "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE):\n"
+        "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE; between values that hold commas a semicolon):"
     )?;
-    for setting in SETTINGS {
-        let mut about = setting.doc.to_owned();
-        if !setting.aliases.is_empty() {
-            about.push_str(&format!("; also called {}", setting.aliases.join(", ")));
+    for topic in Topic::ALL {
+        writeln!(to, "\n{}:", topic.title())?;
+        for setting in SETTINGS.iter().filter(|setting| setting.topic == topic) {
+            let mut about = setting.doc.to_owned();
+            if !setting.aliases.is_empty() {
+                about.push_str(&format!("; also called {}", setting.aliases.join(", ")));
+            }
+            let default = Some(setting.get(&defaults)).filter(|d| !d.is_empty());
+            if let Some(default) = default {
+                about.push_str(&format!(" [default: {default}]"));
+            }
+            writeln!(to, "  {:<17} {about}", setting.name)?;
         }
-        let default = Some(setting.get(&defaults)).filter(|d| !d.is_empty());
-        if let Some(default) = default {
-            about.push_str(&format!(" [default: {default}]"));
-        }
-        writeln!(to, "  {:<17} {about}", setting.name)?;
     }
     writeln!(to, "\nAlso with one value each: {}.", DESIGN.join(", "))?;
     Ok(())

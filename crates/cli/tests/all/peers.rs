@@ -104,12 +104,9 @@ fn peers_that_are_installed_carry_the_same_cell_out() {
 fn options_of_other_tools_are_answered() {
     let folder = folder();
     for (arguments, way) in [
-        (&["--cpus_allowed=0-3"][..], "taskset -c 0-3"),
+        (&["--cpus_allowed=0-3"][..], "--set cpus="),
         (&["--iodepth", "8"], "--set depth="),
-        (
-            &["--set", "bssplit=4k/50:8k/50"],
-            "iolab has no counterpart",
-        ),
+        (&["--set", "bssplit=4k/50:8k/50"], "--set bs_mix="),
         (&["--set", "slo=5ms"], "iolab run load-latency"),
     ] {
         let arguments = [&["run", "read-size"][..], arguments].concat();

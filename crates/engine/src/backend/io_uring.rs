@@ -8,9 +8,10 @@ use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 use crate::buffer::{Buffers, Slot};
+use crate::flags;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_spec::outcome::{Effective, RingFlag};
-use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
+use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
 
 /// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
@@ -35,8 +36,8 @@ pub(crate) struct Uring {
     sqpoll: bool,
     /// Whether this thread has to poll the device for completions: then no wait has a timeout.
     polls: bool,
-    /// Flags of writes (`RWF_`).
-    write_flags: i32,
+    /// Flags of reads and of writes (`RWF_`).
+    flags: (i32, i32),
 }
 
 /// Whether looking before sleeping has paid lately.
@@ -93,10 +94,7 @@ impl Uring {
             },
             sqpoll: spec.sqpoll,
             polls: spec.iopoll && !spec.sqpoll,
-            write_flags: match spec.sync {
-                SyncPolicy::RwfDsync => libc::RWF_DSYNC,
-                _ => 0,
-            },
+            flags: flags::of(spec),
         };
         if spec.registered {
             uring.register(buffers);
@@ -186,30 +184,31 @@ impl Uring {
         let entry = match (request.action, self.effective.fixed_buffers) {
             (Action::Read, true) => with_file!(|fd| opcode::ReadFixed::new(fd, memory, len, index)
                 .offset(request.offset)
+                .rw_flags(self.flags.0)
                 .build()),
             (Action::Read, false) => {
                 with_file!(|fd| opcode::Read::new(fd, memory, len)
                     .offset(request.offset)
+                    .rw_flags(self.flags.0)
                     .build())
             }
             (Action::Write, true) => {
                 with_file!(|fd| opcode::WriteFixed::new(fd, memory, len, index)
                     .offset(request.offset)
-                    .rw_flags(self.write_flags)
+                    .rw_flags(self.flags.1)
                     .build())
             }
             (Action::Write, false) => {
                 with_file!(|fd| opcode::Write::new(fd, memory, len)
                     .offset(request.offset)
-                    .rw_flags(self.write_flags)
+                    .rw_flags(self.flags.1)
                     .build())
             }
-            (Action::Sync(call), _) => {
-                let flags = match call {
-                    SyncCall::Fsync => FsyncFlags::empty(),
-                    SyncCall::Fdatasync => FsyncFlags::DATASYNC,
-                };
-                with_file!(|fd| opcode::Fsync::new(fd).flags(flags).build())
+            // Trials that trim are refused with this backend; this does nothing, and counts as a request that failed.
+            (Action::Trim, _) => opcode::Nop::new().build(),
+            (Action::Fsync, _) => with_file!(|fd| opcode::Fsync::new(fd).build()),
+            (Action::Fdatasync, _) => {
+                with_file!(|fd| opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build())
             }
         };
         entry.user_data(u64::from(slot.index()))
@@ -294,8 +293,9 @@ impl Backend for Uring {
         match action {
             Action::Read => "io_uring read",
             Action::Write => "io_uring write",
-            Action::Sync(SyncCall::Fsync) => "io_uring fsync",
-            Action::Sync(SyncCall::Fdatasync) => "io_uring fdatasync",
+            Action::Trim => "io_uring trim",
+            Action::Fsync => "io_uring fsync",
+            Action::Fdatasync => "io_uring fdatasync",
         }
     }
 

@@ -7,9 +7,10 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use crate::buffer::Slot;
+use crate::flags;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_spec::outcome::Effective;
-use iolab_spec::trial::{CacheState, SyncCall, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{CacheState, TrialSpec};
 use iolab_spec::{Error, Result};
 
 /// `struct iocb` of linux/aio_abi.h (little-endian layout).
@@ -44,6 +45,7 @@ const OP_PREAD: u16 = 0;
 const OP_PWRITE: u16 = 1;
 const OP_FSYNC: u16 = 2;
 const OP_FDSYNC: u16 = 3;
+const OP_NONE: u16 = u16::MAX;
 
 pub(crate) struct Libaio {
     file: File,
@@ -56,8 +58,8 @@ pub(crate) struct Libaio {
     /// Requests that the kernel has.
     in_flight: usize,
     buffered: bool,
-    /// Flags of writes (`RWF_`).
-    write_flags: i32,
+    /// Flags of reads and of writes (`RWF_`).
+    flags: (i32, i32),
 }
 
 impl Libaio {
@@ -86,10 +88,7 @@ impl Libaio {
             slots: InFlight::new(depth),
             in_flight: 0,
             buffered: spec.cache != CacheState::Direct,
-            write_flags: match spec.sync {
-                SyncPolicy::RwfDsync => libc::RWF_DSYNC,
-                _ => 0,
-            },
+            flags: flags::of(spec),
         })
     }
 
@@ -189,16 +188,20 @@ impl Backend for Libaio {
             opcode: match request.action {
                 Action::Read => OP_PREAD,
                 Action::Write => OP_PWRITE,
-                Action::Sync(SyncCall::Fsync) => OP_FSYNC,
-                Action::Sync(SyncCall::Fdatasync) => OP_FDSYNC,
+                // Trials that trim are refused with this backend, and this by the kernel.
+                Action::Trim => OP_NONE,
+                Action::Fsync => OP_FSYNC,
+                Action::Fdatasync => OP_FDSYNC,
             },
             fd: self.file.as_raw_fd() as u32,
             ..Iocb::default()
         };
-        if request.action == Action::Write {
-            filled.rw_flags = self.write_flags;
+        match request.action {
+            Action::Read => filled.rw_flags = self.flags.0,
+            Action::Write => filled.rw_flags = self.flags.1,
+            _ => {}
         }
-        if !matches!(request.action, Action::Sync(_)) {
+        if !request.action.is_sync() {
             filled.buffer = slot.address(request.at, request.len).as_ptr() as u64;
             filled.bytes = u64::from(request.len);
             filled.offset = request.offset as i64;
@@ -257,8 +260,9 @@ impl Backend for Libaio {
         match action {
             Action::Read => "io_submit (read)",
             Action::Write => "io_submit (write)",
-            Action::Sync(SyncCall::Fsync) => "io_submit (fsync)",
-            Action::Sync(SyncCall::Fdatasync) => "io_submit (fdatasync)",
+            Action::Trim => "io_submit (trim)",
+            Action::Fsync => "io_submit (fsync)",
+            Action::Fdatasync => "io_submit (fdatasync)",
         }
     }
 

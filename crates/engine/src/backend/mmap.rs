@@ -10,7 +10,6 @@ use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::synchronous::sync;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::{Error, Result};
@@ -68,8 +67,14 @@ impl Mmap {
 
     #[inline(always)]
     fn issue(&self, slot: &mut Slot, request: Request) -> i64 {
-        if let Action::Sync(call) = request.action {
-            return sync(&self.file, call).map_or_else(|e| -i64::from(e.raw_os_error()), |()| 0);
+        let synced = match request.action {
+            Action::Trim => return -i64::from(libc::EOPNOTSUPP),
+            Action::Fsync => Some(rustix::fs::fsync(&self.file)),
+            Action::Fdatasync => Some(rustix::fs::fdatasync(&self.file)),
+            _ => None,
+        };
+        if let Some(synced) = synced {
+            return synced.map_or_else(|e| -i64::from(e.raw_os_error()), |()| 0);
         }
         let buffer = slot.part(request.at, request.len);
         let at = request.offset.wrapping_sub(self.offset) as usize;
@@ -130,7 +135,9 @@ impl Backend for Mmap {
         match action {
             Action::Read => "read from the mapping",
             Action::Write => "write to the mapping",
-            Action::Sync(call) => call.name(),
+            Action::Trim => "trim of the mapping",
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
         }
     }
 }

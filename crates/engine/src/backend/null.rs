@@ -21,8 +21,8 @@ impl Backend for Null {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
-            Action::Read | Action::Write => request.len,
-            Action::Sync(_) => 0,
+            Action::Read | Action::Write | Action::Trim => request.len,
+            Action::Fsync | Action::Fdatasync => 0,
         };
         self.queued.push((slot, result));
     }

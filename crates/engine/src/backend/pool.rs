@@ -11,6 +11,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::synchronous::{Calls, PositionedCalls, carry_out};
+use super::trim::TrimCall;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::trial::TrialSpec;
@@ -36,6 +37,7 @@ unsafe impl<T> Send for Handed<T> {}
 
 struct Shared {
     file: File,
+    trim: TrimCall,
     state: Mutex<State>,
     /// Something waits, or the pool closes.
     work: Condvar,
@@ -62,7 +64,12 @@ impl Shared {
         loop {
             if let Some(Handed((mut slot, request))) = state.waiting.pop_front() {
                 drop(state);
-                let result = carry_out(&self.file, &mut PositionedCalls, &mut slot, request);
+                let result = carry_out(
+                    &self.file,
+                    (&mut PositionedCalls, self.trim),
+                    &mut slot,
+                    request,
+                );
                 state = self.state();
                 state.done.push(Handed(Completion { slot, result }));
                 self.done.notify_one();
@@ -92,6 +99,7 @@ impl Pool {
         }
         let room = spec.depth as usize;
         let shared = Arc::new(Shared {
+            trim: TrimCall::of(&file, spec),
             file,
             state: Mutex::new(State {
                 waiting: VecDeque::with_capacity(room),
@@ -176,7 +184,9 @@ impl Backend for Pool {
         match action {
             Action::Read => PositionedCalls::NAMES.0,
             Action::Write => PositionedCalls::NAMES.1,
-            Action::Sync(call) => call.name(),
+            Action::Trim => self.shared.trim.name(),
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
         }
     }
 }

@@ -8,18 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
+use super::trim::TrimCall;
 use crate::buffer::Slot;
+use crate::flags;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::outcome::Effective;
-use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
-
-/// Makes durable what was written to a file.
-pub(super) fn sync(file: &File, call: SyncCall) -> Result<(), Errno> {
-    match call {
-        SyncCall::Fsync => rustix::fs::fsync(file),
-        SyncCall::Fdatasync => rustix::fs::fdatasync(file),
-    }
-}
+use iolab_spec::trial::TrialSpec;
 
 /// How one data request becomes system calls.
 pub(crate) trait Calls {
@@ -32,6 +26,11 @@ pub(crate) trait Calls {
     /// Whether the calls poll for their completion.
     fn polls(&self) -> bool {
         false
+    }
+
+    /// Requests that would have had to wait, where that is told apart.
+    fn waited(&self) -> Option<u64> {
+        None
     }
 }
 
@@ -147,11 +146,16 @@ pub(crate) struct VectoredCalls {
 impl VectoredCalls {
     /// With the flags that a trial asks for.
     pub(crate) fn new(spec: &TrialSpec) -> Self {
-        let mut read = ReadWriteFlags::empty();
-        read.set(ReadWriteFlags::HIPRI, spec.iopoll);
-        let mut write = read;
-        write.set(ReadWriteFlags::DSYNC, spec.sync == SyncPolicy::RwfDsync);
-        Self { read, write }
+        let polled = match spec.iopoll {
+            true => ReadWriteFlags::HIPRI,
+            false => ReadWriteFlags::empty(),
+        };
+        let (read, write) = flags::of(spec);
+        let flags = |bits: i32| ReadWriteFlags::from_bits_retain(bits.cast_unsigned()) | polled;
+        Self {
+            read: flags(read),
+            write: flags(write),
+        }
     }
 }
 
@@ -173,16 +177,68 @@ impl Calls for VectoredCalls {
     }
 }
 
+/// The same, tried without waiting first (`RWF_NOWAIT`): what would have to wait is asked for once more, and counted.
+pub(crate) struct EagerCalls {
+    calls: VectoredCalls,
+    waited: u64,
+}
+
+impl EagerCalls {
+    /// With the flags that a trial asks for.
+    pub(crate) fn new(spec: &TrialSpec) -> Self {
+        Self {
+            calls: VectoredCalls::new(spec),
+            waited: 0,
+        }
+    }
+}
+
+impl Calls for EagerCalls {
+    const NAMES: (&'static str, &'static str) = VectoredCalls::NAMES;
+
+    fn read(&mut self, file: &File, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let flags = self.calls.read | ReadWriteFlags::NOWAIT;
+        match rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], offset, flags) {
+            Err(Errno::AGAIN) => {
+                self.waited += 1;
+                self.calls.read(file, buffer, offset)
+            }
+            done => done,
+        }
+    }
+
+    fn write(&mut self, file: &File, buffer: &[u8], offset: u64) -> Result<usize, Errno> {
+        let flags = self.calls.write | ReadWriteFlags::NOWAIT;
+        match rustix::io::pwritev2(file, &[IoSlice::new(buffer)], offset, flags) {
+            Err(Errno::AGAIN) => {
+                self.waited += 1;
+                self.calls.write(file, buffer, offset)
+            }
+            done => done,
+        }
+    }
+
+    fn polls(&self) -> bool {
+        self.calls.polls()
+    }
+
+    fn waited(&self) -> Option<u64> {
+        Some(self.waited)
+    }
+}
+
 /// The synchronous backend over one kind of calls.
 pub(crate) struct Synchronous<C> {
     file: File,
     calls: C,
+    trim: TrimCall,
     queued: Option<(Slot, Request)>,
 }
 
 impl<C: Calls> Synchronous<C> {
-    pub(crate) fn new(file: File, calls: C) -> Self {
+    pub(crate) fn new(file: File, calls: C, spec: &TrialSpec) -> Self {
         Self {
+            trim: TrimCall::of(&file, spec),
             file,
             calls,
             queued: None,
@@ -195,12 +251,12 @@ impl<C: Calls> Synchronous<C> {
 #[inline(always)]
 pub(super) fn carry_out<C: Calls>(
     file: &File,
-    calls: &mut C,
+    (calls, trim): (&mut C, TrimCall),
     slot: &mut Slot,
     request: Request,
 ) -> i64 {
     loop {
-        match issue(file, calls, slot, request) {
+        match issue(file, (&mut *calls, trim), slot, request) {
             Ok(bytes) => return bytes as i64,
             Err(Errno::INTR) => {}
             Err(errno) => return -i64::from(errno.raw_os_error()),
@@ -211,7 +267,7 @@ pub(super) fn carry_out<C: Calls>(
 #[inline(always)]
 fn issue<C: Calls>(
     file: &File,
-    calls: &mut C,
+    (calls, trim): (&mut C, TrimCall),
     slot: &mut Slot,
     request: Request,
 ) -> Result<usize, Errno> {
@@ -219,7 +275,13 @@ fn issue<C: Calls>(
     match request.action {
         Action::Read => calls.read(file, buffer, request.offset),
         Action::Write => calls.write(file, buffer, request.offset),
-        Action::Sync(call) => sync(file, call).map(|()| 0),
+        Action::Trim => {
+            let len = u64::from(request.len);
+            let trimmed = trim.carry_out(file, request.offset, len);
+            trimmed.map(|()| request.len as usize)
+        }
+        Action::Fsync => rustix::fs::fsync(file).map(|()| 0),
+        Action::Fdatasync => rustix::fs::fdatasync(file).map(|()| 0),
     }
 }
 
@@ -233,7 +295,7 @@ impl<C: Calls> Backend for Synchronous<C> {
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
         if let Some((mut slot, request)) = self.queued.take() {
-            let result = carry_out(&self.file, &mut self.calls, &mut slot, request);
+            let result = carry_out(&self.file, (&mut self.calls, self.trim), &mut slot, request);
             done.push(Completion { slot, result });
         }
         Ok(())
@@ -241,15 +303,26 @@ impl<C: Calls> Backend for Synchronous<C> {
 
     #[inline(always)]
     fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
-        Some(carry_out(&self.file, &mut self.calls, slot, request))
+        Some(carry_out(
+            &self.file,
+            (&mut self.calls, self.trim),
+            slot,
+            request,
+        ))
     }
 
     fn syscall(&self, action: Action) -> &'static str {
         match action {
             Action::Read => C::NAMES.0,
             Action::Write => C::NAMES.1,
-            Action::Sync(call) => call.name(),
+            Action::Trim => self.trim.name(),
+            Action::Fsync => "fsync",
+            Action::Fdatasync => "fdatasync",
         }
+    }
+
+    fn waited(&self) -> Option<u64> {
+        self.calls.waited()
     }
 
     fn effective(&self) -> Effective {

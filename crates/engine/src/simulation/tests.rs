@@ -237,3 +237,61 @@ fn what_takes_no_time_is_refused_and_an_interrupt_ends_it() {
     .expect("cut off");
     assert_eq!(outcome.ended, Ended::Interrupted);
 }
+
+#[test]
+fn threads_pause_in_virtual_time() {
+    let spec = TrialSpec {
+        thinktime: Some(Duration::from_micros(30)),
+        thinktime_every: 2,
+        limit: Limit {
+            requests: Some(6),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let mut disk = Fixed::new(1, 10 * US, 0);
+    let outcome = carry_out(&spec, &mut disk);
+    let starts: Vec<u64> = disk.asked.iter().map(|(at, _)| at / US).collect();
+    assert_eq!(starts, [0, 10, 50, 60, 100, 110]);
+    assert_eq!((outcome.elapsed_ns, outcome.paused_ns), (120 * US, 60 * US));
+}
+
+#[test]
+fn bursts_end_with_the_request_under_way() {
+    let spec = TrialSpec {
+        bursts: "25us/100us".parse().ok(),
+        limit: Limit {
+            time: Some(Duration::from_micros(200)),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let mut disk = Fixed::new(1, 10 * US, 0);
+    let outcome = carry_out(&spec, &mut disk);
+    let starts: Vec<u64> = disk.asked.iter().map(|(at, _)| at / US).collect();
+    assert_eq!(starts, [0, 10, 20, 130, 140, 150]);
+    assert_eq!(outcome.ended, Ended::Time);
+    assert_eq!(
+        (outcome.elapsed_ns, outcome.paused_ns),
+        (200 * US, 140 * US)
+    );
+}
+
+#[test]
+fn requests_of_several_sizes_ask_for_their_bytes() {
+    let spec = TrialSpec {
+        bs_mix: "4k:50,64k:50".parse().ok(),
+        region: 1 << 20,
+        ..TrialSpec::default()
+    };
+    let mut disk = Fixed::new(1, 10 * US, 0);
+    let outcome = carry_out(&spec, &mut disk);
+    let bytes = |ask: &(u64, Ask)| match ask.1 {
+        Ask::Read { bytes, .. } => bytes,
+        _ => 0,
+    };
+    let asked: u64 = disk.asked.iter().map(bytes).sum();
+    assert_eq!(outcome.reads.bytes, asked);
+    assert!(asked >= 1 << 20 && asked < (1 << 20) + 65_536);
+    assert_eq!(outcome.request_sizes.counts().len(), 2);
+}

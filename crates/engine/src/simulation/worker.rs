@@ -1,19 +1,19 @@
 //! One worker in virtual time.
 
 use super::{Ask, Disk};
-use crate::pattern::{Mix, Offsets};
 use crate::request::Action;
 use crate::worker::open::Open;
-use crate::worker::{Following, Timing, WorkerOutcome, quota};
+use crate::worker::{Following, Requests, Timing, Varied, WorkerOutcome, quota};
 use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Effective, Ended};
 use iolab_spec::series::Done;
-use iolab_spec::trial::{SyncCall, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{SyncPolicy, TrialSpec};
 
 /// The request of a slot.
 #[derive(Debug, Clone, Copy)]
 struct Issued {
     action: Action,
+    bytes: u64,
     started: u64,
     /// `O_SYNC`: the data is on its way to the medium, within the same write.
     flushing: bool,
@@ -29,9 +29,9 @@ enum State {
 
 pub(super) struct Worker<'a> {
     number: u32,
-    offsets: Offsets,
-    mix: Mix,
-    bs: u64,
+    requests: Varied,
+    /// The end of a pause.
+    resting_until: Option<u64>,
     sync: SyncPolicy,
     /// The syncs that follow writes.
     following: Following,
@@ -61,6 +61,7 @@ impl<'a> Worker<'a> {
         let timed = spec.latency || spec.rate.is_some();
         let none = Issued {
             action: Action::Read,
+            bytes: 0,
             started: 0,
             flushing: false,
         };
@@ -74,9 +75,8 @@ impl<'a> Worker<'a> {
         });
         Self {
             number,
-            offsets: Offsets::new(spec, number),
-            mix: Mix::new(spec, number),
-            bs: spec.bs,
+            requests: Varied::new(spec, number, clock),
+            resting_until: None,
             sync: spec.sync,
             following: Following::new(spec),
             timed,
@@ -105,6 +105,9 @@ impl<'a> Worker<'a> {
 
     /// When it has to issue something, or its time is up; `None` while it only waits for completions.
     pub(super) fn wake(&self) -> Option<u64> {
+        if let Some(until) = self.resting_until {
+            return (self.state == State::Running).then(|| until.min(self.deadline));
+        }
         let open = self.open.as_ref()?;
         let waits = self.free.is_empty() || self.is_over_at_rate(open);
         (self.state == State::Running && !waits).then(|| match open.is_closed() {
@@ -151,11 +154,7 @@ impl<'a> Worker<'a> {
         }
         self.ready = ready;
         match self.open.take() {
-            None => {
-                while !self.stopping && self.left > 0 && !self.free.is_empty() {
-                    self.issue(now, disk);
-                }
-            }
+            None => self.issue_allowed(now, disk),
             Some(mut open) => {
                 self.issue_due(&mut open, now, disk);
                 if now >= self.deadline && !open.is_closed() {
@@ -164,9 +163,32 @@ impl<'a> Worker<'a> {
                 self.open = Some(open);
             }
         }
-        let over = self.open.as_ref().map(|open| self.is_over_at_rate(open));
-        if self.outstanding() == 0 && over.unwrap_or(true) {
+        let over = match &self.open {
+            Some(open) => self.is_over_at_rate(open),
+            None => self.resting_until.is_none(),
+        };
+        if self.outstanding() == 0 && over {
             self.wind_up(now, disk);
+        }
+    }
+
+    /// Issues what can be issued, and pauses where that is what keeps it from issuing anything.
+    fn issue_allowed(&mut self, now: u64, disk: &mut dyn Disk) {
+        if self.stopping || self.resting_until.is_some_and(|until| now >= until) {
+            self.resting_until = None;
+        }
+        let goes_on = |worker: &Self| !worker.stopping && worker.left > 0;
+        while goes_on(self)
+            && self.resting_until.is_none()
+            && !self.free.is_empty()
+            && self.requests.may_go_on(now)
+        {
+            self.issue(now, disk);
+        }
+        if goes_on(self) && self.outstanding() == 0 && self.resting_until.is_none() {
+            let until = self.requests.rest(now);
+            self.resting_until = Some(until);
+            self.outcome.paused_ns += until.min(self.deadline) - now;
         }
     }
 
@@ -179,7 +201,8 @@ impl<'a> Worker<'a> {
     }
 
     /// What it did.
-    pub(super) fn into_outcome(self) -> WorkerOutcome {
+    pub(super) fn into_outcome(mut self) -> WorkerOutcome {
+        self.outcome.sizes = self.requests.sizes();
         self.outcome
     }
 
@@ -192,7 +215,8 @@ impl<'a> Worker<'a> {
     }
 
     fn done(&self) -> Done {
-        Done::of(&self.outcome.reads, &self.outcome.writes)
+        let outcome = &self.outcome;
+        Done::of(&outcome.reads, &outcome.writes, &outcome.trims)
     }
 
     fn end_with(&mut self, why: Ended) {
@@ -206,19 +230,20 @@ impl<'a> Worker<'a> {
     fn issue(&mut self, now: u64, disk: &mut dyn Disk) -> u32 {
         let slot = self.free.pop().expect("a free slot");
         self.left -= 1;
-        let action = match self.mix.next_is_read() {
-            true => Action::Read,
-            false => Action::Write,
-        };
-        let (offset, bytes) = (self.offsets.next_offset(), self.bs);
+        let request = self.requests.next();
+        if self.requests.are_spent() {
+            self.left = 0;
+        }
+        let (action, offset, bytes) = (request.action, request.offset, request.len.into());
         self.issued[slot as usize] = Issued {
             action,
+            bytes,
             started: now,
             flushing: false,
         };
         let ask = match action {
             Action::Read => Ask::Read { offset, bytes },
-            Action::Write | Action::Sync(_) => Ask::Write { offset, bytes },
+            _ => Ask::Write { offset, bytes },
         };
         disk.submit(now, self.tag(slot), ask);
         slot
@@ -227,21 +252,24 @@ impl<'a> Worker<'a> {
     /// Records a request, unless its flush is still to come.
     fn finish(&mut self, slot: u32, now: u64, disk: &mut dyn Disk) {
         let Issued {
-            action, started, ..
+            action,
+            bytes,
+            started,
+            ..
         } = self.issued[slot as usize];
         let tally = match action {
             Action::Read => &mut self.outcome.reads,
-            Action::Write | Action::Sync(_) => &mut self.outcome.writes,
+            _ => &mut self.outcome.writes,
         };
-        let is_sync = matches!(action, Action::Sync(_));
+        let is_sync = action.is_sync();
         if !is_sync {
-            tally.bytes += self.bs;
+            tally.bytes += bytes;
         }
         if action == Action::Write
             && let Some(call) = self.sync.call()
             && self.following.is_due()
         {
-            self.issued[slot as usize].action = Action::Sync(call);
+            self.issued[slot as usize].action = call.into();
             self.following.started[slot as usize] = now;
             return disk.submit(now, self.tag(slot), Ask::Flush);
         }
@@ -304,7 +332,7 @@ impl<'a> Worker<'a> {
         self.state = State::Over;
         if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 {
             self.state = State::Syncing;
-            self.issued[0].action = Action::Sync(SyncCall::Fsync);
+            self.issued[0].action = Action::Fsync;
             self.free.retain(|slot| *slot != 0);
             disk.submit(now, self.tag(0), Ask::Flush);
         }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use iolab_spec::trial::{Allocate, Descriptors, Layout, TrialSpec};
+use iolab_spec::trial::{Advice, Allocate, Descriptors, Layout, TrialSpec};
 use iolab_spec::{Error, Result};
 use iolab_target::{OpenMode, Target};
 
@@ -15,6 +15,7 @@ use iolab_target::{OpenMode, Target};
 pub(crate) struct Files<'a> {
     parts: Vec<TargetRange<'a>>,
     mode: OpenMode,
+    advice: Option<Advice>,
     /// The one open file description, where all workers use the same.
     shared: Option<File>,
     /// Held across `lseek` and the call that follows it, where its position is shared by all.
@@ -73,11 +74,12 @@ impl<'a> Files<'a> {
         let mut files = Self {
             parts,
             mode: OpenMode::of(spec),
+            advice: spec.fadvise,
             shared: None,
             position: Mutex::new(()),
         };
         if spec.descriptors == Descriptors::Shared {
-            files.shared = Some(files.part(0).target().reopen(files.mode)?);
+            files.shared = Some(files.opened(0)?);
         }
         Ok(files)
     }
@@ -96,7 +98,7 @@ impl<'a> Files<'a> {
     /// Opens a worker's file, or hands out the description that is shared.
     pub(crate) fn open(&self, worker: u32) -> Result<File> {
         match &self.shared {
-            None => self.part(worker).target().reopen(self.mode),
+            None => self.opened(worker),
             Some(file) => file.try_clone().map_err(|error| {
                 Error::usage(format!(
                     "the descriptor cannot be shared with thread {}: {error}",
@@ -105,6 +107,28 @@ impl<'a> Files<'a> {
                 .hint("use fewer threads, or raise the limit of open files (ulimit -n)")
             }),
         }
+    }
+}
+
+impl Files<'_> {
+    /// A descriptor of a worker's file, with what the kernel is told of it.
+    fn opened(&self, worker: u32) -> Result<File> {
+        let file = self.part(worker).target().reopen(self.mode)?;
+        let advice = match self.advice {
+            None => return Ok(file),
+            Some(Advice::Normal) => rustix::fs::Advice::Normal,
+            Some(Advice::Sequential) => rustix::fs::Advice::Sequential,
+            Some(Advice::Random) => rustix::fs::Advice::Random,
+            Some(Advice::NoReuse) => rustix::fs::Advice::NoReuse,
+        };
+        // To the end of the file.
+        rustix::fs::fadvise(&file, 0, None, advice).map_err(|errno| {
+            Error::usage(format!(
+                "the kernel refuses the advice (posix_fadvise): {errno}"
+            ))
+            .hint("set fadvise=none")
+        })?;
+        Ok(file)
     }
 }
 

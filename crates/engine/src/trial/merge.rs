@@ -4,9 +4,11 @@ use crate::arena::Pieces;
 use crate::worker::WorkerOutcome;
 use iolab_observe::clock::Clock;
 use iolab_spec::counters::{Counters, Hardware};
+use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_spec::outcome::{Ended, Failure, Outcome, Tally, Waits};
 use iolab_spec::region::Region;
+use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::series::Series;
 
 pub(crate) fn merge(
@@ -18,6 +20,7 @@ pub(crate) fn merge(
     let mut merged = Outcome {
         reads: Tally::default(),
         writes: Tally::default(),
+        trims: Tally::default(),
         syncs: 0,
         sync_latency: new_latency_histogram(),
         errors: 0,
@@ -26,6 +29,7 @@ pub(crate) fn merge(
         elapsed_ns: 0,
         all_active_ns: 0,
         end_sync_ns: 0,
+        paused_ns: 0,
         clock_drift_ppm,
         counters,
         region,
@@ -33,6 +37,9 @@ pub(crate) fn merge(
         rate_report: None,
         series: Series::default(),
         verified: None,
+        request_sizes: RequestSizes::default(),
+        cpus_used: Cpus::default(),
+        waited: None,
     };
     let mut series = Vec::new();
     let (mut first_start, mut last_start) = (u64::MAX, 0);
@@ -47,7 +54,17 @@ pub(crate) fn merge(
         };
         add(&mut merged.reads, worker.reads);
         add(&mut merged.writes, worker.writes);
+        add(&mut merged.trims, worker.trims);
         merged.syncs += worker.syncs;
+        merged.paused_ns += worker.paused_ns;
+        merged.waited = match (merged.waited, worker.waited) {
+            (Some(sum), Some(part)) => Some(sum + part),
+            (sum, part) => sum.or(part),
+        };
+        if let Some(seen) = &worker.cpus {
+            merged.cpus_used = merged.cpus_used.plus(&seen.cpus());
+        }
+        merged.request_sizes = merged.request_sizes.plus(worker.sizes);
         add_histogram(&mut merged.sync_latency, &worker.sync_latency);
         merged.errors += worker.errors;
         merged.failure = merged.failure.or(worker.failure.map(Failure::Request));

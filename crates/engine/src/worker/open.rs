@@ -11,10 +11,10 @@ use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::thread::set_current_timer_slack;
 
-use super::{Run, Timing, Worker, WorkerOutcome};
+use super::rest::{NAP_NS, SPIN_NS, pause};
+use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
 use crate::request::{Action, Backend, Completion, SystemFailure};
 use crate::schedule::Schedule;
@@ -23,11 +23,6 @@ use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Ended, RateReport, Waits};
 use iolab_spec::trial::TrialSpec;
 
-/// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
-/// response time. More than this would take the CPU from those who serve the requests.
-const SPIN_NS: u64 = 50_000;
-/// The longest sleep, so that a raised stop flag is seen.
-const NAP_NS: u64 = 100_000_000;
 /// Share of the requests due that a worker makes up for after its time is up.
 const MADE_UP: f64 = 0.03;
 
@@ -43,6 +38,7 @@ pub(crate) struct Open<'a> {
     intended: Vec<u64>,
     reads: Option<Waits>,
     writes: Option<Waits>,
+    trims: Option<Waits>,
     issued: u64,
     backlog_max: u64,
     /// Set when the time is up or the last request was issued.
@@ -75,6 +71,7 @@ impl<'a> Open<'a> {
             intended: vec![0; spec.depth as usize],
             reads: waits(spec.reads()),
             writes: waits(spec.writes()),
+            trims: waits(spec.trims()),
             issued: 0,
             backlog_max: 0,
             closed: None,
@@ -140,6 +137,7 @@ impl<'a> Open<'a> {
         outcome.rate_report = Some(self.rate_report(closing));
         outcome.reads.waits = self.reads.take();
         outcome.writes.waits = self.writes.take();
+        outcome.trims.waits = self.trims.take();
     }
 
     fn rate_report(&self, closing: Closing) -> RateReport {
@@ -171,7 +169,8 @@ impl Timing for Open<'_> {
         let intended = self.intended[slot as usize];
         let waits = match action {
             Action::Read => &mut self.reads,
-            Action::Write | Action::Sync(_) => &mut self.writes,
+            Action::Trim => &mut self.trims,
+            Action::Write | Action::Fsync | Action::Fdatasync => &mut self.writes,
         };
         if let Some(waits) = waits {
             let response_ns = self.clock.ns_between(intended, now);
@@ -182,7 +181,7 @@ impl Timing for Open<'_> {
     }
 }
 
-impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
+impl<B: Backend, R: Requests> Run for Worker<'_, B, Open<'_>, R> {
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
@@ -204,6 +203,7 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
             if now >= interval_end {
                 let tallied = self.done();
                 interval_end = self.outcome.series.turn_to(now, tallied);
+                self.see_cpu();
             }
             for completion in done.drain(..) {
                 self.finish(completion, now);
@@ -221,7 +221,7 @@ impl<B: Backend> Run for Worker<'_, B, Open<'_>> {
     }
 }
 
-impl<B: Backend> Worker<'_, B, Open<'_>> {
+impl<B: Backend, R: Requests> Worker<'_, B, Open<'_>, R> {
     /// Issues what is due, as far as there are free slots.
     #[inline(always)]
     fn issue_due(&mut self, now: u64, deadline: u64) {
@@ -283,28 +283,4 @@ impl<B: Backend> Worker<'_, B, Open<'_>> {
 /// Lets the sleeps of this thread end exactly. Where it is refused they end up to 50 us later, and the lateness says so.
 pub(crate) fn sleep_exactly() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
-}
-
-/// Waits until a stamp: sleeps, and spins the last [`SPIN_NS`]. Returns early when a sleep was not long enough: cut
-/// off by a signal, or as long as a sleep may be.
-fn pause(clock: &Clock, until: u64) {
-    let left = |clock: &Clock| clock.ns_between(clock.now(), until);
-    let before = left(clock);
-    if before > SPIN_NS {
-        sleep(Duration::from_nanos((before - SPIN_NS).min(NAP_NS)));
-        if left(clock) > SPIN_NS {
-            return;
-        }
-    }
-    while clock.now() < until {
-        std::hint::spin_loop();
-    }
-}
-
-/// Sleeps to a point in time, so that what comes between reading the clock and sleeping does not add up.
-fn sleep(length: Duration) {
-    let length = Timespec::try_from(length).unwrap_or_default();
-    let end = clock_gettime(ClockId::Monotonic) + length;
-    // A signal ends it early; the caller looks at the clock anyway.
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &end);
 }

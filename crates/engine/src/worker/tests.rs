@@ -65,15 +65,42 @@ fn run(keeps: usize, rate: Option<u64>, latency: bool) -> (WorkerOutcome, Buffer
     let (outcome, (_, buffers)) = match (rate, latency) {
         (Some(rate), _) => {
             let open = Open::new(&spec, rate, 0, &clock);
-            Worker::new(&spec, 0, open, backend, buffers, &clock, &stop).run()
+            Worker::new(
+                &spec,
+                0,
+                (open, Plain::new(&spec, 0)),
+                backend,
+                buffers,
+                &clock,
+                &stop,
+            )
+            .run()
         }
         (None, true) => {
             let closed = Closed::<true>;
-            Worker::new(&spec, 0, closed, backend, buffers, &clock, &stop).run()
+            Worker::new(
+                &spec,
+                0,
+                (closed, Plain::new(&spec, 0)),
+                backend,
+                buffers,
+                &clock,
+                &stop,
+            )
+            .run()
         }
         (None, false) => {
             let closed = Closed::<false>;
-            Worker::new(&spec, 0, closed, backend, buffers, &clock, &stop).run()
+            Worker::new(
+                &spec,
+                0,
+                (closed, Plain::new(&spec, 0)),
+                backend,
+                buffers,
+                &clock,
+                &stop,
+            )
+            .run()
         }
     };
     (outcome, buffers)

@@ -4,5 +4,6 @@
 mod durability;
 mod layout;
 mod open_loop;
+mod requests;
 mod trial;
 mod verify;

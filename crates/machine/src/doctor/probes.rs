@@ -3,6 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use iolab_engine::flags;
 use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::Error;
@@ -10,6 +11,7 @@ use iolab_spec::counters::{DeviceStat, Hardware, NoHardware};
 use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::region::Region;
 use iolab_spec::trial::{Backend, CacheState, Limit, TrialSpec};
+use iolab_spec::units::format_size;
 use iolab_target::{Target, TargetKind};
 
 use super::facts::{Attempt, Direct, Transfer};
@@ -143,6 +145,35 @@ impl Probes<'_> {
             found.push(("io_uring with sqpoll".to_owned(), self.attempt(&polled)));
         }
         found
+    }
+
+    /// What is known beside reads and writes; nothing that holds data is changed.
+    pub(super) fn requests(&self) -> Vec<(String, Attempt)> {
+        let tried = |name: &str, known: Result<(), Error>| {
+            let attempt = match known {
+                Ok(()) => Attempt::Works(None),
+                Err(error) => Attempt::Fails(self.without_our_name(error.message()), None),
+            };
+            (name.to_owned(), attempt)
+        };
+        let atomic = match flags::atomic_sizes(self.target) {
+            Some(sizes) => Attempt::Works(Some(format!(
+                "writes of {} to {}",
+                format_size(sizes.least),
+                format_size(sizes.most)
+            ))),
+            None => Attempt::Fails(
+                "statx tells of no atomic writes (the kernel, the file system or the device has none)"
+                    .to_owned(),
+                None,
+            ),
+        };
+        vec![
+            tried("dontcache", flags::dontcache(self.target)),
+            tried("nowait", flags::nowait(self.target)),
+            ("atomic".to_owned(), atomic),
+            tried("trim_percent", flags::trims(self.target)),
+        ]
     }
 
     fn attempt(&self, spec: &TrialSpec) -> Attempt {

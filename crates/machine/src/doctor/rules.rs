@@ -9,6 +9,7 @@ mod limits;
 mod load;
 mod overlay;
 mod processor;
+mod requests;
 mod target;
 
 use super::facts::Facts;
@@ -65,6 +66,8 @@ pub(super) const ALL: &[Rule] = &[
     load::device,
     backends::work,
     backends::fail,
+    requests::known,
+    requests::unknown,
 ];
 
 /// The text as one word of a shell command.

@@ -9,7 +9,7 @@ use super::{DESIGN, Experiment};
 use crate::precondition::Precondition;
 use iolab_spec::command::split_list;
 use iolab_spec::foreign::unknown_setting;
-use iolab_spec::settings::Setting;
+use iolab_spec::settings::{Setting, ValueKind};
 use iolab_spec::units::parse_share;
 
 /// A change of an experiment.
@@ -106,6 +106,10 @@ impl What {
                     .hint("write pilot=true or pilot=false")
             })?),
             _ => match Setting::find(name) {
+                Some(setting) if setting.kind == ValueKind::List => {
+                    let levels = values.split(setting.kind.separator());
+                    Self::Setting(setting, levels.map(str::to_owned).collect())
+                }
                 // Commands may hold commas in quotes; no other value has any.
                 Some(setting) => Self::Setting(setting, split_list(values)),
                 None => return Err(unknown_setting(name, &DESIGN)),

@@ -8,7 +8,9 @@ use iolab_spec::verify::Faults;
 
 use super::{text, word};
 use crate::column::{Column, LATER, Null, Table};
-use crate::{Ended, Hardware, LatencySummary, NoHardware, RateReport, Sample, ServedBy};
+use crate::{
+    Cpus, Ended, Hardware, LatencySummary, NoHardware, RateReport, RequestSizes, Sample, ServedBy,
+};
 
 type Columns = Vec<Column<Sample>>;
 
@@ -23,8 +25,11 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         reads(),
         writes(),
         syncs(),
+        trims(),
+        sizes(),
         rate_report(),
         process(),
+        cpus(),
         device(),
         bottom(),
         hardware(),
@@ -178,6 +183,13 @@ fn course() -> Columns {
             "the part of `elapsed_ns` in the final `fsync` of policy `end`"
         ),
         plain!(
+            "paused_ns",
+            paused_ns,
+            "time in which threads paused (`thinktime`, `bursts`), all of them together"
+        )
+        .null(Null::Free)
+        .since(LATER),
+        plain!(
             "wall_ns",
             wall_ns,
             "preparation, trial and bookkeeping: what it took from the budget"
@@ -224,6 +236,55 @@ fn syncs() -> Columns {
     latency!("sync_latency", sync_latency, SYNC)
         .map(|c| c.since(LATER))
         .into()
+}
+
+fn trims() -> Columns {
+    const TRIMS: &str = "requests that took data away (`trim_percent`), and the bytes that they covered; throughput, IOPS and the series count them";
+    let mut columns = vec![
+        plain!("trim_requests", trims.requests, TRIMS).null(Null::Free),
+        plain!("trim_bytes", trims.bytes, TRIMS).null(Null::Free),
+    ];
+    columns.extend(latency!("trim_latency", trims.latency, SERVICE));
+    columns.into_iter().map(|c| c.since(LATER)).collect()
+}
+
+fn sizes() -> Columns {
+    vec![
+        Column::text(
+            "request_sizes",
+            |s: &Sample| {
+                let sizes: &RequestSizes = &s.request_sizes;
+                let drawn = !sizes.counts().is_empty();
+                drawn.then(|| sizes.to_string().into())
+            },
+            |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok(),
+        )
+        .null(Null::Free)
+        .since(LATER)
+        .doc("requests issued by direction and size, where sizes were drawn from `bs_mix`: `read 4096 601,read 65536 299`; NULL otherwise"),
+    ]
+}
+
+fn cpus() -> Columns {
+    vec![
+        known!(
+            "waited_requests",
+            waited,
+            "requests that could not be carried out without waiting (RWF_NOWAIT), and were made again; NULL without `nowait`"
+        )
+        .since(LATER),
+        Column::text(
+            "cpus_used",
+            |s: &Sample| {
+                let cpus: &Cpus = &s.cpus_used;
+                (!cpus.is_empty()).then(|| cpus.to_string().into())
+            },
+            |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok(),
+        )
+        .null(Null::Free)
+        .since(LATER)
+        .doc("CPUs that threads were seen on (`0-3,8`), looked at when a thread starts and ends, and after every interval of its series; NULL where it was not looked"),
+    ]
 }
 
 fn rate_report() -> Columns {

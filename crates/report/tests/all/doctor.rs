@@ -103,6 +103,13 @@ fn laptop() -> Facts {
                 ),
             ),
         ],
+        requests: vec![
+            ("dontcache".to_owned(), Attempt::Works(None)),
+            (
+                "atomic".to_owned(),
+                Attempt::Fails("statx tells of no atomic writes".to_owned(), None),
+            ),
+        ],
         hardware: Some(Err(NoHardware::NotPermitted)),
         clock: Some(("tsc".to_owned(), 11.2)),
         machine: Some("Maker Laptop 14".to_owned()),

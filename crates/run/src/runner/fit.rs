@@ -124,7 +124,7 @@ fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> Beside {
 
 /// One request for every thread.
 fn smallest_region(spec: &TrialSpec) -> u64 {
-    spec.bs
+    spec.largest_request()
         .saturating_mul(u64::from(spec.threads))
         .next_multiple_of(REGION_UNIT)
 }

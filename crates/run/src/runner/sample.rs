@@ -58,6 +58,10 @@ pub(super) fn sample(
         started_utc,
         reads: direction(&outcome.reads),
         writes: direction(&outcome.writes),
+        trims: direction(&outcome.trims),
+        request_sizes: outcome.request_sizes.clone(),
+        waited: outcome.waited,
+        cpus_used: outcome.cpus_used.clone(),
         syncs: outcome.syncs,
         sync_latency: summary(&outcome.sync_latency),
         errors: outcome.errors,
@@ -71,6 +75,7 @@ pub(super) fn sample(
         elapsed_ns: outcome.elapsed_ns,
         all_active_ns: outcome.all_active_ns,
         end_sync_ns: outcome.end_sync_ns,
+        paused_ns: outcome.paused_ns,
         wall_ns: wall.as_nanos() as u64,
         clock_drift_ppm: outcome.clock_drift_ppm,
         seed: spec.seed,
@@ -111,6 +116,7 @@ pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram
     for (operation, tally) in [
         (Operation::Read, &outcome.reads),
         (Operation::Write, &outcome.writes),
+        (Operation::Trim, &outcome.trims),
     ] {
         let of = |quantity| LatencyOf {
             operation,

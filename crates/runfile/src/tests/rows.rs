@@ -122,6 +122,19 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             response: Some(latency(1020)),
             lateness: Some(latency(1030)),
         },
+        trims: Direction {
+            requests: 31,
+            bytes: 32,
+            latency: Some(LatencySummary {
+                mean_ns: 33.5,
+                p50_ns: 34,
+                p90_ns: 35,
+                p99_ns: 36,
+                p999_ns: 37,
+                max_ns: 38,
+            }),
+            ..Direction::default()
+        },
         writes: Direction {
             requests: 2001,
             bytes: 2002,
@@ -138,6 +151,10 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         elapsed_ns: 3001,
         all_active_ns: 3002,
         end_sync_ns: 3003,
+        paused_ns: 3005,
+        request_sizes: "read 4096 601,write 65536 299".parse().unwrap(),
+        cpus_used: "0-3,8".parse().unwrap(),
+        waited: Some(3007),
         wall_ns: 3004,
         clock_drift_ppm: -1.5,
         seed: i64::MAX as u64,
@@ -253,6 +270,10 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
         region: Region::default(),
         rate_report: None,
         verified: None,
+        trims: Direction::default(),
+        request_sizes: Default::default(),
+        cpus_used: Default::default(),
+        waited: None,
         verdict: Verdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,

@@ -134,6 +134,7 @@ fn sample(block: u32) -> Sample {
             ..Direction::default()
         },
         writes: Direction::default(),
+        trims: Direction::default(),
         syncs: 0,
         sync_latency: None,
         errors: 0,
@@ -142,6 +143,7 @@ fn sample(block: u32) -> Sample {
         elapsed_ns: 1000,
         all_active_ns: 1000,
         end_sync_ns: 0,
+        paused_ns: 0,
         wall_ns: 1000,
         clock_drift_ppm: 0.0,
         seed: 1,
@@ -149,6 +151,9 @@ fn sample(block: u32) -> Sample {
         region: Default::default(),
         rate_report: None,
         verified: None,
+        request_sizes: Default::default(),
+        cpus_used: Default::default(),
+        waited: None,
         effective: Effective::default(),
         verdict: Verdict {
             served_by: ServedBy::Unknown,

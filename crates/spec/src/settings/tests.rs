@@ -5,13 +5,19 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("backend", "io_uring", "io_uring"),
     ("pattern", "zipf:1.20", "zipf:1.2"),
     ("bs", "4k", "4KiB"),
+    ("bs_mix", "4k:60,64k:30,1M:10", "4KiB:60,64KiB:30,1MiB:10"),
     ("skip", "1024k", "1MiB"),
     ("offset", "0", "0"),
     ("region", "1G", "1GiB"),
     ("threads", " 8 ", "8"),
+    ("cpus", "0,1,2,3,8", "0-3,8"),
+    ("placement", "spread", "spread"),
+    ("memory_node", "1", "1"),
     ("depth", "32", "32"),
     ("batch", "auto", "auto"),
     ("read_percent", "70%", "70"),
+    ("trim_percent", "30%", "30"),
+    ("trim_by", "write_zeroes", "write_zeroes"),
     // Pattern and direction are those of the default: no other setting changes with it.
     ("workload", "rs", "RS"),
     ("layout", "private", "private"),
@@ -25,18 +31,28 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("buffer_init", "zeroed", "zeroed"),
     ("buffer_memory", "contiguous", "contiguous"),
     ("content", "repeated", "repeated"),
+    ("compressible", "50%", "50"),
+    ("dedup", "30", "30"),
     ("verify", "on", "true"),
     ("bytes", "1048576", "1MiB"),
     ("requests", "1000", "1000"),
     ("time", "0.25", "250ms"),
     ("rate", "5000", "5000"),
     ("arrivals", "poisson", "poisson"),
+    ("thinktime", "0.001", "1ms"),
+    ("thinktime_every", "8", "8"),
+    ("bursts", "0.1/900ms", "100ms/900ms"),
     ("latency", "off", "false"),
     ("hardware_counters", "yes", "true"),
     ("registered", "0", "false"),
     ("sqpoll", "true", "true"),
     ("iopoll", "yes", "true"),
     ("noatime", "on", "true"),
+    ("dontcache", "on", "true"),
+    ("atomic", "on", "true"),
+    ("nowait", "on", "true"),
+    ("fadvise", "random", "random"),
+    ("ioprio", "be:7", "be:7"),
     ("linkage", "static", "static"),
     ("command", " cat  {file} ", "cat  {file}"),
     ("tool", "fio", "fio"),
@@ -118,4 +134,11 @@ fn a_bound_can_be_lifted() {
     bytes.set(&mut cell, "1G").unwrap();
     bytes.set(&mut cell, "none").unwrap();
     assert_eq!(cell.trial.limit.bytes, None);
+}
+
+#[test]
+fn every_setting_stands_under_a_topic_that_is_shown() {
+    for setting in SETTINGS {
+        assert!(Topic::ALL.contains(&setting.topic), "{}", setting.name);
+    }
 }

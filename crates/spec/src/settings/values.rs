@@ -47,9 +47,21 @@ pub(super) fn put_count(place: &mut u32, text: &str) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn put_read_percent(cell: &mut CellSpec, text: &str) -> Result<()> {
+pub(super) fn put_memory_node(cell: &mut CellSpec, text: &str) -> Result<()> {
+    let mut node = 0;
+    cell.trial.memory_node = match text {
+        "none" => None,
+        _ => {
+            put_count(&mut node, text)?;
+            Some(node)
+        }
+    };
+    Ok(())
+}
+
+pub(super) fn put_percent(place: &mut u8, text: &str) -> Result<()> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
-    cell.trial.read_percent = u8::try_from(parse_count(number)?)
+    *place = u8::try_from(parse_count(number)?)
         .ok()
         .filter(|percent| *percent <= 100)
         .ok_or_else(|| {

@@ -127,6 +127,11 @@ impl TrialSpec {
                 "a file that grows begins at its first byte; set first_offset=zero",
             );
         }
+        self.check_sizes()?;
+        self.check_pauses()?;
+        self.check_trims()?;
+        self.check_flags()?;
+        self.check_data()?;
         check_verify(self)?;
         check_sharing(self)?;
         self.check_durability()?;

@@ -86,16 +86,6 @@ impl SyncPolicy {
     }
 }
 
-impl SyncCall {
-    /// The name of the system call.
-    pub fn name(self) -> &'static str {
-        match self {
-            SyncCall::Fsync => "fsync",
-            SyncCall::Fdatasync => "fdatasync",
-        }
-    }
-}
-
 impl TrialSpec {
     /// Whether a trial writes a file of its own once, from its start to its end: then the pass is its bound.
     pub(super) fn fills_new_file(&self) -> bool {

@@ -10,6 +10,7 @@ mod holes;
 mod hostile;
 mod killed;
 mod limits;
+mod requests;
 mod serve;
 mod slo;
 mod speed;

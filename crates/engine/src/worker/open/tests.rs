@@ -8,6 +8,7 @@ use super::*;
 use crate::buffer::Slot;
 use crate::request::Request;
 use crate::worker::Closed;
+use crate::worker::Plain;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::trial::Arrivals;
 use iolab_spec::trial::{Limit, SyncPolicy};
@@ -34,7 +35,7 @@ impl Stalling {
 impl Backend for Stalling {
     fn queue(&mut self, slot: Slot, request: Request) {
         let result = match request.action {
-            Action::Sync(_) => 0,
+            Action::Fsync | Action::Fdatasync => 0,
             _ => i64::from(request.len),
         };
         self.queued = Some(Completion { slot, result });
@@ -128,21 +129,45 @@ fn run(spec: &TrialSpec, backend: impl Backend, stop: bool) -> WorkerOutcome {
     match spec.rate {
         Some(rate) => {
             let open = Open::new(spec, rate, 0, &clock);
-            Worker::new(spec, 0, open, backend, buffers, &clock, &stop)
-                .run()
-                .0
+            Worker::new(
+                spec,
+                0,
+                (open, Plain::new(spec, 0)),
+                backend,
+                buffers,
+                &clock,
+                &stop,
+            )
+            .run()
+            .0
         }
         None if spec.latency => {
             let closed = Closed::<true>;
-            Worker::new(spec, 0, closed, backend, buffers, &clock, &stop)
-                .run()
-                .0
+            Worker::new(
+                spec,
+                0,
+                (closed, Plain::new(spec, 0)),
+                backend,
+                buffers,
+                &clock,
+                &stop,
+            )
+            .run()
+            .0
         }
         None => {
             let closed = Closed::<false>;
-            Worker::new(spec, 0, closed, backend, buffers, &clock, &stop)
-                .run()
-                .0
+            Worker::new(
+                spec,
+                0,
+                (closed, Plain::new(spec, 0)),
+                backend,
+                buffers,
+                &clock,
+                &stop,
+            )
+            .run()
+            .0
         }
     }
 }

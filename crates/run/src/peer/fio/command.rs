@@ -4,9 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use iolab_engine::placement;
+use iolab_spec::cpus::Placement;
 use iolab_spec::trial::share;
 use iolab_spec::trial::{
-    Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
+    Advice, Backend, BufferInit, CacheState, Content, IoPriority, Layout, Pattern, Sizes,
+    SyncPolicy, TrialSpec,
 };
 
 use crate::peer::Line;
@@ -53,6 +56,7 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
     for worker in 0..spec.threads {
         words.push(format!("--name=worker{worker}").into());
         words.extend(names.next());
+        words.extend(placed(spec, worker)?.map(OsString::from));
         words.extend(own(spec, worker)?.into_iter().map(OsString::from));
     }
     Ok(words)
@@ -74,8 +78,24 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
         ),
         (
+            spec.pattern == Pattern::Rand && spec.bs_mix.is_some(),
+            "it shortens requests of several sizes where its map of visited blocks has no room for them (set pattern=rand-replace)",
+        ),
+        (
             spec.pattern == Pattern::Zipf(1.0),
             "its Zipf distribution has no exponent of 1",
+        ),
+        (
+            spec.is_flagged(),
+            "not every version of it has an option for dontcache and atomic, and it takes what nowait refuses for an error",
+        ),
+        (
+            matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)),
+            "it advises sequential or random alone",
+        ),
+        (
+            spec.trim_percent > 0,
+            "what it reports of trims is not read",
         ),
         (spec.verify, "iolab cannot verify what it writes"),
         (
@@ -142,17 +162,20 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
         "--group_reporting".to_owned(),
         format!("--ioengine={}", spec.backend),
         format!("--rw={}", order(spec)),
-        format!("--bs={}", spec.bs),
         format!("--iodepth={}", spec.depth),
         format!("--direct={}", u8::from(spec.cache == CacheState::Direct)),
         // iolab has brought the page cache into its state, and gives no advice.
         "--invalidate=0".to_owned(),
-        "--fadvise_hint=0".to_owned(),
+        match spec.fadvise {
+            Some(advice) => format!("--fadvise_hint={advice}"),
+            None => "--fadvise_hint=0".to_owned(),
+        },
         // Without this fio takes the same offsets in every trial, whatever the seed (fixed after 3.33).
         "--randrepeat=0".to_owned(),
         format!("--randseed={}", spec.seed),
     ];
     words.extend(choices(spec).into_iter().map(str::to_owned));
+    words.extend(sizes_and_pauses(spec));
     let every = spec.sync_every;
     match spec.sync {
         SyncPolicy::Each => words.push(format!("--fsync={every}")),
@@ -175,6 +198,53 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
         if spec.requests_bound().is_none() {
             words.push("--time_based".to_owned());
         }
+    }
+    words
+}
+
+/// How large requests are, what their data is like, which priority and memory the threads have, and when they pause.
+fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
+    let mut words = Vec::new();
+    match &spec.bs_mix {
+        None => words.push(format!("--bs={}", spec.bs)),
+        Some(mix) => {
+            let of = |sizes: &Sizes| {
+                let shares = sizes.shares().iter();
+                let shares = shares.map(|share| format!("{}/{}", share.bytes, share.percent));
+                shares.collect::<Vec<_>>().join(":")
+            };
+            words.push(format!("--bssplit={},{}", of(&mix.reads), of(&mix.writes)));
+            words.push(format!("--blockalign={}", spec.bs));
+        }
+    }
+    for (name, percent) in [
+        ("buffer_compress_percentage", spec.compressible),
+        ("dedupe_percentage", spec.dedup),
+    ] {
+        if percent > 0 {
+            words.push(format!("--{name}={percent}"));
+        }
+    }
+    let priority = match spec.ioprio {
+        None => None,
+        Some(IoPriority::RealTime(level)) => Some((1, level)),
+        Some(IoPriority::BestEffort(level)) => Some((2, level)),
+        Some(IoPriority::Idle) => Some((3, 0)),
+    };
+    if let Some((class, level)) = priority {
+        words.push(format!("--prioclass={class}"));
+        words.push(format!("--prio={level}"));
+    }
+    if let Some(node) = spec.memory_node {
+        words.push(format!("--numa_mem_policy=bind:{node}"));
+    }
+    if let Some(think) = spec.thinktime {
+        words.push(format!("--thinktime={}us", think.as_micros()));
+        words.push(format!("--thinktime_blocks={}", spec.thinktime_every));
+    }
+    if let Some(bursts) = spec.bursts {
+        words.push(format!("--thinktime={}us", bursts.off.as_micros()));
+        words.push(format!("--thinktime_iotime={}us", bursts.on.as_micros()));
     }
     words
 }
@@ -218,6 +288,15 @@ fn order(spec: &TrialSpec) -> String {
     }
 }
 
+/// The CPUs of one worker, where they are chosen.
+fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
+    if spec.cpus.is_none() && spec.placement == Placement::Float {
+        return Ok(None);
+    }
+    let cpus = placement::cpus_of(spec, worker).map_err(|error| error.message().to_owned())?;
+    Ok(Some(format!("--cpus_allowed={cpus}")))
+}
+
 /// The job of one worker: its part of the region, and its requests.
 fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
     let blocks = spec.region / spec.bs;
@@ -231,7 +310,12 @@ fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
         format!("--offset={}", spec.offset + first * spec.bs),
         format!("--size={}", count * spec.bs),
     ];
-    if let Some(bound) = spec.requests_bound() {
+    if let Some(bytes) = spec.bytes_bound() {
+        words.push(format!(
+            "--io_size={}",
+            share(bytes, worker, spec.threads).1
+        ));
+    } else if let Some(bound) = spec.requests_bound() {
         let requests = share(bound, worker, spec.threads).1;
         if requests == 0 {
             return Err(
@@ -239,7 +323,10 @@ fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
                     .to_owned(),
             );
         }
-        words.push(format!("--io_size={}", requests * spec.bs));
+        words.push(match spec.bs_mix {
+            None => format!("--io_size={}", requests * spec.bs),
+            Some(_) => format!("--number_ios={requests}"),
+        });
     }
     Ok(words)
 }

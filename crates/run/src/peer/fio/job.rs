@@ -15,6 +15,7 @@ use std::time::Duration;
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, check_name, read_text};
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS};
+use iolab_spec::trial::Pattern;
 use iolab_spec::{Error, Result};
 
 use self::jobs::Job;
@@ -270,6 +271,10 @@ fn notes(jobs: &[Job], cells: &[CellSpec], whole: Option<u64>) -> Vec<String> {
                 cell.trial.reads() && cell.trial.writes() && cell.trial.sync.follows_writes()
             }),
             "a sync follows writes alone; in a mix of reads and writes fio syncs after reads too",
+        ),
+        (
+            any(|cell| cell.trial.bs_mix.is_some() && cell.trial.pattern == Pattern::Rand),
+            "requests of several sizes begin at each block once per pass; fio shortens those that its map of visited blocks has no room for",
         ),
         (
             any(|cell| cell.trial.verify),

@@ -1,5 +1,7 @@
 //! fio's options of a job, and the cell that they describe.
 
+mod varied;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -64,6 +66,10 @@ pub(crate) fn cell_or_faults(
     let mut faults = Faults::default();
     requests(options, &mut trial, &mut faults);
     order(options, &mut trial, &mut faults);
+    varied::sizes(options, &mut trial, &mut faults);
+    varied::placement(options, &mut trial, &mut faults);
+    varied::flags(options, &mut trial, &mut faults);
+    varied::pauses(options, &mut trial, &mut faults);
     let sync = durability(options);
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     bounds(options, &mut trial, size_else, &mut faults);
@@ -115,8 +121,12 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let percent = match direction {
         "read" => Ok(100),
         "write" => Ok(0),
+        "trim" => {
+            trial.trim_percent = 100;
+            Ok(0)
+        }
         "rw" | "readwrite" => mix(options),
-        _ if direction.contains("trim") => Err(refused(option, text, "trim")),
+        _ if direction.contains("trim") => Err(refused(option, text, "trimwrite")),
         _ => Err(unknown(option, text)),
     };
     trial.read_percent = faults.or(percent, 100);
@@ -209,7 +219,10 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     trial.backend = faults.or(backend, trial.backend);
     let bytes = block_size(options);
     trial.bs = faults.or(bytes, trial.bs);
-    if let Some((name, aligned)) = value(options, &["ba", "blockalign"]) {
+    // What requests of several sizes begin at multiples of can be chosen.
+    let aligned =
+        value(options, &["ba", "blockalign"]).filter(|_| !options.contains_key("bssplit"));
+    if let Some((name, aligned)) = aligned {
         match size(name, aligned) {
             Ok(bytes) if bytes == trial.bs => {}
             _ => faults.or(Err(refused(name, aligned, "blockalign")), ()),
@@ -241,7 +254,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     };
 }
 
-/// `bs`, of all directions the same; or a range that holds one size.
+/// `bs`, that of reads where the directions differ; or a range that holds one size.
 fn block_size(options: &Options) -> Read<u64> {
     let names = ["bs", "blocksize", "bsrange", "blocksize_range"];
     let (name, text) = value(options, &names).unwrap_or(("bs", "4k"));
@@ -250,12 +263,13 @@ fn block_size(options: &Options) -> Read<u64> {
         false => &[','],
     };
     let mut found: Option<u64> = None;
+    let is_range = name.contains("range");
     for part in text.split(separators).filter(|part| !part.is_empty()) {
         let bytes = size(name, part)?;
-        if found.is_some_and(|first| first != bytes) {
+        if is_range && found.is_some_and(|first| first != bytes) {
             return Err(refused(name, text, "bsrange"));
         }
-        found = Some(bytes);
+        found = found.or(Some(bytes));
     }
     found
         .filter(|bytes| (1..=BS_MAX).contains(bytes))
@@ -389,7 +403,19 @@ fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64, faults: &mut
 /// Requests at a given rate. fio's is that of each job.
 fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let both = trial.read_percent > 0 && trial.read_percent < 100;
+    let mixed = trial.bs_mix.is_some();
     let number = |(name, text): (&'static str, &str), unit: u64| {
+        if mixed && unit > 1 {
+            let error = Error::usage(format!(
+                "{name}={} with requests of several sizes",
+                short(text)
+            ));
+            let error = error.hint("iolab counts requests per second: give rate_iops");
+            return Err(Fault {
+                option: name,
+                error,
+            });
+        }
         if both {
             let error = Error::usage(format!(
                 "{name}={} in a mix of reads and writes",
@@ -519,6 +545,8 @@ fn unknown(option: &'static str, text: &str) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolab_spec::cpus::Placement;
+    use iolab_spec::trial::IoPriority;
 
     fn cell(text: &str) -> Result<TrialSpec> {
         let options = text.split_whitespace().map(|word| {
@@ -561,8 +589,74 @@ mod tests {
     }
 
     #[test]
+    fn requests_differ_as_fio_says() {
+        for (text, bs, mix) in [
+            (
+                "rw=randread bssplit=4k/60:64k/30:1M/10",
+                4096,
+                "4KiB:60,64KiB:30,1MiB:10",
+            ),
+            (
+                "rw=randrw bssplit=4k/50:16k/,8k",
+                4096,
+                "4KiB:50,16KiB:50/8KiB:100",
+            ),
+            (
+                "rw=randwrite bssplit=512/100,8k/50:64k/50",
+                8192,
+                "8KiB:50,64KiB:50",
+            ),
+            ("rw=randrw bs=4k,8k", 4096, "4KiB:100/8KiB:100"),
+            (
+                "rw=randread bssplit=64k/50:128k/50 blockalign=4k",
+                4096,
+                "64KiB:50,128KiB:50",
+            ),
+        ] {
+            let trial = cell(text).expect(text);
+            let told = trial.bs_mix.map(|mix| mix.to_string());
+            assert_eq!((trial.bs, told.as_deref()), (bs, Some(mix)), "{text}");
+        }
+        let one = cell("rw=read bs=4k,8k").expect("only reads");
+        assert_eq!((one.bs, one.bs_mix), (4096, None));
+        let think = cell("rw=read thinktime=500 thinktime_blocks=8").expect("a cell");
+        assert_eq!(
+            (think.thinktime, think.thinktime_every),
+            (Some(Duration::from_micros(500)), 8)
+        );
+        let placed =
+            cell("rw=read cpus_allowed=0-3,8 cpus_allowed_policy=split prio=0 prioclass=1")
+                .expect("a cell");
+        let told = (
+            placed.cpus.map(|cpus| cpus.to_string()),
+            placed.placement,
+            placed.ioprio,
+        );
+        assert_eq!(
+            told,
+            (
+                Some("0-3,8".to_owned()),
+                Placement::Packed,
+                Some(IoPriority::RealTime(0))
+            )
+        );
+        let data = cell("rw=write buffer_compress_percentage=50 dedupe_percentage=30 uncached=1 ioengine=io_uring").expect("a cell");
+        assert_eq!(
+            (data.compressible, data.dedup, data.dontcache),
+            (50, 30, true)
+        );
+        assert_eq!(
+            cell("rw=randtrim bs=64k").expect("a cell").trim_percent,
+            100
+        );
+        let bursts = cell("rw=read thinktime=2s thinktime_iotime=1").expect("a cell");
+        let told = bursts.bursts.map(|bursts| bursts.to_string());
+        assert_eq!((bursts.thinktime, told.as_deref()), (None, Some("1s/2s")));
+    }
+
+    #[test]
     fn every_fault_is_found() {
-        let text = "rw=trim bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=q size=50% io_size=q offset=-1 runtime=1y";
+        let text = "rw=trimwrite bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=q size=50% io_size=q offset=-1 runtime=1y";
         let options = text.split_whitespace().map(|word| {
             let (name, value) = word.split_once('=').expect("name=value");
             (name.to_owned(), value.to_owned())
@@ -574,8 +668,11 @@ mod tests {
     #[test]
     fn what_has_no_words_is_refused_by_name() {
         for (text, name) in [
-            ("rw=trim", "rw=trim"),
-            ("bs=4k,8k", "bs="),
+            ("rw=trimwrite", "rw=trimwrite"),
+            ("bsrange=4k-8k", "bsrange="),
+            ("bssplit=4k/50:8k/40", "bssplit"),
+            ("thinktime=soon", "thinktime="),
+            ("thinktime=10 thinktime_spin=5", "thinktime_spin="),
             ("bs=4ki", "bs="),
             ("bs=0", "bs="),
             ("size=50%", "size="),
@@ -589,7 +686,7 @@ mod tests {
             ("runtime=1y", "runtime="),
             ("rw=randrw rwmixread=101", "rwmixread="),
             ("rw=randrw rwmixwrite=-1", "rwmixwrite="),
-            ("readwrite=trim", "readwrite="),
+            ("readwrite=randtrimwrite", "readwrite="),
             ("blocksize=4q", "blocksize="),
         ] {
             let error = cell(text).expect_err(text);

@@ -1,6 +1,7 @@
 //! An experiment as a job file of fio: a job for each cell, one after the other.
 
 use iolab_plan::cells::Plan;
+use iolab_spec::cpus::Placement;
 use iolab_spec::trial::{CacheState, Layout, TrialSpec};
 
 use super::command;
@@ -88,6 +89,19 @@ fn place(spec: &TrialSpec) -> Result<Vec<String>, String> {
         false => Err(format!("its threads have {of} of different sizes")),
     };
     let mut lines = vec![format!("numjobs={threads}")];
+    match (spec.placement, &spec.cpus) {
+        (Placement::Float, None) => {}
+        (Placement::Float, Some(cpus)) => lines.push(format!("cpus_allowed={cpus}")),
+        (Placement::Packed, Some(cpus)) => {
+            lines.push(format!("cpus_allowed={cpus}"));
+            lines.push("cpus_allowed_policy=split".to_owned());
+        }
+        (placement, _) => {
+            return Err(format!(
+                "fio gives threads the CPUs of a list in turn, and has no placement={placement} without one"
+            ));
+        }
+    }
     if spec.layout != Layout::Private {
         lines.push(format!("filename={FILE}"));
     }
@@ -100,7 +114,11 @@ fn place(spec: &TrialSpec) -> Result<Vec<String>, String> {
     if spec.parts_region() && spec.layout != Layout::Private && threads > 1 {
         lines.push(format!("offset_increment={size}"));
     }
-    if let Some(bound) = spec.requests_bound() {
+    if let Some(bytes) = spec.bytes_bound() {
+        lines.push(format!("io_size={}", even(bytes, "bounds")?));
+    } else if let Some(bound) = spec.requests_bound().filter(|_| spec.bs_mix.is_some()) {
+        lines.push(format!("number_ios={}", even(bound, "bounds")?));
+    } else if let Some(bound) = spec.requests_bound() {
         lines.push(format!("io_size={}", even(bound, "bounds")? * spec.bs));
     }
     Ok(lines)

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use iolab_spec::cpus::Placement;
 use iolab_spec::trial::{
     Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
 };
@@ -109,6 +110,23 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         (
             spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync,
             "it syncs at the end only, or with O_SYNC or O_DSYNC",
+        ),
+        (spec.trim_percent > 0, "it does not trim"),
+        (
+            spec.is_flagged() || spec.fadvise.is_some() || spec.ioprio.is_some(),
+            "its requests have no such flag, advice or priority",
+        ),
+        (
+            spec.compressible > 0 || spec.dedup > 0,
+            "what it writes cannot be chosen",
+        ),
+        (
+            spec.cpus.is_some() || spec.placement != Placement::Float || spec.memory_node.is_some(),
+            "its threads cannot be placed",
+        ),
+        (
+            spec.bs_mix.is_some() || spec.pauses(),
+            "its requests have one size, and follow each other without a pause",
         ),
         (spec.rate.is_some(), "it has no rate"),
         (spec.verify, "iolab cannot verify what it writes"),

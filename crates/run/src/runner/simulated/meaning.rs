@@ -1,6 +1,7 @@
 //! Which settings have a meaning on a disk that is computed. A built-in experiment is carried out without those levels of
 //! its factors that have none; what the user asks for is refused.
 
+use iolab_spec::cpus::Placement;
 use iolab_spec::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, Layout,
 };
@@ -20,6 +21,8 @@ struct MeaningRule {
 
 const NO_FILES: &str = "a model is one disk without files";
 const NO_HOST: &str = "system calls take no time on a model";
+const NO_PROCESSOR: &str = "a model has no processor";
+const NO_KERNEL: &str = "a model has no kernel";
 const NO_DATA: &str = "a model keeps no data";
 
 static RULES: &[MeaningRule] = &[
@@ -100,7 +103,62 @@ static RULES: &[MeaningRule] = &[
     MeaningRule {
         setting: "hardware_counters",
         has: |cell| !cell.trial.hardware_counters,
-        why: "a model has no processor",
+        why: NO_PROCESSOR,
+    },
+    MeaningRule {
+        setting: "compressible",
+        has: |cell| cell.trial.compressible == 0,
+        why: NO_DATA,
+    },
+    MeaningRule {
+        setting: "dedup",
+        has: |cell| cell.trial.dedup == 0,
+        why: NO_DATA,
+    },
+    MeaningRule {
+        setting: "dontcache",
+        has: |cell| !cell.trial.dontcache,
+        why: NO_KERNEL,
+    },
+    MeaningRule {
+        setting: "atomic",
+        has: |cell| !cell.trial.atomic,
+        why: NO_KERNEL,
+    },
+    MeaningRule {
+        setting: "nowait",
+        has: |cell| !cell.trial.nowait,
+        why: NO_KERNEL,
+    },
+    MeaningRule {
+        setting: "fadvise",
+        has: |cell| cell.trial.fadvise.is_none(),
+        why: NO_KERNEL,
+    },
+    MeaningRule {
+        setting: "ioprio",
+        has: |cell| cell.trial.ioprio.is_none(),
+        why: NO_KERNEL,
+    },
+    MeaningRule {
+        setting: "trim_percent",
+        has: |cell| cell.trial.trim_percent == 0,
+        why: "a model has no trim",
+    },
+    MeaningRule {
+        setting: "cpus",
+        has: |cell| cell.trial.cpus.is_none(),
+        why: NO_PROCESSOR,
+    },
+    MeaningRule {
+        setting: "placement",
+        has: |cell| cell.trial.placement == Placement::Float,
+        why: NO_PROCESSOR,
+    },
+    MeaningRule {
+        setting: "memory_node",
+        has: |cell| cell.trial.memory_node.is_none(),
+        why: NO_PROCESSOR,
     },
     MeaningRule {
         setting: "registered",

@@ -101,6 +101,7 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
     Outcome {
         reads: tally(100),
         writes: tally(0),
+        trims: tally(0),
         syncs: 0,
         sync_latency: new_latency_histogram(),
         errors: 0,
@@ -109,6 +110,7 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         elapsed_ns,
         all_active_ns: elapsed_ns,
         end_sync_ns: 0,
+        paused_ns: 0,
         clock_drift_ppm: 0.0,
         counters: Counters::default(),
         region: Default::default(),
@@ -116,6 +118,9 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         rate_report: None,
         series: Default::default(),
         verified: None,
+        request_sizes: Default::default(),
+        cpus_used: Default::default(),
+        waited: None,
     }
 }
 

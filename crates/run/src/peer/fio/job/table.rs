@@ -75,7 +75,10 @@ const SCRATCH: &str = "iolab makes its scratch file before the trials and remove
 
 /// Every option that is understood.
 pub(super) static KNOWN: &[Known] = &[
-    decides(&["rw", "readwrite"], &["pattern", "read_percent", "skip"]),
+    decides(
+        &["rw", "readwrite"],
+        &["pattern", "read_percent", "skip", "trim_percent"],
+    ),
     decides(&["rwmixread", "rwmixwrite"], &["read_percent"]),
     decides(
         &[
@@ -86,8 +89,41 @@ pub(super) static KNOWN: &[Known] = &[
             "ba",
             "blockalign",
         ],
-        &["bs"],
+        &["bs", "bs_mix"],
     ),
+    decides(&["bssplit"], &["bs", "bs_mix"]),
+    decides(
+        &[
+            "thinktime",
+            "thinktime_blocks",
+            "thinktime_iotime",
+            "thinktime_spin",
+        ],
+        &["thinktime", "thinktime_every", "bursts"],
+    ),
+    only(
+        &["thinktime_blocks_type"],
+        &["complete", "issue"],
+        "a pause begins once the requests before it have completed",
+    ),
+    flag(&["uncached"], &["dontcache"]),
+    flag(&["atomic"], &["atomic"]),
+    decides(&["fadvise_hint"], &["fadvise"]),
+    decides(&["prio", "prioclass"], &["ioprio"]),
+    decides(&["buffer_compress_percentage"], &["compressible"]),
+    decides(&["dedupe_percentage"], &["dedup"]),
+    idle(
+        &["buffer_compress_chunk"],
+        "what can be compressed lies in one piece of every 4 KiB",
+    ),
+    only(
+        &["dedupe_mode"],
+        &["repeat"],
+        "data repeats that of one block",
+    ),
+    decides(&["cpus_allowed"], &["cpus"]),
+    decides(&["cpus_allowed_policy"], &["placement"]),
+    decides(&["numa_mem_policy"], &["memory_node"]),
     decides(&["size", "filesize"], &["region", "bytes"]),
     decides(&["io_size", "io_limit", "loops"], &["bytes"]),
     decides(&["number_ios"], &["requests"]),

@@ -97,7 +97,7 @@ fn threads_share_files_as_the_jobs_of_fio_do() {
 
 #[test]
 fn every_option_is_told_with_what_it_means() {
-    let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_compress_percentage=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
+    let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_pattern=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
     let file = JobFile::parse(text, "x").expect("a job file");
     let told: Vec<String> = file
         .told
@@ -114,9 +114,9 @@ fn every_option_is_told_with_what_it_means() {
         .collect();
     for line in [
         "2  direct=1: cache=direct",
-        "5 a rw=randread: pattern=rand, read_percent=100, skip=0",
-        "6 a buffer_compress_percentage=0: switched off",
-        "9 b rw=read:-8k: pattern=reverse, read_percent=100, skip=0",
+        "5 a rw=randread: pattern=rand, read_percent=100, skip=0, trim_percent=0",
+        "6 a buffer_pattern=0: switched off",
+        "9 b rw=read:-8k: pattern=reverse, read_percent=100, skip=0, trim_percent=0",
         "10 b group_reporting=1: nothing changes: a cell is always reported as a whole",
         "11 b rate_iops=500: rate=500",
     ] {
@@ -128,7 +128,7 @@ fn every_option_is_told_with_what_it_means() {
 fn what_is_not_understood_is_named_with_its_line() {
     for (text, line, part) in [
         ("[a]\nrw=write\nverify=pattern\n", "line 3", "verify"),
-        ("[a]\nrw=read\nbssplit=4k/50:8k/50\n", "line 3", "bssplit"),
+        ("[a]\nrw=read\nbsrange=4k-8k\n", "line 3", "bsrange"),
         ("[a]\nnrfiles=8\n", "line 2", "one file"),
         ("[a]\nruntime\n", "line 2", "no value"),
         ("[a]\ntime_based\n", "line 2", "no runtime"),

@@ -1,0 +1,139 @@
+//! How blocks of a file or a device are trimmed.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, FileType};
+use rustix::io::Errno;
+
+use iolab_spec::trial::{TrialSpec, TrimBy};
+use iolab_spec::{Error, Result};
+use iolab_target::Target;
+use iolab_target::sysfs::value;
+
+/// `BLKDISCARD` and `BLKZEROOUT` of linux/fs.h: `_IO(0x12, 119)` and `_IO(0x12, 127)`.
+const BLKDISCARD: libc::Ioctl = 0x1277;
+const BLKZEROOUT: libc::Ioctl = 0x127f;
+
+/// Where the kernel shows block devices by their numbers.
+const DEVICES: &str = "/sys/dev/block";
+/// How far behind the end of a file it is tried whether a hole can be punched: nothing is there.
+const BEHIND: u64 = 1 << 20;
+
+/// Checks whether a target can be trimmed as a trial asks for, as far as that shows without changing it.
+///
+/// # Errors
+/// Of kind usage: the file system or the device cannot do it.
+pub(crate) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
+    if !spec.trims() {
+        return Ok(());
+    }
+    let file = target.file();
+    let call = TrimCall::of(file, spec);
+    let refused = |why: &str| {
+        Err(Error::usage(format!(
+            "{} cannot be trimmed by {}: {why}",
+            target.path().display(),
+            call.name()
+        ))
+        .hint("set trim_by=write_zeroes, or trim_percent=0"))
+    };
+    match call {
+        TrimCall::PunchHole => {
+            let Ok(stat) = rustix::fs::fstat(file) else {
+                return Ok(());
+            };
+            let end = u64::try_from(stat.st_size).unwrap_or(0);
+            let behind = end.next_multiple_of(BEHIND) + BEHIND;
+            match call.carry_out(file, behind, BEHIND) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => refused("its file system has no holes"),
+                // What else may be wrong shows when the trial trims.
+                _ => Ok(()),
+            }
+        }
+        TrimCall::Discard if discard_max(file) == Some(0) => refused("the device discards nothing"),
+        _ => Ok(()),
+    }
+}
+
+/// Most bytes that a device discards at a time; `None` where the kernel does not tell.
+fn discard_max(device: &File) -> Option<u64> {
+    let number = rustix::fs::fstat(device).ok()?.st_rdev;
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let folder = Path::new(DEVICES).join(format!("{major}:{minor}"));
+    // A partition has the queue of its disk.
+    ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| value(&folder.join(queue).join("discard_max_bytes")))
+}
+
+/// The call that trims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TrimCall {
+    PunchHole,
+    ZeroRange,
+    Discard,
+    ZeroOut,
+}
+
+impl TrimCall {
+    /// The one for a file or device, as a trial asks for it.
+    pub(crate) fn of(file: &File, spec: &TrialSpec) -> Self {
+        let is_device = rustix::fs::fstat(file)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice);
+        match (is_device, spec.trim_by) {
+            (false, TrimBy::Discard) => Self::PunchHole,
+            (false, TrimBy::WriteZeroes) => Self::ZeroRange,
+            (true, TrimBy::Discard) => Self::Discard,
+            (true, TrimBy::WriteZeroes) => Self::ZeroOut,
+        }
+    }
+
+    /// Its name, for messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::PunchHole => "fallocate(FALLOC_FL_PUNCH_HOLE)",
+            Self::ZeroRange => "fallocate(FALLOC_FL_ZERO_RANGE)",
+            Self::Discard => "ioctl(BLKDISCARD)",
+            Self::ZeroOut => "ioctl(BLKZEROOUT)",
+        }
+    }
+
+    /// Trims the `len` bytes from `offset`, all of them or none.
+    pub(crate) fn carry_out(
+        self,
+        file: &File,
+        offset: u64,
+        len: u64,
+    ) -> std::result::Result<(), Errno> {
+        let keep = FallocateFlags::KEEP_SIZE;
+        match self {
+            Self::PunchHole => {
+                rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | keep, offset, len)
+            }
+            Self::ZeroRange => {
+                rustix::fs::fallocate(file, FallocateFlags::ZERO_RANGE | keep, offset, len)
+            }
+            Self::Discard => on_device(file, BLKDISCARD, offset, len),
+            Self::ZeroOut => on_device(file, BLKZEROOUT, offset, len),
+        }
+    }
+}
+
+fn on_device(
+    file: &File,
+    request: libc::Ioctl,
+    offset: u64,
+    len: u64,
+) -> std::result::Result<(), Errno> {
+    let range: [u64; 2] = [offset, len];
+    // SAFETY: both requests read two numbers of 64 bits from the address, and nothing else of this process's memory.
+    let status = unsafe { libc::ioctl(file.as_raw_fd(), request, range.as_ptr()) };
+    match status {
+        0 => Ok(()),
+        _ => Err(Errno::from_raw_os_error(
+            std::io::Error::last_os_error().raw_os_error().unwrap_or(0),
+        )),
+    }
+}

@@ -1,0 +1,305 @@
+//! On which CPUs the workers of a trial run, on which NUMA node their memory lies, and which I/O priority they have.
+
+use std::path::Path;
+
+use iolab_spec::cpus::{CPU_MAX, Cpus, Placement};
+use iolab_spec::trial::{IoPriority, TrialSpec};
+use iolab_spec::{Error, Result};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use iolab_target::sysfs::value;
+
+/// Where the kernel shows the CPUs.
+const CPU_FOLDER: &str = "/sys/devices/system/cpu";
+/// The NUMA nodes that there are, as a list.
+const NODES: &str = "/sys/devices/system/node/online";
+
+/// Where a CPU lies in the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seat {
+    cpu: u32,
+    package: u64,
+    core: u64,
+}
+
+/// Checks the CPUs and the NUMA node of a trial against the machine.
+///
+/// # Errors
+/// Of kind usage: what is not there, or not allowed to this process.
+pub fn check(spec: &TrialSpec) -> Result<()> {
+    if spec.cpus.is_some() || spec.placement != Placement::Float {
+        cpus_of(spec, 0)?;
+    }
+    let Some(node) = spec.memory_node else {
+        return Ok(());
+    };
+    let nodes = nodes();
+    let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+    if nodes.numbers().len() < 2 {
+        return fail(
+            format!("memory_node={node} on a machine with one NUMA node"),
+            "there is nothing to choose from: leave memory_node out",
+        );
+    }
+    if !nodes.numbers().contains(&node) {
+        return fail(
+            format!("memory_node={node}, and there are the NUMA nodes {nodes}"),
+            "choose one of them; 'numactl --hardware' shows their sizes",
+        );
+    }
+    Ok(())
+}
+
+/// The NUMA nodes that there are; none where the kernel tells none.
+fn nodes() -> Cpus {
+    let text = std::fs::read_to_string(NODES).unwrap_or_default();
+    text.trim().parse().unwrap_or_default()
+}
+
+/// The CPUs that this process may use.
+pub fn allowed() -> Cpus {
+    match sched_getaffinity(None) {
+        Ok(set) => Cpus::new((0..=CPU_MAX).filter(|cpu| set.is_set(*cpu as usize))),
+        Err(_) => Cpus::default(),
+    }
+}
+
+/// The CPUs that worker number `worker` of a trial may run on.
+///
+/// # Errors
+/// Of kind usage: the trial names one that is not there, or not allowed to this process.
+pub fn cpus_of(spec: &TrialSpec, worker: u32) -> Result<Cpus> {
+    let allowed = allowed();
+    let cpus = spec.cpus.as_ref().unwrap_or(&allowed);
+    let missing = cpus.without(&allowed);
+    if !missing.is_empty() {
+        return Err(Error::usage(format!(
+            "cpus={cpus}: CPU {missing} is not there, or not allowed to this process"
+        ))
+        .hint(format!(
+            "choose among {allowed}; 'lscpu -e' shows where they lie"
+        )));
+    }
+    if spec.placement == Placement::Float {
+        return Ok(cpus.clone());
+    }
+    let seats: Vec<Seat> = cpus.numbers().iter().map(|cpu| seat(*cpu)).collect();
+    let order = in_order(seats, spec.placement);
+    let own = order.get(worker as usize % order.len().max(1)).copied();
+    Ok(Cpus::new(own))
+}
+
+fn seat(cpu: u32) -> Seat {
+    let topology = Path::new(CPU_FOLDER).join(format!("cpu{cpu}/topology"));
+    Seat {
+        cpu,
+        package: value(&topology.join("physical_package_id")).unwrap_or(0),
+        // Where the kernel does not tell, each is a core of its own.
+        core: value(&topology.join("core_id")).unwrap_or(cpu.into()),
+    }
+}
+
+/// The CPUs in the order in which workers take them.
+fn in_order(mut seats: Vec<Seat>, placement: Placement) -> Vec<u32> {
+    seats.sort_by_key(|seat| (seat.package, seat.core, seat.cpu));
+    if placement == Placement::Spread {
+        // Place among the hardware threads of its core, and of that core in its package.
+        let ranked = seats.iter().map(|seat| {
+            let before = seats.iter().take_while(|other| *other != seat);
+            let of_core = |other: &&Seat| (other.package, other.core) == (seat.package, seat.core);
+            let sibling = before.clone().filter(of_core).count();
+            let mut cores: Vec<u64> = before
+                .filter(|other| other.package == seat.package && other.core != seat.core)
+                .map(|other| other.core)
+                .collect();
+            cores.dedup();
+            (sibling, cores.len(), seat.package, seat.cpu)
+        });
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.sort_unstable();
+        return ranked.into_iter().map(|(.., cpu)| cpu).collect();
+    }
+    seats.into_iter().map(|seat| seat.cpu).collect()
+}
+
+/// Has the calling thread run where worker number `worker` shall, and take memory from the node that the trial names. To be
+/// called before the worker touches its buffers.
+///
+/// # Errors
+/// Of kind usage: the kernel refuses it.
+pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
+    if spec.cpus.is_some() || spec.placement != Placement::Float {
+        let cpus = cpus_of(spec, worker)?;
+        let mut set = CpuSet::new();
+        cpus.numbers().iter().for_each(|cpu| set.set(*cpu as usize));
+        sched_setaffinity(None, &set).map_err(|errno| {
+            Error::usage(format!(
+                "thread {} cannot run on CPU {cpus}: {errno}",
+                worker + 1
+            ))
+            .hint("choose other cpus; 'lscpu -e' shows which are online")
+        })?;
+    }
+    if let Some(priority) = spec.ioprio {
+        set_priority(priority)?;
+    }
+    match spec.memory_node {
+        Some(node) => bind_memory(node),
+        None => Ok(()),
+    }
+}
+
+/// Gives this thread an I/O priority.
+fn set_priority(priority: IoPriority) -> Result<()> {
+    /// `IOPRIO_WHO_PROCESS`, where 0 is the calling thread (ioprio_set(2)).
+    const WHO_THREAD: libc::c_int = 1;
+    const CLASS_SHIFT: u32 = 13;
+    let (class, level) = match priority {
+        IoPriority::RealTime(level) => (1, level),
+        IoPriority::BestEffort(level) => (2, level),
+        IoPriority::Idle => (3, 0),
+    };
+    let value = class << CLASS_SHIFT | libc::c_int::from(level);
+    // SAFETY: the call takes numbers alone, and changes nothing but this thread's priority.
+    let status = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_THREAD, 0, value) };
+    match status {
+        0 => Ok(()),
+        _ => {
+            let why = std::io::Error::last_os_error();
+            Err(Error::usage(format!("ioprio={priority} is refused: {why}"))
+                .hint("real time needs CAP_SYS_NICE (run as root); be:0 to be:7 and idle need nothing"))
+        }
+    }
+}
+
+/// Has this thread take memory from one NUMA node alone.
+fn bind_memory(node: u32) -> Result<()> {
+    const BITS: u32 = u64::BITS;
+    let mut mask = [0u64; (CPU_MAX as usize + 1) / BITS as usize];
+    let refused = |why: String| {
+        Error::usage(format!(
+            "memory of NUMA node {node} cannot be asked for: {why}"
+        ))
+        .hint("leave memory_node out")
+    };
+    let word = mask
+        .get_mut((node / BITS) as usize)
+        .ok_or_else(|| refused("there is no such node".to_owned()))?;
+    *word |= 1 << (node % BITS);
+    // SAFETY: the call reads as many bits of the mask as it has, and changes nothing but this thread's policy.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_set_mempolicy,
+            libc::MPOL_BIND,
+            mask.as_ptr(),
+            libc::c_ulong::from(CPU_MAX) + 1,
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(refused(std::io::Error::last_os_error().to_string())),
+    }
+}
+
+/// The CPUs that a thread was seen on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen([u64; (CPU_MAX as usize + 1) / u64::BITS as usize]);
+
+impl Seen {
+    /// Notes the one that it runs on now.
+    pub(crate) fn look(&mut self) {
+        let cpu = sched_getcpu();
+        if let Some(word) = self.0.get_mut(cpu / u64::BITS as usize) {
+            *word |= 1 << (cpu % u64::BITS as usize);
+        }
+    }
+
+    /// By their numbers.
+    pub(crate) fn cpus(&self) -> Cpus {
+        let is_seen =
+            |cpu: &u32| self.0[(*cpu / u64::BITS) as usize] >> (*cpu % u64::BITS) & 1 == 1;
+        Cpus::new((0..=CPU_MAX).filter(is_seen))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two packages of two cores with two hardware threads, numbered as most machines do.
+    fn machine() -> Vec<Seat> {
+        let seat = |cpu: u32| Seat {
+            cpu,
+            package: u64::from(cpu / 2 % 2),
+            core: u64::from(cpu % 2),
+        };
+        (0..8).map(seat).collect()
+    }
+
+    #[test]
+    fn packed_threads_share_cores_and_spread_ones_do_not() {
+        assert_eq!(
+            in_order(machine(), Placement::Packed),
+            [0, 4, 1, 5, 2, 6, 3, 7]
+        );
+        assert_eq!(
+            in_order(machine(), Placement::Spread),
+            [0, 2, 1, 3, 4, 6, 5, 7]
+        );
+    }
+
+    #[test]
+    fn every_worker_has_a_cpu_of_the_list() {
+        let all = allowed();
+        for placement in Placement::ALL {
+            let spec = TrialSpec {
+                threads: 64,
+                placement: *placement,
+                cpus: Some(all.clone()),
+                ..TrialSpec::default()
+            };
+            for worker in 0..spec.threads {
+                let cpus = cpus_of(&spec, worker).expect("allowed");
+                assert!(cpus.without(&all).is_empty() && !cpus.is_empty());
+                assert_eq!(
+                    cpus.numbers().len() == 1,
+                    *placement != Placement::Float || all.numbers().len() == 1
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_refused_by_name() {
+        let spec = TrialSpec {
+            cpus: Some(Cpus::new([CPU_MAX])),
+            ..TrialSpec::default()
+        };
+        if !allowed().numbers().contains(&CPU_MAX) {
+            let error = check(&spec).expect_err("no machine has so many");
+            assert!(error.message().contains("CPU 1023"), "{error}");
+        }
+        let spec = TrialSpec {
+            memory_node: Some(CPU_MAX),
+            ..TrialSpec::default()
+        };
+        let error = check(&spec).expect_err("no machine has so many");
+        assert!(error.message().contains("memory_node=1023"), "{error}");
+    }
+
+    #[test]
+    fn a_thread_is_seen_where_it_was_put() {
+        let cpu = allowed().numbers()[0];
+        let spec = TrialSpec {
+            cpus: Some(Cpus::new([cpu])),
+            ..TrialSpec::default()
+        };
+        let thread = std::thread::spawn(move || {
+            settle(&spec, 0).expect("allowed");
+            let mut seen = Seen::default();
+            seen.look();
+            seen.cpus()
+        });
+        assert_eq!(thread.join().expect("ends").numbers(), [cpu]);
+    }
+}

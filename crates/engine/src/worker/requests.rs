@@ -1,0 +1,396 @@
+//! What the requests of a worker are: a type, so that the loop of requests that are all alike pays for nothing else.
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::rest::Pauses;
+use crate::pattern::{Mix, Offsets, derive};
+use crate::request::{Action, Request};
+use iolab_observe::clock::Clock;
+use iolab_spec::request_sizes::{RequestSizes, SizeCount};
+use iolab_spec::trial::{SizeMix, TrialSpec, share};
+
+/// What draws are for, so that they do not depend on each other.
+const SIZES: u64 = 1 << 56;
+const TRIMS: u64 = 2 << 56;
+const REPEATS: u64 = 3 << 56;
+
+/// An endless stream of requests.
+pub(crate) trait Requests {
+    /// Whether anything but direction and offset changes from request to request.
+    const VARIED: bool;
+
+    /// The next request.
+    fn next(&mut self) -> Request;
+
+    /// Whether the bytes of the trial are used up, so that no request follows.
+    #[inline(always)]
+    fn are_spent(&self) -> bool {
+        false
+    }
+
+    /// Whether a request may be issued at `now`; where not, the worker pauses once nothing is outstanding.
+    #[inline(always)]
+    fn may_go_on(&mut self, _now: u64) -> bool {
+        true
+    }
+
+    /// Whether the next write has data that was written before.
+    #[inline(always)]
+    fn repeats(&mut self) -> bool {
+        false
+    }
+
+    /// Begins a pause at `now`, and gives the stamp at which it ends.
+    fn rest(&mut self, now: u64) -> u64 {
+        now
+    }
+
+    /// How many requests of each size there were.
+    fn sizes(&self) -> RequestSizes {
+        RequestSizes::default()
+    }
+}
+
+/// Requests of one size.
+pub(crate) struct Plain {
+    offsets: Offsets,
+    mix: Mix,
+    bs: u32,
+}
+
+impl Plain {
+    /// Those of worker number `worker`.
+    pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Self {
+        Self {
+            offsets: Offsets::new(spec, worker),
+            mix: Mix::new(spec, worker),
+            bs: spec.bs as u32,
+        }
+    }
+}
+
+impl Requests for Plain {
+    const VARIED: bool = false;
+
+    #[inline(always)]
+    fn next(&mut self) -> Request {
+        Request {
+            action: self.mix.next_action(),
+            offset: self.offsets.next_offset(),
+            at: 0,
+            len: self.bs,
+        }
+    }
+}
+
+/// Requests that differ in more.
+pub(crate) struct Varied {
+    offsets: Offsets,
+    mix: Mix,
+    bs: u32,
+    sizes: Option<Drawn>,
+    trims: Option<Chance>,
+    repeats: Option<Chance>,
+    pauses: Option<Pauses>,
+}
+
+impl Varied {
+    /// Whether a trial needs them.
+    pub(crate) fn are_asked(spec: &TrialSpec) -> bool {
+        spec.bs_mix.is_some() || spec.pauses() || spec.trims() || spec.dedup > 0
+    }
+
+    /// Those of worker number `worker`.
+    pub(crate) fn new(spec: &TrialSpec, worker: u32, clock: &Clock) -> Self {
+        Self {
+            pauses: Pauses::of(spec, clock),
+            trims: Chance::of(spec.trim_percent, spec, worker, TRIMS),
+            repeats: Chance::of(spec.dedup, spec, worker, REPEATS),
+            offsets: Offsets::new(spec, worker),
+            mix: Mix::new(spec, worker),
+            bs: spec.bs as u32,
+            sizes: spec
+                .bs_mix
+                .as_ref()
+                .map(|mix| Drawn::new(spec, mix, worker)),
+        }
+    }
+}
+
+impl Requests for Varied {
+    const VARIED: bool = true;
+
+    #[inline]
+    fn next(&mut self) -> Request {
+        if let Some(pauses) = &mut self.pauses {
+            pauses.issued();
+        }
+        let mut action = self.mix.next_action();
+        if let Some(trims) = &mut self.trims
+            && action == Action::Write
+            && trims.comes()
+        {
+            action = Action::Trim;
+        }
+        let (offset, len) = match &mut self.sizes {
+            None => (self.offsets.next_offset(), self.bs),
+            Some(sizes) => {
+                let len = sizes.draw(action == Action::Read);
+                (self.offsets.next_offset_of(len.into()), len)
+            }
+        };
+        Request {
+            action,
+            offset,
+            at: 0,
+            len,
+        }
+    }
+
+    #[inline]
+    fn are_spent(&self) -> bool {
+        self.sizes
+            .as_ref()
+            .is_some_and(|sizes| sizes.bytes_left == Some(0))
+    }
+
+    fn may_go_on(&mut self, now: u64) -> bool {
+        self.pauses.as_mut().is_none_or(|pauses| pauses.allow(now))
+    }
+
+    fn repeats(&mut self) -> bool {
+        self.repeats.as_mut().is_some_and(Chance::comes)
+    }
+
+    fn rest(&mut self, now: u64) -> u64 {
+        self.pauses.as_mut().map_or(now, |pauses| pauses.begin(now))
+    }
+
+    fn sizes(&self) -> RequestSizes {
+        self.sizes
+            .as_ref()
+            .map_or_else(RequestSizes::default, Drawn::counts)
+    }
+}
+
+/// Something that befalls a share of the requests, independently of each other.
+struct Chance {
+    rng: Xoshiro256PlusPlus,
+    percent: u64,
+}
+
+impl Chance {
+    /// With draws of its own for each purpose; `None` where it never comes.
+    fn of(percent: u8, spec: &TrialSpec, worker: u32, purpose: u64) -> Option<Self> {
+        let key = derive(spec.seed, purpose | (u64::from(spec.number_of(worker)) + 1));
+        (percent > 0).then(|| Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(key),
+            percent: percent.into(),
+        })
+    }
+
+    #[inline]
+    fn comes(&mut self) -> bool {
+        ((self.rng.next_u64() >> 32) * 100) >> 32 < self.percent
+    }
+}
+
+/// Sizes drawn from a mix.
+struct Drawn {
+    mix: SizeMix,
+    rng: Xoshiro256PlusPlus,
+    /// Requests of each size: of reads, of writes.
+    counts: [Vec<u64>; 2],
+    /// Bytes that the worker may still ask for; what the last request has beyond them is part of it.
+    bytes_left: Option<u64>,
+}
+
+impl Drawn {
+    fn new(spec: &TrialSpec, mix: &SizeMix, worker: u32) -> Self {
+        let key = derive(spec.seed, SIZES | (u64::from(spec.number_of(worker)) + 1));
+        let own = |bytes| share(bytes, spec.number_of(worker), spec.workers()).1;
+        Self {
+            mix: mix.clone(),
+            rng: Xoshiro256PlusPlus::seed_from_u64(key),
+            counts: [true, false].map(|reads| vec![0; mix.of(reads).shares().len()]),
+            bytes_left: spec.bytes_bound().map(own),
+        }
+    }
+
+    #[inline]
+    fn draw(&mut self, reads: bool) -> u32 {
+        let draw = ((self.rng.next_u64() >> 32) * 100) >> 32;
+        let sizes = self.mix.of(reads);
+        let place = sizes.place(draw as u32);
+        self.counts[usize::from(!reads)][place] += 1;
+        let bytes = sizes.shares()[place].bytes;
+        self.bytes_left = self.bytes_left.map(|left| left.saturating_sub(bytes));
+        bytes as u32
+    }
+
+    fn counts(&self) -> RequestSizes {
+        let of = |reads: bool| {
+            let counts = self.counts[usize::from(!reads)].iter();
+            let shares = self.mix.of(reads).shares().iter();
+            shares.zip(counts).map(move |(share, requests)| SizeCount {
+                reads,
+                bytes: share.bytes,
+                requests: *requests,
+            })
+        };
+        RequestSizes::new(of(true).chain(of(false)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use iolab_spec::trial::{Layout, Limit, Pattern};
+
+    /// Standard deviations of the binomial that a count may be off: about one false alarm in 5e8.
+    const DEVIATIONS: f64 = 6.0;
+
+    proptest! {
+        #[test]
+        fn requests_of_a_mix_lie_within_binomial_bounds_of_what_was_asked(
+            seed: u64, first in 1u32..99, second in 1u32..99, read_percent in 0u8..=100,
+        ) {
+            prop_assume!(first + second < 100);
+            let rest = 100 - first - second;
+            let text = format!("4k:{first},16k:{second},64k:{rest}/8k:{rest},32k:{}", 100 - rest);
+            let mix: SizeMix = text.parse().expect("a mix");
+            let spec = TrialSpec {
+                seed,
+                read_percent,
+                pattern: Pattern::Rand,
+                bs_mix: Some(mix.clone()),
+                limit: Limit { requests: Some(1), ..Limit::default() },
+                ..TrialSpec::default()
+            };
+            let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
+            let mut seen = RequestSizes::default();
+            for _ in 0..10_000 {
+                let request = requests.next();
+                seen = seen.plus(RequestSizes::new([SizeCount {
+                    reads: request.action == Action::Read,
+                    bytes: request.len.into(),
+                    requests: 1,
+                }]));
+            }
+            // What is recorded is what was issued.
+            for count in requests.sizes().counts() {
+                prop_assert!(seen.counts().contains(count), "{count:?} in {seen}");
+            }
+            for reads in [true, false] {
+                let of = |bytes: Option<u64>| -> u64 {
+                    let mine = seen.counts().iter().filter(|c| c.reads == reads);
+                    mine.filter(|c| bytes.is_none_or(|bytes| c.bytes == bytes)).map(|c| c.requests).sum()
+                };
+                let all = of(None) as f64;
+                for share in mix.of(reads).shares() {
+                    let p = f64::from(share.percent) / 100.0;
+                    let bound = DEVIATIONS * (all * p * (1.0 - p)).sqrt();
+                    let off = (of(Some(share.bytes)) as f64 - all * p).abs();
+                    prop_assert!(off <= bound, "{} of {all} have {}", of(Some(share.bytes)), share.bytes);
+                }
+            }
+        }
+
+        #[test]
+        fn trims_are_the_share_of_the_writes_that_was_asked(
+            seed: u64, read_percent in 0u8..100, trim_percent in 1u8..=100,
+        ) {
+            let spec = TrialSpec { seed, read_percent, trim_percent, ..TrialSpec::default() };
+            let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
+            let actions: Vec<Action> = (0..10_000).map(|_| requests.next().action).collect();
+            let count = |action: Action| actions.iter().filter(|a| **a == action).count() as f64;
+            let (trims, others) = (count(Action::Trim), 10_000.0 - count(Action::Read));
+            let p = f64::from(trim_percent) / 100.0;
+            let bound = DEVIATIONS * (others * p * (1.0 - p)).sqrt();
+            prop_assert!((trims - others * p).abs() <= bound, "{trims} of {others}");
+        }
+
+        #[test]
+        fn requests_of_a_mix_stay_in_their_part_and_end_with_the_bytes(
+            seed: u64, threads in 1u32..5, blocks in 64u64..200, offset in 0u64..4,
+            pattern in prop::sample::select(vec![
+                Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::RandReplace, Pattern::Zipf(1.2),
+            ]),
+            layout in prop::sample::select(vec![Layout::Shared, Layout::Overlapping, Layout::Private]),
+        ) {
+            let offset = if layout == Layout::Private { 0 } else { offset * 4096 };
+            let spec = TrialSpec {
+                seed, threads, pattern, layout, offset,
+                region: blocks * 4096,
+                read_percent: 50,
+                bs_mix: Some("4k:50,8k:30,40k:20".parse().expect("a mix")),
+                limit: Limit { bytes: Some(1 << 20), ..Limit::default() },
+                ..TrialSpec::default()
+            };
+            spec.check().expect("possible");
+            let mut total = 0;
+            for worker in 0..threads {
+                let mut requests = Varied::new(&spec, worker, &Clock::of_rate(1.0));
+                let end = match layout {
+                    Layout::Private => spec.private_bytes(worker),
+                    _ => offset + spec.region,
+                };
+                while !requests.are_spent() {
+                    let request = requests.next();
+                    total += u64::from(request.len);
+                    prop_assert!(request.offset.is_multiple_of(4096));
+                    prop_assert!(request.offset >= offset);
+                    prop_assert!(request.offset + u64::from(request.len) <= end);
+                }
+            }
+            prop_assert!(total >= 1 << 20 && total < (1 << 20) + u64::from(threads) * 40_960);
+        }
+    }
+
+    #[test]
+    fn ordered_requests_of_a_mix_follow_each_other() {
+        for pattern in [Pattern::Seq, Pattern::Reverse] {
+            let spec = TrialSpec {
+                pattern,
+                region: 1 << 20,
+                bs_mix: Some("4k:50,12k:50".parse().expect("a mix")),
+                ..TrialSpec::default()
+            };
+            let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
+            let mut last = requests.next();
+            for _ in 0..1000 {
+                let next = requests.next();
+                let (first, second) = match pattern {
+                    Pattern::Seq => (last, next),
+                    _ => (next, last),
+                };
+                let touches = first.offset + u64::from(first.len) == second.offset;
+                let wraps = first.offset + u64::from(first.len) > (1 << 20) - 12_288
+                    && second.offset == 0
+                    || second.offset < 12_288 && first.offset + u64::from(first.len) == 1 << 20;
+                assert!(touches || wraps, "{last:?} {next:?}");
+                last = next;
+            }
+        }
+    }
+
+    #[test]
+    fn requests_that_do_not_vary_are_the_plain_ones() {
+        let spec = TrialSpec {
+            pattern: Pattern::Rand,
+            read_percent: 70,
+            ..TrialSpec::default()
+        };
+        let (mut plain, mut varied) = (
+            Plain::new(&spec, 0),
+            Varied::new(&spec, 0, &Clock::of_rate(1.0)),
+        );
+        for _ in 0..1000 {
+            let (a, b) = (plain.next(), varied.next());
+            assert_eq!((a.action, a.offset, a.len), (b.action, b.offset, b.len));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Pauses of a worker: after so many requests, or at the end of a burst.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use super::{Requests, Timing, Worker};
+use crate::request::Backend;
+use iolab_observe::clock::Clock;
+use iolab_spec::outcome::Ended;
+use iolab_spec::trial::TrialSpec;
+
+/// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
+/// response time. More than this would take the CPU from those who serve the requests.
+pub(super) const SPIN_NS: u64 = 50_000;
+/// The longest sleep, so that a raised stop flag is seen.
+pub(super) const NAP_NS: u64 = 100_000_000;
+
+/// When a worker pauses; times are ticks.
+pub(super) enum Pauses {
+    /// After so many requests.
+    Think {
+        every: u32,
+        /// Requests until the next pause.
+        left: u32,
+        length: u64,
+    },
+    /// At the end of each burst.
+    Bursts {
+        on: u64,
+        off: u64,
+        /// When the burst under way ends, a stamp.
+        ends: Option<u64>,
+    },
+}
+
+impl Pauses {
+    /// Those that a trial asks for.
+    pub(super) fn of(spec: &TrialSpec, clock: &Clock) -> Option<Self> {
+        let ticks = |time: Duration| clock.ticks(time.as_nanos() as u64);
+        let think = spec.thinktime.map(|time| Self::Think {
+            every: spec.thinktime_every,
+            left: spec.thinktime_every,
+            length: ticks(time),
+        });
+        think.or_else(|| {
+            spec.bursts.map(|bursts| Self::Bursts {
+                on: ticks(bursts.on),
+                off: ticks(bursts.off),
+                ends: None,
+            })
+        })
+    }
+
+    /// Whether a request may be issued at `now`.
+    pub(super) fn allow(&mut self, now: u64) -> bool {
+        match self {
+            Self::Think { left, .. } => *left > 0,
+            Self::Bursts { on, ends, .. } => now < *ends.get_or_insert(now.saturating_add(*on)),
+        }
+    }
+
+    /// A request was issued.
+    pub(super) fn issued(&mut self) {
+        if let Self::Think { left, .. } = self {
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    /// Begins a pause at `now`; the stamp at which it ends.
+    pub(super) fn begin(&mut self, now: u64) -> u64 {
+        match self {
+            Self::Think {
+                every,
+                left,
+                length,
+            } => {
+                *left = *every;
+                now.saturating_add(*length)
+            }
+            Self::Bursts { off, ends, .. } => {
+                *ends = None;
+                now.saturating_add(*off)
+            }
+        }
+    }
+}
+
+impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
+    /// Pauses, where that is what keeps a worker without outstanding requests from issuing one; whether there is more to
+    /// issue after that.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn rest(&mut self, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
+        if self.stopping || self.left == 0 {
+            return false;
+        }
+        let (began, until) = (*now, self.requests.rest(*now));
+        while *now < until && !self.stopping {
+            pause(self.clock, until.min(*wake));
+            *now = self.clock.now();
+            if *now >= *wake {
+                *wake = self.wake_up(*now, deadline);
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                self.end_with(Ended::Interrupted);
+            }
+        }
+        self.outcome.paused_ns += self.clock.ns_between(began, *now);
+        !self.stopping
+    }
+}
+
+/// Waits until a stamp: sleeps, and spins the last [`SPIN_NS`]. Returns early when a sleep was not long enough: cut
+/// off by a signal, or as long as a sleep may be.
+pub(super) fn pause(clock: &Clock, until: u64) {
+    let left = |clock: &Clock| clock.ns_between(clock.now(), until);
+    let before = left(clock);
+    if before > SPIN_NS {
+        sleep(Duration::from_nanos((before - SPIN_NS).min(NAP_NS)));
+        if left(clock) > SPIN_NS {
+            return;
+        }
+    }
+    while clock.now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Sleeps to a point in time, so that what comes between reading the clock and sleeping does not add up.
+fn sleep(length: Duration) {
+    let length = Timespec::try_from(length).unwrap_or_default();
+    let end = clock_gettime(ClockId::Monotonic) + length;
+    // A signal ends it early; the caller looks at the clock anyway.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &end);
+}

@@ -1,0 +1,208 @@
+//! Options by which the requests of a job differ from each other, or pause.
+
+use std::time::Duration;
+
+use iolab_spec::Error;
+use iolab_spec::cpus::{Cpus, Placement};
+use iolab_spec::trial::{
+    Advice, BS_MAX, Bursts, IoPriority, PRIORITY_LEVEL_MAX, SizeMix, TrialSpec,
+};
+
+use super::{Fault, Faults, Options, Read, is_set, refused, size, unknown, value};
+
+/// Sizes that requests are drawn from, and what they begin at multiples of.
+pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    let mix = faults.or(mix(options), None);
+    let Some(mix) = mix else {
+        return;
+    };
+    // A direction that the job does not have has no say.
+    let (reads, writes) = match trial.read_percent {
+        100 => (&mix.reads, &mix.reads),
+        0 => (&mix.writes, &mix.writes),
+        _ => (&mix.reads, &mix.writes),
+    };
+    let used = SizeMix {
+        reads: reads.clone(),
+        writes: writes.clone(),
+    };
+    let all = used.reads.shares().iter().chain(used.writes.shares());
+    let sizes: Vec<u64> = all.map(|share| share.bytes).collect();
+    let smallest = sizes.iter().copied().min().unwrap_or(trial.bs);
+    trial.bs = match value(options, &["ba", "blockalign"]) {
+        Some((name, aligned)) => faults.or(size(name, aligned), smallest),
+        None => smallest,
+    };
+    if sizes.iter().any(|bytes| *bytes != trial.bs) {
+        trial.bs_mix = Some(used);
+    }
+}
+
+/// `bssplit`, or a size for each direction.
+fn mix(options: &Options) -> Read<Option<SizeMix>> {
+    if let Some((name, split)) = value(options, &["bssplit"]) {
+        let mut directions = split.split(',').filter(|text| !text.trim().is_empty());
+        let of = |text: &str| -> Read<String> {
+            let parts = text.split(':').map(|part| share(name, split, part));
+            Ok(parts.collect::<Read<Vec<String>>>()?.join(","))
+        };
+        let reads = directions.next().map(of).transpose()?;
+        let Some(reads) = reads else {
+            return Err(unknown(name, split));
+        };
+        let writes = directions.next().map(of).transpose()?;
+        let mix = format!("{reads}/{}", writes.as_deref().unwrap_or(&reads));
+        return parsed(name, &mix).map(Some);
+    }
+    let Some((name, sizes)) = value(options, &["bs", "blocksize"]) else {
+        return Ok(None);
+    };
+    let mut sizes = sizes.split(',').filter(|part| !part.trim().is_empty());
+    match (sizes.next(), sizes.next()) {
+        (Some(reads), Some(writes)) => {
+            let (reads, writes) = (size(name, reads)?, size(name, writes)?);
+            parsed(name, &format!("{reads}/{writes}")).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `64k/30`; without a share `64k` or `64k/`.
+fn share(name: &'static str, all: &str, part: &str) -> Read<String> {
+    let (bytes, percent) = match part.split_once('/') {
+        Some((bytes, percent)) => (bytes, percent.trim()),
+        None => (part, ""),
+    };
+    let bytes = size(name, bytes.trim())?;
+    if !(1..=BS_MAX).contains(&bytes) {
+        return Err(unknown(name, all));
+    }
+    Ok(match percent {
+        "" => bytes.to_string(),
+        percent => format!("{bytes}:{percent}"),
+    })
+}
+
+fn parsed(option: &'static str, mix: &str) -> Read<SizeMix> {
+    mix.parse().map_err(|error: Error| Fault {
+        option,
+        error: error.within(option),
+    })
+}
+
+/// The CPUs of the threads, and the NUMA node of their memory.
+pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    if let Some((name, list)) = value(options, &["cpus_allowed"]) {
+        let cpus = list.parse::<Cpus>().map_err(|error| Fault {
+            option: name,
+            error: error.within(name),
+        });
+        trial.cpus = faults.or(cpus.map(Some), None);
+    }
+    trial.placement = match value(options, &["cpus_allowed_policy"]) {
+        None | Some((_, "shared")) => Placement::Float,
+        Some((_, "split")) => Placement::Packed,
+        Some((name, text)) => faults.or(Err(unknown(name, text)), Placement::Float),
+    };
+    if let Some((name, policy)) = value(options, &["numa_mem_policy"]) {
+        let node = policy.strip_prefix("bind:").map(str::parse::<u32>);
+        match (policy, node) {
+            ("default" | "local", _) => {}
+            (_, Some(Ok(node))) => trial.memory_node = Some(node),
+            _ => faults.or(Err(refused(name, policy, name)), ()),
+        }
+    }
+}
+
+/// Flags, advice, priority, and what the data is like.
+pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    trial.dontcache = is_set(options, "uncached");
+    trial.atomic = is_set(options, "atomic");
+    trial.fadvise = match value(options, &["fadvise_hint"]) {
+        // By itself fio advises what fits the pattern.
+        None | Some((_, "0" | "none" | "1")) => None,
+        Some((_, "sequential")) => Some(Advice::Sequential),
+        Some((_, "random")) => Some(Advice::Random),
+        Some((_, "noreuse")) => Some(Advice::NoReuse),
+        Some((name, text)) => faults.or(Err(unknown(name, text)), None),
+    };
+    trial.ioprio = faults.or(priority(options), None);
+    for (name, place) in [
+        ("buffer_compress_percentage", &mut trial.compressible),
+        ("dedupe_percentage", &mut trial.dedup),
+    ] {
+        if let Some((name, text)) = value(options, &[name]) {
+            let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
+            *place = faults.or(percent.ok_or_else(|| unknown(name, text)), 0);
+        }
+    }
+}
+
+fn priority(options: &Options) -> Read<Option<IoPriority>> {
+    let class = value(options, &["prioclass"]);
+    let level = match value(options, &["prio"]) {
+        None => 4,
+        Some((name, text)) => {
+            let level = text.parse::<u8>().ok();
+            let level = level.filter(|level| *level <= PRIORITY_LEVEL_MAX);
+            level.ok_or_else(|| unknown(name, text))?
+        }
+    };
+    Ok(match class {
+        None => options
+            .contains_key("prio")
+            .then_some(IoPriority::BestEffort(level)),
+        Some((_, "0")) => None,
+        Some((_, "1")) => Some(IoPriority::RealTime(level)),
+        Some((_, "2")) => Some(IoPriority::BestEffort(level)),
+        Some((_, "3")) => Some(IoPriority::Idle),
+        Some((name, text)) => return Err(unknown(name, text)),
+    })
+}
+
+/// Pauses after requests, or between bursts.
+pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    if let Some((name, spin)) = value(options, &["thinktime_spin"]) {
+        match time(name, spin, 1) {
+            Ok(Duration::ZERO) => {}
+            Ok(_) => faults.or(Err(refused(name, spin, name)), ()),
+            Err(fault) => faults.or(Err(fault), ()),
+        }
+    }
+    let Some((name, think)) = value(options, &["thinktime"]) else {
+        return;
+    };
+    // Without a unit it is in microseconds.
+    let think = faults.or(time(name, think, 1), Duration::ZERO);
+    if think.is_zero() {
+        return;
+    }
+    if let Some((name, on)) = value(options, &["thinktime_iotime"]) {
+        let on = faults.or(time(name, on, 1_000_000), Duration::ZERO);
+        if !on.is_zero() {
+            trial.bursts = Some(Bursts { on, off: think });
+            return;
+        }
+    }
+    trial.thinktime = Some(think);
+    let every = match value(options, &["thinktime_blocks"]) {
+        None => Ok(1),
+        Some((name, text)) => match text.parse() {
+            Ok(0) => Ok(1),
+            Ok(every) => Ok(every),
+            Err(_) => Err(unknown(name, text)),
+        },
+    };
+    trial.thinktime_every = faults.or(every, 1);
+}
+
+/// A time whose bare numbers are so many microseconds each.
+fn time(name: &'static str, given: &str, bare_us: u64) -> Read<Duration> {
+    match given.trim().parse::<u64>() {
+        Ok(number) => number
+            .checked_mul(bare_us)
+            .map(Duration::from_micros)
+            .ok_or_else(|| unknown(name, given)),
+        Err(_) => super::duration(name, given),
+    }
+}

@@ -1,0 +1,127 @@
+//! Sets of CPUs, and how threads are placed on them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::named::named;
+
+/// Greatest number of a CPU: what `sched_setaffinity` of the C libraries takes.
+pub const CPU_MAX: u32 = 1023;
+
+named! {
+    /// How threads are placed on the CPUs that they may use.
+    pub enum Placement: "placement" {
+        /// Each runs on any of them, as the kernel likes.
+        Float = "float",
+        /// Each on one, those of neighbouring threads as far apart as the machine has them: packages first, then cores, then
+        /// the hardware threads of a core.
+        Spread = "spread",
+        /// Each on one, those of neighbouring threads as close as possible: the hardware threads of a core first.
+        Packed = "packed",
+    }
+}
+
+/// CPUs by their numbers, ascending, each once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Cpus(Vec<u32>);
+
+impl Cpus {
+    /// Of these numbers.
+    pub fn new(numbers: impl IntoIterator<Item = u32>) -> Self {
+        let mut numbers: Vec<u32> = numbers.into_iter().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Self(numbers)
+    }
+
+    /// Their numbers, ascending.
+    pub fn numbers(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self::new(self.0.iter().chain(&other.0).copied())
+    }
+
+    /// Those that `other` lacks.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let lacks = |cpu: &&u32| other.0.binary_search(cpu).is_err();
+        Self(self.0.iter().filter(lacks).copied().collect())
+    }
+}
+
+/// `0-3,8`, as the kernel writes lists of CPUs.
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.0.chunk_by(|a, b| *b == a + 1);
+        let texts: Vec<String> = runs
+            .map(|run| match run {
+                [first, .., last] => format!("{first}-{last}"),
+                run => run.iter().map(u32::to_string).collect(),
+            })
+            .collect();
+        f.pad(&texts.join(","))
+    }
+}
+
+impl FromStr for Cpus {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::usage(format!("'{text}' is no list of CPUs")).hint(format!(
+                "write numbers and ranges up to {CPU_MAX}, for example 0-3,8; 'lscpu -e' shows which there are"
+            ))
+        };
+        let number = |text: &str| {
+            let number = text.trim().parse::<u32>().ok();
+            number.filter(|number| *number <= CPU_MAX).ok_or_else(wrong)
+        };
+        let mut numbers = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = match part.split_once('-') {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(part)?, number(part)?),
+            };
+            if first > last {
+                return Err(wrong());
+            }
+            numbers.extend(first..=last);
+        }
+        Ok(Self::new(numbers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_read_as_the_kernel_writes_them() {
+        for (text, canonical) in [
+            ("0-3,8", "0-3,8"),
+            ("8, 3,2,1,0,2", "0-3,8"),
+            ("5", "5"),
+            ("1023", "1023"),
+            ("0,1", "0-1"),
+        ] {
+            assert_eq!(text.parse::<Cpus>().expect(text).to_string(), canonical);
+        }
+        for text in ["", "a", "3-1", "1024", "-1", "1-", "0,,1", "0-1-2"] {
+            let error = text.parse::<Cpus>().expect_err(text);
+            assert!(error.remedy().is_some(), "{error}");
+        }
+        let (a, b) = (Cpus::new([0, 1, 2]), Cpus::new([2, 3]));
+        assert_eq!(a.plus(&b).to_string(), "0-3");
+        assert_eq!(a.without(&b).to_string(), "0-1");
+    }
+}

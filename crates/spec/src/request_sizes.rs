@@ -1,0 +1,105 @@
+//! How many requests of each size a trial has made.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// Requests of one direction and size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizeCount {
+    /// Whether they read.
+    pub reads: bool,
+    /// Bytes of each.
+    pub bytes: u64,
+    /// How many were issued.
+    pub requests: u64,
+}
+
+/// The requests of a trial whose sizes were drawn; empty where all have the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RequestSizes(Vec<SizeCount>);
+
+impl RequestSizes {
+    /// Those of which there are any.
+    pub fn new(counts: impl IntoIterator<Item = SizeCount>) -> Self {
+        let issued = counts.into_iter().filter(|count| count.requests > 0);
+        Self(issued.collect())
+    }
+
+    /// By direction and size.
+    pub fn counts(&self) -> &[SizeCount] {
+        &self.0
+    }
+
+    /// Those of two workers together.
+    #[must_use]
+    pub fn plus(mut self, other: Self) -> Self {
+        for count in other.0 {
+            let same = |own: &&mut SizeCount| (own.reads, own.bytes) == (count.reads, count.bytes);
+            match self.0.iter_mut().find(same) {
+                Some(own) => own.requests += count.requests,
+                None => self.0.push(count),
+            }
+        }
+        self
+    }
+}
+
+/// `read 4096 601,read 65536 299,write 4096 100`: direction, bytes, requests.
+impl fmt::Display for RequestSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |count: &SizeCount| {
+            let direction = if count.reads { "read" } else { "write" };
+            format!("{direction} {} {}", count.bytes, count.requests)
+        };
+        let all: Vec<String> = self.0.iter().map(one).collect();
+        f.write_str(&all.join(","))
+    }
+}
+
+impl FromStr for RequestSizes {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let one = |text: &str| {
+            let mut words = text.split(' ');
+            let reads = match words.next()? {
+                "read" => true,
+                "write" => false,
+                _ => return None,
+            };
+            let mut number = || words.next()?.parse().ok();
+            let (bytes, requests) = (number()?, number()?);
+            words.next().is_none().then_some(SizeCount {
+                reads,
+                bytes,
+                requests,
+            })
+        };
+        let parts = text.split(',').filter(|part| !part.is_empty());
+        let counts: Option<Vec<SizeCount>> = parts.map(one).collect();
+        counts.map(Self).ok_or_else(|| {
+            Error::usage(format!("'{text}' are no counts of requests by size"))
+                .hint("write for example: read 4096 601,write 65536 299")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_read_as_they_are_written_and_add_up() {
+        let of = |text: &str| text.parse::<RequestSizes>().expect(text);
+        let text = "read 4096 601,read 65536 299,write 4096 100";
+        assert_eq!(of(text).to_string(), text);
+        assert_eq!(of(""), RequestSizes::default());
+        let sum = of("read 4096 1,write 4096 2").plus(of("write 4096 3,read 512 4"));
+        assert_eq!(sum.to_string(), "read 4096 1,write 4096 5,read 512 4");
+        for wrong in ["read 4096", "trim 4096 1", "read x 1", "read 1 2 3"] {
+            assert!(wrong.parse::<RequestSizes>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! How far written data can be compressed and deduplicated.
+
+use super::{Content, TrialSpec};
+use crate::error::{Error, Result};
+
+impl TrialSpec {
+    /// Checks what is asked of the data that is written.
+    pub(super) fn check_data(&self) -> Result<()> {
+        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        for (name, percent) in [("compressible", self.compressible), ("dedup", self.dedup)] {
+            if percent > 100 {
+                return fail(format!("{name} is {percent}"), "choose 0 to 100");
+            }
+            if percent == 0 {
+                continue;
+            }
+            if !self.writes_data() {
+                return fail(
+                    format!("{name}={percent} in a trial that writes no data"),
+                    "it is about what is written: set read_percent=0",
+                );
+            }
+            if self.reads() {
+                return fail(
+                    format!("{name}={percent} in a mix of reads and writes"),
+                    "reads leave what they found in the buffers that writes take their data from: set read_percent=0",
+                );
+            }
+            if self.content != Content::Unique {
+                return fail(
+                    format!("{name}={percent} with content={}", self.content),
+                    "repeated data and zeros say themselves how far they shrink: set content=unique",
+                );
+            }
+            if self.verify {
+                return fail(
+                    format!("verify with {name}={percent}"),
+                    "blocks that bear checksums are all different, and do not shrink: leave out one of the two",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shrinking_data_without_a_meaning_is_refused() {
+        let spec = TrialSpec {
+            read_percent: 0,
+            compressible: 50,
+            dedup: 30,
+            ..TrialSpec::default()
+        };
+        spec.check().expect("possible");
+        for (wrong, part) in [
+            (
+                TrialSpec {
+                    compressible: 101,
+                    ..spec.clone()
+                },
+                "compressible is 101",
+            ),
+            (
+                TrialSpec {
+                    read_percent: 100,
+                    ..spec.clone()
+                },
+                "writes no data",
+            ),
+            (
+                TrialSpec {
+                    read_percent: 50,
+                    ..spec.clone()
+                },
+                "mix of reads",
+            ),
+            (
+                TrialSpec {
+                    content: Content::Zero,
+                    ..spec.clone()
+                },
+                "content=zero",
+            ),
+            (
+                TrialSpec {
+                    compressible: 0,
+                    verify: true,
+                    ..spec.clone()
+                },
+                "verify with dedup",
+            ),
+        ] {
+            let error = wrong.check().expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some());
+        }
+    }
+}

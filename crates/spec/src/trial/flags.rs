@@ -1,0 +1,282 @@
+//! What the kernel is told of requests beside their bytes: flags, advice, priority.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Backend, CacheState, TrialSpec};
+use crate::error::{Error, Result};
+use crate::named::named;
+
+named! {
+    /// What the kernel is told of the order of reads (`posix_fadvise`).
+    pub enum Advice: "advice" {
+        /// No special order: the kernel's default.
+        Normal = "normal",
+        /// In order: it reads ahead twice as far.
+        Sequential = "sequential",
+        /// In no order: it does not read ahead.
+        Random = "random",
+        /// Each byte once: what is read is not kept longer for it (Linux 6.3).
+        NoReuse = "noreuse",
+    }
+}
+
+/// Greatest level of an I/O priority, the lowest in its class.
+pub const PRIORITY_LEVEL_MAX: u8 = 7;
+
+/// I/O priority of the threads (`ioprio_set`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IoPriority {
+    /// Before all others; 0 first. Needs CAP_SYS_NICE or CAP_SYS_ADMIN.
+    RealTime(u8),
+    /// The class of nearly all programs; 0 first, 4 where nobody says.
+    BestEffort(u8),
+    /// When no other wants the disk.
+    Idle,
+}
+
+impl FromStr for IoPriority {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::usage(format!("'{text}' is no I/O priority"))
+                .hint("write rt:0 to rt:7 (real time), be:0 to be:7 (best effort, 0 first) or idle")
+        };
+        if text == "idle" {
+            return Ok(Self::Idle);
+        }
+        let (class, level) = text.split_once(':').ok_or_else(wrong)?;
+        let level = level.parse().ok();
+        let level = level
+            .filter(|level| *level <= PRIORITY_LEVEL_MAX)
+            .ok_or_else(wrong)?;
+        match class {
+            "rt" => Ok(Self::RealTime(level)),
+            "be" => Ok(Self::BestEffort(level)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for IoPriority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RealTime(level) => f.pad(&format!("rt:{level}")),
+            Self::BestEffort(level) => f.pad(&format!("be:{level}")),
+            Self::Idle => f.pad("idle"),
+        }
+    }
+}
+
+impl TrialSpec {
+    /// Whether requests carry a flag of their own that not every kernel, file system and device knows.
+    pub fn is_flagged(&self) -> bool {
+        self.dontcache || self.atomic || self.nowait
+    }
+
+    /// Checks flags and advice.
+    pub(super) fn check_flags(&self) -> Result<()> {
+        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        let takes_flags = !matches!(self.backend, Backend::Sync | Backend::Psync | Backend::Mmap);
+        for (asked, name) in [(self.dontcache, "dontcache"), (self.atomic, "atomic")] {
+            if asked && !takes_flags {
+                return fail(
+                    format!("{name} with backend {}", self.backend),
+                    "its calls take no flags: set backend=pvsync2, io_uring or libaio",
+                );
+            }
+        }
+        let direct = self.cache == CacheState::Direct;
+        if self.dontcache && direct {
+            return fail(
+                "dontcache with cache=direct".to_owned(),
+                "direct I/O leaves nothing in the page cache anyway: set cache=cold, or leave dontcache out",
+            );
+        }
+        if self.atomic {
+            self.check_atomic()?;
+        }
+        if self.nowait && !matches!(self.backend, Backend::Pvsync2 | Backend::Null) {
+            return fail(
+                format!("nowait with backend {}", self.backend),
+                "only preadv2 and pwritev2 can be told not to wait and be asked again: set backend=pvsync2; io_uring does so by itself",
+            );
+        }
+        if self.fadvise.is_some() && (direct || self.backend == Backend::Mmap) {
+            return fail(
+                format!(
+                    "fadvise with cache={} and backend {}",
+                    self.cache, self.backend
+                ),
+                "the advice is about reading ahead into the page cache by read calls: set cache=cold or hot and another backend",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_atomic(&self) -> Result<()> {
+        let fail = |message: &str, hint: &str| Err(Error::usage(message).hint(hint));
+        if !self.writes_data() {
+            return fail(
+                "atomic in a trial that writes nothing",
+                "the flag is one of writes: set read_percent below 100, or leave atomic out",
+            );
+        }
+        if self.cache != CacheState::Direct {
+            return fail(
+                "atomic with buffered I/O",
+                "only direct writes can be atomic: set cache=direct",
+            );
+        }
+        if self.bs_mix.is_some() {
+            return fail(
+                "atomic with bs_mix",
+                "an atomic write begins at a multiple of its own size: give one bs",
+            );
+        }
+        if !self.bs.is_power_of_two()
+            || !self.offset.is_multiple_of(self.bs)
+            || !self.skip.is_multiple_of(self.bs)
+        {
+            return fail(
+                "atomic with a bs that is no power of two, or an offset or skip that is no multiple of it",
+                "an atomic write has a power of two as its size, and begins at a multiple of that: choose such a bs",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_read_as_they_are_written() {
+        for text in ["rt:0", "be:7", "idle"] {
+            assert_eq!(text.parse::<IoPriority>().expect(text).to_string(), text);
+        }
+        for text in ["", "rt", "be:8", "idle:1", "none:4", "be:-1"] {
+            let error = text.parse::<IoPriority>().expect_err(text);
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn flags_without_a_meaning_are_refused() {
+        let buffered = TrialSpec {
+            backend: Backend::Pvsync2,
+            cache: CacheState::Cold,
+            ..TrialSpec::default()
+        };
+        let direct = TrialSpec {
+            backend: Backend::IoUring,
+            read_percent: 0,
+            ..TrialSpec::default()
+        };
+        let dontcache = TrialSpec {
+            dontcache: true,
+            ..buffered.clone()
+        };
+        let atomic = TrialSpec {
+            atomic: true,
+            ..direct.clone()
+        };
+        let nowait = TrialSpec {
+            nowait: true,
+            ..buffered.clone()
+        };
+        let advised = TrialSpec {
+            fadvise: Some(Advice::Random),
+            ..buffered
+        };
+        for possible in [&dontcache, &atomic, &nowait, &advised] {
+            possible.check().expect("possible");
+        }
+        for (wrong, part) in [
+            (
+                TrialSpec {
+                    backend: Backend::Psync,
+                    ..dontcache.clone()
+                },
+                "dontcache with backend psync",
+            ),
+            (
+                TrialSpec {
+                    cache: CacheState::Direct,
+                    ..dontcache
+                },
+                "dontcache with cache=direct",
+            ),
+            (
+                TrialSpec {
+                    backend: Backend::Sync,
+                    ..atomic.clone()
+                },
+                "atomic with backend sync",
+            ),
+            (
+                TrialSpec {
+                    read_percent: 100,
+                    ..atomic.clone()
+                },
+                "writes nothing",
+            ),
+            (
+                TrialSpec {
+                    cache: CacheState::Hot,
+                    ..atomic.clone()
+                },
+                "buffered",
+            ),
+            (
+                TrialSpec {
+                    bs: 12_288,
+                    ..atomic.clone()
+                },
+                "power of two",
+            ),
+            (
+                TrialSpec {
+                    offset: 4096,
+                    bs: 8192,
+                    ..atomic.clone()
+                },
+                "power of two",
+            ),
+            (
+                TrialSpec {
+                    bs_mix: "4k".parse().ok(),
+                    ..atomic
+                },
+                "bs_mix",
+            ),
+            (
+                TrialSpec {
+                    backend: Backend::IoUring,
+                    ..nowait
+                },
+                "nowait with backend io_uring",
+            ),
+            (
+                TrialSpec {
+                    backend: Backend::Mmap,
+                    ..advised.clone()
+                },
+                "fadvise",
+            ),
+            (
+                TrialSpec {
+                    cache: CacheState::Direct,
+                    ..advised
+                },
+                "fadvise",
+            ),
+        ] {
+            let error = wrong.check().expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some());
+        }
+    }
+}

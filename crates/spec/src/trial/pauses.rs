@@ -1,0 +1,141 @@
+//! Pauses of the threads between requests.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::TrialSpec;
+use crate::error::{Error, Result};
+use crate::units::{format_duration, parse_duration};
+
+/// Requests for one time, none for another, again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bursts {
+    /// How long requests are issued.
+    pub on: Duration,
+    /// How long none is, from the completion of the last one on.
+    pub off: Duration,
+}
+
+impl FromStr for Bursts {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = |what: String| {
+            Error::usage(what)
+                .hint("write the time with requests and the time without: 100ms/900ms")
+        };
+        let (on, off) = text
+            .split_once('/')
+            .ok_or_else(|| wrong(format!("'{text}' has no slash")))?;
+        let (on, off) = (parse_duration(on)?, parse_duration(off)?);
+        if on.is_zero() || off.is_zero() {
+            return Err(wrong(format!("'{text}' has a time of 0")));
+        }
+        Ok(Self { on, off })
+    }
+}
+
+impl fmt::Display for Bursts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}/{}", format_duration(self.on), format_duration(self.off));
+        f.pad(&text)
+    }
+}
+
+impl TrialSpec {
+    /// Whether threads pause between requests.
+    pub fn pauses(&self) -> bool {
+        self.thinktime.is_some() || self.bursts.is_some()
+    }
+
+    /// Checks the pauses of the threads.
+    pub(super) fn check_pauses(&self) -> Result<()> {
+        let fail = |message: &str, hint: &str| Err(Error::usage(message).hint(hint));
+        if self.thinktime_every == 0 {
+            return fail(
+                "thinktime_every is 0",
+                "choose 1 for a pause after each request, or thinktime=none for none",
+            );
+        }
+        if self.thinktime_every > 1 && self.thinktime.is_none() {
+            return fail(
+                "thinktime_every without thinktime",
+                "set thinktime to the length of the pauses, for example thinktime=1ms",
+            );
+        }
+        if self.thinktime.is_some() && self.bursts.is_some() {
+            return fail(
+                "thinktime with bursts",
+                "both say when threads pause: set thinktime for pauses by requests, or bursts for pauses by time",
+            );
+        }
+        if self.pauses() && self.rate.is_some() {
+            return fail(
+                "a rate with thinktime or bursts",
+                "a rate says itself when each request starts: leave out one of the two",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_read_as_they_are_written() {
+        let bursts: Bursts = "0.1/900ms".parse().expect("bursts");
+        assert_eq!(bursts.to_string(), "100ms/900ms");
+        assert_eq!("100ms/900ms".parse::<Bursts>().expect("bursts"), bursts);
+        for text in ["", "1s", "0/1s", "1s/0", "1s/2s/3s", "soon/later"] {
+            let error = text.parse::<Bursts>().expect_err(text);
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn pauses_that_contradict_each_other_are_refused() {
+        let think = TrialSpec {
+            thinktime: Some(Duration::from_millis(1)),
+            thinktime_every: 8,
+            ..TrialSpec::default()
+        };
+        think.check().expect("possible");
+        for (wrong, part) in [
+            (
+                TrialSpec {
+                    thinktime_every: 0,
+                    ..think.clone()
+                },
+                "thinktime_every is 0",
+            ),
+            (
+                TrialSpec {
+                    thinktime: None,
+                    ..think.clone()
+                },
+                "without thinktime",
+            ),
+            (
+                TrialSpec {
+                    bursts: "1s/1s".parse().ok(),
+                    ..think.clone()
+                },
+                "with bursts",
+            ),
+            (
+                TrialSpec {
+                    rate: Some(100),
+                    ..think.clone()
+                },
+                "a rate with",
+            ),
+        ] {
+            let error = wrong.check().expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some());
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Requests of several sizes in one trial.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{BS_MAX, Layout, Pattern, TrialSpec};
+use crate::error::{Error, Result};
+use crate::units::{format_size, parse_size};
+
+const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
+
+/// A size of requests, and how many of a hundred have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SizeShare {
+    /// Bytes of one request.
+    pub bytes: u64,
+    /// Of a hundred requests, 1 to 100.
+    pub percent: u32,
+}
+
+/// Sizes whose shares are 100 together; at least one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Sizes(Vec<SizeShare>);
+
+/// The sizes of the requests of a trial, each drawn independently of the others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SizeMix {
+    /// Of reads.
+    pub reads: Sizes,
+    /// Of writes.
+    pub writes: Sizes,
+}
+
+impl Sizes {
+    /// Each with its share, in the order in which they were given.
+    pub fn shares(&self) -> &[SizeShare] {
+        &self.0
+    }
+
+    /// The size of requests whose draw, uniform over 0 to 99, is this: its place among [`Sizes::shares`].
+    #[inline]
+    pub fn place(&self, draw: u32) -> usize {
+        let mut below = 0;
+        let found = self.0.iter().position(|share| {
+            below += share.percent;
+            draw < below
+        });
+        found.unwrap_or(self.0.len() - 1)
+    }
+
+    /// Mean size of a request, bytes.
+    pub fn mean(&self) -> f64 {
+        let part = |share: &SizeShare| share.bytes as f64 * f64::from(share.percent);
+        self.0.iter().map(part).sum::<f64>() / 100.0
+    }
+
+    fn of_one(text: &str) -> Result<Self> {
+        let mut read: Vec<(u64, Option<u32>)> = Vec::new();
+        for part in text.split(',') {
+            let (size, percent) = match part.split_once(':') {
+                Some((size, percent)) => (size, Some(parse_percent(percent)?)),
+                None => (part, None),
+            };
+            let bytes = parse_size(size)?;
+            if read.iter().any(|(other, _)| *other == bytes) {
+                return Err(Error::usage(format!(
+                    "{} stands twice in '{text}'",
+                    format_size(bytes)
+                ))
+                .hint(HINT));
+            }
+            read.push((bytes, percent));
+        }
+        // What is given no share takes an even part of the rest, as in fio.
+        let given: u32 = read.iter().filter_map(|(_, percent)| *percent).sum();
+        let open = read.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
+        let rest = 100u32.saturating_sub(given);
+        let even = open > 0 && rest > 0 && rest.is_multiple_of(open);
+        if given > 100 || (open == 0 && given < 100) || (open > 0 && !even) {
+            return Err(
+                Error::usage(format!("the shares of '{text}' are not 100 % together")).hint(HINT),
+            );
+        }
+        let share = |(bytes, percent): (u64, Option<u32>)| SizeShare {
+            bytes,
+            percent: percent.unwrap_or(rest / open.max(1)),
+        };
+        Ok(Self(read.into_iter().map(share).collect()))
+    }
+}
+
+fn parse_percent(text: &str) -> Result<u32> {
+    let number = text.trim().trim_end_matches('%').parse().ok();
+    number
+        .filter(|percent| (1..=100).contains(percent))
+        .ok_or_else(|| {
+            Error::usage(format!("'{text}' is no share in whole percent, 1 to 100")).hint(HINT)
+        })
+}
+
+impl SizeMix {
+    /// Of reads or of writes.
+    pub fn of(&self, reads: bool) -> &Sizes {
+        if reads { &self.reads } else { &self.writes }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &SizeShare> {
+        self.reads.0.iter().chain(&self.writes.0)
+    }
+}
+
+impl FromStr for SizeMix {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (reads, writes) = match text.split_once('/') {
+            Some((reads, writes)) => (Sizes::of_one(reads)?, Sizes::of_one(writes)?),
+            None => (Sizes::of_one(text)?, Sizes::of_one(text)?),
+        };
+        Ok(Self { reads, writes })
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = |share: &SizeShare| format!("{}:{}", format_size(share.bytes), share.percent);
+        let shares: Vec<String> = self.0.iter().map(share).collect();
+        f.write_str(&shares.join(","))
+    }
+}
+
+impl fmt::Display for SizeMix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.reads)?;
+        match self.reads == self.writes {
+            true => Ok(()),
+            false => write!(f, "/{}", self.writes),
+        }
+    }
+}
+
+impl TrialSpec {
+    /// The largest request, bytes.
+    pub fn largest_request(&self) -> u64 {
+        let sizes = self.bs_mix.iter().flat_map(SizeMix::all);
+        sizes.map(|share| share.bytes).max().unwrap_or(self.bs)
+    }
+
+    /// Mean size of a request, bytes.
+    pub fn mean_request(&self) -> f64 {
+        let Some(mix) = &self.bs_mix else {
+            return self.bs as f64;
+        };
+        let reads = f64::from(self.read_percent) / 100.0;
+        mix.reads.mean() * reads + mix.writes.mean() * (1.0 - reads)
+    }
+
+    /// Bytes over all threads that end a trial of several sizes; `None` where all requests have one size, which is counted
+    /// in requests, or another bound ends it.
+    pub fn bytes_bound(&self) -> Option<u64> {
+        self.bs_mix.as_ref()?;
+        let bounded = self.limit.requests.is_some() || self.limit.time.is_some();
+        self.limit.bytes.or((!bounded).then_some(self.region))
+    }
+
+    /// Checks the sizes of a mix.
+    pub(super) fn check_sizes(&self) -> Result<()> {
+        let Some(mix) = &self.bs_mix else {
+            return Ok(());
+        };
+        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        if let Some(odd) = mix.all().find(|share| {
+            share.bytes == 0
+                || share.bytes > BS_MAX
+                || self.bs == 0
+                || !share.bytes.is_multiple_of(self.bs)
+        }) {
+            return fail(
+                format!(
+                    "bs_mix has requests of {}, which is no multiple of bs={}",
+                    format_size(odd.bytes),
+                    format_size(self.bs)
+                ),
+                "with bs_mix, requests begin at multiples of bs: set bs to the smallest size of the mix, or to a divisor of all",
+            );
+        }
+        let largest = self.largest_request();
+        let sharers = match self.parts_region() && self.pattern != Pattern::Rand
+            || self.layout == Layout::Private
+        {
+            true => u64::from(self.workers()),
+            false => 1,
+        };
+        if self.region / self.bs / sharers * self.bs < largest {
+            return fail(
+                format!(
+                    "bs_mix has requests of {}, more than the share of a thread",
+                    format_size(largest)
+                ),
+                "enlarge the region with --size, or use fewer threads",
+            );
+        }
+        if self.pattern == Pattern::Strided || self.layout == Layout::Interleaved {
+            return fail(
+                format!(
+                    "bs_mix with pattern {} and layout {}",
+                    self.pattern, self.layout
+                ),
+                "strides and blocks dealt out in turn have one size: set pattern=seq or rand and layout=shared",
+            );
+        }
+        if self.verify {
+            return fail(
+                "verify with bs_mix".to_owned(),
+                "requests of different sizes replace parts of each other: leave out one of the two",
+            );
+        }
+        if self.fills_new_file() {
+            return fail(
+                "bs_mix with allocate=append or preallocated".to_owned(),
+                "requests of different sizes do not fill a new file exactly: set allocate=recycled, or leave bs_mix out",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_reads_as_it_is_written() {
+        for (text, canonical) in [
+            ("4k:60,64k:30,1M:10", "4KiB:60,64KiB:30,1MiB:10"),
+            ("4k", "4KiB:100"),
+            ("4k:50,8k,16k", "4KiB:50,8KiB:25,16KiB:25"),
+            ("4k:100/64k:50, 1M:50%", "4KiB:100/64KiB:50,1MiB:50"),
+            ("4k:100/4k", "4KiB:100"),
+        ] {
+            let mix: SizeMix = text.parse().expect(text);
+            assert_eq!(mix.to_string(), canonical);
+            assert_eq!(canonical.parse::<SizeMix>().expect(canonical), mix);
+        }
+        for text in [
+            "",
+            "4k:60",
+            "4k:60,8k:50",
+            "4k:0,8k:100",
+            "4k:50,4k:50",
+            "4k:101",
+            "4k:50,8k,16k,32k",
+            "4k:100,8k",
+            "4kB:100",
+            "4k/8k/16k",
+            "4k:50:50",
+        ] {
+            let error = text.parse::<SizeMix>().expect_err(text);
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_draw_has_its_size() {
+        let mix: SizeMix = "4k:60,64k:30,1M:10".parse().expect("a mix");
+        let mut counts = [0; 3];
+        (0..100).for_each(|draw| counts[mix.reads.place(draw)] += 1);
+        assert_eq!(counts, [60, 30, 10]);
+        assert_eq!(mix.reads.mean(), 4096.0 * (0.6 + 4.8 + 25.6));
+    }
+
+    #[test]
+    fn what_a_mix_cannot_be_is_refused_with_its_reason() {
+        let spec = TrialSpec {
+            bs_mix: Some("4k:50,64k:50".parse().expect("a mix")),
+            region: 1 << 20,
+            ..TrialSpec::default()
+        };
+        spec.check().expect("possible");
+        assert_eq!(spec.largest_request(), 65536);
+        assert_eq!(spec.bytes_bound(), Some(1 << 20));
+        for (wrong, part) in [
+            (
+                TrialSpec {
+                    bs: 8192,
+                    ..spec.clone()
+                },
+                "multiple of bs=8KiB",
+            ),
+            (
+                TrialSpec {
+                    region: 32768,
+                    ..spec.clone()
+                },
+                "more than the share",
+            ),
+            (
+                TrialSpec {
+                    threads: 32,
+                    ..spec.clone()
+                },
+                "more than the share",
+            ),
+            (
+                TrialSpec {
+                    pattern: Pattern::Strided,
+                    ..spec.clone()
+                },
+                "strided",
+            ),
+            (
+                TrialSpec {
+                    layout: Layout::Interleaved,
+                    ..spec.clone()
+                },
+                "interleaved",
+            ),
+            (
+                TrialSpec {
+                    verify: true,
+                    read_percent: 0,
+                    ..spec.clone()
+                },
+                "verify",
+            ),
+        ] {
+            let error = wrong.check().expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some());
+        }
+    }
+}
