@@ -58,7 +58,7 @@ pub fn dontcache(target: &Target) -> Result<()> {
         target,
         libc::RWF_DONTCACHE,
         "RWF_DONTCACHE",
-        "Linux has it from 6.14 on, for ext4, XFS, btrfs and some more",
+        "Linux has it since 6.14, on ext4, XFS, btrfs and some others",
         "leave dontcache out",
     )
 }
@@ -72,7 +72,7 @@ pub fn nowait(target: &Target) -> Result<()> {
         target,
         libc::RWF_NOWAIT,
         "RWF_NOWAIT",
-        "Linux has it from 4.14 on, for most file systems of disks",
+        "Linux has it since 4.14, on most file systems of disks",
         "leave nowait out",
     )
 }
@@ -99,7 +99,7 @@ fn known(target: &Target, flag: i32, name: &str, since: &str, way: &str) -> Resu
         // A read that would wait has been understood.
         Ok(_) | Err(Errno::AGAIN) => Ok(()),
         Err(errno) => Err(Error::usage(format!(
-            "{} knows no {name} ({errno}): {since}",
+            "{} does not support {name} ({errno}): {since}",
             target.path().display()
         ))
         .hint(way.to_owned())),
@@ -126,18 +126,18 @@ fn check_atomic(spec: &TrialSpec, target: &Target) -> Result<()> {
             _ => "the file system or the device below",
         };
         return Err(Error::usage(format!(
-            "{path} has no atomic writes: {what} does not offer them, or the kernel does not tell (statx, Linux 6.11; ext4 and XFS from 6.13 on)"
+            "{path} does not support atomic writes: {what} does not offer them, or Linux is older than 6.11 (6.13 for ext4 and XFS)"
         ))
         .hint("leave atomic out"));
     };
     if !(least..=most).contains(&spec.bs) {
         return Err(Error::usage(format!(
-            "bs={} with atomic: writes of {} to {} are atomic on {path}",
+            "bs={} with atomic: {path} supports atomic writes of {} to {}",
             format_size(spec.bs),
             format_size(least),
             format_size(most)
         ))
-        .hint("choose a bs between these"));
+        .hint("choose a bs in this range"));
     }
     Ok(())
 }

@@ -38,12 +38,12 @@ pub fn check(spec: &TrialSpec) -> Result<()> {
     if nodes.numbers().len() < 2 {
         return fail(
             format!("memory_node={node} on a machine with one NUMA node"),
-            "there is nothing to choose from: leave memory_node out",
+            "leave memory_node out",
         );
     }
     if !nodes.numbers().contains(&node) {
         return fail(
-            format!("memory_node={node}, and there are the NUMA nodes {nodes}"),
+            format!("memory_node={node} does not exist; this machine has the NUMA nodes {nodes}"),
             "choose one of them; 'numactl --hardware' shows their sizes",
         );
     }
@@ -74,7 +74,7 @@ pub fn cpus_of(spec: &TrialSpec, worker: u32) -> Result<Cpus> {
     let missing = cpus.without(&allowed);
     if !missing.is_empty() {
         return Err(Error::usage(format!(
-            "cpus={cpus}: CPU {missing} is not there, or not allowed to this process"
+            "cpus={cpus}: CPU {missing} does not exist, or this process may not use it"
         ))
         .hint(format!(
             "choose among {allowed}; 'lscpu -e' shows where they lie"
@@ -166,8 +166,8 @@ fn set_priority(priority: IoPriority) -> Result<()> {
         0 => Ok(()),
         _ => {
             let why = std::io::Error::last_os_error();
-            Err(Error::usage(format!("ioprio={priority} is refused: {why}"))
-                .hint("real time needs CAP_SYS_NICE (run as root); be:0 to be:7 and idle need nothing"))
+            Err(Error::usage(format!("the kernel refuses ioprio={priority}: {why}"))
+                .hint("real time needs CAP_SYS_NICE (run as root); be:0 to be:7 and idle need no privilege"))
         }
     }
 }
@@ -177,10 +177,8 @@ fn bind_memory(node: u32) -> Result<()> {
     const BITS: u32 = u64::BITS;
     let mut mask = [0u64; (CPU_MAX as usize + 1) / BITS as usize];
     let refused = |why: String| {
-        Error::usage(format!(
-            "memory of NUMA node {node} cannot be asked for: {why}"
-        ))
-        .hint("leave memory_node out")
+        Error::usage(format!("memory cannot be bound to NUMA node {node}: {why}"))
+            .hint("leave memory_node out")
     };
     let word = mask
         .get_mut((node / BITS) as usize)

@@ -78,7 +78,7 @@ impl FromStr for Cpus {
 
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
-            Error::usage(format!("'{text}' is no list of CPUs")).hint(format!(
+            Error::usage(format!("'{text}' is not a list of CPUs")).hint(format!(
                 "write numbers and ranges up to {CPU_MAX}, for example 0-3,8; 'lscpu -e' shows which there are"
             ))
         };

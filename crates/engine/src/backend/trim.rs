@@ -47,12 +47,16 @@ pub(crate) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
             let end = u64::try_from(stat.st_size).unwrap_or(0);
             let behind = end.next_multiple_of(BEHIND) + BEHIND;
             match call.carry_out(file, behind, BEHIND) {
-                Err(Errno::OPNOTSUPP | Errno::NOSYS) => refused("its file system has no holes"),
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                    refused("the file system does not support holes")
+                }
                 // What else may be wrong shows when the trial trims.
                 _ => Ok(()),
             }
         }
-        TrimCall::Discard if discard_max(file) == Some(0) => refused("the device discards nothing"),
+        TrimCall::Discard if discard_max(file) == Some(0) => {
+            refused("the device does not support discard")
+        }
         _ => Ok(()),
     }
 }

@@ -292,6 +292,6 @@ fn requests_of_several_sizes_ask_for_their_bytes() {
     };
     let asked: u64 = disk.asked.iter().map(bytes).sum();
     assert_eq!(outcome.reads.bytes, asked);
-    assert!(asked >= 1 << 20 && asked < (1 << 20) + 65_536);
+    assert!((1 << 20..(1 << 20) + 65_536).contains(&asked));
     assert_eq!(outcome.request_sizes.counts().len(), 2);
 }

@@ -1,5 +1,7 @@
 //! Requests that differ from each other, and threads that pause.
 
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -28,7 +28,7 @@ pub struct Facts {
     pub direct: Option<Direct>,
     /// The backends that were tried, with variants such as `io_uring, registered buffers`.
     pub backends: Vec<(String, Attempt)>,
-    /// Settings of requests that not every kernel, file system and device knows.
+    /// Settings of requests that not every kernel, file system and device supports.
     pub requests: Vec<(String, Attempt)>,
     /// Events that the processor counts; `None` when it was not tried.
     pub hardware: Option<Result<(), NoHardware>>,

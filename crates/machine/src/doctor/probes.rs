@@ -163,7 +163,7 @@ impl Probes<'_> {
                 format_size(sizes.most)
             ))),
             None => Attempt::Fails(
-                "statx tells of no atomic writes (the kernel, the file system or the device has none)"
+                "the kernel, the file system or the device does not support atomic writes (statx)"
                     .to_owned(),
                 None,
             ),

@@ -185,7 +185,7 @@ fn course() -> Columns {
         plain!(
             "paused_ns",
             paused_ns,
-            "time in which threads paused (`thinktime`, `bursts`), all of them together"
+            "time in pauses (`thinktime`, `bursts`), summed over all threads"
         )
         .null(Null::Free)
         .since(LATER),
@@ -239,7 +239,7 @@ fn syncs() -> Columns {
 }
 
 fn trims() -> Columns {
-    const TRIMS: &str = "requests that took data away (`trim_percent`), and the bytes that they covered; throughput, IOPS and the series count them";
+    const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput, IOPS and the series";
     let mut columns = vec![
         plain!("trim_requests", trims.requests, TRIMS).null(Null::Free),
         plain!("trim_bytes", trims.bytes, TRIMS).null(Null::Free),
@@ -261,7 +261,7 @@ fn sizes() -> Columns {
         )
         .null(Null::Free)
         .since(LATER)
-        .doc("requests issued by direction and size, where sizes were drawn from `bs_mix`: `read 4096 601,read 65536 299`; NULL otherwise"),
+        .doc("requests by direction and size, if `bs_mix` is set: `read 4096 601,read 65536 299`; NULL otherwise"),
     ]
 }
 
@@ -270,7 +270,7 @@ fn cpus() -> Columns {
         known!(
             "waited_requests",
             waited,
-            "requests that could not be carried out without waiting (RWF_NOWAIT), and were made again; NULL without `nowait`"
+            "requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`"
         )
         .since(LATER),
         Column::text(
@@ -283,7 +283,7 @@ fn cpus() -> Columns {
         )
         .null(Null::Free)
         .since(LATER)
-        .doc("CPUs that threads were seen on (`0-3,8`), looked at when a thread starts and ends, and after every interval of its series; NULL where it was not looked"),
+        .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled"),
     ]
 }
 

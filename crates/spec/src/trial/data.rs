@@ -17,7 +17,7 @@ impl TrialSpec {
             if !self.writes_data() {
                 return fail(
                     format!("{name}={percent} in a trial that writes no data"),
-                    "it is about what is written: set read_percent=0",
+                    "it describes the data that is written: set read_percent=0",
                 );
             }
             if self.reads() {
@@ -29,13 +29,13 @@ impl TrialSpec {
             if self.content != Content::Unique {
                 return fail(
                     format!("{name}={percent} with content={}", self.content),
-                    "repeated data and zeros say themselves how far they shrink: set content=unique",
+                    "repeated data and zeros already determine how far they shrink: set content=unique",
                 );
             }
             if self.verify {
                 return fail(
                     format!("verify with {name}={percent}"),
-                    "blocks that bear checksums are all different, and do not shrink: leave out one of the two",
+                    "blocks with checksums are all different and do not shrink: leave out one of the two",
                 );
             }
         }

@@ -40,7 +40,7 @@ impl FromStr for IoPriority {
 
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
-            Error::usage(format!("'{text}' is no I/O priority"))
+            Error::usage(format!("'{text}' is not an I/O priority"))
                 .hint("write rt:0 to rt:7 (real time), be:0 to be:7 (best effort, 0 first) or idle")
         };
         if text == "idle" {
@@ -83,7 +83,7 @@ impl TrialSpec {
             if asked && !takes_flags {
                 return fail(
                     format!("{name} with backend {}", self.backend),
-                    "its calls take no flags: set backend=pvsync2, io_uring or libaio",
+                    "the calls of this backend take no flags: set backend=pvsync2, io_uring or libaio",
                 );
             }
         }
@@ -100,7 +100,7 @@ impl TrialSpec {
         if self.nowait && !matches!(self.backend, Backend::Pvsync2 | Backend::Null) {
             return fail(
                 format!("nowait with backend {}", self.backend),
-                "only preadv2 and pwritev2 can be told not to wait and be asked again: set backend=pvsync2; io_uring does so by itself",
+                "only preadv2 and pwritev2 report that a request would wait: set backend=pvsync2; io_uring tries without waiting by itself",
             );
         }
         if self.fadvise.is_some() && (direct || self.backend == Backend::Mmap) {
@@ -109,7 +109,7 @@ impl TrialSpec {
                     "fadvise with cache={} and backend {}",
                     self.cache, self.backend
                 ),
-                "the advice is about reading ahead into the page cache by read calls: set cache=cold or hot and another backend",
+                "the advice controls how read calls read ahead into the page cache: set cache=cold or hot and another backend",
             );
         }
         Ok(())
@@ -120,7 +120,7 @@ impl TrialSpec {
         if !self.writes_data() {
             return fail(
                 "atomic in a trial that writes nothing",
-                "the flag is one of writes: set read_percent below 100, or leave atomic out",
+                "the flag applies to writes: set read_percent below 100, or leave atomic out",
             );
         }
         if self.cache != CacheState::Direct {
@@ -132,7 +132,7 @@ impl TrialSpec {
         if self.bs_mix.is_some() {
             return fail(
                 "atomic with bs_mix",
-                "an atomic write begins at a multiple of its own size: give one bs",
+                "an atomic write starts at a multiple of its own size: choose one bs",
             );
         }
         if !self.bs.is_power_of_two()
@@ -140,8 +140,8 @@ impl TrialSpec {
             || !self.skip.is_multiple_of(self.bs)
         {
             return fail(
-                "atomic with a bs that is no power of two, or an offset or skip that is no multiple of it",
-                "an atomic write has a power of two as its size, and begins at a multiple of that: choose such a bs",
+                "atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs",
+                "the size of an atomic write is a power of two, and it starts at a multiple of its size: choose such a bs",
             );
         }
         Ok(())

@@ -67,13 +67,13 @@ impl TrialSpec {
         if self.thinktime.is_some() && self.bursts.is_some() {
             return fail(
                 "thinktime with bursts",
-                "both say when threads pause: set thinktime for pauses by requests, or bursts for pauses by time",
+                "both determine when threads pause: set thinktime for pauses by requests, or bursts for pauses by time",
             );
         }
         if self.pauses() && self.rate.is_some() {
             return fail(
                 "a rate with thinktime or bursts",
-                "a rate says itself when each request starts: leave out one of the two",
+                "a rate determines when each request starts: leave out one of the two",
             );
         }
         Ok(())

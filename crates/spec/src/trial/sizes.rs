@@ -64,7 +64,7 @@ impl Sizes {
             let bytes = parse_size(size)?;
             if read.iter().any(|(other, _)| *other == bytes) {
                 return Err(Error::usage(format!(
-                    "{} stands twice in '{text}'",
+                    "{} appears twice in '{text}'",
                     format_size(bytes)
                 ))
                 .hint(HINT));
@@ -78,7 +78,7 @@ impl Sizes {
         let even = open > 0 && rest > 0 && rest.is_multiple_of(open);
         if given > 100 || (open == 0 && given < 100) || (open > 0 && !even) {
             return Err(
-                Error::usage(format!("the shares of '{text}' are not 100 % together")).hint(HINT),
+                Error::usage(format!("the shares of '{text}' do not add up to 100 %")).hint(HINT),
             );
         }
         let share = |(bytes, percent): (u64, Option<u32>)| SizeShare {
@@ -94,7 +94,10 @@ fn parse_percent(text: &str) -> Result<u32> {
     number
         .filter(|percent| (1..=100).contains(percent))
         .ok_or_else(|| {
-            Error::usage(format!("'{text}' is no share in whole percent, 1 to 100")).hint(HINT)
+            Error::usage(format!(
+                "'{text}' is not a share in whole percent, 1 to 100"
+            ))
+            .hint(HINT)
         })
 }
 
@@ -177,11 +180,11 @@ impl TrialSpec {
         }) {
             return fail(
                 format!(
-                    "bs_mix has requests of {}, which is no multiple of bs={}",
+                    "bs_mix has requests of {}, which is not a multiple of bs={}",
                     format_size(odd.bytes),
                     format_size(self.bs)
                 ),
-                "with bs_mix, requests begin at multiples of bs: set bs to the smallest size of the mix, or to a divisor of all",
+                "with bs_mix, requests start at multiples of bs: set bs to a size that divides all sizes of the mix",
             );
         }
         let largest = self.largest_request();
@@ -206,7 +209,7 @@ impl TrialSpec {
                     "bs_mix with pattern {} and layout {}",
                     self.pattern, self.layout
                 ),
-                "strides and blocks dealt out in turn have one size: set pattern=seq or rand and layout=shared",
+                "strided and interleaved blocks have one size: set pattern=seq or rand and layout=shared",
             );
         }
         if self.verify {

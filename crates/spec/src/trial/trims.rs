@@ -39,7 +39,7 @@ impl TrialSpec {
                 TrimBy::Discard => Ok(()),
                 TrimBy::WriteZeroes => fail(
                     "trim_by=write_zeroes without trims".to_owned(),
-                    "set trim_percent to the share of the writes that shall trim, for example 100",
+                    "set trim_percent to the share of the writes that trim, for example 100",
                 ),
             };
         }
@@ -58,13 +58,13 @@ impl TrialSpec {
                     "trim_percent={} with backend {}",
                     self.trim_percent, self.backend
                 ),
-                "it has no request that trims files and devices alike: set backend=psync, pvsync2 or sync, and more threads for more at a time",
+                "this backend has no request that trims: set backend=psync, pvsync2 or sync, and more threads for more at a time",
             );
         }
         if self.verify {
             return fail(
                 "verify with trims".to_owned(),
-                "blocks that were trimmed hold nothing to check: leave out one of the two",
+                "trimmed blocks hold nothing to verify: leave out one of the two",
             );
         }
         if self.starts_fresh() {

@@ -1,9 +1,9 @@
-//! Requests that are more than reads and writes: which of them kernel, file system and device know here.
+//! Settings of requests that not every kernel, file system and device supports.
 
 use super::super::facts::Attempt;
 use super::{Facts, Finding, Topic, one};
 
-/// Those that are known.
+/// Those that are supported.
 pub(super) fn known(facts: &Facts) -> Vec<Finding> {
     let known: Vec<String> = facts
         .requests
@@ -20,7 +20,7 @@ pub(super) fn known(facts: &Facts) -> Vec<Finding> {
     one(Finding::fine(
         Topic::Backends,
         "requests",
-        format!("can be set here: {}", known.join(", ")),
+        format!("supported settings: {}", known.join(", ")),
     ))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn unknown(facts: &Facts) -> Vec<Finding> {
         Attempt::Fails(why, _) => Some(Finding::fine(
             Topic::Backends,
             "no-requests",
-            format!("{name} cannot be set here: {why}"),
+            format!("{name} cannot be used: {why}"),
         )),
     };
     facts.requests.iter().filter_map(refused).collect()
@@ -60,11 +60,11 @@ mod tests {
         };
         assert_eq!(
             only(known, &facts).1,
-            "can be set here: dontcache, atomic (4KiB to 16KiB)"
+            "supported settings: dontcache, atomic (4KiB to 16KiB)"
         );
         assert_eq!(
             only(unknown, &facts).1,
-            "trim_percent cannot be set here: no holes"
+            "trim_percent cannot be used: no holes"
         );
         assert!(is_silent(unknown, &facts));
         assert!(known(&Facts::default()).is_empty());

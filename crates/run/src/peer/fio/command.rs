@@ -79,7 +79,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         ),
         (
             spec.pattern == Pattern::Rand && spec.bs_mix.is_some(),
-            "it shortens requests of several sizes where its map of visited blocks has no room for them (set pattern=rand-replace)",
+            "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
         ),
         (
             spec.pattern == Pattern::Zipf(1.0),
@@ -87,15 +87,15 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         ),
         (
             spec.is_flagged(),
-            "not every version of it has an option for dontcache and atomic, and it takes what nowait refuses for an error",
+            "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
         ),
         (
             matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)),
-            "it advises sequential or random alone",
+            "its only advice is sequential or random",
         ),
         (
             spec.trim_percent > 0,
-            "what it reports of trims is not read",
+            "iolab does not read its report of trims",
         ),
         (spec.verify, "iolab cannot verify what it writes"),
         (
