@@ -113,10 +113,10 @@ fn panel_title(data: &Data<'_>, facets: &[usize], key: &[&str]) -> String {
 }
 
 /// What heads a legend: the factor, where its levels do not say it themselves.
-fn legend(data: &Data<'_>, factor: usize) -> String {
-    match data.factors[factor] {
-        "bs" | "region" | "buffer_init" | "cache" | "content" | "pattern" => {
-            words::noun(data.factors[factor])
+fn legend(data: &Data<'_>, series: Option<usize>) -> String {
+    match series.map(|factor| data.factors[factor]) {
+        Some(factor @ ("bs" | "region" | "buffer_init" | "cache" | "content" | "pattern")) => {
+            words::noun(factor)
         }
         _ => String::new(),
     }

@@ -214,3 +214,19 @@ pub(super) struct Model {
     /// Written below all, small: what marks and intervals are.
     pub(super) note: String,
 }
+
+impl Model {
+    /// Facets without words.
+    pub(super) fn of(panels: Vec<Panel>) -> Self {
+        Self {
+            title: String::new(),
+            description: String::new(),
+            legend: String::new(),
+            unit: String::new(),
+            panels,
+            arrangement: Arrangement::Facets,
+            hollow: String::new(),
+            note: String::new(),
+        }
+    }
+}

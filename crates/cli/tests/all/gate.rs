@@ -65,27 +65,16 @@ fn runs_are_compared_with_runs() {
         assert!(matches!(done.code, Some(0 | 4 | 5)), "{}", done.stderr);
         assert!(done.stdout.contains("4KiB"), "{}", done.stdout);
     }
-    let done = run(folder, &["compare", "runs/a.iolab", "runs/b.iolab"]);
+    let compared = |options: &[&str], words: &str| {
+        let two = ["compare", "runs/a.iolab", "runs/b.iolab"];
+        let done = run(folder, &[&two[..], options].concat());
+        assert!(done.stdout.contains(words), "{}", done.stdout);
+        done
+    };
+    let done = compared(&[], "One run on each side");
     assert!(matches!(done.code, Some(0 | 5)), "{}", done.stdout);
-    assert!(
-        done.stdout.contains("One run on each side"),
-        "{}",
-        done.stdout
-    );
-    let done = run(
-        folder,
-        &["compare", "runs/a.iolab", "runs/b.iolab", "--within-run"],
-    );
-    assert!(
-        done.stdout.contains("Judged within the runs"),
-        "{}",
-        done.stdout
-    );
-    let done = run(
-        folder,
-        &["compare", "runs/a.iolab", "runs/b.iolab", "--metric", "p90"],
-    );
-    assert!(done.stdout.contains("90th percentile"), "{}", done.stdout);
+    compared(&["--within-run"], "Judged within the runs");
+    compared(&["--metric", "p90"], "90th percentile");
     let done = run(folder, &["table", "runs/a.iolab", "--metric", "p90"]).expect(0);
     assert!(done.stdout.contains("p90"), "{}", done.stdout);
 }

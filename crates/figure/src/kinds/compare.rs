@@ -194,14 +194,11 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
         format!("; shaded: within {}", words::share(comparison.terms.margin))
     };
     Ok(Model {
-        title: String::new(),
         description: cells.description("Ratio"),
-        legend: String::new(),
         unit: quantity.map_or("", Response::unit).to_owned(),
-        panels,
         arrangement: Arrangement::Stack,
-        hollow: String::new(),
         note: format!("Medians{intervals}{margins}."),
+        ..Model::of(panels)
     })
 }
 
@@ -388,15 +385,10 @@ pub(in super::super) fn p_values(comparison: &Comparison, options: &Options) -> 
             .hint("a test needs two trials on each side at least"));
     }
     Ok(Model {
-        title: String::new(),
         description: cells.description("p values of the difference"),
-        legend: String::new(),
-        unit: String::new(),
-        panels,
-        arrangement: Arrangement::Facets,
-        hollow: String::new(),
         note: format!(
             "Not adjusted for the number of cells; smaller values are drawn at {P_MIN}. A small p shows that there is a difference, not that it matters."
         ),
+        ..Model::of(panels)
     })
 }

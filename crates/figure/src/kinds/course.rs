@@ -6,7 +6,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, measured};
-use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -71,19 +71,14 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         (panel.x, panel.y) = (x.clone(), y.clone());
     }
     Ok(Model {
-        title: String::new(),
         description: format!(
             "{} inside the trials",
             super::subject(runs, Response::Throughput)
         ),
-        legend: parts
-            .series
-            .map_or_else(String::new, |i| super::legend(&data, i)),
+        legend: super::legend(&data, parts.series),
         unit: Response::Throughput.unit().to_owned(),
-        panels,
-        arrangement: Arrangement::Facets,
-        hollow: String::new(),
         note: "A line for each measured trial.".to_owned(),
+        ..Model::of(panels)
     })
 }
 

@@ -6,7 +6,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, verdict};
-use super::super::model::{Arrangement, Field, Model, Origin, Panel};
+use super::super::model::{Field, Model, Origin, Panel};
 use super::super::options::Options;
 use super::super::words;
 use super::axis::{self, FactorAxis};
@@ -70,19 +70,15 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         _ => "",
     };
     Ok(Model {
-        title: String::new(),
         description: format!(
             "{} by {} and {}",
             super::subject(runs, quantity),
             words::noun(data.factors[x]),
             words::noun(data.factors[y])
         ),
-        legend: String::new(),
         unit: quantity.unit().to_owned(),
-        panels,
-        arrangement: Arrangement::Facets,
-        hollow: String::new(),
         note: format!("Colour: {}{unit}{corner}.", words::of_response(quantity)),
+        ..Model::of(panels)
     })
 }
 

@@ -4,7 +4,7 @@ use iolab_analysis::history::{Line, Trajectory};
 use iolab_spec::{Error, Result};
 
 use super::super::model::{
-    Along, Arrangement, Axis, Line as Reference, Look, Mark, Model, Origin, Panel, Series, Ticks,
+    Along, Axis, Line as Reference, Look, Mark, Model, Origin, Panel, Series, Ticks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -68,18 +68,14 @@ pub(in super::super) fn model(line: &Line, options: &Options) -> Result<Model> {
         _ => " Upright lines: shifts of a level.".to_owned(),
     };
     Ok(Model {
-        title: String::new(),
         description: format!(
             "{}: {}, median of each run in the order of time",
             plain(&line.experiment),
             words::of_response(line.response)
         ),
-        legend: String::new(),
         unit: if relative { "" } else { line.response.unit() }.to_owned(),
-        panels: vec![panel],
-        arrangement: Arrangement::Facets,
-        hollow: String::new(),
         note: format!("Each mark is the median of one run.{shifts}"),
+        ..Model::of(vec![panel])
     })
 }
 

@@ -8,9 +8,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{
-    Arrangement, Axis, Look, Mark, Model, Note, Origin, Panel, Series, Ticks,
-};
+use super::super::model::{Axis, Look, Mark, Model, Note, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -80,24 +78,20 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
     }
     let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
     Ok(Model {
-        title: String::new(),
         description: format!(
             "{}: distribution of {} over {requests} requests",
             runs.first()
                 .map_or("", |run| run.analysis().experiment.as_str()),
             what(runs)
         ),
-        legend: parts
-            .series
-            .map_or_else(String::new, |i| super::legend(&data, i)),
+        legend: super::legend(&data, parts.series),
         unit: "ns".to_owned(),
-        panels,
-        arrangement: Arrangement::Facets,
         hollow: super::hollow(cells.iter().map(|cell| cell.row.cell)),
         note: format!(
             "{} requests of all trials together.",
             words::number(requests as f64)
         ),
+        ..Model::of(panels)
     })
 }
 

@@ -5,7 +5,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, values, verdict};
-use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -66,22 +66,18 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     }
     let noun = words::noun(data.factors[load]);
     Ok(Model {
-        title: String::new(),
         description: format!(
             "{} against throughput as {noun} grows",
             super::subject(runs, quantity)
         ),
-        legend: parts
-            .series
-            .map_or_else(String::new, |i| super::legend(&data, i)),
+        legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
-        panels,
-        arrangement: Arrangement::Facets,
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
         note: format!(
             "Medians over the trials; bars: 95 % interval; {noun} from {}.",
             ends(&data, load)
         ),
+        ..Model::of(panels)
     })
 }
 

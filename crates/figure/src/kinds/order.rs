@@ -6,7 +6,7 @@ use iolab_spec::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{measured, verdict};
-use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -64,19 +64,15 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     }
     let coloured = panels.iter().all(|panel| panel.series.len() > 1);
     Ok(Model {
-        title: String::new(),
         description: format!(
             "{}, every trial in the order of time",
             super::subject(runs, quantity)
         ),
-        legend: String::new(),
         unit: if relative {
             String::new()
         } else {
             quantity.unit().to_owned()
         },
-        panels,
-        arrangement: Arrangement::Facets,
         hollow: super::hollow(hollow.into_iter()),
         note: match (relative, coloured) {
             (true, false) => "Each trial over the median of its cell.".to_owned(),
@@ -85,6 +81,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             }
             _ => String::new(),
         },
+        ..Model::of(panels)
     })
 }
 

@@ -7,7 +7,7 @@ use iolab_stats::Summary;
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{Arrangement, Line, Look, Mark, Model, Origin, Panel, Series};
+use super::super::model::{Line, Look, Mark, Model, Origin, Panel, Series};
 use super::super::options::{Center, Options, Spread};
 use super::super::words;
 use super::annotate;
@@ -85,16 +85,11 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         }
     }
     let mut model = Model {
-        title: String::new(),
         description: description(runs, &data, &parts, options),
-        legend: parts
-            .series
-            .map_or_else(String::new, |i| super::legend(&data, i)),
+        legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
-        panels,
-        arrangement: Arrangement::Facets,
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
-        note: String::new(),
+        ..Model::of(panels)
     };
     annotate::thresholds_and_bends(&mut model, runs, &data, &parts);
     model.note = note(&model, &data, options);

@@ -6,7 +6,7 @@ use iolab_stats::{CONFIDENCE, ratio_of_medians};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{Arrangement, Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
@@ -84,20 +84,15 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         panel.y = y.clone();
     }
     Ok(Model {
-        title: String::new(),
         description: format!(
             "{} over that of the least number of {}",
             super::subject(runs, quantity),
             words::noun(name)
         ),
-        legend: parts
-            .series
-            .map_or_else(String::new, |i| super::legend(&data, i)),
-        unit: String::new(),
-        panels,
-        arrangement: Arrangement::Facets,
+        legend: super::legend(&data, parts.series),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
         note: "Medians over that of the least level; bars: 95 % interval of the ratio.".to_owned(),
+        ..Model::of(panels)
     })
 }
 

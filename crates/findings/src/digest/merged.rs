@@ -93,6 +93,16 @@ fn ranked(
     })
 }
 
+/// What is said of each run that it can be said of, with the numbers of these runs.
+fn of_each(
+    runs: &[Told<'_>],
+    say: impl Fn(&Analysis) -> Option<String>,
+) -> (Vec<usize>, Vec<String>) {
+    let all = runs.iter().enumerate();
+    all.filter_map(|(number, told)| Some((number, say(told.analysis())?)))
+        .unzip()
+}
+
 /// The only curve of throughput over I/O sizes of a run; `None` where other factors vary.
 fn size_curve(analysis: &Analysis) -> Option<Curve<'_>> {
     let mut curves = by_size(analysis, "bs");
@@ -112,27 +122,18 @@ fn words(analysis: &Analysis) -> Option<String> {
 
 /// The least size of each kind of access that comes near its best throughput.
 fn sizes(runs: &[Told<'_>]) -> Option<Ranked> {
-    let mut numbers = Vec::new();
-    let mut parts = Vec::new();
-    for (number, told) in runs.iter().enumerate() {
-        let analysis = told.analysis();
-        let Some(curve) = size_curve(analysis) else {
-            continue;
-        };
-        let (Some(words), Some(best)) = (words(analysis), curve.best(analysis.response)) else {
-            continue;
-        };
+    let (numbers, parts) = of_each(runs, |analysis| {
+        let curve = size_curve(analysis)?;
+        let words = words(analysis)?;
+        let best = curve.best(analysis.response)?;
         let near = |p: &&Point<'_>| p.summary.median >= NEAR * best.summary.median;
-        let Some(least) = curve.points.iter().find(near) else {
-            continue;
-        };
-        numbers.push(number);
-        parts.push(format!(
+        let least = curve.points.iter().find(near)?;
+        Some(format!(
             "{} for {words} ({})",
             format_size(least.size),
             analysis.response.format(best.summary.median)
-        ));
-    }
+        ))
+    });
     let text = format!(
         "Smallest I/O size within 5 % of the best throughput: {}.",
         parts.join(", ")
@@ -239,12 +240,9 @@ fn durability(runs: &[Told<'_>]) -> Option<Ranked> {
 
 /// What the costliest skip does to the throughput of each run.
 fn skips(runs: &[Told<'_>]) -> Option<Ranked> {
-    let mut numbers = Vec::new();
-    let mut parts = Vec::new();
-    for (number, told) in runs.iter().enumerate() {
-        let analysis = told.analysis();
+    let (numbers, parts) = of_each(runs, |analysis| {
         if analysis.response != Response::Throughput {
-            continue;
+            return None;
         }
         let curves = by_size(analysis, "skip");
         let costs = curves.iter().filter_map(|curve| {
@@ -255,14 +253,9 @@ fn skips(runs: &[Told<'_>]) -> Option<Ranked> {
                 .min_by(|a, b| a.0.ratio.total_cmp(&b.0.ratio))
         });
         let worst = costs.min_by(|a, b| a.0.ratio.total_cmp(&b.0.ratio));
-        let (Some((cost, curve, point)), Some(words)) = (worst, words(analysis)) else {
-            continue;
-        };
-        let Some(interval) = cost.interval else {
-            continue;
-        };
-        numbers.push(number);
-        parts.push(match interval.high < 1.0 {
+        let (cost, curve, point) = worst?;
+        let words = words(analysis)?;
+        Some(match cost.interval?.high < 1.0 {
             true => format!(
                 "{} fall to {} of the throughput with the least skip at skip={}{}",
                 words,
@@ -271,31 +264,21 @@ fn skips(runs: &[Told<'_>]) -> Option<Ranked> {
                 curve.place()
             ),
             false => format!("{words} are not shown to lose throughput by larger skips"),
-        });
-    }
+        })
+    });
     let text = capitalised(&parts.join("; ")) + ".";
     ranked(SKIPS, numbers, text, &[COST_OF_SKIPPING])
 }
 
 /// What a request costs whatever its size, and what its bytes cost.
 fn costs(runs: &[Told<'_>]) -> Option<Ranked> {
-    let mut numbers = Vec::new();
-    let mut parts = Vec::new();
-    for (number, told) in runs.iter().enumerate() {
-        let analysis = told.analysis();
-        let Some(curve) = size_curve(analysis) else {
-            continue;
-        };
-        if let (Some(model), Some(words)) = (bends::fixed_cost(analysis, &curve), words(analysis)) {
-            numbers.push(number);
-            // Bytes per ns are GB/s, a thousand MB/s.
-            let rate = Response::Throughput.format(model.bandwidth * 1e3);
-            parts.push(format!(
-                "{words} {} and {rate}",
-                format_ns(model.t0.round())
-            ));
-        }
-    }
+    let (numbers, parts) = of_each(runs, |analysis| {
+        let model = bends::fixed_cost(analysis, &size_curve(analysis)?)?;
+        // Bytes per ns are GB/s, a thousand MB/s.
+        let rate = Response::Throughput.format(model.bandwidth * 1e3);
+        let time = format_ns(model.t0.round());
+        Some(format!("{} {time} and {rate}", words(analysis)?))
+    });
     let text = format!(
         "Fixed time of a request, and rate of its bytes: {}.",
         parts.join("; ")
