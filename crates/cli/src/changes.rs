@@ -8,7 +8,6 @@ use iolab_run::peer::{PEERS, adapt};
 use iolab_run::runner::Disk;
 use iolab_spec::Result;
 use iolab_spec::tool::Tool;
-use iolab_spec::units::{format_size, parse_size};
 use iolab_target::Consent;
 
 use crate::arguments::{Changes, ConsentOption};
@@ -114,7 +113,7 @@ impl Asked {
         let least = files.filter(|m| m.is_file()).map(|m| m.len()).min();
         let most = model.map(Disk::bytes).or(least);
         let room = most.map_or(region, |bytes| region.min(bytes));
-        notes.extend(leave_out_sizes_above(room, experiment)?);
+        notes.extend(experiment.leave_out_sizes_above(room)?);
         Ok(notes)
     }
 }
@@ -128,26 +127,6 @@ impl ConsentOption {
             Some(signature) => Consent::DestroySignature(signature.to_owned()),
         }
     }
-}
-
-fn leave_out_sizes_above(room: u64, experiment: &mut Experiment) -> Result<Option<String>> {
-    let Some(factor) = experiment.factors.iter().find(|f| f.setting.name == "bs") else {
-        return Ok(None);
-    };
-    let setting = factor.setting;
-    let fits = |level: &String| parse_size(level).is_ok_and(|bytes| bytes <= room);
-    let (small, large): (Vec<String>, Vec<String>) = factor.levels.iter().cloned().partition(fits);
-    // With none left the check of the plan says what is wrong.
-    if large.is_empty() || small.is_empty() {
-        return Ok(None);
-    }
-    experiment.sweep(setting, &small)?;
-    Ok(Some(format!(
-        "{}: left out bs {}, larger than the {} there are",
-        experiment.name,
-        large.join(", "),
-        format_size(room)
-    )))
 }
 
 /// A seed from the time of day and the process: different each time, and short enough to type.

@@ -9,6 +9,7 @@ mod overlap;
 mod programs;
 mod question;
 mod refined;
+mod room;
 mod seek;
 mod written;
 

@@ -11,7 +11,6 @@ use iolab_report::input::Input;
 use iolab_run::peer::fio::job::JobFile;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
-use iolab_spec::level::Levels;
 use iolab_spec::{Error, Result};
 use iolab_target::Need;
 
@@ -40,7 +39,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     let levels = options.slo.as_deref().map(slo::read).transpose()?;
     if let Some(levels) = &levels {
-        prepare(&mut experiment, &changes, levels)?;
+        experiment.answer(levels, &|name| changes.has(name))?;
     }
     if options.verify {
         experiment.apply(&Change::of("verify", "true")?)?;
@@ -106,23 +105,6 @@ pub(crate) fn run(options: &Run) -> Outcome {
     }
     to.end(finished.path.display())?;
     answered(answer)
-}
-
-/// Has an experiment answer for levels: at the rates that the user names, or else up to which they hold.
-fn prepare(experiment: &mut Experiment, changes: &Asked, levels: &Levels) -> Result<()> {
-    if changes.has("rate") {
-        // As many trials as the budget pays for: the interval is that of all requests, and not of the median.
-        experiment.design.precision = experiment.design.precision.min(0.01);
-        return Ok(());
-    }
-    if !changes.has("time") {
-        // Many short trials say more about a rate than few long ones.
-        experiment.apply(&Change::of("time", "250ms")?)?;
-    }
-    if changes.budget().is_none() {
-        experiment.apply(&Change::of("budget", "50s")?)?;
-    }
-    experiment.seek(levels.clone())
 }
 
 /// The experiment and the targets that are given; a job file of fio may name both.

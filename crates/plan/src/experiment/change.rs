@@ -71,9 +71,13 @@ impl Change {
         }
     }
 
-    /// Whether it is of the setting of this name.
+    /// Whether it is of the setting of this name, or of the budget.
     pub fn is_of(&self, name: &str) -> bool {
-        matches!(&self.what, What::Setting(setting, _) if setting.name == name)
+        match &self.what {
+            What::Setting(setting, _) => setting.name == name,
+            What::Budget(_) => name == "budget",
+            _ => false,
+        }
     }
 
     /// The budget, where it changes that.

@@ -6,14 +6,39 @@ use iolab_spec::tool::Tool;
 use iolab_spec::trial::RATE_MAX;
 use iolab_spec::{Error, Result};
 
-use super::Experiment;
+use super::{Change, Experiment};
 
 /// What the search varies.
 const RATE: &str = "rate";
 /// Where a search begins when the experiment names no rate, requests/s.
 const START: u64 = 1000;
+/// Time of a trial of a search: many short trials say more about a rate than few long ones.
+const TIME: &str = "250ms";
+/// Time of a search, within the minute that an answer may take.
+const BUDGET: &str = "50s";
+/// Precision of a trial's median where levels are judged at given rates: as many trials as the budget pays for, since the
+/// interval is that of all requests, and not of the median.
+const PRECISION: f64 = 0.01;
 
 impl Experiment {
+    /// Has the run answer whether these levels hold at the rates that the user names, or else up to which rate they hold.
+    /// `is_given` tells whether the user chose a setting, or the budget.
+    ///
+    /// # Errors
+    /// Of kind usage, as [`Experiment::seek`].
+    pub fn answer(&mut self, levels: &Levels, is_given: &dyn Fn(&str) -> bool) -> Result<()> {
+        if is_given(RATE) {
+            self.design.precision = self.design.precision.min(PRECISION);
+            return Ok(());
+        }
+        for (name, value) in [("time", TIME), ("budget", BUDGET)] {
+            if !is_given(name) {
+                self.apply(&Change::of(name, value)?)?;
+            }
+        }
+        self.seek(levels.clone())
+    }
+
     /// Has the run search for the greatest rate at which these levels hold: the rates are the search's, from the first one of
     /// the experiment on.
     ///
