@@ -12,7 +12,6 @@ pub mod glance;
 pub mod history;
 pub mod imbalance;
 pub mod latencies;
-pub mod numbers;
 pub mod optimum;
 pub mod outline;
 pub mod preparation;

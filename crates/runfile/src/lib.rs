@@ -9,6 +9,7 @@ mod create;
 mod fault;
 mod guard;
 mod latency;
+pub mod numbers;
 mod opening;
 mod place;
 mod read;

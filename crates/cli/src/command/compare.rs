@@ -5,9 +5,9 @@ use std::path::Path;
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::compare::{ALPHA, Better, Comparison, Conclusion, Criteria, RunSide, Test};
-use iolab_analysis::numbers;
 use iolab_analysis::runs::{LooksFor, RunCriteria, RunsComparison};
 use iolab_report::{benchstat, compare as report, runs as runs_report};
+use iolab_runfile::numbers;
 use iolab_spec::{Error, Result};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};

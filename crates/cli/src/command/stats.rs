@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_analysis::numbers;
 use iolab_analysis::series_tests::series_tests;
 use iolab_report::series;
+use iolab_runfile::numbers;
 use iolab_spec::plain::plain;
 use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};

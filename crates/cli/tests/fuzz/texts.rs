@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use iolab_analysis::numbers;
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_run::import::Import;
 use iolab_run::peer::fio::job::JobFile;
 use iolab_runfile::NewFile;
+use iolab_runfile::numbers;
 use iolab_spec::command::Template;
 use iolab_spec::settings::{SETTINGS, Setting};
 use iolab_spec::units::{format_size, parse_duration, parse_size};
