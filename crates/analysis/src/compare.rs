@@ -13,8 +13,10 @@ use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 pub use matching::{Difference, RunSide};
 pub use peers::{PEER_MARGIN, with_peers};
 
+use iolab_record::TargetKind;
 use iolab_spec::Result;
 
+use crate::analysed::AnalysedRun;
 use crate::analysis::Response;
 use crate::imbalance::Imbalance;
 
@@ -103,6 +105,8 @@ pub enum Unit {
     Blocks,
     /// One run on each side: a difference is not shown.
     Runs,
+    /// Two runs that models computed: nothing but seeds differs from run to run, as from trial to trial.
+    ComputedRuns,
     /// The trials within two runs, as was asked for.
     TrialsWithinRuns,
     /// Both sides are the same run.
@@ -344,6 +348,11 @@ pub struct Comparison {
     pub overall: Option<Overall>,
 }
 
+/// Whether a model was measured, in virtual time.
+fn computed(run: &AnalysedRun) -> bool {
+    run.record().run.target_kind == TargetKind::Model
+}
+
 impl Comparison {
     /// Compares two runs, or two levels of a factor of one, cell by cell.
     ///
@@ -364,6 +373,8 @@ impl Comparison {
             Unit::Blocks
         } else if base.run.record().is_same_run(new.run.record()) {
             Unit::SameRun
+        } else if computed(base.run) && computed(new.run) {
+            Unit::ComputedRuns
         } else if terms.within_run {
             Unit::TrialsWithinRuns
         } else {

@@ -220,6 +220,9 @@ fn rests_on(unit: Unit) -> Option<&'static str> {
     match unit {
         Unit::Numbers | Unit::Blocks => None,
         Unit::SameRun => Some("Both files hold the same run."),
+        Unit::ComputedRuns => Some(
+            "Both runs were computed by models: nothing differs between two runs of a model but the seed, which differs between trials too. So the trials within the runs decide.",
+        ),
         Unit::Runs => Some(
             "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",
         ),

@@ -6,7 +6,7 @@ use iolab_analysis::compare::{
 };
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
-use iolab_record::{RunRecord, ServedBy};
+use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_spec::Kind;
 use iolab_spec::response::Response;
 use iolab_spec::settings::SETTINGS;
@@ -390,6 +390,16 @@ fn two_runs_do_not_accuse_each_other() {
     let mut part = base.clone();
     part.samples.pop();
     assert_eq!(one_run_each(&part, &base).unit, Unit::Runs);
+    // Between two runs of a model nothing differs but the seed.
+    let computed = |record: &RunRecord| {
+        let mut record = record.clone();
+        record.run.target_kind = TargetKind::Model;
+        record
+    };
+    assert_eq!(one_run_each(&computed(&base), &new).unit, Unit::Runs);
+    let comparison = one_run_each(&computed(&base), &computed(&new));
+    assert_eq!(comparison.unit, Unit::ComputedRuns);
+    assert_eq!(comparison.cells[0].verdict, Verdict::Slower);
 }
 
 #[test]
