@@ -58,7 +58,7 @@ pub fn dontcache(target: &Target) -> Result<()> {
         target,
         libc::RWF_DONTCACHE,
         "RWF_DONTCACHE",
-        "Linux has it since 6.14, on ext4, XFS, btrfs and some others",
+        "Linux has it since 6.14, on ext4, XFS and some others",
         "leave dontcache out",
     )
 }

@@ -754,7 +754,7 @@ pub static SETTINGS: &[Setting] = &[
         topic: Topic::Requests,
         aliases: &[],
         unit: "",
-        doc: "carry out each write as a whole or not at all (RWF_ATOMIC, Linux 6.11); direct I/O with pvsync2, io_uring or libaio",
+        doc: "carry out each write as a whole or not at all (RWF_ATOMIC, Linux 6.11); direct I/O with pvsync2, libaio, or io_uring with registered=false",
         kind: ValueKind::Flag,
         column: "atomic",
         since: LATER,

@@ -102,7 +102,7 @@ pub(super) fn put_flag(place: &mut bool, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sets or lifts a bound of a trial.
+/// Sets or lifts a bound of a trial, or a pause.
 pub(super) fn put_bound<T>(
     place: &mut Option<T>,
     text: &str,
@@ -116,10 +116,8 @@ where
         _ => Some(parse(text)?),
     };
     if *place == Some(T::default()) {
-        return Err(
-            Error::usage(format!("'{text}' leaves a trial nothing to do"))
-                .hint("give a value above zero, or none for no limit"),
-        );
+        return Err(Error::usage(format!("'{text}' is not above zero"))
+            .hint("give a value above zero, or none"));
     }
     Ok(())
 }

@@ -103,13 +103,16 @@ impl TrialSpec {
                 "only preadv2 and pwritev2 report that a request would wait: set backend=pvsync2; io_uring tries without waiting by itself",
             );
         }
-        if self.fadvise.is_some() && (direct || self.backend == Backend::Mmap) {
+        if self.fadvise.is_some() && direct {
             return fail(
-                format!(
-                    "fadvise with cache={} and backend {}",
-                    self.cache, self.backend
-                ),
-                "the advice controls how read calls read ahead into the page cache: set cache=cold or hot and another backend",
+                "fadvise with cache=direct".to_owned(),
+                "the advice controls read-ahead into the page cache: set cache=cold, or leave fadvise out",
+            );
+        }
+        if self.fadvise.is_some() && self.backend == Backend::Mmap {
+            return fail(
+                "fadvise with backend mmap".to_owned(),
+                "the advice applies to read calls: set another backend, or leave fadvise out",
             );
         }
         Ok(())
@@ -127,6 +130,12 @@ impl TrialSpec {
             return fail(
                 "atomic with buffered I/O",
                 "only direct writes can be atomic: set cache=direct",
+            );
+        }
+        if self.backend == Backend::IoUring && self.registered {
+            return fail(
+                "atomic with registered buffers of io_uring",
+                "the kernel refuses atomic writes from registered buffers: set registered=false, or backend=pvsync2",
             );
         }
         if self.bs_mix.is_some() {
@@ -172,6 +181,7 @@ mod tests {
         };
         let direct = TrialSpec {
             backend: Backend::IoUring,
+            registered: false,
             read_percent: 0,
             ..TrialSpec::default()
         };
@@ -222,6 +232,13 @@ mod tests {
                     ..atomic.clone()
                 },
                 "writes nothing",
+            ),
+            (
+                TrialSpec {
+                    registered: true,
+                    ..atomic.clone()
+                },
+                "registered",
             ),
             (
                 TrialSpec {
