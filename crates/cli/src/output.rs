@@ -16,7 +16,7 @@ use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::equivalence;
 use iolab_report::input::Input;
-use iolab_report::layout::{self, paragraph};
+use iolab_report::layout::{self, paragraph, wrapped};
 use iolab_report::overview::Overview;
 use iolab_report::panels;
 use iolab_report::preparation as prepare;
@@ -89,7 +89,7 @@ pub(crate) fn report(
     to: &mut dyn Write,
 ) -> Outcome {
     let (analysis, style) = (run.analysis(), style());
-    writeln!(to, "{}\n", plain(&analysis.question))?;
+    writeln!(to, "{}", wrapped(&plain(&analysis.question), style.width))?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for pair in program_pairs(analysis) {
@@ -121,7 +121,7 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
 /// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
 fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
-    writeln!(to, "{}\n", plain(&analysis.question))?;
+    writeln!(to, "{}", wrapped(&plain(&analysis.question), style.width))?;
     write!(to, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);
     if !curves.is_empty() {

@@ -10,7 +10,7 @@ use iolab_spec::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use serde_json::{Map, Value, json};
 
-use crate::layout::{self, Column, none};
+use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
@@ -18,7 +18,7 @@ use iolab_spec::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(comparison: &Comparison, width: u16) -> String {
-    heading(comparison) + "\n" + &layout::text(columns(comparison), width)
+    wrapped(&heading(comparison), width) + "\n" + &layout::text(columns(comparison), width)
 }
 
 /// The comparison in Markdown, with its closing remarks.

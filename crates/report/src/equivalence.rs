@@ -4,13 +4,13 @@ use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint,
 use iolab_spec::quantity::significant;
 use iolab_spec::units::format_size;
 
-use crate::layout::{self, Column, none};
+use crate::layout::{self, Column, none, wrapped};
 use iolab_spec::plain::plain;
 
 /// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
 /// trials, and those of the tests of equivalence.
 pub fn text(pair: &ProgramPair, width: u16) -> String {
-    caption(pair) + &layout::text(columns(pair), width)
+    wrapped(&caption(pair), width) + &layout::text(columns(pair), width)
 }
 
 pub(crate) fn caption(pair: &ProgramPair) -> String {

@@ -106,15 +106,19 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     let mut text = table.trim_fmt();
     text.push('\n');
     if !left_out.is_empty() {
-        text.push_str(&format!("(hidden: {})\n", left_out.join(", ")));
+        text.push_str(&wrapped(
+            &format!("(hidden: {})", left_out.join(", ")),
+            width,
+        ));
     }
     text
 }
 
-/// A caption in lines of at most `width` columns.
-pub(crate) fn wrapped(caption: &str, width: u16) -> String {
-    let lines = wrap(caption, usize::from(width.max(WIDTH_MIN)));
-    lines.join("\n") + "\n"
+/// A text with every line broken into lines of at most `width` columns.
+pub fn wrapped(text: &str, width: u16) -> String {
+    let width = usize::from(width.max(WIDTH_MIN));
+    let lines = text.lines().flat_map(|line| wrap(line, width));
+    lines.map(|line| line + "\n").collect()
 }
 
 /// Every column, in Markdown.

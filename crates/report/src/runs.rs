@@ -12,7 +12,7 @@ use iolab_spec::quantity::{format_p, format_percent};
 use serde_json::{Map, Value, json};
 
 use crate::compare::{cells, difference_lines, factor, imbalance_words};
-use crate::layout::{self, Column, none};
+use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
@@ -20,7 +20,7 @@ use iolab_spec::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(compared: &RunsComparison, width: u16) -> String {
-    heading(compared) + "\n" + &layout::text(columns(compared), width)
+    wrapped(&heading(compared), width) + "\n" + &layout::text(columns(compared), width)
 }
 
 /// The comparison in Markdown, with its closing remarks.

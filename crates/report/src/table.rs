@@ -9,7 +9,7 @@ use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
 use iolab_spec::tool::Tool;
 use iolab_stats::Interval;
 
-use crate::layout::{self, Column, none};
+use crate::layout::{self, Column, none, wrapped};
 use crate::markdown;
 use iolab_spec::plain::plain;
 
@@ -19,7 +19,7 @@ const FLAGS_WIDTH: usize = 18;
 /// The table for a terminal of `width` columns. Columns that do not fit are left out, least
 /// important first, and named in a line below.
 pub fn text(analysis: &Analysis, width: u16) -> String {
-    caption(analysis) + &layout::text(columns(analysis), width)
+    wrapped(&caption(analysis), width) + &layout::text(columns(analysis), width)
 }
 
 /// The table in Markdown, with every column.

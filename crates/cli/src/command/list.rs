@@ -5,12 +5,18 @@ use std::io::Write;
 use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
+use iolab_report::layout::{paragraph, wrapped};
 use iolab_spec::settings::{CellSpec, SETTINGS, Topic};
 use iolab_spec::units::format_duration;
 
 use crate::arguments::List;
 use crate::exit::Outcome;
-use crate::output;
+use crate::output::{self, style};
+
+/// Columns of the names of experiments, suites and requirements.
+const NAMES: usize = 14;
+/// Columns of the names of settings.
+const SETTING_NAMES: usize = 17;
 
 /// Writes the list to stdout.
 pub(crate) fn list(options: &List) -> Outcome {
@@ -29,30 +35,24 @@ fn experiments(to: &mut dyn Write) -> Outcome {
         let experiment = Experiment::find(name)?;
         let cells = experiment.cell_count();
         let budget = format_duration(experiment.design.budget);
-        writeln!(
-            to,
-            "  {name:<14} {} ({cells} cells, {budget})",
-            experiment.question
-        )?;
+        let about = format!("{} ({cells} cells, {budget})", experiment.question);
+        entry(name, NAMES, &about, to)?;
     }
     writeln!(to, "\nSuites (iolab study --suite NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN_SUITES {
-        writeln!(to, "  {name:<14} {}", Suite::find(name)?.about)?;
+        entry(name, NAMES, &Suite::find(name)?.about, to)?;
     }
     writeln!(to, "\nRequirements (iolab fit NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN_REQUIREMENTS {
-        let question = Requirement::find(name)?.question;
-        writeln!(to, "  {name:<14} {question}")?;
+        entry(name, NAMES, &Requirement::find(name)?.question, to)?;
     }
     Ok(())
 }
 
 fn settings(to: &mut dyn Write) -> Outcome {
     let defaults = CellSpec::default();
-    writeln!(
-        to,
-        "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE; between values that hold commas a semicolon):"
-    )?;
+    let heading = "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE; between values that hold commas a semicolon):";
+    write!(to, "{}", wrapped(heading, style().width))?;
     for topic in Topic::ALL {
         writeln!(to, "\n{}:", topic.title())?;
         for setting in SETTINGS.iter().filter(|setting| setting.topic == topic) {
@@ -64,9 +64,16 @@ fn settings(to: &mut dyn Write) -> Outcome {
             if let Some(default) = default {
                 about.push_str(&format!(" [default: {default}]"));
             }
-            writeln!(to, "  {:<17} {about}", setting.name)?;
+            entry(setting.name, SETTING_NAMES, &about, to)?;
         }
     }
-    writeln!(to, "\nAlso with one value each: {}.", DESIGN.join(", "))?;
+    let design = format!("Also with one value each: {}.", DESIGN.join(", "));
+    write!(to, "\n{}", wrapped(&design, style().width))?;
     Ok(())
+}
+
+/// A name, and beside it what it is, in lines that fit.
+fn entry(name: &str, width: usize, about: &str, to: &mut dyn Write) -> Outcome {
+    let mark = format!("  {name:<width$} ");
+    Ok(write!(to, "{}", paragraph(about, &mark, style().width))?)
 }

@@ -45,6 +45,30 @@ fn list_names_everything() {
 }
 
 #[test]
+fn lists_and_captions_fit_the_terminal() {
+    let folder = folder();
+    run_tiny(
+        folder.path(),
+        "read-random",
+        &["model:sata-ssd", "-o", "r.iolab"],
+    )
+    .expect(0);
+    for arguments in [
+        &["list"][..],
+        &["list", "--settings"],
+        &["table", "r.iolab"],
+    ] {
+        for width in [60, 80] {
+            let mut command = iolab(folder.path(), arguments);
+            let output = command.env("COLUMNS", width.to_string()).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let wide = text.lines().find(|line| line.chars().count() > width);
+            assert_eq!(wide, None, "{arguments:?}");
+        }
+    }
+}
+
+#[test]
 fn what_is_shown_can_be_run() {
     let folder = folder();
     let toml = run(folder.path(), &["show", "read-random"])

@@ -59,6 +59,7 @@ pub(super) fn shown(place: &Path) -> BTreeMap<String, String> {
 fn definitions(place: &Path) -> Vec<String> {
     let list = run(place, &["list"]).expect(0).stdout;
     let lines = list.lines().filter(|line| line.starts_with("  "));
+    let lines = lines.filter(|line| !line.starts_with("   "));
     let names = lines.filter_map(|line| line.split_whitespace().next());
     names.map(str::to_owned).collect()
 }
