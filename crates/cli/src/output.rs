@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::equivalence::program_pairs;
@@ -162,7 +162,7 @@ pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn W
     Ok(())
 }
 
-/// Where a command's data goes: a new file, or stdout.
+/// Where a command's data goes: a new file, or stdout. What is not flushed at the end is not kept.
 ///
 /// # Errors
 /// Of kind refused when the file is there already.
@@ -170,7 +170,51 @@ pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
     let Some(path) = path else {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
     };
-    Ok(Box::new(BufWriter::new(create(path)?)))
+    Ok(Box::new(NewFile {
+        to: BufWriter::new(create(path)?),
+        path: path.to_owned(),
+        is_whole: false,
+    }))
+}
+
+/// A new file of results. Nothing is left of it unless it is written to its end.
+struct NewFile {
+    to: BufWriter<File>,
+    path: PathBuf,
+    /// Whether everything is written out.
+    is_whole: bool,
+}
+
+impl NewFile {
+    /// The error with the file's name.
+    fn named<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+        })
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_whole = false;
+        let written = self.to.write(bytes);
+        self.named(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.to.flush();
+        self.is_whole = flushed.is_ok();
+        self.named(flushed)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // The user learns of what went wrong before; an empty file would only be in the way of the next try.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// A new file for results.
@@ -263,5 +307,22 @@ mod tests {
     #[test]
     fn line_breaks_are_kept_and_escapes_are_not() {
         assert_eq!(harmless("a\n\u{1b}[31mb"), "a\n\\u{1b}[31mb");
+    }
+
+    #[test]
+    fn a_file_that_is_not_written_to_its_end_does_not_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.csv");
+        for flushes in [false, true] {
+            let mut to = open(Some(&path)).unwrap();
+            to.write_all(b"1,2").unwrap();
+            if flushes {
+                to.flush().unwrap();
+            }
+            drop(to);
+            assert_eq!(path.exists(), flushes);
+        }
+        open(Some(&path)).err().expect("it is there");
+        assert_eq!(std::fs::read(&path).unwrap(), b"1,2", "kept");
     }
 }

@@ -102,7 +102,7 @@ impl Size {
             ),
         };
         Err(Error::refused(format!(
-            "a scratch file of {} does not fit into {}: {} can be used, the rest is reserved for the system",
+            "a scratch file of {} does not fit into {}: {} can be used, the rest stays free for the system",
             human(needed),
             dir.display(),
             human(room)

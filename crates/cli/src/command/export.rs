@@ -33,14 +33,15 @@ pub(crate) fn export(options: &Export) -> Outcome {
     }
     let mut to = output::open(options.output.as_deref())?;
     match options.format.writer() {
-        Writer::Rows(format) => rows(&records, options, format, &mut to),
-        Writer::Runs(write) => Ok(write(&records, &mut to)?),
-        Writer::RunsWithLatencies(write) => Ok(write(&with_latencies(records, options)?, &mut to)?),
+        Writer::Rows(format) => rows(&records, options, format, &mut to)?,
+        Writer::Runs(write) => write(&records, &mut to)?,
+        Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, &mut to)?,
         Writer::Analyses(write) => {
             let analyses: Vec<Analysis> = records.iter().map(analyse).collect();
-            Ok(write(&analyses, &mut to)?)
+            write(&analyses, &mut to)?;
         }
     }
+    Ok(to.flush()?)
 }
 
 /// The folder for a report of each cell, where one is named and not a file.
@@ -68,7 +69,7 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
         let place = folder.join(&file.path);
         let below = place.parent().unwrap_or(folder);
         fs::create_dir_all(below).map_err(|error| unusable(below, error))?;
-        let mut to = io::BufWriter::new(output::create(&place)?);
+        let mut to = output::open(Some(&place))?;
         file.write(&mut to)?;
         to.flush()?;
     }
