@@ -26,11 +26,12 @@ impl Changes {
     /// Of kind usage, naming the change.
     pub(crate) fn read(&self) -> Result<Asked> {
         let flags = [
-            (self.direct, "cache", "direct"),
-            (self.buffered, "cache", "cold"),
-            (self.fresh, "fresh", "true"),
+            (self.direct, "cache", "direct", "--direct"),
+            (self.buffered, "cache", "cold", "--buffered"),
+            (self.fresh, "fresh", "true", "--fresh"),
         ];
         let flags = flags.into_iter().filter(|(given, ..)| *given);
+        let flags = flags.map(|(_, name, value, said)| (name, value, said.to_owned()));
         let values = [
             ("region", &self.size),
             ("threads", &self.threads),
@@ -44,13 +45,16 @@ impl Changes {
         ];
         let values = values
             .into_iter()
-            .filter_map(|(name, value)| Some((name, value.as_deref()?)));
+            .filter_map(|(name, value)| Some((name, value.as_deref()?)))
+            .map(|(name, value)| {
+                let option = if name == "region" { "size" } else { name };
+                (name, value, format!("--{option} {value}"))
+            });
         let tools = self.tools();
-        let changes = flags
-            .map(|(_, name, value)| (name, value))
-            .chain(values)
-            .chain(tools.as_deref().map(|tools| ("tool", tools)))
-            .map(|(name, value)| Change::of(name, value));
+        let peers = tools.as_deref();
+        let peers = peers.map(|tools| ("tool", tools, format!("--set tool={tools}")));
+        let changes = flags.chain(values).chain(peers);
+        let changes = changes.map(|(name, value, said)| Change::of_option(name, value, said));
         let sets = self.sets.iter().map(|set| Change::parse(set));
         Ok(Asked {
             changes: changes.chain(sets).collect::<Result<_>>()?,

@@ -22,6 +22,12 @@ fn a_typo_names_the_nearest() {
     );
     let done = run(folder.path(), &["run", "read-size", "--set", "bz=4k"]).expect(2);
     assert!(done.stderr.contains("bz"), "{}", done.stderr);
+    // The message names what was typed.
+    for (option, value) in [("--time", "10x"), ("--size", "4q"), ("--budget", "0")] {
+        let done = run(folder.path(), &["run", "read-size", option, value]).expect(2);
+        let named = format!("error: {option} {value}: ");
+        assert!(done.stderr.starts_with(&named), "{}", done.stderr);
+    }
     assert!(entries(folder.path()).is_empty());
 }
 

@@ -16,7 +16,7 @@ use iolab_spec::units::parse_share;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     what: What,
-    /// As `--set` would say it, for messages.
+    /// As the user said it, for messages.
     said: String,
 }
 
@@ -45,7 +45,7 @@ impl Change {
                 .hint("write --set NAME=VALUE or --set NAME=VALUE,VALUE")
                 .within(format!("--set {text}"))
         })?;
-        Self::said(name.trim(), values.trim(), text.to_owned())
+        Self::said(name.trim(), values.trim(), format!("--set {text}"))
     }
 
     /// Sets `name` to a value, or to each of several with commas between.
@@ -53,21 +53,29 @@ impl Change {
     /// # Errors
     /// As [`Change::parse`].
     pub fn of(name: &str, values: &str) -> Result<Self> {
-        Self::said(name, values.trim(), format!("{name}={values}"))
+        Self::said(name, values.trim(), format!("--set {name}={values}"))
+    }
+
+    /// The same, for an option that stands for it; `said` is that option with its value.
+    ///
+    /// # Errors
+    /// As [`Change::parse`].
+    pub fn of_option(name: &str, values: &str, said: String) -> Result<Self> {
+        Self::said(name, values.trim(), said)
     }
 
     /// Adds so many finer sizes around each bend.
     pub fn refine(sizes: u32) -> Self {
         Self {
             what: What::Refine(sizes),
-            said: format!("refine={sizes}"),
+            said: format!("--refine {sizes}"),
         }
     }
 
     fn said(name: &str, values: &str, said: String) -> Result<Self> {
         match What::read(name, values) {
             Ok(what) => Ok(Self { what, said }),
-            Err(error) => Err(error.within(format!("--set {said}"))),
+            Err(error) => Err(error.within(said)),
         }
     }
 
@@ -132,7 +140,7 @@ impl Experiment {
         changed
             .take(&change.what)
             .and_then(|()| changed.check())
-            .map_err(|error| error.within(format!("--set {}", change.said)))?;
+            .map_err(|error| error.within(change.said.clone()))?;
         changed.follow(self);
         *self = changed;
         Ok(())
