@@ -76,6 +76,8 @@ pub struct Experiment {
     pub refined: Option<Refined>,
     /// The levels whose greatest rate the run searches for; the rates that it visits are levels of the factor `rate`.
     pub seek: Option<Levels>,
+    /// The levels that the run is to say of whether they hold in every cell.
+    pub hold: Option<Levels>,
     /// The combinations of levels that are cells; empty where all are. Factors that are not listed are crossed with them.
     pub only: Vec<Combination>,
 }
@@ -87,6 +89,7 @@ struct Document {
     question: Spanned<String>,
     response: Spanned<String>,
     seek: Option<Spanned<String>>,
+    hold: Option<Spanned<String>>,
     #[serde(default)]
     factors: Entries,
     #[serde(default)]
@@ -107,6 +110,13 @@ impl Experiment {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
         let at = |span, error| source.at(span, error);
+        let levels = |text: Option<Spanned<String>>| {
+            let parse = |text: Spanned<String>| {
+                let parsed: Result<Levels> = text.get_ref().parse();
+                parsed.map_err(|error| at(text.span(), error))
+            };
+            text.map(parse).transpose()
+        };
         let mut experiment = Self {
             name: check_name(document.name.get_ref())
                 .map_err(|error| at(document.name.span(), error))?,
@@ -121,13 +131,8 @@ impl Experiment {
             settings: Vec::new(),
             design: Design::default(),
             refined: document.refined,
-            seek: document
-                .seek
-                .map(|levels| {
-                    let parsed = levels.get_ref().parse();
-                    parsed.map_err(|error| at(levels.span(), error))
-                })
-                .transpose()?,
+            seek: levels(document.seek)?,
+            hold: levels(document.hold)?,
             only: Vec::new(),
         };
         Definition {

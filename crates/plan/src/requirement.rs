@@ -231,6 +231,7 @@ impl Entry {
             design: Design::default(),
             refined: None,
             seek: None,
+            hold: None,
             only: Vec::new(),
         };
         Definition {

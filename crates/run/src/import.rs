@@ -161,6 +161,7 @@ impl Import {
             },
             refined: None,
             seek: None,
+            hold: None,
             only: Vec::new(),
         };
         for setting in SETTINGS {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::{RunRecord, RunStatus, TargetKind};
@@ -13,7 +14,7 @@ use iolab_target::Size;
 
 use crate::arguments::Resume;
 use crate::command::{read_run, slo};
-use crate::exit::{Failure, Outcome, with_kept};
+use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
 use crate::workspace::Workspace;
 
@@ -66,12 +67,16 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             .map_err(|failure| with_kept(failure, Some(&path)))?;
     }
     let mut to = Results::new();
-    match slo::levels_of(&record.experiment.toml) {
-        Some(levels) => slo::searched(&levels, &path, &mut to)?,
-        None => {
-            let input = Input::new(path.clone(), read_run(&path)?);
-            output::run(&input, false, &mut to)?;
-        }
+    let run = read_run(&path)?;
+    // A definition that this iolab cannot read leaves the numbers readable.
+    let asked = Experiment::from_toml(&record.experiment.toml, "run file").ok();
+    let answer = match asked {
+        Some(asked) => slo::answer(&asked, &path, &mut to)?,
+        None => None,
+    };
+    if answer.is_none() {
+        output::run(&Input::new(path.clone(), run), false, &mut to)?;
     }
-    Ok(to.end(path.display())?)
+    to.end(path.display())?;
+    answered(answer.unwrap_or(Answer::Yes))
 }

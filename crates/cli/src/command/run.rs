@@ -84,16 +84,12 @@ pub(crate) fn run(options: &Run) -> Outcome {
         .close_after(finished.map_err(Failure::from))
         .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
-    let mut answer = Answer::Yes;
-    match &levels {
-        Some(levels) if changes.has("rate") => {
-            answer = slo::judged(levels, &finished.path, &mut to)?;
-        }
-        Some(levels) => slo::searched(levels, &finished.path, &mut to)?,
-        None => {
-            let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
-            output::run(&input, options.full, &mut to)?;
-        }
+    let run = read_run(&finished.path)?;
+    let asked = Experiment::from_toml(&run.record().experiment.toml, "run file")?;
+    let answer = slo::answer(&asked, &finished.path, &mut to)?;
+    if answer.is_none() {
+        let input = Input::new(finished.path.clone(), run);
+        output::run(&input, options.full, &mut to)?;
     }
     to.flush()?;
     note(format_args!("\nrun file: {}", finished.path.display()));
@@ -104,7 +100,7 @@ pub(crate) fn run(options: &Run) -> Outcome {
         ));
     }
     to.end(finished.path.display())?;
-    answered(answer)
+    answered(answer.unwrap_or(Answer::Yes))
 }
 
 /// The experiment and the targets that are given; a job file of fio may name both.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use iolab_analysis::fitness::{Answer, Verdicts, doubts_of_run};
 use iolab_analysis::slo::limit;
+use iolab_plan::experiment::Experiment;
 use iolab_report::slo::{Searched, at_rates};
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
@@ -14,7 +15,7 @@ use crate::exit::Outcome;
 use crate::output::style;
 
 /// Says up to which rate the levels hold, by the run that searched for it.
-pub(super) fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome {
+fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome {
     let record = iolab_runfile::read(path)?;
     let found = limit(levels, &record, iolab_runfile::read_latency(path)?)?;
     let doubts = doubts_of_run(&record);
@@ -34,7 +35,7 @@ pub(super) fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outc
 }
 
 /// Says whether the levels hold in every cell of a run.
-pub(super) fn judged(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome<Answer> {
+fn judged(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome<Answer> {
     let record = iolab_runfile::read(path)?;
     let found = Verdicts::of(levels, &record, iolab_runfile::read_latency(path)?)?;
     write!(to, "{}", at_rates(&found, style().width))?;
@@ -43,8 +44,23 @@ pub(super) fn judged(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcom
 
 /// The levels that a run file's run searched the rate of; `None` where it searched none.
 pub(super) fn levels_of(toml: &str) -> Option<Levels> {
-    let experiment = iolab_plan::experiment::Experiment::from_toml(toml, "run file");
-    experiment.ok()?.seek
+    Experiment::from_toml(toml, "run file").ok()?.seek
+}
+
+/// Answers what a run was asked with `--slo`; `None` where it was not.
+pub(super) fn answer(
+    experiment: &Experiment,
+    path: &Path,
+    to: &mut dyn Write,
+) -> Outcome<Option<Answer>> {
+    Ok(match (&experiment.seek, &experiment.hold) {
+        (Some(levels), _) => {
+            searched(levels, path, to)?;
+            Some(Answer::Yes)
+        }
+        (None, Some(levels)) => Some(judged(levels, path, to)?),
+        (None, None) => None,
+    })
 }
 
 /// Reads the levels of `--slo`.

@@ -163,3 +163,25 @@ fn what_a_rate_cannot_be_combined_with_is_refused() {
         done.stderr
     );
 }
+
+#[test]
+fn a_resumed_run_answers_what_it_was_asked() {
+    let folder = folder();
+    for (name, levels, rate, code) in [
+        ("yes.iolab", "p99<1s", Some("100"), 0),
+        ("no.iolab", "p99<1us", Some("100"), 4),
+        ("search.iolab", "p99<1s", None, 0),
+    ] {
+        let mut run_it = vec!["run", "load-latency", "model:sata-ssd", "-o", name];
+        run_it.extend(["--seed", "7", "--size", "16MiB", "--budget", "10s"]);
+        run_it.extend(["--slo", levels]);
+        run_it.extend(
+            rate.into_iter()
+                .flat_map(|rate| ["--time", "1s", "--rate", rate]),
+        );
+        let first = run(folder.path(), &run_it).expect(code);
+        assert!(first.stdout.contains(levels), "{}", first.stdout);
+        let again = run(folder.path(), &["resume", name]).expect(code);
+        assert_eq!(again.stdout, first.stdout);
+    }
+}

@@ -29,6 +29,7 @@ impl Experiment {
     pub fn answer(&mut self, levels: &Levels, is_given: &dyn Fn(&str) -> bool) -> Result<()> {
         if is_given(RATE) {
             self.design.precision = self.design.precision.min(PRECISION);
+            self.hold = Some(levels.clone());
             return Ok(());
         }
         for (name, value) in [("time", TIME), ("budget", BUDGET)] {

@@ -16,6 +16,9 @@ impl Serialize for Experiment {
         if let Some(levels) = &self.seek {
             map.serialize_entry("seek", &levels.to_string())?;
         }
+        if let Some(levels) = &self.hold {
+            map.serialize_entry("hold", &levels.to_string())?;
+        }
         map.serialize_entry("factors", &Factors(&self.factors))?;
         map.serialize_entry("settings", &Settings(&self.settings))?;
         map.serialize_entry("design", &self.design)?;

@@ -92,6 +92,7 @@ impl JobFile {
             design: design(&cells),
             refined: None,
             seek: None,
+            hold: None,
             only: Vec::new(),
         };
         put_settings(&mut experiment, &cells)?;
