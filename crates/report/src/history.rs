@@ -39,11 +39,11 @@ fn heading(line: &Line) -> String {
         .and_then(|run| run.host.as_ref())
         .map_or_else(String::new, |host| format!(", host {}", plain(host)));
     let when = first.zip(last).map_or_else(String::new, |(first, last)| {
-        format!(
-            " from {} to {}",
-            day(&first.started_utc),
-            day(&last.started_utc)
-        )
+        let (first, last) = (day(&first.started_utc), day(&last.started_utc));
+        match first == last {
+            true => format!(" of {first}"),
+            false => format!(" from {first} to {last}"),
+        }
     });
     let runs = match line.runs.len() {
         1 => "1 run".to_owned(),
@@ -127,17 +127,17 @@ pub fn remarks(line: &Line) -> Vec<String> {
             _ => "No level shift shown against the spread from run to run.".to_owned(),
         });
     }
-    let quiet: Vec<&Change> = line
-        .changes
-        .iter()
-        .filter(|change| !near_shift(line, change.at))
-        .collect();
+    let quiet: Vec<(&Change, usize)> = quiet_changes(line);
     let listed = quiet.iter().take(CHANGES_MAX);
-    all.extend(listed.map(|change| {
+    all.extend(listed.map(|(last, times)| {
+        let often = match times {
+            1 => String::new(),
+            n => format!(", as at {} earlier runs", n - 1),
+        };
         format!(
-            "{}: {} changed; no level shifted there.",
-            start(line, change.at),
-            what(change)
+            "{}: {} changed{often}; no level shifted there.",
+            start(line, last.at),
+            what(last)
         )
     }));
     if quiet.len() > CHANGES_MAX {
@@ -147,6 +147,22 @@ pub fn remarks(line: &Line) -> Vec<String> {
         ));
     }
     all
+}
+
+/// The last change of everything that changed where no level shifts, and how often it did.
+fn quiet_changes(line: &Line) -> Vec<(&Change, usize)> {
+    let mut found: Vec<(&Change, usize)> = Vec::new();
+    let quiet = line.changes.iter();
+    for change in quiet.filter(|change| !near_shift(line, change.at)) {
+        match found.iter_mut().find(|(last, _)| last.what == change.what) {
+            Some((last, times)) => {
+                *last = change;
+                *times += 1;
+            }
+            None => found.push((change, 1)),
+        }
+    }
+    found
 }
 
 /// Whether a level shifts at a run or at the one before or after: the place of a shift is that sure.
@@ -255,6 +271,8 @@ struct View {
     heading: String,
     /// The figure as SVG, and in words.
     figure: Option<(String, String)>,
+    /// The same for a narrow screen, as SVG.
+    narrow: Option<String>,
     table: Grid,
     remarks: Vec<String>,
 }
@@ -265,16 +283,19 @@ struct View {
 /// When the page cannot be put together.
 pub fn html(history: &History) -> Result<String> {
     let view = |(place, line): (usize, &Line)| {
-        let options = Options {
-            id: format!("line{place}"),
-            width_pt: 480.0,
-            text_pt: 9.0,
-            ..Options::default()
+        let drawn = |id: &str, width_pt| {
+            let options = Options {
+                id: format!("{id}{place}"),
+                width_pt,
+                text_pt: 9.0,
+                ..Options::default()
+            };
+            iolab_figure::history(line, &options).ok()
         };
-        let drawn = iolab_figure::history(line, &options).ok();
         View {
             heading: heading(line),
-            figure: drawn.map(|figure| (figure.svg(), figure.description().to_owned())),
+            figure: drawn("line", 480.0).map(|f| (f.svg(), f.description().to_owned())),
+            narrow: drawn("narrow", 260.0).map(|figure| figure.svg()),
             table: Grid::of(columns(line, false)),
             remarks: remarks(line),
         }

@@ -143,17 +143,25 @@ fn series(line: &Line, trajectory: &Trajectory, place: usize, relative: bool) ->
 fn dates(line: &Line) -> Axis {
     let runs = line.runs.len();
     let step = runs.div_ceil(DATES_MAX).max(1);
-    let day = |run: usize| {
-        let start = &line.runs[run].started_utc;
-        plain(start.get(..10).unwrap_or(start)).into_owned()
+    let start = |run: usize| line.runs.get(run).map_or("", |run| &run.started_utc);
+    let day = |run: usize| start(run).get(..10).unwrap_or(start(run));
+    // Runs of one day differ in the time of day only.
+    let last = runs.saturating_sub(1);
+    let one_day = runs > 1 && day(0) == day(last);
+    let name = |run: usize| {
+        let time = start(run).get(11..19).filter(|_| one_day);
+        plain(time.unwrap_or(day(run))).into_owned()
     };
     let names = (0..runs).step_by(step);
     Axis {
-        label: "Run, in the order of time".to_owned(),
+        label: match one_day {
+            true => format!("Run of {}, in the order of time", plain(day(0))),
+            false => "Run, in the order of time".to_owned(),
+        },
         scale: Scale::Linear {
             low: 0.5,
             high: runs as f64 + 0.5,
         },
-        ticks: Ticks::Named(names.map(|run| ((run + 1) as f64, day(run))).collect()),
+        ticks: Ticks::Named(names.map(|run| ((run + 1) as f64, name(run))).collect()),
     }
 }
