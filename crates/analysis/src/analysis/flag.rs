@@ -9,6 +9,8 @@ use super::{CellAnalysis, Context, is_peer, median_of, per_request};
 
 /// Share of the CPU time that may be spent in waiting for the next period of a quota.
 const QUOTA_WAIT_MAX: f64 = 0.01;
+/// Share of the bytes of a trial with `dontcache` that may stay in the page cache: the kernel reads ahead without the flag.
+const KEPT_MAX: f64 = 0.5;
 
 /// What a flag means for the numbers of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +118,10 @@ flags! {
     ReadAhead = "read-ahead",
         Some(Caution::new(14, "read-ahead by the kernel")),
         |seen| seen.cell.disturbance.has_read_ahead();
+    /// Most of the data of requests with `dontcache` stayed in the page cache.
+    PagesKept = "pages kept",
+        Some(Caution::new(14, "dontcache without effect")),
+        |seen| seen.kept_share().is_some_and(|share| share > KEPT_MAX);
     /// Its trials fall into groups by how many pieces a request reached the device in, and their responses with them.
     RequestsSplit = "requests split",
         Some(Caution::new(12, "requests split differently from trial to trial").disturbs()),
@@ -203,6 +209,22 @@ impl Seen<'_> {
         (cell.n > 0 || cell.gap.is_none())
             && (cell.n < context.trials_min
                 || cell.response.is_none_or(|r| r.median_interval.is_none()))
+    }
+
+    /// Share of the bytes of a trial with `dontcache` that the page cache held after it; what must still be written is left out.
+    fn kept_share(&self) -> Option<f64> {
+        let spec = self.cell.cell.trial();
+        if !spec.dontcache || spec.cache != CacheState::Cold {
+            return None;
+        }
+        median_of(&self.ok, |s| {
+            let after = s.region.after?;
+            let kept = after
+                .resident_bytes
+                .saturating_sub(after.owed_bytes().unwrap_or(0));
+            let touched = s.bytes().min(spec.region);
+            (touched > 0).then(|| kept as f64 / touched as f64)
+        })
     }
 
     /// One stamp, which is what a request takes at depth 1, shows in its latency.
