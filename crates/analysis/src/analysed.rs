@@ -3,7 +3,8 @@
 
 use crate::analysis::{Analysis, analyse};
 use iolab_record::RunRecord;
-use iolab_spec::response::Response;
+use iolab_spec::group::ALL;
+use iolab_spec::response::Metric;
 
 /// A record and what [`analyse`] makes of it. The two always belong together.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,9 +20,18 @@ impl AnalysedRun {
         Self { record, analysis }
     }
 
-    /// Analyses a record by another quantity than the response of its experiment, where there is one.
-    pub fn by(mut record: RunRecord, metric: Option<Response>) -> Self {
-        record.experiment.response = metric.unwrap_or(record.experiment.response);
+    /// Analyses a record by another quantity than the response of its experiment, where there is one: of the group that it
+    /// names, or else of the one that the experiment asks about.
+    pub fn by(mut record: RunRecord, metric: Option<&Metric>) -> Self {
+        if let Some(metric) = metric {
+            record.experiment.response = metric.response;
+            // All groups together are the trial as a whole.
+            match metric.group.as_deref() {
+                None => {}
+                Some(ALL) => record.experiment.response_group = None,
+                group => record.experiment.response_group = group.map(str::to_owned),
+            }
+        }
         Self::of(record)
     }
 

@@ -4,6 +4,7 @@ mod ceiling;
 mod concurrency;
 mod disturbance;
 mod flag;
+mod groups;
 mod mix;
 mod rate;
 mod served;
@@ -13,6 +14,7 @@ pub use ceiling::Efficiency;
 pub use concurrency::{Basis, Concurrency};
 pub use disturbance::{CellDisturbance, Group, Split};
 pub use flag::{Caution, Flag};
+pub use groups::GroupAnalysis;
 pub use iolab_spec::response::Response;
 pub use mix::{DirectionSummary, Mix};
 pub use rate::CellRate;
@@ -21,7 +23,7 @@ pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 
-use iolab_spec::trial::{Backend, CacheState};
+use iolab_spec::trial::{Backend, CacheState, Rate};
 use iolab_stats::{Summary, median, summary};
 
 use ceiling::Ceilings;
@@ -124,6 +126,8 @@ pub struct CellAnalysis {
     pub peer_command: Option<String>,
     /// What the reader must know, each once, in a fixed order.
     pub flags: Vec<Flag>,
+    /// What its groups did, and last all of them together; none where it has no groups.
+    pub groups: Vec<GroupAnalysis>,
 }
 
 impl CellAnalysis {
@@ -159,6 +163,8 @@ pub struct Analysis {
     pub question: String,
     /// What it measures.
     pub response: Response,
+    /// The group whose response it is; `None` for that of whole trials.
+    pub response_group: Option<String>,
     /// Names of the factors, in the order of the cells' levels.
     pub factors: Vec<String>,
     /// Precision goal.
@@ -207,12 +213,24 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         .filter(|event| event.kind == EventKind::Gap)
         .filter_map(|event| Some((event.cell?, event.message.as_str())))
         .collect();
+    let mut of_groups: BTreeMap<(i64, u32), Vec<&Sample>> = BTreeMap::new();
+    for sample in record.group_samples.iter().filter(|s| !s.warmup || !s.ok) {
+        let own = of_groups.entry((sample.cell, sample.group)).or_default();
+        own.push(sample);
+    }
+    let own = |cell, number| {
+        of_groups
+            .get(&(cell, number))
+            .map_or(&[][..], Vec::as_slice)
+    };
+    let group = record.experiment.response_group.as_deref();
     let mut cells: Vec<CellAnalysis> = record
         .cells
         .iter()
         .map(|cell| {
             let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
-            context.cell(cell, trials, gaps.get(&cell.id).copied())
+            let whole = context.cell(cell, trials, gaps.get(&cell.id).copied());
+            context.with_groups(whole, group, |number| own(cell.id, number))
         })
         .collect();
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
@@ -233,11 +251,14 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         cell.efficiency = ceilings[record.target_of(&cell.cell)].efficiency(cell);
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
         cell.flags = flag::of(&context, cell, trials);
+        let id = cell.cell.id;
+        groups::flag(&context, cell, trials, |number| own(id, number));
     }
     Analysis {
         experiment: record.experiment.name.clone(),
         question: record.experiment.question.clone(),
         response,
+        response_group: record.experiment.response_group.clone(),
         factors: record.experiment.factors.clone(),
         precision_goal: record.experiment.precision,
         status: record.run.status,
@@ -282,7 +303,7 @@ fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
             if factor == "bs" {
                 cell.cell.trial().bs
             } else if factor == "rate" {
-                cell.cell.trial().rate.unwrap_or(0)
+                cell.cell.trial().rate.and_then(Rate::requests).unwrap_or(0)
             } else {
                 seen.iter().position(|other| other == level).unwrap_or(0) as u64
             }
@@ -340,6 +361,7 @@ impl Context {
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),
             flags: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }

@@ -202,12 +202,12 @@ mod tests {
 
     #[test]
     fn a_busy_neighbour_is_a_difference_and_what_the_base_had_too_is_none() {
-        let (quiet, busy, busier) = (others(0.01), others(0.37), others(4.53));
+        let (quiet, busy, busier) = (others(0.01), others(0.37), others(0.82));
         let found = imbalances(&[&quiet, &busy], &[&busier]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].what, Disturber::OtherTraffic);
         assert_eq!(found[0].base_words(), "1.0 % to 37 %");
-        assert_eq!(found[0].new_words(), "453 %");
+        assert_eq!(found[0].new_words(), "82 %");
         // One run of the base was as busy.
         assert_eq!(imbalances(&[&quiet, &busier], &[&busy]), []);
         // A base that was disturbed says as little.

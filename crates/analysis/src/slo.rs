@@ -29,7 +29,7 @@ pub fn visits(
     let rates: BTreeMap<i64, u64> = record
         .cells
         .iter()
-        .filter_map(|cell| Some((cell.id, cell.trial().rate?)))
+        .filter_map(|cell| Some((cell.id, cell.trial().rate?.requests()?)))
         .collect();
     let mut times = times_of_samples(latencies)?;
     let measured = record.samples.iter().filter(|sample| sample.is_measured());

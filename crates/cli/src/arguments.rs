@@ -13,7 +13,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_report::formats::ExportFormat;
 use iolab_spec::foreign::unknown_option;
-use iolab_spec::response::Response;
+use iolab_spec::response::Metric;
 use iolab_spec::units::parse_share;
 
 pub(crate) use self::comparing::{
@@ -183,9 +183,9 @@ pub(crate) struct Table {
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Quantity to show: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
-    /// elapsed; default: the response of each experiment
-    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
-    pub(crate) metric: Option<Response>,
+    /// elapsed; of a group: reader.p99; default: the response of each experiment
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    pub(crate) metric: Option<Metric>,
     /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Text)]
     pub(crate) format: TableFormat,

@@ -111,7 +111,7 @@ impl Workspace {
         let Some(reason) = refused.filter_map(Result::err).next() else {
             return Ok(());
         };
-        let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.setting.name == "cache");
+        let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.of.setting.name == "cache");
         let mut settled = false;
         for plan in plans {
             if plan.wants_direct() && !sweeps(plan.experiment()) {

@@ -1,6 +1,6 @@
 //! The open loop's intended starts: when each request shall be made, whatever the storage does meanwhile.
 
-use iolab_spec::trial::Arrivals;
+use iolab_spec::trial::{Arrivals, Rate};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -30,14 +30,19 @@ const FRACTION: u32 = 32;
 
 impl Schedule {
     /// The stream of worker `worker`; `rate` is above zero.
-    pub(crate) fn new(spec: &TrialSpec, rate: u64, worker: u32, clock: &Clock) -> Self {
+    pub(crate) fn new(spec: &TrialSpec, rate: Rate, worker: u32, clock: &Clock) -> Self {
         let worker = spec.number_of(worker);
         let second = u128::from(clock.ticks(1_000_000_000)) << FRACTION;
+        // What a request takes of the rate, and the rate.
+        let (unit, rate) = match rate {
+            Rate::Requests(requests) => (1, u128::from(requests)),
+            Rate::Bytes(bytes) => (spec.mean_request().round() as u128, u128::from(bytes)),
+        };
         // Of all workers together.
-        let spacing = second / u128::from(rate);
+        let spacing = second * unit / rate;
         let mut schedule = Self {
             next: spacing * u128::from(worker) + spacing / 2,
-            gap: second * u128::from(spec.workers()) / u128::from(rate),
+            gap: second * unit * u128::from(spec.workers()) / rate,
             random: None,
         };
         if spec.arrivals == Arrivals::Poisson {
@@ -101,7 +106,7 @@ mod tests {
     }
 
     fn starts(spec: &TrialSpec, rate: u64, worker: u32, clock: &Clock) -> Vec<u64> {
-        let mut schedule = Schedule::new(spec, rate, worker, clock);
+        let mut schedule = Schedule::new(spec, Rate::Requests(rate), worker, clock);
         let mut next = || {
             let at = schedule.next();
             schedule.advance();
@@ -135,7 +140,7 @@ mod tests {
         #[test]
         fn constant_arrivals_drift_by_no_rounding(rate in 1..=RATE_MAX, steps in 1..1_000_000u64) {
             let clock = Clock::of_rate(1.0);
-            let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), rate, 0, &clock);
+            let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), Rate::Requests(rate), 0, &clock);
             for _ in 0..steps {
                 schedule.advance();
             }
@@ -146,7 +151,7 @@ mod tests {
         #[test]
         fn the_backlog_of_constant_arrivals_is_counted(rate in 1..=RATE_MAX, late in 0..2_000u64) {
             let clock = Clock::of_rate(1.0);
-            let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), rate, 0, &clock);
+            let mut schedule = Schedule::new(&spec(1, Arrivals::Constant, 1), Rate::Requests(rate), 0, &clock);
             let at = schedule.next() + late;
             let expected = schedule.backlog(at);
             let mut counted = 0;
@@ -155,6 +160,22 @@ mod tests {
                 schedule.advance();
             }
             prop_assert_eq!(counted, expected);
+        }
+    }
+
+    #[test]
+    fn a_rate_in_bytes_is_that_of_requests_of_the_size() {
+        let clock = Clock::of_rate(1.0);
+        let spec = TrialSpec {
+            bs: 1 << 20,
+            ..spec(2, Arrivals::Constant, 1)
+        };
+        let mut bytes = Schedule::new(&spec, Rate::Bytes(100 << 20), 1, &clock);
+        let mut requests = Schedule::new(&spec, Rate::Requests(100), 1, &clock);
+        for _ in 0..1000 {
+            assert_eq!(bytes.next(), requests.next());
+            bytes.advance();
+            requests.advance();
         }
     }
 
@@ -186,8 +207,8 @@ mod tests {
 
     #[test]
     fn time_is_foreseen_from_whichever_bound_comes_first() {
-        let with = |rate, requests, time| TrialSpec {
-            rate,
+        let with = |rate: Option<u64>, requests, time| TrialSpec {
+            rate: rate.map(Rate::Requests),
             limit: Limit {
                 requests,
                 time,
@@ -213,7 +234,7 @@ mod tests {
     fn what_has_not_begun_has_no_backlog() {
         let clock = Clock::of_rate(1.0);
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
-            let schedule = Schedule::new(&spec(1, arrivals, 1), 1000, 0, &clock);
+            let schedule = Schedule::new(&spec(1, arrivals, 1), Rate::Requests(1000), 0, &clock);
             let next = schedule.next();
             assert_eq!(schedule.backlog(next.saturating_sub(1)), 0);
             assert_eq!(schedule.backlog(next + 1), 1);

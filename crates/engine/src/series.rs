@@ -20,8 +20,10 @@ pub(crate) fn merged(workers: impl Iterator<Item = Recorder>, clock: &Clock) -> 
 /// Counts one worker's intervals, in memory of fixed size.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// Stamp of the worker's start.
+    /// Stamp of the trial's start.
     start: u64,
+    /// How much later the worker starts, ticks.
+    lead: u64,
     /// Length of an interval, ticks.
     width: u64,
     /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is reported.
@@ -43,6 +45,7 @@ impl Recorder {
         slots.resize(INTERVALS_MAX, Done::default());
         Self {
             start: 0,
+            lead: 0,
             width: clock.ticks(interval_ns).max(1),
             interval_ns,
             slots,
@@ -52,9 +55,14 @@ impl Recorder {
         }
     }
 
-    /// Begins at a stamp, and gives that of the end of the first interval.
+    /// The worker starts so many ticks later than the trial.
+    pub(crate) fn led_by(&mut self, ticks: u64) {
+        self.lead = ticks;
+    }
+
+    /// The worker begins at a stamp; gives that of the end of the first interval.
     pub(crate) fn begin(&mut self, start: u64) -> u64 {
-        self.start = start;
+        self.start = start.saturating_sub(self.lead);
         self.end_of_current()
     }
 

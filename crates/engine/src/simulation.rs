@@ -8,10 +8,11 @@ mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::trial::merge;
+use crate::trial::{merge, sum, together};
 use iolab_observe::clock::Clock;
 use iolab_spec::counters::Counters;
-use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::group::GroupTrial;
+use iolab_spec::outcome::{Ended, GroupOutcome, Outcome};
 use iolab_spec::region::Region;
 use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
@@ -66,27 +67,105 @@ pub fn run(
     start_ns: u64,
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
-    spec.check()?;
-    if spec.trims() {
-        return Err(Error::usage("trims on a model, which has none")
-            .hint("set trim_percent=0, or measure a file or a device"));
-    }
+    check(spec)?;
     let clock = Clock::of_rate(1.0);
-    let mut workers: Vec<Worker<'_>> = (0..spec.threads)
-        .map(|number| Worker::new(spec, number, &clock, start_ns))
-        .collect();
-    // Whether workers issue requests at times of their own, not only when one completes.
-    let paced = spec.rate.is_some() || spec.pauses();
+    let mut workers = workers(spec, 0, &clock, start_ns);
+    let now = carry_out(&mut workers, disk, start_ns, stop)?;
+    let outcomes = workers.into_iter().map(Worker::into_outcome).collect();
+    let outcome = merge(outcomes, &clock, seen(), 0.0);
+    match outcome.elapsed_ns {
+        0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),
+        _ => Ok((outcome, now)),
+    }
+}
+
+/// As [`run`], of a trial of several groups; what each did stands in [`Outcome::groups`].
+///
+/// # Errors
+/// As [`run`].
+pub fn run_groups(
+    groups: &[GroupTrial],
+    disk: &mut dyn Disk,
+    start_ns: u64,
+    stop: &AtomicBool,
+) -> Result<(Outcome, u64)> {
+    let clock = Clock::of_rate(1.0);
+    let mut all: Vec<Worker<'_>> = Vec::new();
+    for group in groups {
+        check(&group.trial)?;
+        let first = all.len() as u32;
+        let mut own = workers(&group.trial, first, &clock, start_ns);
+        own.iter_mut()
+            .for_each(|worker| worker.follows = group.follows);
+        all.append(&mut own);
+    }
+    let now = carry_out(&mut all, disk, start_ns, stop)?;
+    let all: Vec<_> = all.into_iter().map(Worker::into_outcome).collect();
+    let starts = all.iter().map(|worker| worker.start);
+    let start = starts.min().unwrap_or(start_ns);
+    let mut apart = Vec::with_capacity(groups.len());
+    let mut rest = all.as_slice();
+    for group in groups {
+        let (own, others) = rest.split_at(group.trial.threads as usize);
+        rest = others;
+        let first = own.iter().map(|worker| worker.start).min();
+        apart.push(GroupOutcome {
+            group: group.group,
+            start_ns: first.unwrap_or(start) - start,
+            outcome: sum(own, &clock),
+        });
+    }
+    let mut outcome = merge(all, &clock, seen(), 0.0);
+    together(&mut outcome, &apart);
+    outcome.groups = apart;
+    match outcome.elapsed_ns {
+        0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),
+        _ => Ok((outcome, now)),
+    }
+}
+
+/// Checks what is asked of some workers.
+fn check(spec: &TrialSpec) -> Result<()> {
+    match spec.trims() {
+        true => Err(Error::usage("trims on a model, which has none")
+            .hint("set trim_percent=0, or measure a file or a device")),
+        false => spec.check(),
+    }
+}
+
+/// Nothing of a disk that is computed is counted by a kernel.
+fn seen() -> (Counters, Region) {
+    (Counters::default(), Region::default())
+}
+
+/// The workers of a group, of which the first gets this number.
+fn workers<'a>(spec: &TrialSpec, first: u32, clock: &'a Clock, start_ns: u64) -> Vec<Worker<'a>> {
+    let worker = |number| Worker::new(spec, number, first + number, clock, start_ns);
+    (0..spec.threads).map(worker).collect()
+}
+
+/// Lets time go on until all workers are over; gives the time of the disk then.
+fn carry_out(
+    workers: &mut [Worker<'_>],
+    disk: &mut dyn Disk,
+    start_ns: u64,
+    stop: &AtomicBool,
+) -> Result<u64> {
+    // At a rate, with pauses, and before a start that is delayed, workers have something to do between completions.
+    let wakes = workers.iter().any(Worker::wakes);
+    let followed = workers.iter().any(|worker| worker.follows);
     let mut now = start_ns;
     let mut done = Vec::new();
     let mut at_once = 0;
     let mut until_look = LOOK_EVERY;
-    for worker in &mut workers {
+    for worker in workers.iter_mut() {
         worker.turn(now, disk);
     }
     loop {
-        let wakes = workers.iter().filter_map(Worker::wake);
-        let wake = if paced { wakes.min() } else { None };
+        let wake = match wakes {
+            true => workers.iter().filter_map(Worker::wake).min(),
+            false => None,
+        };
         let Some(next) = disk.next_event().into_iter().chain(wake).min() else {
             break;
         };
@@ -98,14 +177,23 @@ pub fn run(
         for tag in done.drain(..) {
             let (number, slot) = ((tag >> 32) as usize, tag as u32);
             workers[number].completed(slot, now, disk);
-            // With starts of their own all workers are looked at anyway.
-            if !paced {
+            // At a rate all workers are looked at anyway.
+            if !wakes {
                 workers[number].turn_if_due(now, disk);
             }
         }
-        if paced {
-            for worker in &mut workers {
+        if wakes {
+            for worker in workers.iter_mut() {
                 worker.turn_if_due(now, disk);
+            }
+        }
+        if followed
+            && workers
+                .iter()
+                .all(|worker| worker.follows || worker.is_over())
+        {
+            for worker in workers.iter_mut().filter(|worker| worker.follows) {
+                worker.end_with_others(now, disk);
             }
         }
         if workers.iter().all(Worker::is_over) {
@@ -123,13 +211,7 @@ pub fn run(
             }
         }
     }
-    let outcomes = workers.into_iter().map(Worker::into_outcome).collect();
-    let seen = (Counters::default(), Region::default());
-    let outcome = merge(outcomes, &clock, seen, 0.0);
-    if outcome.elapsed_ns == 0 && outcome.ended != Ended::Interrupted {
-        return Err(takes_no_time());
-    }
-    Ok((outcome, now))
+    Ok(now)
 }
 
 fn takes_no_time() -> Error {

@@ -18,25 +18,50 @@ enum Phase {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct StartBarrier {
-    state: Mutex<(Phase, u32)>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    /// Workers that have finished.
+    finished: Finished,
+}
+
+/// Numbers of workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Finished {
+    /// All of them.
+    pub(crate) all: u32,
+    /// Those that end by themselves, and not with others.
+    pub(crate) leading: u32,
+}
+
 /// Counts its worker as finished when dropped, so that a panic cannot leave the coordinator waiting.
-pub(crate) struct Running<'a>(&'a StartBarrier);
+pub(crate) struct Running<'a> {
+    barrier: &'a StartBarrier,
+    leads: bool,
+}
 
 impl StartBarrier {
     pub(crate) fn new() -> Self {
         Self {
-            state: Mutex::new((Phase::Closed, 0)),
+            state: Mutex::new(State {
+                phase: Phase::Closed,
+                finished: Finished::default(),
+            }),
             changed: Condvar::new(),
         }
     }
 
-    /// Worker: waits for the start; `None` when the trial was abandoned.
-    pub(crate) fn wait_for_start(&self) -> Option<Running<'_>> {
-        let phase = self.wait_until(|phase, _| phase != Phase::Closed).0;
-        (phase == Phase::Open).then_some(Running(self))
+    /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` where it ends by itself.
+    pub(crate) fn wait_for_start(&self, leads: bool) -> Option<Running<'_>> {
+        let phase = self.wait_until(|phase, _| phase != Phase::Closed);
+        (phase == Phase::Open).then_some(Running {
+            barrier: self,
+            leads,
+        })
     }
 
     /// Worker: reports the end and waits until the counters have been read.
@@ -57,7 +82,12 @@ impl StartBarrier {
 
     /// Coordinator: waits until this many workers have finished.
     pub(crate) fn wait_finished(&self, workers: u32) {
-        self.wait_until(|_, finished| finished == workers);
+        self.wait_until(|_, finished| finished.all == workers);
+    }
+
+    /// Coordinator: waits until this many workers that lead have finished.
+    pub(crate) fn wait_leading(&self, workers: u32) {
+        self.wait_until(|_, finished| finished.leading == workers);
     }
 
     /// Coordinator: lets the workers tear down.
@@ -66,26 +96,32 @@ impl StartBarrier {
     }
 
     fn enter(&self, phase: Phase) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = phase;
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .phase = phase;
         self.changed.notify_all();
     }
 
-    fn wait_until(&self, reached: impl Fn(Phase, u32) -> bool) -> (Phase, u32) {
+    fn wait_until(&self, reached: impl Fn(Phase, Finished) -> bool) -> Phase {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        *self
-            .changed
-            .wait_while(state, |(phase, finished)| !reached(*phase, *finished))
+        self.changed
+            .wait_while(state, |state| !reached(state.phase, state.finished))
             .unwrap_or_else(PoisonError::into_inner)
+            .phase
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0
+        let mut state = self
+            .barrier
             .state
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .1 += 1;
-        self.0.changed.notify_all();
+            .unwrap_or_else(PoisonError::into_inner);
+        state.finished.all += 1;
+        state.finished.leading += u32::from(self.leads);
+        drop(state);
+        self.barrier.changed.notify_all();
     }
 }

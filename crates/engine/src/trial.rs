@@ -1,15 +1,16 @@
 //! One trial: prepares cache and workers, starts them together, merges what they did.
 
 mod files;
+mod groups;
 mod merge;
 
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 use rustix::thread::UnshareFlags;
@@ -24,21 +25,26 @@ use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed, Signer};
 use crate::worker::open::{Open, sleep_exactly};
+use crate::worker::rest::pause;
 use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
 use files::Files;
 pub use files::lent;
+pub use groups::run_groups;
+pub(crate) use groups::together;
 use iolab_observe::clock::Clock;
+use iolab_observe::counters;
 use iolab_observe::observation::Observation;
 use iolab_observe::page_cache::{self, make_durable};
 use iolab_observe::perf::Group;
-use iolab_spec::counters::{Hardware, NoHardware};
+use iolab_spec::counters::{Counters, Hardware, NoHardware};
 use iolab_spec::outcome::{Ended, Failure, Outcome};
+use iolab_spec::region::Region;
 use iolab_spec::trial::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
 use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
 use iolab_target::memory_limits;
 use iolab_target::{Target, TargetKind};
-pub(crate) use merge::merge;
+pub(crate) use merge::{merge, sum};
 
 /// Requests of the null trial that shows iolab's own cost.
 const FLOOR_REQUESTS: u64 = 1_000_000;
@@ -51,61 +57,102 @@ const FLOOR_REQUESTS: u64 = 1_000_000;
 /// # Errors
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
-    check_against(spec, target)?;
-    if spec.backend == Backend::Null {
-        let identity = verify::identity(spec.seed);
-        let job = Job {
-            spec,
-            files: None,
-            clock,
-            stop,
-            identity,
-        };
-        return carry_out(job).map(|(outcome, _)| outcome);
-    }
-    let files = Files::new(spec, target)?;
-    for part in files.parts() {
-        page_cache::prepare(spec, part.target(), part.range(), stop)?;
-    }
-    let identity = verify::identity(spec.seed);
-    let (mut outcome, signed) = carry_out(Job {
-        spec,
-        files: Some(&files),
-        clock,
-        stop,
-        identity,
-    })?;
-    if spec.backend == Backend::Mmap {
-        name_cut(&mut outcome, files.parts().iter().map(|part| part.target()));
-    }
-    if owes_sync(spec, &outcome) {
-        let parts = files.parts().iter();
-        pay_sync(
-            parts.map(|part| (part.target(), part.range())),
-            &mut outcome,
-        );
-    }
-    if outcome.trims.requests > 0 && matches!(outcome.ended, Ended::Done | Ended::Time) {
-        // Later trials find a file without holes, as earlier ones did.
-        for part in files.parts() {
-            part.target().refill(part.range(), spec.seed, stop)?;
-        }
-    }
-    if spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
-        match verify::read_back(spec, files.part(0).target(), identity, &signed, stop)? {
-            Reading::Done(verified, first) => {
-                outcome.verified = Some(verified);
-                if let Some(first) = first {
-                    fail(&mut outcome, Failure::Data(FaultyData { verified, first }));
-                }
-            }
-            Reading::Failed(request) => fail(&mut outcome, Failure::Request(request)),
-        }
-    }
+    let side = Side::new(spec, target, stop)?;
+    side.prepare()?;
+    let mut carried = carry_out(&[side.job(clock)], stop)?;
+    let workers = carried.workers.pop().unwrap_or_default();
+    let signed = signed(&workers);
+    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+    side.settle(&mut outcome, &signed, stop)?;
     Ok(outcome)
 }
 
-/// What one trial is carried out with.
+/// One group of workers with the files that it uses.
+struct Side<'a> {
+    spec: &'a TrialSpec,
+    /// `None` for the null backend.
+    files: Option<Files<'a>>,
+    stop: &'a AtomicBool,
+    /// What verifiable blocks know the trial by.
+    identity: u64,
+}
+
+impl<'a> Side<'a> {
+    fn new(spec: &'a TrialSpec, target: &'a Target, stop: &'a AtomicBool) -> Result<Self> {
+        check_against(spec, target)?;
+        let files = match spec.backend {
+            Backend::Null => None,
+            _ => Some(Files::new(spec, target)?),
+        };
+        Ok(Self {
+            spec,
+            files,
+            stop,
+            identity: verify::identity(spec.seed),
+        })
+    }
+
+    fn parts(&self) -> &[files::TargetRange<'a>] {
+        self.files.as_ref().map_or(&[], Files::parts)
+    }
+
+    /// Brings the page cache into the state asked for.
+    fn prepare(&self) -> Result<()> {
+        for part in self.parts() {
+            page_cache::prepare(self.spec, part.target(), part.range(), self.stop)?;
+        }
+        Ok(())
+    }
+
+    /// What its workers are carried out with.
+    fn job<'b>(&'b self, clock: &'b Clock) -> Job<'b> {
+        Job {
+            spec: self.spec,
+            files: self.files.as_ref(),
+            clock,
+            stop: self.stop,
+            identity: self.identity,
+            side: Beside::None,
+        }
+    }
+
+    /// What is left to be done after the timed span: names failures, writes out what nobody asked to be made durable, and
+    /// reads back.
+    fn settle(&self, outcome: &mut Outcome, signed: &[Signed], stop: &AtomicBool) -> Result<()> {
+        let Some(files) = &self.files else {
+            return Ok(());
+        };
+        if self.spec.backend == Backend::Mmap {
+            name_cut(outcome, files.parts().iter().map(|part| part.target()));
+        }
+        if owes_sync(self.spec, outcome) {
+            let parts = files.parts().iter();
+            pay_sync(parts.map(|part| (part.target(), part.range())), outcome);
+        }
+        if outcome.trims.requests > 0 && matches!(outcome.ended, Ended::Done | Ended::Time) {
+            // Later trials find a file without holes, as earlier ones did.
+            for part in files.parts() {
+                let (target, range) = (part.target(), part.range());
+                target.refill(range, self.spec.seed, stop)?;
+            }
+        }
+        if self.spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
+            let target = files.part(0).target();
+            match verify::read_back(self.spec, target, self.identity, signed, stop)? {
+                Reading::Done(verified, first) => {
+                    outcome.verified = Some(verified);
+                    if let Some(first) = first {
+                        fail(outcome, Failure::Data(FaultyData { verified, first }));
+                    }
+                }
+                Reading::Failed(request) => fail(outcome, Failure::Request(request)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What one group of workers is carried out with.
 #[derive(Clone, Copy)]
 struct Job<'a> {
     spec: &'a TrialSpec,
@@ -114,6 +161,22 @@ struct Job<'a> {
     stop: &'a AtomicBool,
     /// What verifiable blocks know the trial by.
     identity: u64,
+    side: Beside,
+}
+
+/// What other groups a group of workers has beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// None: all workers of the trial are its own.
+    None,
+    /// Some, and it ends by itself.
+    Leads,
+    /// Some, and it ends when those that lead do.
+    Follows,
+}
+
+fn signed(workers: &[WorkerOutcome]) -> Vec<Signed> {
+    workers.iter().filter_map(|worker| worker.signed).collect()
 }
 
 /// A page of a mapping beyond the end of its file faults like one that cannot be read. Where a file has become too short
@@ -243,46 +306,71 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         },
         ..TrialSpec::default()
     };
+    let stop = AtomicBool::new(false);
     let job = Job {
         spec: &spec,
         files: None,
         clock,
-        stop: &AtomicBool::new(false),
+        stop: &stop,
         identity: 0,
+        side: Beside::None,
     };
-    carry_out(job).map_or(f64::NAN, |(outcome, _)| {
+    carry_out(&[job], &stop).map_or(f64::NAN, |mut carried| {
+        let workers = carried.workers.pop().unwrap_or_default();
+        let outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
         outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
     })
 }
 
-/// Carries a trial out; with what its workers have signed.
-fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
-    let (spec, clock) = (job.spec, job.clock);
-    memory_limits::check(spec.threads)?;
-    let barrier = StartBarrier::new();
-    let arena = match arena::is_contiguous(spec) {
-        true => Some(Arc::new(Arena::new(spec, spec.threads)?)),
-        false => None,
+/// What the workers of a trial did.
+struct Carried {
+    /// Of each job, in their order.
+    workers: Vec<Vec<WorkerOutcome>>,
+    seen: (Counters, Region),
+    drift_ppm: f64,
+}
+
+/// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead.
+fn carry_out(jobs: &[Job<'_>], halt: &AtomicBool) -> Result<Carried> {
+    let Some(clock) = jobs.first().map(|job| job.clock) else {
+        return Err(Error::failed("a trial without workers"));
     };
-    let parts = job.files.map_or(&[][..], Files::parts).iter();
-    let mut observation =
-        Observation::new(parts.map(|part| (part.target(), part.offset, part.length)));
+    let threads = |jobs: &mut dyn Iterator<Item = &Job<'_>>| jobs.map(|job| job.spec.threads).sum();
+    let all: u32 = threads(&mut jobs.iter());
+    let leading: u32 = threads(&mut jobs.iter().filter(|job| job.side != Beside::Follows));
+    memory_limits::check(all)?;
+    let barrier = StartBarrier::new();
+    let arenas: Vec<Option<Arc<Arena>>> = jobs
+        .iter()
+        .map(|Job { spec, .. }| match arena::is_contiguous(spec) {
+            true => Arena::new(spec, spec.threads).map(|arena| Some(Arc::new(arena))),
+            false => Ok(None),
+        })
+        .collect::<Result<_>>()?;
+    let mut observation = Observation::new(watched(jobs).into_iter());
     thread::scope(|scope| {
         let (ready, setups) = mpsc::channel();
-        let mut workers = Vec::with_capacity(spec.threads as usize);
+        let mut workers = Vec::with_capacity(all as usize);
         let mut setup = Ok(());
-        for number in 0..spec.threads {
+        let numbers = jobs
+            .iter()
+            .enumerate()
+            .zip(&arenas)
+            .flat_map(|(job, arena)| {
+                (0..job.1.spec.threads).map(move |number| (job, arena, number))
+            });
+        for ((place, job), arena, number) in numbers {
             let (ready, barrier, arena) = (ready.clone(), &barrier, arena.clone());
-            let body = move || work(job, number, barrier, arena, &ready);
+            let body = move || work(*job, number, barrier, arena, &ready);
             match thread::Builder::new()
-                .name(format!("iolab-{number}"))
+                .name(format!("iolab-{}", workers.len()))
                 .spawn_scoped(scope, body)
             {
-                Ok(worker) => workers.push(worker),
+                Ok(worker) => workers.push((place, worker)),
                 Err(error) => {
                     setup = Err(Error::usage(format!(
                         "thread {} cannot be started: {error}",
-                        number + 1
+                        workers.len() + 1
                     ))
                     .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
                     break;
@@ -303,18 +391,48 @@ fn carry_out(job: Job<'_>) -> Result<(Outcome, Vec<Signed>)> {
         let anchor = clock.anchor();
         let before = observation.before();
         barrier.open();
-        barrier.wait_finished(spec.threads);
-        let (counters, region) = observation.after(&before);
+        if leading < all {
+            barrier.wait_leading(leading);
+            halt.store(true, Ordering::Relaxed);
+        }
+        barrier.wait_finished(all);
+        let seen = observation.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
         barrier.release();
-        let outcomes: Vec<_> = workers
-            .into_iter()
-            .filter_map(|worker| worker.join().ok().flatten())
-            .collect();
-        let signed = outcomes.iter().filter_map(|worker| worker.signed).collect();
-        let outcome = merge(outcomes, clock, (counters, region), drift_ppm);
-        Ok((outcome, signed))
+        let mut outcomes: Vec<Vec<WorkerOutcome>> = jobs.iter().map(|_| Vec::new()).collect();
+        for (place, worker) in workers {
+            outcomes[place].extend(worker.join().ok().flatten());
+        }
+        Ok(Carried {
+            workers: outcomes,
+            seen,
+            drift_ppm,
+        })
     })
+}
+
+/// The ranges of files that are looked at around the timed span. Groups may use the same bytes, which are looked at once.
+fn watched<'a>(jobs: &[Job<'a>]) -> Vec<(&'a Target, u64, u64)> {
+    let mut ranges: Vec<(&Target, u64, u64)> = Vec::new();
+    for part in jobs
+        .iter()
+        .flat_map(|job| job.files.map_or(&[][..], Files::parts))
+    {
+        let target = part.target();
+        let end = part.offset + part.length;
+        let touches = |(other, offset, length): &&mut (&Target, u64, u64)| {
+            std::ptr::eq(*other, target) && part.offset <= *offset + *length && *offset <= end
+        };
+        match ranges.iter_mut().find(touches) {
+            Some((_, offset, length)) => {
+                let end = end.max(*offset + *length);
+                *offset = part.offset.min(*offset);
+                *length = end - *offset;
+            }
+            None => ranges.push((target, part.offset, part.length)),
+        }
+    }
+    ranges
 }
 
 /// One worker's life.
@@ -445,22 +563,31 @@ impl Stage<'_> {
         let signer = spec
             .verify
             .then(|| Signer::new(spec, self.number, identity, &mut buffers));
+        let clock = self.job.clock;
         Worker::new(
             spec,
             self.number,
             loops,
             backend,
             buffers,
-            self.job.clock,
+            clock,
             self.job.stop,
         )
         .signed_by(signer)
+        .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
     }
 
     fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
-        let counting = self.job.spec.hardware_counters.then(Group::hardware);
+        let Job {
+            spec, clock, side, ..
+        } = self.job;
+        let counting = spec.hardware_counters.then(Group::hardware);
+        let before = (side != Beside::None).then(counters::of_this_thread);
         self.ready.send(Ok(())).ok()?;
-        let running = self.barrier.wait_for_start()?;
+        let running = self.barrier.wait_for_start(side != Beside::Follows)?;
+        if !spec.start_delay.is_zero() {
+            wait_out(spec.start_delay, clock, self.job.stop);
+        }
         if let Some(Ok(group)) = &counting {
             group.start();
         }
@@ -469,6 +596,9 @@ impl Stage<'_> {
             group.stop();
         }
         self.barrier.finish(running);
+        if let Some(before) = before {
+            outcome.thread = counters::of_this_thread().since(&before);
+        }
         take_hardware(counting, &mut outcome);
         outcome.pieces = pieces;
         drop(remains);
@@ -479,6 +609,14 @@ impl Stage<'_> {
         // The coordinator waits for this message; when it is gone nothing receives it.
         let _ = self.ready.send(Err(error));
         None
+    }
+}
+
+/// Lets a delay pass, unless the trial is to end.
+fn wait_out(delay: Duration, clock: &Clock, stop: &AtomicBool) {
+    let end = clock.now() + clock.ticks(delay.as_nanos() as u64);
+    while clock.now() < end && !stop.load(Ordering::Relaxed) {
+        pause(clock, end);
     }
 }
 

@@ -3,7 +3,7 @@
 
 pub(crate) mod open;
 mod requests;
-mod rest;
+pub(crate) mod rest;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -20,7 +20,7 @@ use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::series::Recorder;
 use crate::verify::{Signed, Signer};
 use iolab_observe::clock::Clock;
-use iolab_spec::counters::Hardware;
+use iolab_spec::counters::{Counters, Hardware};
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
 use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
 use iolab_spec::request_sizes::RequestSizes;
@@ -51,6 +51,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) effective: Effective,
     /// What the processor counted in this worker.
     pub(crate) hardware: Hardware,
+    /// What the kernel counted of its thread, where other groups run beside it.
+    pub(crate) thread: Counters,
     /// Stretches of physical memory that its buffers lie in, where that is known.
     pub(crate) pieces: Option<Pieces>,
     /// How this worker kept up with its share of a rate.
@@ -101,6 +103,7 @@ impl WorkerOutcome {
             paused_ns: 0,
             effective,
             hardware: Hardware::default(),
+            thread: Counters::default(),
             pieces: None,
             rate_report: None,
             series: Recorder::new(clock, spec.series_ns),
@@ -315,6 +318,12 @@ impl<'a, B: Backend, T: Timing, R: Requests> Worker<'a, B, T, R> {
             clock,
             stop,
         }
+    }
+
+    /// It starts so many ticks later than the trial.
+    pub(crate) fn led_by(mut self, ticks: u64) -> Self {
+        self.outcome.series.led_by(ticks);
+        self
     }
 
     /// Has every write signed, where there is a signer.

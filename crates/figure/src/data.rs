@@ -38,8 +38,8 @@ pub(super) struct Data<'a> {
 
 /// The trials of a run that count: those that succeeded and are no warm-up, as for the analysis.
 pub(super) fn measured<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Sample> {
-    let samples: &'a [Sample] = &run.record().samples;
-    samples.iter().filter(|sample| sample.is_measured())
+    let samples = run.record().asked_samples();
+    samples.filter(|sample| sample.is_measured())
 }
 
 /// The values of a quantity in the measured trials of a cell, in the order of time.

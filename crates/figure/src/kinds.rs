@@ -161,7 +161,12 @@ fn subject(runs: &[Run<'_>], quantity: Response) -> String {
             names.push(&run.analysis().experiment);
         }
     }
-    format!("{}: {}", names.join(", "), words::of_response(quantity))
+    let group = runs
+        .first()
+        .and_then(|run| run.analysis().response_group.as_deref());
+    let group = group.map_or_else(String::new, |group| format!(" of {group}"));
+    let quantity = words::of_response(quantity);
+    format!("{}: {quantity}{group}", names.join(", "))
 }
 
 /// Which models have computed the runs; `None` where only devices were measured.

@@ -1,8 +1,10 @@
 //! Factors, levels and ticks in the words of a figure.
 
 use iolab_analysis::analysis::Response;
+use iolab_spec::group::split_group;
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::settings::{Setting, ValueKind};
+use iolab_spec::trial::Rate;
 use iolab_spec::units::{parse_duration, parse_size};
 
 use super::RUN;
@@ -17,16 +19,19 @@ pub(super) enum Measure {
     Count,
     /// Times, in ns.
     Time,
+    /// Requests or bytes per second.
+    Rate,
     /// Names without an order.
     Name,
 }
 
 /// What a factor's values are.
 pub(super) fn measure(factor: &str) -> Measure {
-    match Setting::find(factor).map(|setting| setting.kind) {
+    match Setting::find(split_group(factor).1).map(|setting| setting.kind) {
         Some(ValueKind::Size) => Measure::Size,
         Some(ValueKind::Count) => Measure::Count,
         Some(ValueKind::Time) => Measure::Time,
+        Some(ValueKind::Rate) => Measure::Rate,
         _ => Measure::Name,
     }
 }
@@ -39,12 +44,16 @@ pub(super) fn position(factor: &str, level: &str) -> Option<f64> {
         Measure::Time => parse_duration(level)
             .ok()
             .map(|time| time.as_nanos() as f64),
+        Measure::Rate => level.parse::<Rate>().ok().map(|rate| rate.per_second(1.0)),
         Measure::Name => None,
     }
 }
 
 /// What a factor is, as an axis or a legend says it.
 pub(super) fn noun(factor: &str) -> String {
+    if let (Some(group), setting) = split_group(factor) {
+        return format!("{} of {group}", noun(setting));
+    }
     match factor {
         "bs" => "I/O size",
         "region" => "file or region size",
@@ -63,6 +72,7 @@ pub(super) fn axis(factor: &str) -> String {
     let unit = match (factor, measure(factor)) {
         ("depth", _) => " (outstanding requests per thread)",
         ("rate", _) => " (requests per second)",
+        (_, Measure::Rate) => " (per second)",
         ("read_percent", _) => " (%)",
         (_, Measure::Size) => " (bytes)",
         _ => "",
@@ -97,11 +107,10 @@ pub(super) fn capital(text: &str) -> String {
 /// A level as a legend says it, which stands without its factor where it explains itself.
 pub(super) fn level(factor: &str, level: &str) -> String {
     let level = &*plain(level);
-    match factor {
+    match split_group(factor).1 {
         "threads" if level == "1" => "1 thread".to_owned(),
         "threads" => format!("{level} threads"),
         "depth" | "batch" => format!("{factor} {level}"),
-        "rate" if level != "none" => format!("{level}/s"),
         "read_percent" => format!("{level} % reads"),
         "skip" => format!("skip {}", spaced(level)),
         "sync" => format!("sync {level}"),
@@ -109,6 +118,11 @@ pub(super) fn level(factor: &str, level: &str) -> String {
         _ => match measure(factor) {
             Measure::Size | Measure::Time => spaced(level),
             Measure::Count => format!("{} {level}", noun(factor)),
+            Measure::Rate => match level.parse::<Rate>() {
+                Ok(Rate::Requests(requests)) => format!("{requests}/s"),
+                Ok(Rate::Bytes(_)) => spaced(level),
+                Err(_) => level.to_owned(),
+            },
             Measure::Name => level.to_owned(),
         },
     }

@@ -77,7 +77,7 @@ pub fn other_traffic(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "{} shared the device: beyond iolab's own bytes it carried up to {} more{}. Other programs or the file system cause that; 'pidstat -d' lists them. Measure again when the device is idle.",
+        "{} shared the device: up to {} of the bytes that it carried were not iolab's{}. Other programs or the file system cause that; 'pidstat -d' lists them. Measure again when the device is idle.",
         cells_of(n, analysis),
         format_percent(share),
         at(analysis, cell),

@@ -37,6 +37,15 @@ pub fn snapshot(stack: &Stack) -> Counters {
     }
 }
 
+/// What the kernel counts of this thread alone.
+pub fn of_this_thread() -> Counters {
+    Counters {
+        process_io: process::read_thread_io(),
+        usage: process::read_thread_usage(),
+        ..Counters::default()
+    }
+}
+
 /// What happened since a snapshot was taken. The order of reading is turned round, so that what reading itself
 /// costs lies outside of what is counted finest.
 #[must_use]

@@ -274,6 +274,7 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,
+        groups: Vec::new(),
     }
 }
 

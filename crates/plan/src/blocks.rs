@@ -47,6 +47,11 @@ pub fn trial_seed(seed: u64, cell: usize, block: u32, visit: u32) -> u64 {
     generator(seed, block, purpose).next_u64() >> 1
 }
 
+/// The seed of a group of a trial, numbered from 1.
+pub fn group_seed(trial_seed: u64, group: u32) -> u64 {
+    generator(trial_seed, group, u64::MAX - 1).next_u64() >> 1
+}
+
 fn generator(seed: u64, block: u32, purpose: u64) -> Xoshiro256PlusPlus {
     let mut bytes = [0u8; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use iolab_spec::tool::Tool;
-use iolab_spec::trial::{CacheState, HUGE_PAGE_BYTES, Layout};
+use iolab_spec::trial::{CacheState, HUGE_PAGE_BYTES, Layout, TrialSpec};
 use iolab_spec::{Error, Result};
 
-use crate::experiment::Experiment;
-use iolab_spec::settings::{CellSpec, Setting};
+use crate::experiment::{Experiment, Scoped};
+use iolab_spec::settings::CellSpec;
 use iolab_spec::units::format_size;
 
 /// One combination of levels.
@@ -103,13 +103,13 @@ impl Plan {
 
     /// Whether any cell writes.
     pub fn writes(&self) -> bool {
-        self.cells.iter().any(|cell| cell.spec.trial.writes())
+        let trials = self.cells.iter().flat_map(|cell| cell.spec.trials());
+        trials.into_iter().any(TrialSpec::writes)
     }
 
     /// Whether any cell asks for direct I/O.
     pub fn wants_direct(&self) -> bool {
-        let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
-        self.cells.iter().any(direct)
+        self.cells.iter().any(|cell| is_direct(&cell.spec))
     }
 
     /// Takes further cells in, and the definition that now holds them.
@@ -132,9 +132,7 @@ impl Plan {
 /// Names of the factors of an experiment in order.
 pub fn factor_names(experiment: &Experiment) -> Vec<String> {
     let factors = experiment.factors.iter();
-    factors
-        .map(|factor| factor.setting.name.to_owned())
-        .collect()
+    factors.map(|factor| factor.of.to_string()).collect()
 }
 
 /// Whether a run asks what the device does, unless the user says otherwise: some cell does direct I/O. It takes contiguous
@@ -144,10 +142,15 @@ pub fn factor_names(experiment: &Experiment) -> Vec<String> {
 fn measures_the_device(experiment: &Experiment) -> Result<bool> {
     let cells = cells(experiment)?;
     let is_own = |cell: &PlannedCell| cell.spec.tool == Tool::IOLAB && !cell.spec.runs_program();
-    Ok(cells.iter().all(is_own)
-        && cells
-            .iter()
-            .any(|cell| cell.spec.trial.cache == CacheState::Direct))
+    Ok(cells.iter().all(is_own) && cells.iter().any(|cell| is_direct(&cell.spec)))
+}
+
+/// Whether a cell asks for direct I/O, some group of it at least.
+fn is_direct(cell: &CellSpec) -> bool {
+    let trials = cell.trials();
+    trials
+        .into_iter()
+        .any(|trial| trial.cache == CacheState::Direct)
 }
 
 /// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of
@@ -196,6 +199,10 @@ enum Meaningless {
 
 fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaningless> {
     let cell = &planned.spec;
+    // What is wrong with a group is told, not left out.
+    if cell.has_groups() {
+        return None;
+    }
     let spec = &cell.trial;
     let blocks = spec.region / spec.bs.max(1);
     let lacks_blocks = blocks < u64::from(spec.threads) && spec.layout != Layout::Overlapping;
@@ -278,29 +285,34 @@ fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<Plan
 fn crossed(
     experiment: &Experiment,
     sizes: Option<&[String]>,
-    listed: &[(&'static Setting, String)],
+    listed: &[(Scoped, String)],
     first: PlannedCell,
 ) -> Result<Vec<PlannedCell>> {
     let mut cells = vec![first];
     for factor in &experiment.factors {
-        let level = listed
-            .iter()
-            .find(|(setting, _)| *setting == factor.setting);
+        let level = listed.iter().find(|(of, _)| *of == factor.of);
         let levels = match (level, sizes) {
             (Some((_, level)), _) => std::slice::from_ref(level),
-            (None, Some(sizes)) if factor.setting.name == "bs" => sizes,
+            (None, Some(sizes)) if factor.of.is("bs") => sizes,
             (None, _) => &factor.levels,
         };
         let mut crossed = Vec::with_capacity(cells.len() * levels.len());
         for cell in &cells {
             for level in levels {
                 let mut next = cell.clone();
-                factor.setting.set(&mut next.spec, level)?;
+                if factor.of.group.is_none() {
+                    factor.of.setting.set(&mut next.spec, level)?;
+                }
                 next.levels.push(level.clone());
                 crossed.push(next);
             }
         }
         cells = crossed;
+    }
+    if !experiment.groups.is_empty() {
+        for cell in &mut cells {
+            experiment.put_groups(&mut cell.spec, &cell.levels)?;
+        }
     }
     Ok(cells)
 }

@@ -10,6 +10,7 @@ mod programs;
 mod question;
 mod refined;
 mod room;
+mod scope;
 mod seek;
 mod written;
 
@@ -25,8 +26,10 @@ pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
 pub(crate) use design::{set_budget, set_settle};
 pub use only::Combination;
 pub use refined::{REFINE_MAX, Refined};
+pub use scope::{Group, Scoped};
 
-use document::{Definition, DesignEntries, DocumentText, Entries, check_level_count};
+use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
+use iolab_spec::group::split_group;
 use iolab_spec::level::Levels;
 use iolab_spec::names::unknown;
 use iolab_spec::response::Response;
@@ -52,7 +55,7 @@ pub const DESIGN: [&str; 8] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
     /// What varies.
-    pub setting: &'static Setting,
+    pub of: Scoped,
     /// Its levels in canonical form (`4KiB`), at least two.
     pub levels: Vec<String>,
 }
@@ -66,10 +69,14 @@ pub struct Experiment {
     pub question: String,
     /// What is measured: decides precision, figures and findings.
     pub response: Response,
+    /// The group whose response it is; `None` for that of the whole trial.
+    pub response_group: Option<String>,
     /// What varies, in the order of the definition.
     pub factors: Vec<Factor>,
     /// What is fixed, in canonical form; settings that are not here have their default.
     pub settings: Vec<(&'static Setting, String)>,
+    /// Groups that do different things side by side in every trial; none where all workers do the same.
+    pub groups: Vec<Group>,
     /// Repetition and its end.
     pub design: Design,
     /// Levels that the run has added to its own plan.
@@ -95,6 +102,8 @@ struct Document {
     #[serde(default)]
     settings: Entries,
     #[serde(default)]
+    group: Groups,
+    #[serde(default)]
     design: DesignEntries,
     refined: Option<Refined>,
     #[serde(default)]
@@ -117,18 +126,19 @@ impl Experiment {
             };
             text.map(parse).transpose()
         };
+        let (group, response) = split_group(document.response.get_ref());
         let mut experiment = Self {
             name: check_name(document.name.get_ref())
                 .map_err(|error| at(document.name.span(), error))?,
             question: check_question(document.question.get_ref())
                 .map_err(|error| at(document.question.span(), error))?,
-            response: document
-                .response
-                .get_ref()
+            response: response
                 .parse()
                 .map_err(|error| at(document.response.span(), error))?,
+            response_group: group.map(str::to_owned),
             factors: Vec::new(),
             settings: Vec::new(),
+            groups: Vec::new(),
             design: Design::default(),
             refined: document.refined,
             seek: levels(document.seek)?,
@@ -138,6 +148,7 @@ impl Experiment {
         Definition {
             factors: document.factors,
             settings: document.settings,
+            groups: document.group,
             design: document.design,
         }
         .apply(&source, &mut experiment)?;
@@ -168,34 +179,31 @@ impl Experiment {
     ///
     /// # Errors
     /// Of kind usage: no level, one twice, or a value that the setting does not take.
-    pub fn sweep(&mut self, setting: &'static Setting, levels: &[String]) -> Result<()> {
-        check_level_count(setting, levels.len())?;
-        self.release(setting);
+    pub fn sweep(&mut self, of: impl Into<Scoped>, levels: &[String]) -> Result<()> {
+        let of = of.into();
+        let setting = of.setting;
+        check_level_count(&of, levels.len())?;
+        self.release(&of);
         if let [only] = levels {
-            return self.fix(setting, only);
+            return self.fix(of, only);
         }
         let mut canonical: Vec<String> = Vec::with_capacity(levels.len());
         for level in levels {
             let level = setting.canonical(level)?;
             if canonical.contains(&level) {
-                return Err(Error::usage(format!(
-                    "factor {} has the level {level} twice",
-                    setting.name
-                ))
-                .hint("name every level once"));
+                return Err(
+                    Error::usage(format!("factor {of} has the level {level} twice"))
+                        .hint("name every level once"),
+                );
             }
             canonical.push(level);
         }
-        self.settings
-            .retain(|(other, _)| other.name != setting.name);
-        match self
-            .factors
-            .iter_mut()
-            .find(|factor| factor.setting.name == setting.name)
-        {
+        self.settings_of(of.group.as_deref())?
+            .retain(|(other, _)| *other != setting);
+        match self.factors.iter_mut().find(|factor| factor.of == of) {
             Some(factor) => factor.levels = canonical,
             None => self.factors.push(Factor {
-                setting,
+                of,
                 levels: canonical,
             }),
         }
@@ -206,18 +214,15 @@ impl Experiment {
     ///
     /// # Errors
     /// Of kind usage: a value that the setting does not take.
-    pub fn fix(&mut self, setting: &'static Setting, text: &str) -> Result<()> {
-        let value = setting.canonical(text)?;
-        self.release(setting);
-        self.factors
-            .retain(|factor| factor.setting.name != setting.name);
-        match self
-            .settings
-            .iter_mut()
-            .find(|(other, _)| other.name == setting.name)
-        {
+    pub fn fix(&mut self, of: impl Into<Scoped>, text: &str) -> Result<()> {
+        let of = of.into();
+        let value = of.setting.canonical(text)?;
+        self.release(&of);
+        self.factors.retain(|factor| factor.of != of);
+        let settings = self.settings_of(of.group.as_deref())?;
+        match settings.iter_mut().find(|(other, _)| *other == of.setting) {
             Some((_, fixed)) => *fixed = value,
-            None => self.settings.push((setting, value)),
+            None => settings.push((of.setting, value)),
         }
         Ok(())
     }
@@ -230,7 +235,7 @@ impl Experiment {
         let crossed = self
             .factors
             .iter()
-            .filter(|factor| !self.is_listed(factor.setting));
+            .filter(|factor| !self.is_listed(&factor.of));
         let cells = crossed
             .map(|factor| self.level_count(factor))
             .try_fold(self.only.len().max(1), usize::checked_mul);
@@ -238,7 +243,7 @@ impl Experiment {
             let grid: Vec<String> = self
                 .factors
                 .iter()
-                .map(|factor| format!("{} {}", factor.levels.len(), factor.setting.name))
+                .map(|factor| format!("{} {}", factor.levels.len(), factor.of))
                 .collect();
             return Err(Error::usage(format!(
                 "the plan has more than {CELLS_MAX} cells: {}",
@@ -248,6 +253,7 @@ impl Experiment {
         }
         self.check_latency()?;
         self.check_programs()?;
+        self.check_groups()?;
         self.check_workload()?;
         self.check_seek()?;
         self.design.check()
@@ -290,26 +296,28 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether a setting is fixed or varied, rather than left at its default.
+    /// Whether a setting is fixed or varied, of all groups or of one, rather than left at its default.
     pub fn names(&self, name: &str) -> bool {
         self.ever(name, |_| true)
     }
 
-    /// Whether a setting is fixed at, or a factor has, a value that satisfies `has`.
+    /// Whether a setting is fixed at, or a factor has, a value that satisfies `has`: of all groups or of one.
     fn ever(&self, name: &str, has: impl Fn(&str) -> bool) -> bool {
         self.values(name).any(has)
     }
 
-    /// The value that a setting is fixed at, or its levels; none where it is left at its default.
+    /// The value that a setting is fixed at, or its levels, of all groups or of one; none where it is left at its default.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let own = self.groups.iter().flat_map(|group| &group.settings);
         let fixed = self
             .settings
             .iter()
+            .chain(own)
             .filter(move |(setting, _)| setting.name == name);
         let swept = self
             .factors
             .iter()
-            .filter(move |factor| factor.setting.name == name);
+            .filter(move |factor| factor.of.setting.name == name);
         fixed
             .map(|(_, value)| value)
             .chain(swept.flat_map(|factor| &factor.levels))
@@ -318,8 +326,9 @@ impl Experiment {
 
     /// Leaves a setting at its default, whether it was fixed or varied.
     pub fn forget(&mut self, setting: &'static Setting) {
-        self.release(setting);
-        self.factors.retain(|factor| factor.setting != setting);
+        let of = Scoped::from(setting);
+        self.release(&of);
+        self.factors.retain(|factor| factor.of != of);
         self.settings.retain(|(other, _)| *other != setting);
     }
 

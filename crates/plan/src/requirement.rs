@@ -12,7 +12,9 @@ use iolab_spec::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{Definition, DesignEntries, DocumentText, Entries, budget};
+use crate::experiment::document::{
+    Definition, DesignEntries, DocumentText, Entries, Groups, budget,
+};
 use crate::experiment::{Design, Experiment, check_name, check_question, read_text};
 
 /// Name and TOML text of every built-in requirement, in alphabetical order; the build finds them in `requirements/`.
@@ -226,8 +228,10 @@ impl Entry {
             name: format!("{of}-{name}"),
             question: question.to_owned(),
             response: Response::Latency,
+            response_group: None,
             factors: Vec::new(),
             settings: Vec::new(),
+            groups: Vec::new(),
             design: Design::default(),
             refined: None,
             seek: None,
@@ -237,6 +241,7 @@ impl Entry {
         Definition {
             factors: Entries::default(),
             settings: self.settings,
+            groups: Groups::default(),
             design: DesignEntries::default(),
         }
         .apply(source, &mut experiment)?;

@@ -7,7 +7,9 @@ use iolab_spec::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use crate::experiment::document::{Definition, DesignEntries, DocumentText, Entries, budget};
+use crate::experiment::document::{
+    Definition, DesignEntries, DocumentText, Entries, Groups, budget,
+};
 use crate::experiment::{BUDGET_MAX, BUILTIN, Experiment, check_name, check_question, read_text};
 use iolab_spec::names::unknown;
 
@@ -86,6 +88,7 @@ impl Suite {
         let common = Definition {
             factors: document.factors,
             settings: document.settings,
+            groups: Groups::default(),
             design: document.design,
         };
         let mut experiments = Vec::new();
@@ -155,6 +158,7 @@ impl Entry {
         Definition {
             factors: self.factors,
             settings: self.settings,
+            groups: Groups::default(),
             design: self.design,
         }
         .apply(source, &mut experiment)?;

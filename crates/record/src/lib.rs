@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::environment::{Environment, KEYS};
+use iolab_spec::group::GroupSpec;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
@@ -101,6 +102,8 @@ pub struct ExperimentRecord {
     pub question: String,
     /// What it measures.
     pub response: Response,
+    /// The group whose response it is; `None` for that of whole trials.
+    pub response_group: Option<String>,
     /// The whole resolved definition; enough to repeat it.
     pub toml: String,
     /// Names of the factors in order; more than one level each.
@@ -195,6 +198,10 @@ pub struct LatencySummary {
 pub struct Sample {
     /// Row number in the file, in the order of time.
     pub id: i64,
+    /// Which group of the cell it is of, from 1; 0 for the whole trial.
+    pub group: u32,
+    /// The first start of the group, from that of the trial, ns.
+    pub start_ns: u64,
     /// The cell.
     pub cell: i64,
     /// Block number; block 0 is the warm-up.
@@ -264,6 +271,8 @@ impl Default for Sample {
     fn default() -> Self {
         Self {
             id: 0,
+            group: 0,
+            start_ns: 0,
             cell: 0,
             block: 0,
             visit: 0,
@@ -409,10 +418,10 @@ pub struct RunRecord {
     pub experiment: ExperimentRecord,
     /// All cells.
     pub cells: Vec<Cell>,
-    /// Further groups of the cells.
-    pub groups: Vec<Group>,
     /// All samples in the order of time.
     pub samples: Vec<Sample>,
+    /// What each group did in those trials that have several, in the order of the samples and groups.
+    pub group_samples: Vec<Sample>,
     /// Parts of those samples that have several.
     pub parts: Vec<Part>,
     /// Trials over time, in the order of the samples; none of programs, and none in files before schema version 4. Where
@@ -423,6 +432,16 @@ pub struct RunRecord {
 }
 
 impl Cell {
+    /// Each of its groups as a cell of its own, with the name of the group.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, Self)> {
+        let own = |group: &GroupSpec| Self {
+            spec: group.spec.clone(),
+            ..self.clone()
+        };
+        let groups = self.spec.groups.iter();
+        groups.map(move |group| (group.name.as_str(), own(group)))
+    }
+
     /// What a trial of it is asked to do.
     pub fn trial(&self) -> &TrialSpec {
         &self.spec.trial
@@ -493,6 +512,45 @@ impl RunRecord {
         self.environment.get(&KEYS.host_name)
     }
 
+    /// The name of the group that a part of a sample is of; `None` where the cell has none.
+    pub fn group_of(&self, sample: i64, part: PartId) -> Option<&str> {
+        let place = self
+            .samples
+            .binary_search_by_key(&sample, |sample| sample.id);
+        let sample = self.samples.get(place.ok()?)?;
+        let cell = self.cells.get(usize::try_from(sample.cell).ok()?)?;
+        let group = cell
+            .spec
+            .groups
+            .get((part.group as usize).checked_sub(1)?)?;
+        Some(&group.name)
+    }
+
+    /// What each group did in a trial; none where it had no groups.
+    pub fn groups_of(&self, sample: i64) -> &[Sample] {
+        let groups = &self.group_samples;
+        let first = groups.partition_point(|own| own.id < sample);
+        let end = groups.partition_point(|own| own.id <= sample);
+        &groups[first..end]
+    }
+
+    /// The number of the group that the experiment asks about; `None` where it asks about whole trials.
+    pub fn asked_group(&self) -> Option<u32> {
+        let name = self.experiment.response_group.as_deref();
+        self.cells.first()?.spec.number_of(name)
+    }
+
+    /// What was measured of what the experiment asks about: the samples of whole trials, or those of one group.
+    pub fn asked_samples(&self) -> impl Iterator<Item = &Sample> {
+        let group = self.asked_group();
+        let samples = match group {
+            None => &self.samples,
+            Some(_) => &self.group_samples,
+        };
+        let own = move |sample: &&Sample| sample.group == group.unwrap_or(0);
+        samples.iter().filter(own)
+    }
+
     /// Each cell with the trials that summaries rest on: those that succeeded and are no warm-up, in the order of time.
     pub fn measured(&self) -> impl Iterator<Item = (&Cell, Vec<&Sample>)> {
         let mut trials: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
@@ -532,6 +590,19 @@ impl Sample {
     pub fn cpu_ns_per_request(&self) -> Option<f64> {
         let (cpu, requests) = (self.cpu_ns(), self.requests());
         (cpu > 0 && requests > 0).then(|| cpu as f64 / requests as f64)
+    }
+
+    /// What is known of a sample of a group from that of its trial.
+    pub fn complete_from(&mut self, trial: &Self) {
+        self.cell = trial.cell;
+        self.block = trial.block;
+        self.visit = trial.visit;
+        self.position = trial.position;
+        self.warmup = trial.warmup;
+        self.ok = trial.ok;
+        self.started_utc.clone_from(&trial.started_utc);
+        self.clock_drift_ppm = trial.clock_drift_ppm;
+        self.verdict = trial.verdict.clone();
     }
 
     /// Whether summaries rest on it: it succeeded and is no warm-up.

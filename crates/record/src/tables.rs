@@ -11,7 +11,8 @@ use super::{
 use crate::{Cell, Interval, Operation, PartId, RequestTime};
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS};
-pub use sample::SAMPLE;
+use iolab_spec::trial::Rate;
+pub use sample::{GROUP_SAMPLE, SAMPLE};
 
 /// Text that is always there, or with `?` may be missing.
 macro_rules! text {
@@ -76,6 +77,22 @@ macro_rules! measured {
             |row, n| row.$field = n,
         )
         .null(Null::Account)
+    };
+}
+
+/// The rate of a cell in bytes per second, which the column of its setting does not hold.
+macro_rules! byte_rate {
+    ($type:ty, $($spec:ident).+) => {
+        Column::number(
+            "rate_bytes_per_s",
+            |row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
+            |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes)),
+        )
+        .between(1, i64::MAX as u64)
+        .null(Null::Free)
+        .since(LATER)
+        .hidden()
+        .doc("the rate in bytes per second where it is given so; `rate` is NULL then")
     };
 }
 
@@ -220,6 +237,9 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
             word!("response", Row, response, Response).doc(
                 "`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `elapsed` (the time of a whole trial)",
             ),
+            text!("response_group", Row, response_group?)
+                .since(LATER)
+                .doc("the group whose response it is; NULL for that of whole trials"),
             text!("toml", Row, toml).doc(
                 "the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them",
             ),
@@ -276,6 +296,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
             .doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`"),
     ];
     columns.extend(settings);
+    columns.push(byte_rate!(CellRow, cell.spec));
     columns.push(
         Column::text(
             "ended_by",
@@ -322,12 +343,12 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
     }
 });
 
-/// A further group of a cell: workers that do the same, beside those that the cell itself describes.
+/// A group of a cell: workers that do the same, beside other groups.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Group {
     /// The cell.
     pub cell: i64,
-    /// From 1; 0 is what the cell itself describes.
+    /// From 1, in the order of the definition.
     pub id: u32,
     /// Its name.
     pub name: String,
@@ -344,16 +365,16 @@ pub static CELL_GROUP: LazyLock<Table<Group>> = LazyLock::new(|| {
         .map(|setting| Column::setting(setting, |row: &Group| &row.spec, |row| &mut row.spec));
     let mut columns = vec![
         whole!("cell_id", Group, cell as i64).doc("the cell"),
-        whole!("group_id", Group, id as u32)
-            .doc("from 1; 0 is the group that table `cell` itself describes"),
+        whole!("group_id", Group, id as u32).doc("from 1, in the order of the definition"),
         text!("name", Group, name).doc("its name"),
         whole!("target_id", Group, target as u32)
             .doc("the target that it works on; 0 is that of table `run`"),
     ];
     columns.extend(settings);
+    columns.push(byte_rate!(Group, spec));
     Table {
         name: "cell_group",
-        doc: "one row per further group of workers, where a trial has several",
+        doc: "one row per group of workers, where a trial has several",
         exported: false,
         columns: columns
             .into_iter()
@@ -379,8 +400,7 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
         exported: false,
         columns: vec![
             whole!("sample_id", Part, sample as i64).doc("the sample"),
-            whole!("group_id", Part, id.group as u32)
-                .doc("the group; 0 is the one that table `cell` describes"),
+            whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none"),
             whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans"),
             whole!("target_id", Part, id.target as u32).doc("the target; 0 is that of table `run`"),
             whole!("start_ns", Part, start_ns as u64)

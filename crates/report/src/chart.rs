@@ -118,7 +118,7 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
             format!(", log scale from {}", analysis.response.format(least))
         }
     };
-    let text = format!("{}{unit}{over}{scale}", analysis.response);
+    let text = format!("{}{unit}{over}{scale}", analysis.asked());
     format!("{}\n", cut(&text, usize::from(style.width)))
 }
 

@@ -11,13 +11,14 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency}
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{IntervalRow, SAMPLE, SERIES};
-use iolab_record::{Cell, EndedBy, Interval, RunRecord, SampleSeries, TargetKind};
+use iolab_record::{Cell, EndedBy, Interval, RunRecord, Sample, SampleSeries, TargetKind};
+use iolab_spec::group::ALL;
 use iolab_spec::plain::plain;
 use iolab_stats::Summary;
 
 use crate::rows::{Column, Field, Format, RowWriter, ValueKind, columns_of, field, text};
 
-/// Writes one row per cell of each run: its summaries, verdict and flags. Each run comes with the name of its file.
+/// Writes one row per cell of each run, or per group of a cell and for all of them together: its summaries, verdict and flags. Each run comes with the name of its file.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -30,10 +31,16 @@ pub fn cells<'a>(
         .into_iter()
         .flat_map(|(name, run)| {
             let analysis = run.analysis();
-            analysis.cells.iter().map(move |cell| {
+            let row = move |cell, group| {
                 let mut row = run_fields(name).to_vec();
-                row.extend(cell_row(analysis, cell));
+                row.extend(cell_row(analysis, cell, group));
                 row
+            };
+            analysis.cells.iter().flat_map(move |cell| {
+                let groups = cell.groups.iter();
+                let groups = groups.map(move |group| row(&group.cell, Some(&group.name)));
+                let whole = cell.groups.is_empty().then(|| row(cell, None));
+                whole.into_iter().chain(groups)
             })
         })
         .collect();
@@ -86,7 +93,8 @@ pub struct LatencyRow {
     pub experiment: String,
     /// Id of the sample in its run file.
     pub sample: i64,
-    /// `read` or `write`, or one of the two with `-response` or `-lateness`.
+    /// `read` or `write`, or one of the two with `-response` or `-lateness`; of a group with its name in front, as in
+    /// `reader.read-response`.
     pub direction: String,
     /// Its service times, response times or lateness, ns.
     pub histogram: Histogram<u64>,
@@ -184,9 +192,10 @@ fn interval_row(run: &RunName, experiment: &str, sample: i64, interval: &Interva
     fields
 }
 
-fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
+fn cell_row(analysis: &Analysis, cell: &CellAnalysis, group: Option<&String>) -> Vec<Field> {
     let mut row = vec![text("experiment", &analysis.experiment)];
     row.extend(level_fields(&analysis.factors, &cell.cell));
+    row.extend(group.map(|group| text("group", group)));
     row.extend(setting_fields(&cell.cell));
     row.push(field("n", cell.n));
     row.push(field("failed", cell.failed));
@@ -249,7 +258,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     row.extend([
         field("served_by", served.map(ToString::to_string)),
         field("device_fraction", served.and_then(|s| s.device_fraction)),
-        text("response", &analysis.response.to_string()),
+        text("response", &analysis.asked()),
         field("precision", cell.precision),
         field("precision_goal", analysis.precision_goal),
         field("ended_by", cell.cell.ended_by.map(EndedBy::name)),
@@ -314,38 +323,61 @@ fn quantile_fields(what: &str, latency: Option<Latency>) -> [Field; 4] {
     ]
 }
 
+/// The sample of each trial, and behind it what each group did where it had several.
 fn sample_rows((run, record): &(RunName, &RunRecord)) -> impl Iterator<Item = Vec<Field>> {
-    record.samples.iter().map(move |sample| {
-        let mut row = run_fields(run).to_vec();
+    record.samples.iter().flat_map(move |sample| {
         let cell = record.cells.iter().find(|c| c.id == sample.cell);
-        let number = cell.map_or(0, |cell| record.target_of(cell));
-        let further = number
-            .checked_sub(1)
-            .and_then(|n| record.further_targets.get(n));
-        let (target, kind) = match further {
-            Some(further) => (&further.target, further.kind),
-            None => (&record.run.target, record.run.target_kind),
-        };
-        row.extend([
-            text("experiment", &record.experiment.name),
-            text("target", target),
-            text("target_kind", kind.name()),
-            field("sample", sample.id),
-            field("cell", sample.cell),
-        ]);
-        if let Some(cell) = cell {
-            row.extend(level_fields(&record.experiment.factors, cell));
-            row.extend(setting_fields(cell));
-        }
-        let imported = record.run.target_kind == TargetKind::Imported;
-        let shown = SAMPLE.columns.iter().filter(|column| column.exported);
-        row.extend(shown.map(|column| match column.name {
-            // There is nothing but a command then.
-            "effective" if imported => optional_text(column.name, sample.command().as_deref()),
-            _ => column_field(column, sample),
-        }));
-        row
+        std::iter::once(sample)
+            .chain(record.groups_of(sample.id))
+            .map(move |sample| sample_row(run, record, cell, sample))
     })
+}
+
+fn sample_row(
+    run: &RunName,
+    record: &RunRecord,
+    cell: Option<&Cell>,
+    sample: &Sample,
+) -> Vec<Field> {
+    let mut row = run_fields(run).to_vec();
+    let number = cell.map_or(0, |cell| record.target_of(cell));
+    let further = number
+        .checked_sub(1)
+        .and_then(|n| record.further_targets.get(n));
+    let (target, kind) = match further {
+        Some(further) => (&further.target, further.kind),
+        None => (&record.run.target, record.run.target_kind),
+    };
+    row.extend([
+        text("experiment", &record.experiment.name),
+        text("target", target),
+        text("target_kind", kind.name()),
+        field("sample", sample.id),
+        field("cell", sample.cell),
+    ]);
+    if let Some(cell) = cell {
+        row.extend(level_fields(&record.experiment.factors, cell));
+        let groups = &cell.spec.groups;
+        let group = groups.get((sample.group as usize).wrapping_sub(1));
+        if !groups.is_empty() {
+            row.push(text("group", group.map_or(ALL, |group| &group.name)));
+        }
+        match group {
+            Some(group) => row.extend(setting_fields(&Cell {
+                spec: group.spec.clone(),
+                ..cell.clone()
+            })),
+            None => row.extend(setting_fields(cell)),
+        }
+    }
+    let imported = record.run.target_kind == TargetKind::Imported;
+    let shown = SAMPLE.columns.iter().filter(|column| column.exported);
+    row.extend(shown.map(|column| match column.name {
+        // There is nothing but a command then.
+        "effective" if imported => optional_text(column.name, sample.command().as_deref()),
+        _ => column_field(column, sample),
+    }));
+    row
 }
 
 fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {

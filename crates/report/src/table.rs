@@ -7,6 +7,7 @@ use iolab_record::EndedBy;
 use iolab_record::RunStatus;
 use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
 use iolab_spec::tool::Tool;
+use iolab_spec::trial::Rate;
 use iolab_stats::Interval;
 
 use crate::layout::{self, Column, none, wrapped};
@@ -57,7 +58,7 @@ pub(crate) fn caption(analysis: &Analysis) -> String {
     format!(
         "{}: {}, median of n trials with its 95 % interval{served}{unfinished}\n{model}{}",
         plain(&analysis.experiment),
-        analysis.response,
+        plain(&analysis.asked()),
         times(analysis),
     )
 }
@@ -73,18 +74,24 @@ fn common_source(analysis: &Analysis) -> Option<String> {
 
 /// Says what the latencies of the table are times of: they depend on how the requests were made.
 fn times(analysis: &Analysis) -> String {
-    let timed = || analysis.cells.iter().filter(|c| c.latency.is_some());
-    let same = |value: fn(&CellAnalysis) -> u64| {
+    let shown = rows(analysis);
+    let timed = || {
+        shown
+            .iter()
+            .map(|row| row.cell)
+            .filter(|c| c.latency.is_some())
+    };
+    let same = |value: fn(&CellAnalysis) -> String| {
         let mut values = timed().map(value);
         let first = values.next()?;
         values.all(|other| other == first).then_some(first)
     };
-    let service = match same(|c| u64::from(c.cell.trial().depth)) {
+    let service = match same(|c| c.cell.trial().depth.to_string()) {
         Some(depth) => format!("service time at depth {depth}"),
         None => "service time at the depth of the cell".to_owned(),
     };
-    let response = match same(|c| c.cell.trial().rate.unwrap_or(0)) {
-        Some(rate) => format!("response time at {rate}/s"),
+    let response = match same(|c| c.cell.trial().rate.map_or_else(String::new, per_second)) {
+        Some(rate) => format!("response time at {rate}"),
         None => "response time at the rate of the cell".to_owned(),
     };
     let open = timed().filter(|c| c.rate_report.is_some()).count();
@@ -99,6 +106,37 @@ fn times(analysis: &Analysis) -> String {
         _ => "p50 and p99",
     };
     format!("{which}: {what}\n{}", apart(analysis))
+}
+
+/// A rate in words: `5000/s`, `50MB/s`.
+fn per_second(rate: Rate) -> String {
+    match rate {
+        Rate::Requests(requests) => format!("{requests}/s"),
+        Rate::Bytes(_) => rate.to_string(),
+    }
+}
+
+/// A row of the table: a cell, or a group of it.
+struct Row<'a> {
+    /// The group; none where the cell has none.
+    group: Option<&'a str>,
+    cell: &'a CellAnalysis,
+}
+
+/// The rows: one for each cell, or for each group of a cell and for all of them together.
+fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
+    analysis.cells.iter().flat_map(rows_of).collect()
+}
+
+fn rows_of(cell: &CellAnalysis) -> Vec<Row<'_>> {
+    let groups = cell.groups.iter().map(|group| Row {
+        group: Some(&group.name),
+        cell: &group.cell,
+    });
+    match cell.groups.is_empty() {
+        true => vec![Row { group: None, cell }],
+        false => groups.collect(),
+    }
 }
 
 /// Whether the write latency of a cell leaves out the sync that follows the write: iolab counts it in, peers do not.
@@ -127,8 +165,10 @@ fn apart(analysis: &Analysis) -> String {
 /// All columns in their order. The column of flags is there only when a flag is raised.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let response = analysis.response;
+    let rows = rows(analysis);
+    let cells = || rows.iter().map(|row| row.cell);
     let column = |heading: &str, dispensable, value: &dyn Fn(&CellAnalysis) -> String| {
-        Column::new(heading, dispensable, analysis.cells.iter().map(value))
+        Column::new(heading, dispensable, cells().map(value))
     };
     let mut columns: Vec<Column> = analysis
         .factors
@@ -142,6 +182,17 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
             column(&plain(factor), 0, &level)
         })
         .collect();
+    if analysis.has_groups() {
+        let names = rows
+            .iter()
+            .map(|row| row.group.map_or_else(none, str::to_owned));
+        columns.push(Column::new("group", 0, names).left());
+        if response != Response::Throughput {
+            let throughput =
+                |c: &CellAnalysis| c.throughput.map_or_else(none, |t| significant(t.median));
+            columns.push(column("MB/s", 1, &throughput));
+        }
+    }
     let latency = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
         move |c: &CellAnalysis| {
             let mark = if leaves_sync_out(c) { "*" } else { "" };
@@ -168,7 +219,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
                 .map_or_else(none, |r| bare(response, r.q3 - r.q1))
         }),
     ]);
-    if analysis.cells.iter().any(|c| c.rate_report.is_some()) {
+    if cells().any(|c| c.rate_report.is_some()) {
         let achieved = |c: &CellAnalysis| {
             let rate_report = c.rate_report.as_ref();
             rate_report.map_or_else(none, |p| significant(p.rate_achieved))
@@ -177,21 +228,21 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     }
     // Whole programs, and trials that were not timed request by request, have none. Those of a mix are distinguished.
     let has_latency = |c: &CellAnalysis| c.latency.is_some() && c.mix.is_none();
-    if analysis.cells.iter().any(has_latency) {
+    if cells().any(has_latency) {
         // Where the latency is the response, its median stands there already.
         let dispensable = if response == Response::Latency { 7 } else { 3 };
         columns.push(column("p50", dispensable, &latency(|l| l.p50_ns)));
         columns.push(column("p99", 2, &latency(|l| l.p99_ns)));
     }
-    if analysis.cells.iter().any(|c| c.sync.is_some()) {
+    if cells().any(|c| c.sync.is_some()) {
         let sync = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
             move |c: &CellAnalysis| c.sync.map_or_else(none, |l| format_ns(of(&l)))
         };
         columns.push(column("sync p50", 4, &sync(|l| l.p50_ns)));
         columns.push(column("sync p99", 4, &sync(|l| l.p99_ns)));
     }
-    columns.extend(mix_columns(analysis));
-    if analysis.cells.iter().any(|c| c.rate_report.is_some()) {
+    columns.extend(mix_columns(analysis, &rows));
+    if cells().any(|c| c.rate_report.is_some()) {
         let service = |c: &CellAnalysis| {
             // Without a rate the latency is the service time.
             let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
@@ -199,14 +250,14 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         };
         columns.push(column("service p50", 5, &service));
     }
-    columns.extend(grid_columns(analysis));
+    columns.extend(grid_columns(analysis, &rows));
     if common_source(analysis).is_none() {
         let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, ToString::to_string);
         columns.push(column("served by", 0, &served).left());
     }
     let ended = |c: &CellAnalysis| c.cell.ended_by.map_or("open", EndedBy::name).to_owned();
     columns.push(column("ended by", 8, &ended).left());
-    if analysis.cells.iter().any(|c| !c.flags.is_empty()) {
+    if cells().any(|c| !c.flags.is_empty()) {
         let flags = |c: &CellAnalysis| {
             let names: Vec<String> = c.flags.iter().map(ToString::to_string).collect();
             names.join(", ")
@@ -217,9 +268,9 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
 }
 
 /// Throughput or IOPS and latency of reads and of writes, where cells do both.
-fn mix_columns(analysis: &Analysis) -> Vec<Column> {
+fn mix_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
-    if analysis.cells.iter().all(|c| c.mix.is_none()) {
+    if rows.iter().all(|row| row.cell.mix.is_none()) {
         return columns;
     }
     let iops = analysis.response == Response::Iops;
@@ -251,9 +302,9 @@ fn mix_columns(analysis: &Analysis) -> Vec<Column> {
 }
 
 /// What a grid over concurrency is read for, and ceilings where there are any.
-fn grid_columns(analysis: &Analysis) -> Vec<Column> {
+fn grid_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&CellAnalysis) -> String| {
-        Column::new(heading, dispensable, analysis.cells.iter().map(value))
+        Column::new(heading, dispensable, rows.iter().map(|row| value(row.cell)))
     };
     let mut columns = Vec::new();
     let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);

@@ -152,8 +152,10 @@ impl Import {
             name: Self::name(source),
             question: format!("What did {} measure?", self.results.tool),
             response: Response::Throughput,
+            response_group: None,
             factors: Vec::new(),
             settings: Vec::new(),
+            groups: Vec::new(),
             design: Design {
                 trials_min: 1,
                 trials_max: 1,
@@ -228,7 +230,7 @@ impl Import {
 fn levels_of(experiment: &Experiment, entry: &Entry) -> Vec<String> {
     let factors = experiment.factors.iter();
     factors
-        .map(|factor| factor.setting.get(&entry.cell))
+        .map(|factor| factor.of.setting.get(&entry.cell))
         .collect()
 }
 

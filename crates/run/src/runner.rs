@@ -269,6 +269,9 @@ fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Resu
     }
     for (cell, row) in planned.iter_mut().zip(&record.cells) {
         cell.spec.trial.region = row.trial().region;
+        for (group, kept) in cell.spec.groups.iter_mut().zip(&row.spec.groups) {
+            group.spec.trial.region = kept.spec.trial.region;
+        }
         if !row.spec.batch_auto {
             cell.spec.trial.batch = row.trial().batch;
             cell.spec.batch_auto = false;
@@ -282,6 +285,7 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
         name: experiment.name.clone(),
         question: experiment.question.clone(),
         response: experiment.response,
+        response_group: experiment.response_group.clone(),
         toml: experiment.to_toml()?,
         factors: factor_names(experiment),
         precision: experiment.design.precision,

@@ -34,8 +34,8 @@ pub use create::NewFile;
 use fault::{damaged, fault, file_fault, older, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
-    CELL, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, IntervalRow, LATENCY, LatencyRow, PART,
-    RUN, SAMPLE, SERIES, TARGET,
+    CELL, CELL_GROUP, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE, Group,
+    IntervalRow, LATENCY, LatencyRow, PART, RUN, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
@@ -190,7 +190,22 @@ impl RunFile {
     ) -> Result<i64> {
         let of_whole = |(of, histogram): &(LatencyOf, _)| (PartId::default(), *of, *histogram);
         let latencies: Vec<_> = latencies.iter().map(of_whole).collect();
-        self.add_sample_in_parts(sample, &[], &latencies, series)
+        self.add_whole(sample, (&[], &[]), &latencies, series)
+    }
+
+    /// As [`RunFile::add_sample`], of a trial that has groups: the sample of each (its number in the file is not looked at),
+    /// and histograms by group.
+    ///
+    /// # Errors
+    /// As [`RunFile::add_sample`].
+    pub fn add_sample_of_groups(
+        &mut self,
+        sample: &Sample,
+        groups: &[Sample],
+        latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
+        series: &Series,
+    ) -> Result<i64> {
+        self.add_whole(sample, (groups, &[]), latencies, series)
     }
 
     /// As [`RunFile::add_sample`], of a sample that has several parts ([`Part::sample`] is not looked at), each with
@@ -205,6 +220,16 @@ impl RunFile {
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
         series: &Series,
     ) -> Result<i64> {
+        self.add_whole(sample, (&[], parts), latencies, series)
+    }
+
+    fn add_whole(
+        &mut self,
+        sample: &Sample,
+        (groups, parts): (&[Sample], &[Part]),
+        latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
+        series: &Series,
+    ) -> Result<i64> {
         let path = self.path.clone();
         let mark = !self.marked_running;
         let id = self
@@ -213,6 +238,13 @@ impl RunFile {
                 if id > schema::ROWS_MAX as i64 {
                     let what = format!("it has {} samples", schema::ROWS_MAX);
                     return Err(too_large(&path, what));
+                }
+                for group in groups {
+                    let group = Sample {
+                        id,
+                        ..group.clone()
+                    };
+                    rows::insert(connection, &path, &GROUP_SAMPLE, &group, true)?;
                 }
                 for part in parts {
                     let part = Part {
@@ -471,6 +503,16 @@ fn write_cells(
             levels: serde_json::Value::Object(levels).to_string(),
         };
         rows::insert(connection, path, &CELL, &row, true)?;
+        for (id, group) in (1..).zip(&cell.spec.groups) {
+            let row = Group {
+                cell: cell.id,
+                id,
+                name: group.name.clone(),
+                target: 0,
+                spec: group.spec.clone(),
+            };
+            rows::insert(connection, path, &CELL_GROUP, &row, true)?;
+        }
     }
     Ok(())
 }

@@ -14,10 +14,12 @@ use super::series;
 use iolab_plan::experiment::check_name;
 use iolab_record::column::Table;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, PART, RANK, RUN, SAMPLE,
-    TARGET,
+    CELL, CELL_GROUP, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE, Group, PART,
+    RANK, RUN, SAMPLE, TARGET,
 };
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
+use iolab_spec::group::{GroupSpec, check_group_name};
+use iolab_spec::trial::Rate;
 
 /// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
 const TEXT_MAX: u64 = 256 << 20;
@@ -39,9 +41,13 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     let experiment = tables.only(&EXPERIMENT)?;
     check_name(&experiment.name)
         .map_err(|_| damaged(path, "name in table experiment cannot be a file's"))?;
-    let cells = cells(&tables, &experiment)?;
+    let mut cells = cells(&tables, &experiment)?;
+    if version >= 5 {
+        groups(&tables, &mut cells)?;
+    }
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
     let samples = samples(&tables, &cells)?;
+    let group_samples = group_samples(&tables, &cells, &samples)?;
     let events = tables.all(&EVENT, "id")?;
     let stray = events.iter().filter_map(|event| event.cell);
     if let Some(cell) = stray.into_iter().find(|cell| !in_plan(*cell)) {
@@ -65,12 +71,12 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         further_hosts,
         further_targets: tables.all_if(later, &TARGET, "id")?,
         ranks: tables.all_if(later, &RANK, "id")?,
-        groups: tables.all_if(later, &CELL_GROUP, "cell_id, group_id")?,
         parts: tables.all_if(later, &PART, "sample_id, group_id, rank_id, target_id")?,
         series: series::of_record(connection, path, version, &samples)?,
         experiment,
         cells,
         samples,
+        group_samples,
         events,
     })
 }
@@ -107,7 +113,9 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
             trial.threads.into(),
             trial.depth.into(),
         ];
-        if sizes.contains(&0) || cell.id != cells.len() as i64 {
+        // Only a group may do nothing.
+        let idle = trial.rate == Some(Rate::ZERO);
+        if sizes.contains(&0) || idle || cell.id != cells.len() as i64 {
             return Err(wrong(format!(
                 "cell {} is missing, or is of size 0",
                 cells.len()
@@ -117,6 +125,59 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
         Ok(())
     })?;
     Ok(cells)
+}
+
+/// Gives the cells their groups.
+fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
+    let rows: Vec<Group> = tables.all(&CELL_GROUP, "cell_id, group_id")?;
+    for group in rows {
+        let wrong = |what: &str| damaged(tables.path, format!("group {} {what}", group.name));
+        let place = usize::try_from(group.cell).ok();
+        let cell = place.and_then(|place| cells.get_mut(place));
+        let cell = cell.ok_or_else(|| wrong("is of an unknown cell"))?;
+        let trial = &group.spec.trial;
+        let sizes = [
+            trial.bs,
+            trial.region,
+            trial.threads.into(),
+            trial.depth.into(),
+        ];
+        if sizes.contains(&0) || cell.spec.groups.len() + 1 != group.id as usize {
+            return Err(wrong("has no place, or is of size 0"));
+        }
+        check_group_name(&group.name).map_err(|_| wrong("cannot be called so"))?;
+        cell.spec.groups.push(GroupSpec {
+            name: group.name,
+            spec: group.spec,
+        });
+    }
+    Ok(())
+}
+
+/// What the groups did, each of a sample that there is.
+fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Result<Vec<Sample>> {
+    // A file of this version from before there were groups has no such table.
+    if !tables.has(GROUP_SAMPLE.name)? {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<Sample> = tables.all(&GROUP_SAMPLE, "sample_id, group_id")?;
+    for own in &mut found {
+        let place = samples.binary_search_by_key(&own.id, |sample| sample.id);
+        let trial = place.ok().and_then(|place| samples.get(place));
+        let groups = |trial: &Sample| {
+            cells
+                .get(trial.cell as usize)
+                .map(|cell| cell.spec.groups.len())
+        };
+        match trial.filter(|trial| groups(trial).is_some_and(|n| own.group as usize <= n)) {
+            Some(trial) => own.complete_from(trial),
+            None => {
+                let what = format!("group {} of sample {} is unknown", own.group, own.id);
+                return Err(damaged(tables.path, what));
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The level of each factor, in the order of the factors; none may be missing or too many.
@@ -246,6 +307,17 @@ impl Tables<'_> {
             count += 1;
         }
         Ok(())
+    }
+
+    /// Whether there is a table of this name.
+    fn has(&self, name: &str) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
+        let count = self
+            .connection
+            .query_row(sql, [name], |row| row.get::<_, i64>(0));
+        count
+            .map(|count| count > 0)
+            .map_err(|error| fault(self.path, &error))
     }
 
     /// All rows of a table.

@@ -71,6 +71,7 @@ fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> std::result::Result<ToSqlO
             settings::Value::Flag(on) => Some(Value::Integer(on.into())),
             settings::Value::Number(number) => int(number)?,
             settings::Value::Time(time) => int(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))?,
+            settings::Value::Rate(rate) => rate.requests().map_or(Ok(None), int)?,
             settings::Value::Word(name) => Some(Value::Text(name)),
         },
     };

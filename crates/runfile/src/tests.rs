@@ -14,7 +14,9 @@ pub(crate) use unpack::unpack;
 use super::*;
 
 use iolab_spec::Kind;
-use iolab_spec::trial::{Limit, TrialSpec};
+use iolab_spec::group::GroupSpec;
+use iolab_spec::trial::{Limit, Rate, TrialSpec};
+use std::time::Duration;
 
 use iolab_record::environment::KEYS;
 use iolab_record::{
@@ -282,10 +284,72 @@ fn what_a_run_across_hosts_has_besides_comes_back() {
         ),
         (2, 1)
     );
-    let group = &record.groups[0];
-    assert_eq!((group.cell, &*group.name, group.target), (1, "writer", 1));
+    let group = &record.cells[1].spec.groups[0];
+    assert_eq!(&*group.name, "writer");
     assert_eq!((group.spec.trial.bs, group.spec.trial.threads), (8192, 2));
     assert_eq!(group.spec.trial.limit, Limit::default());
+}
+
+#[test]
+fn what_groups_are_asked_and_did_comes_back() {
+    let bench = Fixture::new();
+    let mut cell = cell_row(0);
+    let group = |name: &str, rate| GroupSpec {
+        name: name.to_owned(),
+        spec: CellSpec {
+            trial: TrialSpec {
+                rate,
+                start_delay: Duration::from_millis(3),
+                ..TrialSpec::default()
+            },
+            ..CellSpec::default()
+        },
+    };
+    let rates = [Some(Rate::Bytes(50_000_000)), Some(Rate::ZERO), None];
+    let names = ["writer", "idle", "reader"];
+    let groups = names.into_iter().zip(rates);
+    cell.spec.groups = groups.map(|(name, rate)| group(name, rate)).collect();
+    let cells = [cell.clone(), cell_row(1)];
+    let path = bench.path("a.iolab");
+    let mut file =
+        RunFile::create(&path, &run_row(), &environment(), &experiment_row(), &cells).unwrap();
+    let whole = sample_row(0, 0);
+    let own = [1, 3].map(|number| {
+        let mut own = sample_row(0, 0);
+        own.group = number;
+        own.start_ns = u64::from(number) * 1000;
+        own.complete_from(&whole);
+        own
+    });
+    file.add_sample_of_groups(&whole, &own, &[], &Series::default())
+        .unwrap();
+    drop(file);
+    let record = read(&path).unwrap();
+    assert_eq!(record.cells[0].spec.groups, cell.spec.groups);
+    assert!(record.cells[1].spec.groups.is_empty());
+    let found = &record.group_samples;
+    assert_eq!(found.iter().map(|s| s.group).collect::<Vec<_>>(), [1, 3]);
+    for (found, own) in found.iter().zip(&own) {
+        assert_eq!(
+            (found.reads.clone(), found.writes.clone()),
+            (own.reads.clone(), own.writes.clone())
+        );
+        assert_eq!(
+            (found.rate_report, found.verified, found.start_ns),
+            (own.rate_report, own.verified, own.start_ns)
+        );
+        assert_eq!(found.counters.usage, own.counters.usage);
+        assert_eq!((found.block, found.ok), (own.block, own.ok));
+    }
+    let part = PartId {
+        group: 3,
+        ..PartId::default()
+    };
+    assert_eq!(record.group_of(1, part), Some("reader"));
+    assert_eq!(record.group_of(1, PartId::default()), None);
+    // A file of this version from before there were groups has no such table.
+    alter(&path, "DROP TABLE group_sample");
+    assert!(read(&path).unwrap().group_samples.is_empty());
 }
 
 #[test]

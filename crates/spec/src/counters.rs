@@ -78,6 +78,19 @@ pub struct ResourceUse {
 }
 
 impl ProcessIo {
+    /// Of two threads together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            rchar: self.rchar + other.rchar,
+            wchar: self.wchar + other.wchar,
+            syscr: self.syscr + other.syscr,
+            syscw: self.syscw + other.syscw,
+            read_bytes: self.read_bytes + other.read_bytes,
+            write_bytes: self.write_bytes + other.write_bytes,
+        }
+    }
+
     /// What happened since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -92,6 +105,19 @@ impl ProcessIo {
 }
 
 impl ResourceUse {
+    /// Of two threads together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+        }
+    }
+
     /// What was used since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         let less = |now: u64, then: u64| now.saturating_sub(then);

@@ -330,8 +330,8 @@ pub static FOREIGN: &[Foreign] = &[
         "the first trial of every cell is a warm-up that no number rests on; --precondition writes first",
     ),
     none(
-        &["startdelay", "start_delay", "job_start_clock_id"],
-        "all threads start together; groups with starts of their own are not there yet",
+        &["job_start_clock_id"],
+        "all groups start at one barrier; the setting start_delay of a group delays it against the others",
     ),
     way(&["thinktime_iotime"], "--set bursts=100ms/900ms"),
     none(
@@ -387,7 +387,7 @@ pub static FOREIGN: &[Foreign] = &[
             "exit_what",
             "exitall_on_error",
         ],
-        "all threads of a trial do the same; groups that run side by side are not there yet",
+        "a trial ends when all groups that have a bound are over; groups share no flow of requests",
     ),
     way(
         &["stonewall", "wait_for_previous"],

@@ -7,6 +7,7 @@ pub mod counters;
 pub mod cpus;
 mod error;
 pub mod foreign;
+pub mod group;
 pub mod histogram;
 pub mod level;
 pub mod linkage;

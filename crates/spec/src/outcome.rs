@@ -222,6 +222,19 @@ pub struct Outcome {
     pub cpus_used: Cpus,
     /// Requests that could not be carried out without waiting, and were made again; `None` where none was tried so.
     pub waited: Option<u64>,
+    /// What each group did, where the trial had several.
+    pub groups: Vec<GroupOutcome>,
+}
+
+/// What one group of a trial did.
+#[derive(Debug, Clone)]
+pub struct GroupOutcome {
+    /// Its number among the groups of the cell, from 1.
+    pub group: u32,
+    /// Its first worker's start, from that of the trial, ns.
+    pub start_ns: u64,
+    /// What its workers did. The counters are those that the kernel keeps per thread; it has no series.
+    pub outcome: Outcome,
 }
 
 impl Outcome {

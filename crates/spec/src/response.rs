@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::group::split_group;
 use crate::{Error, Result};
 
 use crate::quantity::{format_ns, significant};
@@ -140,6 +141,28 @@ impl FromStr for Response {
             .into_iter()
             .find(named)
             .ok_or_else(|| crate::names::unknown("response", text, Self::NAMES))
+    }
+}
+
+/// A response of whole trials, or of one of their groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// The group; `None` for whole trials.
+    pub group: Option<String>,
+    /// What is measured of it.
+    pub response: Response,
+}
+
+/// `p99`, `reader.p99`.
+impl FromStr for Metric {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (group, response) = split_group(text);
+        Ok(Self {
+            group: group.map(str::to_owned),
+            response: response.parse()?,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::Result;
 pub use self::cell::CellSpec;
 pub use self::value::Value;
 use self::values::{
-    parse_count, parse_rate, put, put_batch, put_bound, put_count, put_flag, put_memory_node,
+    parse_count, put, put_batch, put_bound, put_count, put_duration, put_flag, put_memory_node,
     put_or_none, put_percent, put_size, put_workload,
 };
 use crate::units::{parse_duration, parse_size};
@@ -27,6 +27,8 @@ pub enum ValueKind {
     Count,
     /// A time: `0.5`, `250ms`.
     Time,
+    /// Requests or bytes per second: `5000`, `50MB/s`.
+    Rate,
     /// `true` or `false`.
     Flag,
     /// A name out of a list.
@@ -60,6 +62,7 @@ impl ValueKind {
             ValueKind::Size => "a size such as \"4KiB\" or 4096",
             ValueKind::Count => "a whole number",
             ValueKind::Time => "a time such as \"250ms\" or 0.5",
+            ValueKind::Rate => "requests per second, or bytes per second such as \"50MB/s\"",
             ValueKind::Flag => "true or false",
             ValueKind::Word => "a name in quotes",
             ValueKind::List => "a text in quotes",
@@ -598,13 +601,13 @@ pub static SETTINGS: &[Setting] = &[
         topic: Topic::Load,
         aliases: &["rate_iops"],
         unit: "1/s",
-        doc: "requests per second over all threads, issued on schedule whether or not earlier ones have completed (open loop); none to issue the next when one completes",
-        kind: ValueKind::Count,
+        doc: "requests per second over all threads, or bytes per second such as 50MB/s, issued on schedule whether or not earlier ones have completed (open loop); none to issue the next when one completes; 0 for a group that does nothing",
+        kind: ValueKind::Rate,
         column: "rate",
         since: 3,
         exported: true,
-        set: |cell, text| put_bound(&mut cell.trial.rate, text, parse_rate),
-        get: |cell| cell.trial.rate.into(),
+        set: |cell, text| put_or_none(&mut cell.trial.rate, text),
+        get: |cell| cell.trial.rate.map_or(Value::None, Value::Rate),
     },
     Setting {
         name: "arrivals",
@@ -800,6 +803,19 @@ pub static SETTINGS: &[Setting] = &[
         exported: true,
         set: |cell, text| put_or_none(&mut cell.trial.ioprio, text),
         get: |cell| Value::word(cell.trial.ioprio),
+    },
+    Setting {
+        name: "start_delay",
+        topic: Topic::Load,
+        aliases: &["startdelay"],
+        unit: "s",
+        doc: "how much later than the others a group starts",
+        kind: ValueKind::Time,
+        column: "start_delay_ns",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_duration(&mut cell.trial.start_delay, text),
+        get: |cell| cell.trial.start_delay.into(),
     },
     Setting {
         name: "linkage",

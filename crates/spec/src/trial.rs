@@ -14,6 +14,7 @@ mod data;
 mod durability;
 mod flags;
 mod pauses;
+mod rate;
 mod sharing;
 mod sizes;
 mod trims;
@@ -22,6 +23,7 @@ pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
 pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX};
 pub use pauses::Bursts;
+pub use rate::{RATE_MAX, Rate};
 pub use sharing::{Descriptors, Layout, Others, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
 pub use trims::TrimBy;
@@ -165,9 +167,6 @@ named! {
     }
 }
 
-/// Greatest rate, requests per second: one each nanosecond, which no storage holds.
-pub const RATE_MAX: u64 = 1_000_000_000;
-
 /// What ends a trial; the first bound that is reached counts. With none set, one pass over the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limit {
@@ -246,9 +245,9 @@ pub struct TrialSpec {
     pub verify: bool,
     /// What ends the trial.
     pub limit: Limit,
-    /// Requests per second over all threads, 1 to [`RATE_MAX`], made at intended starts
-    /// whatever the storage does (open loop); `None`: as soon as one completes (closed loop).
-    pub rate: Option<u64>,
+    /// Requests or bytes per second over all threads, made at intended starts whatever the storage does (open loop);
+    /// `None`: as soon as one completes (closed loop).
+    pub rate: Option<Rate>,
     /// How the intended starts of a rate are spaced.
     pub arrivals: Arrivals,
     /// How long a worker pauses after each [`TrialSpec::thinktime_every`] requests, once they have completed.
@@ -284,6 +283,8 @@ pub struct TrialSpec {
     pub fadvise: Option<Advice>,
     /// I/O priority of the workers; `None`: that of the process.
     pub ioprio: Option<IoPriority>,
+    /// How much later than the other groups of the trial the workers start.
+    pub start_delay: Duration,
 }
 
 impl Default for TrialSpec {
@@ -339,6 +340,7 @@ impl Default for TrialSpec {
             nowait: false,
             fadvise: None,
             ioprio: None,
+            start_delay: Duration::ZERO,
         }
     }
 }
@@ -384,6 +386,11 @@ impl TrialSpec {
     /// Whether any request of this trial reads.
     pub fn reads(&self) -> bool {
         self.read_percent > 0
+    }
+
+    /// Whether anything but the pass over its region ends it.
+    pub fn has_bound(&self) -> bool {
+        self.limit != Limit::default() || self.fills_new_file()
     }
 
     /// Requests over all threads that end a trial; `None` where only time does. With [`TrialSpec::bs_mix`] the number that
@@ -502,8 +509,12 @@ impl FromStr for Batch {
 impl TrialSpec {
     /// How long a trial takes at most, as far as its bounds tell: its time, or its requests at its rate.
     pub fn time_foreseen(&self) -> Option<Duration> {
-        let paced = || Some(self.requests_bound()?.div_ceil(self.rate?.max(1)));
-        let bounds = [self.limit.time, paced().map(Duration::from_secs)];
+        let paced = || {
+            let seconds = self.requests_bound()? as f64
+                / self.rate?.per_second(self.mean_request()).max(1e-9);
+            Some(Duration::from_secs(seconds.ceil() as u64))
+        };
+        let bounds = [self.limit.time, paced()];
         bounds.into_iter().flatten().min()
     }
 }

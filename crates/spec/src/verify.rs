@@ -104,6 +104,24 @@ impl Verified {
         self.faults.iter().map(|faults| faults.blocks).sum()
     }
 
+    /// What was read back of two ranges together.
+    #[must_use]
+    pub fn plus(mut self, other: Self) -> Self {
+        self.blocks += other.blocks;
+        self.bytes += other.bytes;
+        let cached = self.cached_bytes.zip(other.cached_bytes);
+        self.cached_bytes = cached.map(|(a, b)| a + b);
+        for (sum, part) in self.faults.iter_mut().zip(other.faults) {
+            sum.first_offset = match (sum.blocks, part.blocks) {
+                (0, _) => part.first_offset,
+                (_, 0) => sum.first_offset,
+                _ => sum.first_offset.min(part.first_offset),
+            };
+            sum.blocks += part.blocks;
+        }
+        self
+    }
+
     /// Counts one more block with a fault at `offset`, the first byte in the target that is wrong.
     pub fn count(&mut self, kind: FaultKind, offset: u64) {
         let faults = &mut self.faults[kind as usize];

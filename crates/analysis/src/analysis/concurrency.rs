@@ -36,9 +36,10 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
-    /// What the trials of one cell tell by themselves; `None` for programs, rates, and what goes through the page cache.
+    /// What the trials of one cell tell by themselves; `None` for programs, groups, rates, and what goes through the page cache.
     pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
         let judged = !cell.spec.runs_program()
+            && !cell.spec.has_groups()
             && cell.trial().rate.is_none()
             && cell.trial().cache == CacheState::Direct
             && cell.trial().backend != Backend::Null

@@ -7,7 +7,7 @@ use iolab_stats::median;
 use super::{Context, Response, median_of};
 use iolab_record::{Cell, Residency, Sample, ServedBy};
 
-/// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of the bytes of the trials.
+/// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of all bytes.
 const BEYOND_OURS: f64 = 0.05;
 /// Difference of two groups' responses that is worth a flag, over the smaller.
 const GROUPS_DIFFER: f64 = 0.05;
@@ -39,7 +39,8 @@ const SLEEP_MIN_NS: u64 = 1_000_000;
 /// What went on around the measured trials of a cell. Where a part was not counted it is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CellDisturbance {
-    /// Bytes that the device carried beyond what iolab had it carry, over the bytes of all trials.
+    /// Bytes that the device carried beyond what iolab had it carry, over all that it carried, or over the bytes of the
+    /// requests where these are more (memory served some).
     pub others: Option<f64>,
     /// Bytes fetched from storage over the bytes read, of all trials that read through the page cache.
     pub read_ahead: Option<f64>,
@@ -214,7 +215,7 @@ fn slept_ns(sample: &Sample) -> u64 {
     if slept >= SLEEP_MIN_NS { slept } else { 0 }
 }
 
-/// Bytes that the device carried beyond ours, and the bytes of the requests.
+/// Bytes that the device carried beyond ours, and all that it carried or the bytes of the requests.
 fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let device = sample.counters.device?;
     let ours = sample.counters.process_io?;
@@ -238,7 +239,8 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
             .write_bytes
             .saturating_sub(written)
             .saturating_sub(journal);
-    Some((beyond as f64, sample.bytes() as f64))
+    let carried = device.read_bytes.saturating_add(device.write_bytes);
+    Some((beyond as f64, carried.max(sample.bytes()) as f64))
 }
 
 /// Bytes fetched from storage, and bytes read, where the page cache may read ahead. A trial that found a part of its

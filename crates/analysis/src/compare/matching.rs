@@ -12,6 +12,7 @@ use iolab_plan::cells::{cells, label};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
 use iolab_record::{Cell, RunRecord};
+use iolab_spec::group::split_group;
 use iolab_spec::settings::{Setting, Value};
 
 /// One side: a run, or the cells of a run with one level of a factor.
@@ -113,8 +114,9 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
         .collect();
     differences.extend(pressure::differences(&around));
     let expected = |name: &str| {
-        let held = base.held.or(new.held).map(|(factor, _)| column_of(factor));
-        factors.iter().any(|f| column_of(f) == name) || held == Some(name)
+        let held = base.held.or(new.held).map(|(factor, _)| factor);
+        let mut varied = factors.iter().map(String::as_str).chain(held);
+        varied.any(|factor| is_of(factor, name))
     };
     let cells: Vec<_> = both.iter().map(|(a, b)| (a.cell, b.cell)).collect();
     differences.extend(setting_differences(&cells, expected));
@@ -134,10 +136,11 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
 /// # Errors
 /// Of kind usage where they do not measure the same.
 pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
-    let mut all = sources.iter().map(|source| source.run.analysis().response);
+    let response = sources.first().map(|source| source.run.analysis().response);
+    let mut all = sources.iter().map(|source| source.run.analysis().asked());
     let first = all.next().unwrap_or_default();
-    match all.find(|response| *response != first) {
-        None => Ok(first),
+    match all.find(|asked| *asked != first) {
+        None => Ok(response.unwrap_or_default()),
         Some(other) => Err(
             Error::usage(format!("BASE measures {first} and NEW {other}"))
                 .hint("compare runs of the same experiment, or name what to compare with --metric"),
@@ -177,7 +180,16 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
     let level = |index: usize, cell: &CellAnalysis, factor: &str| -> Option<String> {
         match place(factor) {
             Some(at) => cell.cell.levels.get(at).cloned(),
-            None => Some(Setting::find(factor)?.get(&planned.as_ref()?.get(index)?.spec)),
+            None => {
+                let spec = &planned.as_ref()?.get(index)?.spec;
+                let (group, name) = split_group(factor);
+                let setting = Setting::find(name)?;
+                let own = |name| spec.groups.iter().find(|group| group.name == name);
+                match group {
+                    None => Some(setting.get(spec)),
+                    Some(name) => own(name).map(|group| setting.get(&group.spec)),
+                }
+            }
         }
     };
     let is_held = |cell: &CellAnalysis| {
@@ -228,7 +240,7 @@ fn within_blocks(
     // The mean logarithm over the visits of each block.
     let of = |cell: &Cell| -> BTreeMap<u32, f64> {
         let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-        let own = record.samples.iter();
+        let own = record.asked_samples();
         for sample in own.filter(|sample| sample.cell == cell.id && sample.is_measured()) {
             if let Some(value) = sample.value(response) {
                 let (sum, visits) = blocks.entry(sample.block).or_default();
@@ -304,27 +316,58 @@ pub(crate) fn setting_differences(
 ) -> Vec<Difference> {
     let mut found: Vec<Difference> = Vec::new();
     for (a, b) in both {
-        for ((setting, base), (_, new)) in a.cell.in_force().zip(b.cell.in_force()) {
-            let name = setting.column;
-            if base == new || expected(name) {
-                continue;
-            }
-            let difference = Difference {
-                what: name.to_owned(),
-                base: text(base),
-                new: text(new),
+        let own = |cell: &CellAnalysis| -> Vec<(String, Cell)> {
+            let groups = cell.cell.groups();
+            groups
+                .map(|(name, cell)| (format!("{name}."), cell))
+                .collect()
+        };
+        let (groups, others) = (own(a), own(b));
+        let mut sides = Vec::new();
+        if groups.is_empty() && others.is_empty() {
+            sides.push((String::new(), &a.cell, &b.cell));
+        } else if !groups
+            .iter()
+            .map(|(name, _)| name)
+            .eq(others.iter().map(|(name, _)| name))
+        {
+            let names = |groups: &[(String, Cell)]| {
+                let names = groups.iter().map(|(name, _)| name.trim_end_matches('.'));
+                names.collect::<Vec<_>>().join(", ")
             };
-            match found.iter_mut().find(|d| d.what == name) {
-                None => found.push(difference),
-                Some(seen) if *seen == difference => {}
-                Some(seen) => {
-                    let various = || "various, by cell".to_owned();
-                    (seen.base, seen.new) = (various(), various());
+            note(
+                &mut found,
+                "groups".to_owned(),
+                names(&groups),
+                names(&others),
+            );
+        } else {
+            let pairs = groups.iter().zip(&others);
+            sides.extend(pairs.map(|((name, a), (_, b))| (name.clone(), a, b)));
+        }
+        for (group, a, b) in sides {
+            for ((setting, base), (_, new)) in a.in_force().zip(b.in_force()) {
+                let name = format!("{group}{}", setting.column);
+                if base != new && !expected(&name) {
+                    note(&mut found, name, text(base), text(new));
                 }
             }
         }
     }
     found
+}
+
+/// Notes a difference of a pair of cells.
+fn note(found: &mut Vec<Difference>, what: String, base: String, new: String) {
+    let difference = Difference { what, base, new };
+    match found.iter_mut().find(|d| d.what == difference.what) {
+        None => found.push(difference),
+        Some(seen) if *seen == difference => {}
+        Some(seen) => {
+            let various = || "various, by cell".to_owned();
+            (seen.base, seen.new) = (various(), various());
+        }
+    }
 }
 
 /// A value as exports write it.
@@ -336,8 +379,18 @@ fn text(value: Value) -> String {
     }
 }
 
+/// Whether a difference of this name is one of a factor: of all groups, or of the one that it names.
+pub(crate) fn is_of(factor: &str, name: &str) -> bool {
+    let (group, setting) = split_group(factor);
+    let column = column_of(setting);
+    match (group, split_group(name)) {
+        (Some(group), (of, rest)) => of == Some(group) && rest == column,
+        (None, (_, rest)) => rest == column,
+    }
+}
+
 /// The column of a cell that keeps a setting.
-pub(crate) fn column_of(setting: &str) -> &str {
+fn column_of(setting: &str) -> &str {
     match setting {
         "linkage" => "command",
         name => Setting::find(name).map_or(name, |setting| setting.column),

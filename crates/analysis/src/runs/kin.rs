@@ -85,6 +85,7 @@ impl Kinship {
         }
         if x.experiment.name != y.experiment.name
             || x.experiment.response != y.experiment.response
+            || x.experiment.response_group != y.experiment.response_group
             || x.experiment.factors != y.experiment.factors
         {
             return Ok(Some(Unlike::Experiment));

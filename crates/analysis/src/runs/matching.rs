@@ -5,7 +5,7 @@ use iolab_spec::Result;
 use super::{FiledRun, RunCell, RunCriteria, RunsCell, RunsComparison, judge};
 use crate::analysis::CellAnalysis;
 use crate::compare::matching::{
-    Keyed, column_of, common_factors, common_response, keyed, no_common_cell, run_differences,
+    Keyed, common_factors, common_response, is_of, keyed, no_common_cell, run_differences,
     setting_differences,
 };
 use crate::compare::{Difference, RunSide};
@@ -194,7 +194,7 @@ fn differences(
             Some(((*a.last()?)?, (*b.first()?)?))
         })
         .collect();
-    let expected = |name: &str| factors.iter().any(|factor| column_of(factor) == name);
+    let expected = |name: &str| factors.iter().any(|factor| is_of(factor, name));
     found.extend(setting_differences(&pairs, expected));
     found
 }

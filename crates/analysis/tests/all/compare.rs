@@ -10,7 +10,7 @@ use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_spec::Kind;
 use iolab_spec::response::Response;
 use iolab_spec::settings::SETTINGS;
-use iolab_spec::trial::CacheState;
+use iolab_spec::trial::{CacheState, Rate};
 
 use crate::synthetic::{add_cell, around, record, serve, size_curve};
 
@@ -274,7 +274,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 54] = [
+    const OTHER: [(&str, &str); 55] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -305,6 +305,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("sqpoll", "true"),
         ("iopoll", "true"),
         ("noatime", "true"),
+        ("start_delay", "2s"),
         ("sync_every", "4"),
         ("allocate", "append"),
         ("first_offset", "random"),
@@ -340,8 +341,8 @@ fn a_difference_in_any_fixed_setting_is_named() {
         let (mut base, mut new) = (same.clone(), same.clone());
         if setting.name == "arrivals" {
             // They are of a rate.
-            base.cells[0].spec.trial.rate = Some(5);
-            new.cells[0].spec.trial.rate = Some(5);
+            base.cells[0].spec.trial.rate = Some(Rate::Requests(5));
+            new.cells[0].spec.trial.rate = Some(Rate::Requests(5));
         }
         setting.set(&mut new.cells[0].spec, other).expect("a value");
         let found = of(&base, &new, None).expect("cells in common").differences;

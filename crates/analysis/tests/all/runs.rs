@@ -9,7 +9,7 @@ use iolab_analysis::runs::kin::{Kinship, Unlike};
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria, RunsComparison};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus};
-use iolab_spec::response::Response;
+use iolab_spec::response::{Metric, Response};
 use iolab_spec::{Kind, Result};
 
 use crate::synthetic::{add_cell, around, record};
@@ -262,17 +262,24 @@ fn only_the_last_runs_count() {
     assert_eq!(gate.unused[0], ("0.iolab".to_owned(), Unlike::Older));
 }
 
+fn by(response: Response) -> Metric {
+    Metric {
+        group: None,
+        response,
+    }
+}
+
 #[test]
 fn tails_are_compared_where_there_are_requests_enough() {
-    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(Response::P99));
+    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(&by(Response::P99)));
     let p99 = run.analysis().cells[0].response.unwrap();
     let p50 = run.analysis().cells[0].latency_p50.unwrap();
     assert!((p99.median / p50.median - 3.0).abs() < 1e-9);
     assert!(p99.median_interval.is_some());
     // 1000 requests have no 99.9th percentile with an interval.
-    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(Response::P999));
+    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(&by(Response::P999)));
     assert_eq!(run.analysis().cells[0].response, None);
-    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(Response::Cpu));
+    let run = AnalysedRun::by(runs(&[100.0]).remove(0), Some(&by(Response::Cpu)));
     let cpu = run.analysis().cells[0].response.unwrap();
     assert_eq!(cpu.median, 1000.0);
 }

@@ -10,7 +10,7 @@ use iolab_record::{
 };
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
-use iolab_spec::trial::TrialSpec;
+use iolab_spec::trial::{Rate, TrialSpec};
 
 /// A record with no cells yet.
 pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
@@ -35,6 +35,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
         experiment: ExperimentRecord {
             name: name.to_owned(),
             question: "How does throughput depend on the I/O size?".to_owned(),
+            response_group: None,
             response: Response::Throughput,
             toml: String::new(),
             factors: factors.iter().map(|f| (*f).to_owned()).collect(),
@@ -115,6 +116,8 @@ pub(crate) fn add_trial(
         (Direction::default(), direction)
     };
     let sample = Sample {
+        group: 0,
+        start_ns: 0,
         id: record.samples.len() as i64 + 1,
         cell: cell as i64,
         block: record
@@ -185,7 +188,7 @@ pub(crate) fn add_trial(
 /// Makes a cell one of the open loop: its requests were late by half of their service time, and `left` of them were
 /// not made.
 pub(crate) fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
-    record.cells[cell].spec.trial.rate = Some(rate);
+    record.cells[cell].spec.trial.rate = Some(Rate::Requests(rate));
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         let made = sample.requests();
         sample.rate_report = Some(RateReport {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use iolab_spec::response::Response;
+use iolab_spec::response::Metric;
 
 use super::share;
 
@@ -69,9 +69,9 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
     /// Quantity to compare: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
-    /// elapsed; default: the response of the experiment
-    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
-    pub(crate) metric: Option<Response>,
+    /// elapsed; of a group: reader.p99; default: the response of the experiment
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    pub(crate) metric: Option<Metric>,
     /// Judge two runs by the spread of their trials, ignoring the spread between runs
     #[arg(long)]
     pub(crate) within_run: bool,
@@ -115,9 +115,9 @@ pub(crate) struct Gate {
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
     /// Quantity to judge: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
-    /// elapsed; default: the response of the experiment
-    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
-    pub(crate) metric: Option<Response>,
+    /// elapsed; of a group: reader.p99; default: the response of the experiment
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    pub(crate) metric: Option<Metric>,
     /// Also use runs of other hosts with the same hardware: for CI runners and containers, whose
     /// names change
     #[arg(long)]
@@ -145,9 +145,9 @@ pub(crate) struct History {
     /// Folder with run files
     pub(crate) folder: PathBuf,
     /// Quantity to show: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
-    /// elapsed; default: the response of each experiment
-    #[arg(long, value_name = "METRIC", value_parser = Response::from_str)]
-    pub(crate) metric: Option<Response>,
+    /// elapsed; of a group: reader.p99; default: the response of each experiment
+    #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
+    pub(crate) metric: Option<Metric>,
     /// Combine hosts with the same hardware in one line
     #[arg(long)]
     pub(crate) any_host: bool,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use iolab_figure::{Center, FigureKind, Reference, Spread, parse_length};
-use iolab_spec::response::Response;
+use iolab_spec::response::Metric;
 use iolab_spec::units::parse_duration;
 
 use super::share;
@@ -37,9 +37,9 @@ pub(crate) struct Plot {
     #[arg(long, value_name = "FACTOR")]
     pub(crate) x: Option<String>,
     /// Quantity on the y axis: throughput, iops, latency (p50), p90, p99, p99.9, max, elapsed or cpu
-    /// (time per request)
-    #[arg(long, value_name = "QUANTITY", value_parser = Response::from_str)]
-    pub(crate) y: Option<Response>,
+    /// (time per request); of a group: reader.p99
+    #[arg(long, value_name = "QUANTITY", value_parser = Metric::from_str)]
+    pub(crate) y: Option<Metric>,
     /// Factor with one line per level; 'none' for no such factor
     #[arg(long, value_name = "FACTOR")]
     pub(crate) series: Option<String>,

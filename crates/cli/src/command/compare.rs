@@ -40,8 +40,8 @@ pub(super) fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
 
 /// Several runs of each side.
 fn many_runs(options: &Compare) -> Outcome {
-    let base = named_runs(&options.base_runs, options.metric)?;
-    let new = named_runs(&options.new_runs, options.metric)?;
+    let base = named_runs(&options.base_runs, options.metric.as_ref())?;
+    let new = named_runs(&options.new_runs, options.metric.as_ref())?;
     let terms = RunCriteria {
         margin: options.margin,
         alpha: ALPHA,
@@ -153,7 +153,7 @@ fn terms(options: &Compare) -> Criteria {
 
 fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
     check_no_better(options)?;
-    let read = |path| read_run_by(path, options.metric);
+    let read = |path| read_run_by(path, options.metric.as_ref());
     let runs = [read(base)?, read(new)?];
     let names = [name(base, &runs[0]), name(new, &runs[1])];
     let [base, new] = &runs;
@@ -168,7 +168,7 @@ fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
 /// Two levels of one run.
 fn levels(options: &Compare, base: &Path, by: &str) -> Result<Comparison> {
     check_no_better(options)?;
-    let run = read_run_by(base, options.metric)?;
+    let run = read_run_by(base, options.metric.as_ref())?;
     let of = format!(" of {}", name(base, &run));
     Comparison::of_levels(&run, by, &of, terms(options))
 }

@@ -105,11 +105,10 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
         let mut opened = Vec::new();
         for (record, path) in files() {
             let run = Rc::new(name(record, path));
-            let experiment = &record.experiment.name;
-            opened.push((run, experiment, iolab_runfile::read_latency(path)?));
+            opened.push((run, record, iolab_runfile::read_latency(path)?));
         }
-        let rows = opened.into_iter().flat_map(|(run, experiment, latencies)| {
-            latencies.map(move |latency| row(run.clone(), experiment, latency))
+        let rows = opened.into_iter().flat_map(|(run, record, latencies)| {
+            latencies.map(move |latency| row(run.clone(), record, latency))
         });
         export::buckets(rows, format, to)
     } else if options.series {
@@ -150,13 +149,21 @@ fn with_latencies(
     .collect()
 }
 
-fn row(run: Rc<RunName>, experiment: &str, latency: Result<SampleLatency>) -> Outcome<LatencyRow> {
+fn row(
+    run: Rc<RunName>,
+    record: &RunRecord,
+    latency: Result<SampleLatency>,
+) -> Outcome<LatencyRow> {
     let latency = latency?;
+    let direction = match record.group_of(latency.sample, latency.part) {
+        Some(group) => format!("{group}.{}", latency.of),
+        None => latency.of.to_string(),
+    };
     Ok(LatencyRow {
         run,
-        experiment: experiment.to_owned(),
+        experiment: record.experiment.name.clone(),
         sample: latency.sample,
-        direction: latency.of.to_string(),
+        direction,
         histogram: latency.histogram,
     })
 }

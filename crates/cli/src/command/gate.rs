@@ -16,9 +16,9 @@ use crate::output;
 
 /// Writes what the gate says to stdout; the outcome says how it ended.
 pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
-    let run = read_run_by(&options.new, options.metric)?;
+    let run = read_run_by(&options.new, options.metric.as_ref())?;
     let file = options.new.display().to_string();
-    let earlier = runs_of_folder(&options.history, options.metric)?;
+    let earlier = runs_of_folder(&options.history, options.metric.as_ref())?;
     let terms = GateTerms {
         runs: RunCriteria {
             margin: options.margin,

@@ -22,7 +22,7 @@ pub(crate) fn history(options: &arguments::History) -> Outcome {
             .hint("write it to a file with -o")
             .into());
     }
-    let runs = runs_of_folder(&options.folder, options.metric)?;
+    let runs = runs_of_folder(&options.folder, options.metric.as_ref())?;
     let kinship = Kinship {
         any_host: options.any_host,
     };

@@ -25,7 +25,8 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
-use iolab_spec::response::Response;
+use iolab_spec::group::ALL;
+use iolab_spec::response::Metric;
 use iolab_spec::{Error, Result};
 
 use crate::arguments::Command;
@@ -77,20 +78,34 @@ fn read_run(path: &Path) -> Result<AnalysedRun> {
 }
 
 /// A run file, analysed by another quantity than the response of its experiment.
-fn read_run_by(path: &Path, metric: Option<Response>) -> Result<AnalysedRun> {
-    Ok(AnalysedRun::by(iolab_runfile::read(path)?, metric))
+fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
+    let record = iolab_runfile::read(path)?;
+    let named = metric.and_then(|metric| metric.group.as_deref());
+    let has = |name: &str| {
+        record
+            .cells
+            .iter()
+            .any(|cell| cell.spec.number_of(Some(name)).is_some())
+    };
+    if let Some(name) = named.filter(|name| *name != ALL && !has(name)) {
+        return Err(
+            Error::usage(format!("there is no group '{name}' in {}", path.display()))
+                .hint("iolab table shows the groups of a run"),
+        );
+    }
+    Ok(AnalysedRun::by(record, metric))
 }
 
 /// A run and the name of its file.
 type NamedRun = (String, AnalysedRun);
 
-fn named_runs(paths: &[PathBuf], metric: Option<Response>) -> Result<Vec<NamedRun>> {
+fn named_runs(paths: &[PathBuf], metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
     let run = |path: &PathBuf| Ok((path.display().to_string(), read_run_by(path, metric)?));
     paths.iter().map(run).collect()
 }
 
 /// All run files of a folder, in the order of their names. One that cannot be read is left out, and the user told so.
-fn runs_of_folder(folder: &Path, metric: Option<Response>) -> Result<Vec<NamedRun>> {
+fn runs_of_folder(folder: &Path, metric: Option<&Metric>) -> Result<Vec<NamedRun>> {
     let unreadable = |error: std::io::Error| {
         Error::usage(format!(
             "cannot read the folder {}: {error}",

@@ -11,7 +11,7 @@ use iolab_record::SampleSeries;
 use iolab_spec::{Error, Result};
 
 use crate::arguments::Plot;
-use crate::command::{read_run, slo};
+use crate::command::{read_run_by, slo};
 use crate::exit::Outcome;
 use crate::output;
 
@@ -67,7 +67,9 @@ fn format(path: &Path) -> Result<Format> {
 fn figure(options: &Plot) -> Result<Figure> {
     let mut analysed: Vec<(String, AnalysedRun)> = Vec::new();
     for path in &options.files {
-        let run = read_run(path)?;
+        // A group is what all of the figure is of; of which quantity is for the figure to say.
+        let group = options.y.as_ref().filter(|metric| metric.group.is_some());
+        let run = read_run_by(path, group)?;
         analysed.push((name(path, &options.files, &run), run));
     }
     let mut runs: Vec<Run<'_>> = analysed
@@ -85,7 +87,13 @@ fn figure(options: &Plot) -> Result<Figure> {
     let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
     for (path, (_, run)) in options.files.iter().zip(&analysed) {
         if kind.needs_latencies() {
-            all_latencies.push(of_cells(run.record(), iolab_runfile::read_latency(path)?)?);
+            let group = run.record().asked_group();
+            let latencies = iolab_runfile::read_latency(path)?;
+            let own = latencies.filter(|latency| match (latency, group) {
+                (Ok(latency), Some(group)) => latency.part.group == group,
+                _ => true,
+            });
+            all_latencies.push(of_cells(run.record(), own)?);
         }
         if kind.needs_series() {
             all_series.push(iolab_runfile::read_series(path)?.collect::<Result<_>>()?);
@@ -119,7 +127,7 @@ fn wanted(options: &Plot) -> Options {
     Options {
         kind: options.kind,
         x: options.x.clone(),
-        y: options.y,
+        y: options.y.as_ref().map(|metric| metric.response),
         series: options.series.clone(),
         facet: options.facet.clone(),
         log_x: is_log(options.log_x, options.linear_x),

@@ -19,7 +19,7 @@ use crate::output;
 /// Writes the tables to stdout.
 pub(crate) fn table(options: &Table) -> Outcome {
     let read = |path: &PathBuf| {
-        let run = read_run_by(path, options.metric)?;
+        let run = read_run_by(path, options.metric.as_ref())?;
         let name = RunName::of(&path.display().to_string(), run.record());
         Ok((name, run))
     };

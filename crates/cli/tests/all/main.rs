@@ -13,6 +13,7 @@ mod documented;
 mod evidence;
 mod faults;
 mod gate;
+mod groups;
 mod install;
 mod interrupt;
 mod limits;

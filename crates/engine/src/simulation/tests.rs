@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use iolab_spec::trial::Arrivals;
-use iolab_spec::trial::{Backend, Batch, Limit, Pattern, SyncPolicy};
+use iolab_spec::trial::{Backend, Batch, Limit, Pattern, Rate, SyncPolicy};
 
 const US: u64 = 1_000;
 
@@ -174,7 +174,7 @@ fn sync_policies_flush_when_they_say() {
 #[test]
 fn at_a_rate_response_time_counts_from_the_intended_start() {
     let at = |rate, limit| TrialSpec {
-        rate: Some(rate),
+        rate: Some(Rate::Requests(rate)),
         depth: 4,
         backend: Backend::IoUring,
         ..spec(limit)
@@ -208,7 +208,7 @@ fn the_same_seed_gives_the_same_trial() {
             seed,
             threads: 3,
             read_percent: 50,
-            rate: Some(50_000),
+            rate: Some(Rate::Requests(50_000)),
             arrivals: Arrivals::Poisson,
             ..spec(time(5_000))
         };
@@ -294,4 +294,72 @@ fn requests_of_several_sizes_ask_for_their_bytes() {
     assert_eq!(outcome.reads.bytes, asked);
     assert!((1 << 20..(1 << 20) + 65_536).contains(&asked));
     assert_eq!(outcome.request_sizes.counts().len(), 2);
+}
+
+fn group(number: u32, trial: TrialSpec, follows: bool) -> GroupTrial {
+    GroupTrial {
+        group: number,
+        trial,
+        follows,
+    }
+}
+
+fn together(groups: &[GroupTrial], disk: &mut Fixed) -> Outcome {
+    let stop = AtomicBool::new(false);
+    run_groups(groups, disk, 0, &stop).expect("carried out").0
+}
+
+#[test]
+fn groups_share_a_disk_that_is_computed() {
+    // One request at a time, 100 us each: the two take turns.
+    let reader = spec(requests(10));
+    let writer = TrialSpec {
+        read_percent: 0,
+        ..spec(requests(10))
+    };
+    let groups = [group(1, reader, false), group(2, writer, false)];
+    let outcome = together(&groups, &mut Fixed::new(1, 100 * US, 0));
+    assert_eq!((outcome.reads.requests, outcome.writes.requests), (10, 10));
+    assert_eq!(outcome.elapsed_ns, 2000 * US);
+    let [reads, writes] = outcome.groups.as_slice() else {
+        panic!("two groups");
+    };
+    assert_eq!(reads.outcome.elapsed_ns, 1900 * US);
+    assert_eq!(writes.outcome.elapsed_ns, 2000 * US);
+    assert_eq!(reads.outcome.reads.latency.len(), 10);
+}
+
+#[test]
+fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
+    let reader = spec(requests(10));
+    let rated = TrialSpec {
+        read_percent: 0,
+        rate: Some(Rate::Bytes(4096 * 5000)),
+        limit: Limit {
+            time: Some(Duration::from_secs(3600)),
+            ..Limit::default()
+        },
+        ..spec(Limit::default())
+    };
+    let late = TrialSpec {
+        start_delay: Duration::from_micros(300),
+        ..spec(requests(2))
+    };
+    let groups = [
+        group(1, reader, false),
+        group(2, rated, true),
+        group(4, late, false),
+    ];
+    let outcome = together(&groups, &mut Fixed::new(8, 100 * US, 0));
+    let [reader, rated, late] = outcome.groups.as_slice() else {
+        panic!("three groups");
+    };
+    assert_eq!(reader.outcome.elapsed_ns, 1000 * US);
+    assert_eq!(rated.outcome.ended, Ended::Time);
+    // At 100, 300, 500, 700 and 900 us.
+    assert_eq!(rated.outcome.writes.requests, 5);
+    assert_eq!((late.group, late.start_ns), (4, 300 * US));
+    assert_eq!(late.outcome.elapsed_ns, 200 * US);
+    let again = together(&groups, &mut Fixed::new(8, 100 * US, 0));
+    assert_eq!(again.series.intervals, outcome.series.intervals);
 }

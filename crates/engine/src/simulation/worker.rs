@@ -21,6 +21,8 @@ struct Issued {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
+    /// Its start is delayed.
+    Waiting,
     Running,
     /// The final flush of policy `end` is under way.
     Syncing,
@@ -28,8 +30,14 @@ enum State {
 }
 
 pub(super) struct Worker<'a> {
-    number: u32,
+    /// Its number among all workers of the trial.
+    id: u32,
+    /// Whether it ends when all others do that do not.
+    pub(super) follows: bool,
+    /// When it starts.
+    start: u64,
     requests: Varied,
+    pauses: bool,
     /// The end of a pause.
     resting_until: Option<u64>,
     sync: SyncPolicy,
@@ -57,7 +65,16 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(spec: &TrialSpec, number: u32, clock: &'a Clock, start: u64) -> Self {
+    /// Worker `number` of its group, which is worker `id` of the trial.
+    pub(super) fn new(
+        spec: &TrialSpec,
+        number: u32,
+        id: u32,
+        clock: &'a Clock,
+        trial_start: u64,
+    ) -> Self {
+        let delay = spec.start_delay.as_nanos() as u64;
+        let start = trial_start.saturating_add(delay);
         let timed = spec.latency || spec.rate.is_some();
         let none = Issued {
             action: Action::Read,
@@ -67,6 +84,7 @@ impl<'a> Worker<'a> {
         };
         let mut outcome = WorkerOutcome::begun(spec, timed, clock, Effective::default());
         (outcome.start, outcome.end) = (start, start);
+        outcome.series.led_by(delay);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);
         let open = spec.rate.map(|rate| {
             let mut open = Open::new(spec, rate, number, clock);
@@ -74,8 +92,11 @@ impl<'a> Worker<'a> {
             open
         });
         Self {
-            number,
+            id,
+            follows: false,
+            start,
             requests: Varied::new(spec, number, clock),
+            pauses: spec.pauses(),
             resting_until: None,
             sync: spec.sync,
             following: Following::new(spec),
@@ -93,7 +114,10 @@ impl<'a> Worker<'a> {
             ready: Vec::with_capacity(spec.depth as usize),
             open,
             interval_end: outcome.series.begin(start),
-            state: State::Running,
+            state: match delay {
+                0 => State::Running,
+                _ => State::Waiting,
+            },
             outcome,
         }
     }
@@ -103,8 +127,16 @@ impl<'a> Worker<'a> {
         self.state == State::Over
     }
 
+    /// Whether it ever has to issue something when nothing has completed.
+    pub(super) fn wakes(&self) -> bool {
+        self.open.is_some() || self.pauses || self.state == State::Waiting
+    }
+
     /// When it has to issue something, or its time is up; `None` while it only waits for completions.
     pub(super) fn wake(&self) -> Option<u64> {
+        if self.state == State::Waiting {
+            return Some(self.start);
+        }
         if let Some(until) = self.resting_until {
             return (self.state == State::Running).then(|| until.min(self.deadline));
         }
@@ -136,8 +168,12 @@ impl<'a> Worker<'a> {
 
     /// Takes what has completed, and issues what is to be issued now.
     pub(super) fn turn(&mut self, now: u64, disk: &mut dyn Disk) {
+        if self.state == State::Waiting && now >= self.start {
+            self.state = State::Running;
+        }
         match self.state {
             State::Running => {}
+            State::Waiting => return,
             State::Syncing => return self.synced(now),
             State::Over => return,
         }
@@ -200,6 +236,21 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Issues no further request: those that do not follow others are over.
+    pub(super) fn end_with_others(&mut self, now: u64, disk: &mut dyn Disk) {
+        if self.state == State::Waiting {
+            self.state = State::Over;
+            (self.outcome.start, self.outcome.end) = (now, now);
+        }
+        if self.state == State::Running && !self.stopping {
+            if let Some(until) = self.resting_until {
+                self.outcome.paused_ns -= until.min(self.deadline).saturating_sub(now);
+            }
+            self.end_with(Ended::Time);
+            self.turn(now, disk);
+        }
+    }
+
     /// What it did.
     pub(super) fn into_outcome(mut self) -> WorkerOutcome {
         self.outcome.sizes = self.requests.sizes();
@@ -211,7 +262,7 @@ impl<'a> Worker<'a> {
     }
 
     fn tag(&self, slot: u32) -> u64 {
-        u64::from(self.number) << 32 | u64::from(slot)
+        u64::from(self.id) << 32 | u64::from(slot)
     }
 
     fn done(&self) -> Done {

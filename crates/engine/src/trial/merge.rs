@@ -3,20 +3,36 @@
 use crate::arena::Pieces;
 use crate::worker::WorkerOutcome;
 use iolab_observe::clock::Clock;
-use iolab_spec::counters::{Counters, Hardware};
+use iolab_spec::counters::{Counters, Hardware, ProcessIo};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
-use iolab_spec::outcome::{Ended, Failure, Outcome, Tally, Waits};
+use iolab_spec::outcome::{Ended, Failure, Outcome, RateReport, Tally, Waits};
 use iolab_spec::region::Region;
 use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::series::Series;
 
+/// What all workers of a trial did.
 pub(crate) fn merge(
-    outcomes: Vec<WorkerOutcome>,
+    workers: Vec<WorkerOutcome>,
     clock: &Clock,
     (counters, region): (Counters, Region),
     clock_drift_ppm: f64,
 ) -> Outcome {
+    let mut merged = sum(&workers, clock);
+    merged.counters = Counters {
+        hardware: merged.counters.hardware,
+        buffer_piece_bytes: merged.counters.buffer_piece_bytes,
+        ..counters
+    };
+    merged.region = region;
+    merged.clock_drift_ppm = clock_drift_ppm;
+    let series = workers.into_iter().map(|worker| worker.series);
+    merged.series = crate::series::merged(series, clock);
+    merged
+}
+
+/// What some workers did, with what the kernel counted of their threads; without a series.
+pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let mut merged = Outcome {
         reads: Tally::default(),
         writes: Tally::default(),
@@ -30,9 +46,9 @@ pub(crate) fn merge(
         all_active_ns: 0,
         end_sync_ns: 0,
         paused_ns: 0,
-        clock_drift_ppm,
-        counters,
-        region,
+        clock_drift_ppm: 0.0,
+        counters: Counters::default(),
+        region: Region::default(),
         effective: Default::default(),
         rate_report: None,
         series: Series::default(),
@@ -40,21 +56,25 @@ pub(crate) fn merge(
         request_sizes: RequestSizes::default(),
         cpus_used: Cpus::default(),
         waited: None,
+        groups: Vec::new(),
     };
-    let mut series = Vec::new();
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
     let mut hardware: Option<Hardware> = None;
     let mut pieces: Option<Pieces> = None;
-    for worker in outcomes {
+    for worker in workers {
         hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
-        pieces = match (pieces, worker.pieces) {
-            (Some(sum), Some(part)) => Some(sum.plus(part)),
-            (sum, part) => sum.or(part),
-        };
-        add(&mut merged.reads, worker.reads);
-        add(&mut merged.writes, worker.writes);
-        add(&mut merged.trims, worker.trims);
+        pieces = both(pieces, worker.pieces, Pieces::plus);
+        let counters = &mut merged.counters;
+        counters.process_io = both(
+            counters.process_io,
+            worker.thread.process_io,
+            ProcessIo::plus,
+        );
+        counters.usage = counters.usage.plus(worker.thread.usage);
+        add(&mut merged.reads, &worker.reads);
+        add(&mut merged.writes, &worker.writes);
+        add(&mut merged.trims, &worker.trims);
         merged.syncs += worker.syncs;
         merged.paused_ns += worker.paused_ns;
         merged.waited = match (merged.waited, worker.waited) {
@@ -64,18 +84,15 @@ pub(crate) fn merge(
         if let Some(seen) = &worker.cpus {
             merged.cpus_used = merged.cpus_used.plus(&seen.cpus());
         }
-        merged.request_sizes = merged.request_sizes.plus(worker.sizes);
+        merged.request_sizes = merged.request_sizes.plus(worker.sizes.clone());
         add_histogram(&mut merged.sync_latency, &worker.sync_latency);
         merged.errors += worker.errors;
-        merged.failure = merged.failure.or(worker.failure.map(Failure::Request));
+        let failure = || worker.failure.clone().map(Failure::Request);
+        merged.failure = merged.failure.or_else(failure);
         merged.ended = graver(merged.ended, worker.ended);
         merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
-        merged.effective = worker.effective;
-        series.push(worker.series);
-        merged.rate_report = match (merged.rate_report, worker.rate_report) {
-            (Some(sum), Some(part)) => Some(sum.plus(part)),
-            (sum, part) => sum.or(part),
-        };
+        merged.effective = worker.effective.clone();
+        merged.rate_report = both(merged.rate_report, worker.rate_report, RateReport::plus);
         first_start = first_start.min(worker.start);
         last_start = last_start.max(worker.start);
         first_end = first_end.min(worker.end);
@@ -83,23 +100,30 @@ pub(crate) fn merge(
     }
     merged.counters.hardware = hardware.unwrap_or_default();
     merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
-    merged.series = crate::series::merged(series.into_iter(), clock);
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged
 }
 
-fn add(sum: &mut Tally, part: Tally) {
+/// The sum of what is known.
+fn both<T>(sum: Option<T>, part: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
+    match (sum, part) {
+        (Some(sum), Some(part)) => Some(plus(sum, part)),
+        (sum, part) => sum.or(part),
+    }
+}
+
+fn add(sum: &mut Tally, part: &Tally) {
     sum.requests += part.requests;
     sum.bytes += part.bytes;
     sum.short_transfers += part.short_transfers;
     add_histogram(&mut sum.latency, &part.latency);
-    match (&mut sum.waits, part.waits) {
+    match (&mut sum.waits, &part.waits) {
         (Some(Waits { response, lateness }), Some(part)) => {
             add_histogram(response, &part.response);
             add_histogram(lateness, &part.lateness);
         }
-        (waits @ None, part) => *waits = part,
+        (waits @ None, part) => waits.clone_from(part),
         (Some(_), None) => {}
     }
 }
@@ -110,7 +134,7 @@ fn add_histogram(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
     }
 }
 
-fn graver(a: Ended, b: Ended) -> Ended {
+pub(super) fn graver(a: Ended, b: Ended) -> Ended {
     let rank = |ended| match ended {
         Ended::Done => 0,
         Ended::Time => 1,

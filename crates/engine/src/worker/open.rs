@@ -21,7 +21,7 @@ use crate::schedule::Schedule;
 use iolab_observe::clock::Clock;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Ended, RateReport, Waits};
-use iolab_spec::trial::TrialSpec;
+use iolab_spec::trial::{Rate, TrialSpec};
 
 /// Share of the requests due that a worker makes up for after its time is up.
 const MADE_UP: f64 = 0.03;
@@ -55,7 +55,7 @@ pub(crate) struct Closing {
 
 impl<'a> Open<'a> {
     /// The schedule of worker number `worker` at `rate`.
-    pub(crate) fn new(spec: &TrialSpec, rate: u64, worker: u32, clock: &'a Clock) -> Self {
+    pub(crate) fn new(spec: &TrialSpec, rate: Rate, worker: u32, clock: &'a Clock) -> Self {
         let waits = |used: bool| {
             used.then(|| Waits {
                 response: new_latency_histogram(),
@@ -65,7 +65,7 @@ impl<'a> Open<'a> {
         Self {
             clock,
             schedule: Schedule::new(spec, rate, worker, clock),
-            rate: rate as f64 / f64::from(spec.workers()),
+            rate: rate.per_second(spec.mean_request()) / f64::from(spec.workers()),
             workers: spec.workers(),
             start: 0,
             intended: vec![0; spec.depth as usize],

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::open::Open;
 use super::*;
-use iolab_spec::trial::Limit;
+use iolab_spec::trial::{Limit, Rate};
 
 const DEPTH: u32 = 4;
 
@@ -44,7 +44,7 @@ impl Backend for Failing {
     }
 }
 
-fn run(keeps: usize, rate: Option<u64>, latency: bool) -> (WorkerOutcome, Buffers) {
+fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffers) {
     let spec = TrialSpec {
         depth: DEPTH,
         rate,
@@ -108,7 +108,11 @@ fn run(keeps: usize, rate: Option<u64>, latency: bool) -> (WorkerOutcome, Buffer
 
 #[test]
 fn what_is_in_flight_when_the_mechanism_fails_is_waited_for_and_does_not_count() {
-    for (rate, latency) in [(None, true), (None, false), (Some(1_000_000_000), true)] {
+    for (rate, latency) in [
+        (None, true),
+        (None, false),
+        (Some(Rate::Requests(1_000_000_000)), true),
+    ] {
         for keeps in [0, 1] {
             let (outcome, buffers) = run(keeps, rate, latency);
             assert_eq!((outcome.ended, outcome.errors), (Ended::Failed, 1));

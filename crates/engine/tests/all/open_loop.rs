@@ -8,7 +8,7 @@ use std::time::Duration;
 use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Ended, Outcome};
-use iolab_spec::trial::{Arrivals, RATE_MAX};
+use iolab_spec::trial::{Arrivals, RATE_MAX, Rate};
 use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
 use iolab_spec::{Kind, Result};
 use iolab_target::{Consent, Need, Size, Target};
@@ -80,7 +80,7 @@ fn every_backend_makes_each_request_and_times_it_three_ways() {
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
             for (threads, read_percent) in [(1, 100), (3, 50)] {
                 let spec = TrialSpec {
-                    rate: Some(20_000),
+                    rate: Some(Rate::Requests(20_000)),
                     arrivals,
                     threads,
                     read_percent,
@@ -117,7 +117,7 @@ fn a_time_bound_ends_what_would_take_long() {
     let (_directory, target) = scratch();
     for variant in variants(&target) {
         let spec = TrialSpec {
-            rate: Some(200),
+            rate: Some(Rate::Requests(200)),
             threads: 2,
             limit: Limit {
                 time: Some(Duration::from_millis(100)),
@@ -144,7 +144,7 @@ fn no_storage_holds_the_greatest_rate() {
     let (_directory, target) = scratch();
     for variant in variants(&target) {
         let spec = TrialSpec {
-            rate: Some(RATE_MAX),
+            rate: Some(Rate::Requests(RATE_MAX)),
             limit: Limit {
                 time: Some(Duration::from_millis(20)),
                 ..Limit::default()
@@ -177,14 +177,14 @@ fn a_seed_gives_the_same_requests_whether_there_is_a_rate_or_not() {
         let outcome = run(&spec, &target).expect("runs");
         (outcome.reads.requests, outcome.writes.bytes)
     };
-    assert_eq!(written(None), written(Some(100_000)));
+    assert_eq!(written(None), written(Some(Rate::Requests(100_000))));
 }
 
 #[test]
 fn the_final_sync_stays_part_of_the_trial() {
     let (_directory, target) = scratch();
     let spec = TrialSpec {
-        rate: Some(10_000),
+        rate: Some(Rate::Requests(10_000)),
         region: SIZE,
         cache: CacheState::Cold,
         read_percent: 0,
@@ -201,7 +201,7 @@ fn the_final_sync_stays_part_of_the_trial() {
 fn rates_that_cannot_be_are_refused() {
     let (_directory, target) = scratch();
     let rated = |rate| TrialSpec {
-        rate: Some(rate),
+        rate: Some(Rate::Requests(rate)),
         region: SIZE,
         cache: CacheState::Cold,
         ..TrialSpec::default()

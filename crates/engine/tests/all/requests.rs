@@ -13,7 +13,7 @@ use iolab_observe::clock::Clock;
 use iolab_spec::cpus::Cpus;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{
-    Advice, Backend, CacheState, IoPriority, Layout, Limit, Pattern, TrialSpec, TrimBy,
+    Advice, Backend, CacheState, IoPriority, Layout, Limit, Pattern, Rate, TrialSpec, TrimBy,
 };
 use iolab_target::{Beside, Consent, Need, Size, Target};
 
@@ -48,7 +48,11 @@ fn requests_of_several_sizes_are_counted_by_size_and_by_bytes() {
         (Backend::Libaio, 4),
         (Backend::Null, 8),
     ] {
-        for (latency, rate) in [(true, None), (false, None), (true, Some(100_000_000))] {
+        for (latency, rate) in [
+            (true, None),
+            (false, None),
+            (true, Some(Rate::Requests(100_000_000))),
+        ] {
             let spec = TrialSpec {
                 backend,
                 depth,

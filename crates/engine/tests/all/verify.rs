@@ -9,7 +9,7 @@ use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_spec::outcome::{Ended, Outcome};
-use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
 use iolab_target::{Consent, Need, Size, Target};
 
 const SIZE: u64 = 4 << 20;
@@ -137,7 +137,11 @@ fn reads_between_the_writes_do_not_matter() {
 #[test]
 fn loops_with_and_without_a_rate_are_verified() {
     let (_folder, target) = scratch();
-    for (rate, latency) in [(Some(20_000), true), (None, true), (None, false)] {
+    for (rate, latency) in [
+        (Some(Rate::Requests(20_000)), true),
+        (None, true),
+        (None, false),
+    ] {
         let spec = TrialSpec {
             rate,
             latency,

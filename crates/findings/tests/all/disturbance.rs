@@ -41,7 +41,10 @@ fn a_cell_without_levels_is_not_named() {
     }
     let analysis = analyse(&record);
     let told = text(&other_traffic(&analysis)) + &text(&cpu_contended(&analysis));
-    assert!(told.contains("up to 200 % more. Other"), "{told}");
+    assert!(
+        told.contains("up to 67 % of the bytes that it carried were not iolab's. Other"),
+        "{told}"
+    );
     assert!(told.contains("share the CPUs: 100 %"), "{told}");
 }
 
@@ -89,7 +92,7 @@ fn traffic_of_others_on_the_device_is_told() {
     assert_eq!(only_cell(&record).flags, [Flag::OtherTraffic]);
     let told = text(&other_traffic(&analyse(&record)));
     assert!(
-        told.contains("carried up to 20 % more at bs=4KiB"),
+        told.contains("up to 17 % of the bytes that it carried were not iolab's at bs=4KiB"),
         "{told}"
     );
     assert_eq!(only_cell(&with(0.04, 8)).flags, []);

@@ -4,6 +4,7 @@ use iolab_analysis::analysis::analyse;
 use iolab_analysis::timeline::{moments, profile};
 use iolab_findings::{Finding, level_over_run, level_within_trials};
 use iolab_record::{Done, Interval, RunRecord, SampleSeries, Series};
+use iolab_spec::trial::Rate;
 
 use crate::synthetic::{add_cell, add_trial, record};
 
@@ -160,7 +161,7 @@ fn cells_that_read_or_have_a_rate_are_left_out() {
     reading.cells[0].spec.trial.read_percent = 100;
     assert_eq!(over_run(&reading), []);
     let mut given = writing(&["1MiB"], 20, falling);
-    given.cells[0].spec.trial.rate = Some(5);
+    given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);
 }
 

@@ -6,6 +6,11 @@ pub(super) fn read_process_io() -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)
 }
 
+/// The account of this thread alone: proc(5), `/proc/thread-self`.
+pub(super) fn read_thread_io() -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string("/proc/thread-self/io").ok()?)
+}
+
 /// The account of another process, which may have ended already as long as its end was not collected.
 pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
@@ -33,10 +38,19 @@ fn parse_process_io(text: &str) -> Option<ProcessIo> {
 }
 
 pub(super) fn read_usage() -> ResourceUse {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+/// What this thread alone used.
+pub(super) fn read_thread_usage() -> ResourceUse {
+    usage_of(libc::RUSAGE_THREAD)
+}
+
+fn usage_of(whose: libc::c_int) -> ResourceUse {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a writable rusage, and all-zero bytes are a valid one even if the call failed.
     let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()
     };
     resource_use(&usage)

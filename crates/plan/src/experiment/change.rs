@@ -5,11 +5,10 @@ use std::time::Duration;
 use iolab_spec::{Error, Result};
 
 use super::design::{set_budget, set_settle};
-use super::{DESIGN, Experiment};
+use super::{DESIGN, Experiment, Scoped};
 use crate::precondition::Precondition;
 use iolab_spec::command::split_list;
-use iolab_spec::foreign::unknown_setting;
-use iolab_spec::settings::{Setting, ValueKind};
+use iolab_spec::settings::ValueKind;
 use iolab_spec::units::parse_share;
 
 /// A change of an experiment.
@@ -23,7 +22,7 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq)]
 enum What {
     /// Several levels make the setting a factor, one fixes it.
-    Setting(&'static Setting, Vec<String>),
+    Setting(Scoped, Vec<String>),
     TrialsMin(u32),
     TrialsMax(u32),
     Precision(f64),
@@ -82,7 +81,7 @@ impl Change {
     /// Whether it is of the setting of this name, or of the budget.
     pub fn is_of(&self, name: &str) -> bool {
         match &self.what {
-            What::Setting(setting, _) => setting.name == name,
+            What::Setting(of, _) => of.is(name),
             What::Budget(_) => name == "budget",
             _ => false,
         }
@@ -117,15 +116,18 @@ impl What {
                 Error::usage(format!("'{values}' is neither true nor false"))
                     .hint("write pilot=true or pilot=false")
             })?),
-            _ => match Setting::find(name) {
-                Some(setting) if setting.kind == ValueKind::List => {
-                    let levels = values.split(setting.kind.separator());
-                    Self::Setting(setting, levels.map(str::to_owned).collect())
-                }
-                // Commands may hold commas in quotes; no other value has any.
-                Some(setting) => Self::Setting(setting, split_list(values)),
-                None => return Err(unknown_setting(name, &DESIGN)),
-            },
+            _ => {
+                let of = Scoped::find(name, &DESIGN)?;
+                let levels = match of.setting.kind {
+                    ValueKind::List => {
+                        let separator = of.setting.kind.separator();
+                        values.split(separator).map(str::to_owned).collect()
+                    }
+                    // Commands may hold commas in quotes; no other value has any.
+                    _ => split_list(values),
+                };
+                Self::Setting(of, levels)
+            }
         })
     }
 }
@@ -157,10 +159,13 @@ impl Experiment {
     fn take(&mut self, what: &What) -> Result<()> {
         let design = &mut self.design;
         match what {
-            What::Setting(setting, levels) => {
-                self.sweep(setting, levels)?;
-                self.displace(setting);
-                self.displace_parts(setting);
+            What::Setting(of, levels) => {
+                self.check_effect(of)?;
+                self.sweep(of.clone(), levels)?;
+                if of.group.is_none() {
+                    self.displace(of.setting);
+                    self.displace_parts(of.setting);
+                }
                 self.forget_what_does_not_vary();
             }
             // The bound that was asked for moves the other one along.

@@ -1,6 +1,7 @@
 //! TOML documents that people write: experiments and suites, with the place of every mistake.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use iolab_spec::{Error, Result};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use toml::{Spanned, Value};
 
-use crate::experiment::{Experiment, set_budget, set_settle};
+use crate::experiment::{Combination, Experiment, Scoped, set_budget, set_settle};
 use iolab_spec::foreign::unknown_setting;
 use iolab_spec::settings::{Setting, ValueKind};
 
@@ -74,14 +75,26 @@ fn depth(text: &str) -> usize {
 }
 
 /// A table whose entries keep their order and their place.
-#[derive(Debug, Default)]
-pub(crate) struct Entries(Vec<(Spanned<String>, Spanned<Value>)>);
+#[derive(Debug)]
+pub(crate) struct Ordered<V>(Vec<(Spanned<String>, V)>);
 
-impl<'de> Deserialize<'de> for Entries {
+/// A table of settings.
+pub(crate) type Entries = Ordered<Spanned<Value>>;
+
+/// `[group.NAME]`: a table of settings for each group.
+pub(crate) type Groups = Ordered<Entries>;
+
+impl<V> Default for Ordered<V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Entries;
+        struct InOrder<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for InOrder<V> {
+            type Value = Ordered<V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a table of settings")
@@ -90,15 +103,15 @@ impl<'de> Deserialize<'de> for Entries {
             fn visit_map<A: MapAccess<'de>>(
                 self,
                 mut map: A,
-            ) -> std::result::Result<Entries, A::Error> {
+            ) -> std::result::Result<Ordered<V>, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Entries(entries))
+                Ok(Ordered(entries))
             }
         }
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(InOrder(PhantomData))
     }
 }
 
@@ -107,17 +120,17 @@ impl Entries {
     pub(crate) fn levels(
         &self,
         source: &DocumentText<'_>,
-        check: impl Fn(&'static Setting, &String) -> Result<()>,
-    ) -> Result<Vec<(&'static Setting, String)>> {
+        check: impl Fn(&Scoped, &String) -> Result<()>,
+    ) -> Result<Combination> {
         let mut seen = Vec::new();
         let mut levels = Vec::with_capacity(self.0.len());
         for (key, value) in &self.0 {
-            let setting = claim(source, key, "only", &mut seen)?;
-            let level = fixed(setting, value.get_ref())
-                .and_then(|text| setting.canonical(&text))
-                .and_then(|level| check(setting, &level).map(|()| level))
+            let of = claim(source, key, "only", None, &mut seen)?;
+            let level = fixed(&of, value.get_ref())
+                .and_then(|text| of.setting.canonical(&text))
+                .and_then(|level| check(&of, &level).map(|()| level))
                 .map_err(|error| source.at(value.span(), error))?;
-            levels.push((setting, level));
+            levels.push((of, level));
         }
         Ok(levels)
     }
@@ -137,13 +150,15 @@ pub(crate) struct DesignEntries {
     pilot: Option<bool>,
 }
 
-/// The three tables in which an experiment is defined and a suite changes it.
+/// The tables in which an experiment is defined and a suite changes it.
 #[derive(Debug, Default)]
 pub(crate) struct Definition {
     /// `[factors]`.
     pub(crate) factors: Entries,
     /// `[settings]`.
     pub(crate) settings: Entries,
+    /// `[group.NAME]`; of a suite none.
+    pub(crate) groups: Groups,
     /// `[design]`.
     pub(crate) design: DesignEntries,
 }
@@ -155,18 +170,40 @@ impl Definition {
         source: &DocumentText<'_>,
         experiment: &mut Experiment,
     ) -> Result<()> {
-        let mut seen: Vec<(&'static Setting, &str)> = Vec::new();
-        for (key, value) in &self.factors.0 {
-            let setting = claim(source, key, "factors", &mut seen)?;
-            let levels = levels(setting, value.get_ref())
-                .and_then(|levels| experiment.sweep(setting, &levels));
-            levels.map_err(|error| source.at(value.span(), error))?;
+        let mut seen: Vec<(Scoped, &str)> = Vec::new();
+        for (name, _) in &self.groups.0 {
+            let added = experiment.add_group(name.get_ref());
+            added.map_err(|error| source.at(name.span(), error))?;
         }
-        for (key, value) in &self.settings.0 {
-            let setting = claim(source, key, "settings", &mut seen)?;
-            let fixed =
-                fixed(setting, value.get_ref()).and_then(|text| experiment.fix(setting, &text));
-            fixed.map_err(|error| source.at(value.span(), error))?;
+        for (key, value) in &self.factors.0 {
+            let at = |error| source.at(value.span(), error);
+            // writer.rate without quotes is the key rate in a table writer.
+            let group = experiment
+                .groups
+                .iter()
+                .find(|group| group.name == *key.get_ref());
+            if let (Some(group), Value::Table(own)) = (group, value.get_ref()) {
+                let group = group.name.clone();
+                for (name, value) in own {
+                    let of = Scoped::find(&format!("{group}.{name}"), &[]).map_err(at)?;
+                    let levels = levels(&of, value).map_err(at)?;
+                    experiment.sweep(of, &levels).map_err(at)?;
+                }
+                continue;
+            }
+            let of = claim(source, key, "factors", None, &mut seen)?;
+            let levels =
+                levels(&of, value.get_ref()).and_then(|levels| experiment.sweep(of, &levels));
+            levels.map_err(at)?;
+        }
+        let groups = self.groups.0.iter();
+        let tables = groups.map(|(name, entries)| (Some(name.get_ref().as_str()), entries));
+        for (group, entries) in std::iter::once((None, &self.settings)).chain(tables) {
+            for (key, value) in &entries.0 {
+                let of = claim(source, key, "settings", group, &mut seen)?;
+                let fixed = fixed(&of, value.get_ref()).and_then(|text| experiment.fix(of, &text));
+                fixed.map_err(|error| source.at(value.span(), error))?;
+            }
         }
         self.design.apply(source, experiment)
     }
@@ -213,58 +250,66 @@ fn claim<'a>(
     source: &DocumentText<'_>,
     key: &'a Spanned<String>,
     table: &'static str,
-    seen: &mut Vec<(&'static Setting, &'a str)>,
-) -> Result<&'static Setting> {
+    group: Option<&str>,
+    seen: &mut Vec<(Scoped, &'a str)>,
+) -> Result<Scoped> {
     let name = key.get_ref();
-    let Some(setting) = Setting::find(name) else {
-        return Err(source.at(key.span(), unknown_setting(name, &[])));
+    let of = match group {
+        // In the table of a group no other is named.
+        Some(group) => Setting::find(name)
+            .ok_or_else(|| unknown_setting(name, &[]))
+            .map(|setting| Scoped {
+                group: Some(group.to_owned()),
+                setting,
+            }),
+        None => Scoped::find(name, &[]),
     };
-    if let Some((_, before)) = seen.iter().find(|(other, _)| other.name == setting.name) {
+    let of = of.map_err(|error| source.at(key.span(), error))?;
+    if let Some((_, before)) = seen.iter().find(|(other, _)| *other == of) {
         let error = Error::usage(format!(
             "'{name}' in [{table}] was already given as '{before}'"
         ));
         let error = error.hint("list its levels in [factors], or fix it in [settings], not both");
         return Err(source.at(key.span(), error));
     }
-    seen.push((setting, name));
-    Ok(setting)
+    seen.push((of.clone(), name));
+    Ok(of)
 }
 
 /// The levels of a factor: a list, or a range `{ from, to, times }`.
-fn levels(setting: &'static Setting, value: &Value) -> Result<Vec<String>> {
+fn levels(of: &Scoped, value: &Value) -> Result<Vec<String>> {
     match value {
         Value::Array(items) => items
             .iter()
-            .map(|item| value_text(setting.name, setting.kind, item))
+            .map(|item| value_text(&of.to_string(), of.setting.kind, item))
             .collect(),
-        Value::Table(range) => range_levels(setting, range),
+        Value::Table(range) => range_levels(of.setting, range),
         _ => Err(
-            Error::usage(format!("factor {} is not a list of levels", setting.name)).hint(format!(
-                "write {0} = [first, second, ...] or {0} = {{ from = ..., to = ..., times = 2 }}; a single value belongs in [settings]",
-                setting.name
+            Error::usage(format!("factor {of} is not a list of levels")).hint(format!(
+                "write {of} = [first, second, ...] or {of} = {{ from = ..., to = ..., times = 2 }}; a single value belongs in [settings]"
             )),
         ),
     }
 }
 
-fn fixed(setting: &'static Setting, value: &Value) -> Result<String> {
+fn fixed(of: &Scoped, value: &Value) -> Result<String> {
     if matches!(value, Value::Array(_) | Value::Table(_)) {
-        return Err(Error::usage(format!(
-            "{} in [settings] has more than one value",
-            setting.name
-        ))
-        .hint("several levels belong in [factors]"));
+        return Err(
+            Error::usage(format!("{of} in [settings] has more than one value"))
+                .hint("several levels belong in [factors]"),
+        );
     }
-    value_text(setting.name, setting.kind, value)
+    value_text(&of.to_string(), of.setting.kind, value)
 }
 
 /// The text of a TOML value, when its type fits what the setting takes.
 fn value_text(name: &str, kind: ValueKind, value: &Value) -> Result<String> {
     match (value, kind) {
         (Value::String(text), _) => Ok(text.clone()),
-        (Value::Integer(number), ValueKind::Size | ValueKind::Count | ValueKind::Time) => {
-            Ok(number.to_string())
-        }
+        (
+            Value::Integer(number),
+            ValueKind::Size | ValueKind::Count | ValueKind::Time | ValueKind::Rate,
+        ) => Ok(number.to_string()),
         (Value::Float(number), ValueKind::Time) => Ok(number.to_string()),
         (Value::Boolean(flag), ValueKind::Flag) => Ok(flag.to_string()),
         _ => Err(Error::usage(format!(
@@ -282,7 +327,10 @@ fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<St
         Error::usage(format!("{}: {what}", setting.name))
             .hint("write a range as { from = \"4KiB\", to = \"128MiB\", times = 2 }")
     };
-    if !matches!(setting.kind, ValueKind::Size | ValueKind::Count) {
+    if !matches!(
+        setting.kind,
+        ValueKind::Size | ValueKind::Count | ValueKind::Rate
+    ) {
         return Err(wrong("a range needs sizes or whole numbers".to_owned()));
     }
     if let Some(key) = range
@@ -313,16 +361,13 @@ fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<St
 }
 
 /// Refuses more levels than anybody can read.
-pub(crate) fn check_level_count(setting: &Setting, count: usize) -> Result<()> {
+pub(crate) fn check_level_count(of: &Scoped, count: usize) -> Result<()> {
     match count {
-        0 => Err(
-            Error::usage(format!("factor {} has no levels", setting.name))
-                .hint("give it at least one level, or leave it out"),
-        ),
+        0 => Err(Error::usage(format!("factor {of} has no levels"))
+            .hint("give it at least one level, or leave it out")),
         1..=LEVELS_MAX => Ok(()),
         _ => Err(Error::usage(format!(
-            "factor {} has {count} levels, more than {LEVELS_MAX}",
-            setting.name
+            "factor {of} has {count} levels, more than {LEVELS_MAX}"
         ))
         .hint("give it fewer levels")),
     }

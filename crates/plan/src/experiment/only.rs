@@ -1,13 +1,12 @@
 //! Combinations of levels that are the cells of an experiment, where not every combination is one.
 
-use iolab_spec::settings::Setting;
 use iolab_spec::{Error, Result};
 
-use super::{CELLS_MAX, Experiment};
+use super::{CELLS_MAX, Experiment, Scoped};
 use crate::experiment::document::{DocumentText, Entries};
 
 /// The level of each setting that is listed; all combinations of an experiment list the same settings.
-pub type Combination = Vec<(&'static Setting, String)>;
+pub type Combination = Vec<(Scoped, String)>;
 
 impl Experiment {
     /// Makes these the only combinations of their settings. A setting that has one level in all of them is fixed, the others
@@ -18,9 +17,8 @@ impl Experiment {
     pub fn list(&mut self, combinations: &[Combination]) -> Result<()> {
         let mut rows: Vec<Combination> = Vec::new();
         for combination in combinations {
-            let canonical = |(setting, level): &(&'static Setting, String)| {
-                Ok((*setting, setting.canonical(level)?))
-            };
+            let canonical =
+                |(of, level): &(Scoped, String)| Ok((of.clone(), of.setting.canonical(level)?));
             let row = combination
                 .iter()
                 .map(canonical)
@@ -40,8 +38,8 @@ impl Experiment {
             return Err(Error::usage(format!("{} combinations", rows.len()))
                 .hint(format!("list at most {CELLS_MAX}")));
         }
-        let settings: Vec<&'static Setting> = rows.first().map_or(Vec::new(), |row| {
-            row.iter().map(|(setting, _)| *setting).collect()
+        let settings: Vec<Scoped> = rows.first().map_or(Vec::new(), |row| {
+            row.iter().map(|(of, _)| of.clone()).collect()
         });
         let mut product: usize = 1;
         for (place, setting) in settings.into_iter().enumerate() {
@@ -65,9 +63,9 @@ impl Experiment {
     }
 
     /// Takes a setting out of the combinations: it was given other levels, which are crossed with what is left of them.
-    pub(super) fn release(&mut self, setting: &Setting) {
+    pub(super) fn release(&mut self, of: &Scoped) {
         for row in &mut self.only {
-            row.retain(|(listed, _)| *listed != setting);
+            row.retain(|(listed, _)| listed != of);
         }
         self.merge_rows();
     }
@@ -76,7 +74,7 @@ impl Experiment {
     pub(super) fn forget_what_does_not_vary(&mut self) {
         let factors = &self.factors;
         for row in &mut self.only {
-            row.retain(|(listed, _)| factors.iter().any(|factor| factor.setting == *listed));
+            row.retain(|(listed, _)| factors.iter().any(|factor| factor.of == *listed));
         }
         self.merge_rows();
     }
@@ -92,29 +90,29 @@ impl Experiment {
     }
 
     /// Whether a factor is listed in the combinations, and not crossed.
-    pub(super) fn is_listed(&self, setting: &Setting) -> bool {
+    pub(super) fn is_listed(&self, of: &Scoped) -> bool {
         self.only
             .first()
-            .is_some_and(|row| row.iter().any(|(listed, _)| *listed == setting))
+            .is_some_and(|row| row.iter().any(|(listed, _)| listed == of))
     }
 
     /// Whether a cell with these levels, one of each factor, repeats one before it but for the level of this setting.
     pub(crate) fn repeats(&self, name: &str, levels: &[String]) -> bool {
         let mut factors = self.factors.iter().zip(levels);
-        let Some((factor, level)) = factors.find(|(factor, _)| factor.setting.name == name) else {
+        let Some((factor, level)) = factors.find(|(factor, _)| factor.of.is(name)) else {
             return false;
         };
-        if !self.is_listed(factor.setting) {
+        if !self.is_listed(&factor.of) {
             return factor.levels.first() != Some(level);
         }
-        let has = |(setting, level): &(&'static Setting, String)| {
+        let has = |(of, level): &(Scoped, String)| {
             let mut factors = self.factors.iter().zip(levels);
-            factors.any(|(factor, own)| factor.setting == *setting && own == level)
+            factors.any(|(factor, own)| factor.of == *of && own == level)
         };
         let own = self.only.iter().position(|row| row.iter().all(has));
         let before = &self.only[..own.unwrap_or(0)];
         let differs_there = |row: &Combination| {
-            let mut others = row.iter().filter(|(setting, _)| setting.name != name);
+            let mut others = row.iter().filter(|(of, _)| !of.is(name));
             others.all(has)
         };
         before.iter().any(differs_there)
@@ -128,13 +126,12 @@ impl Experiment {
     ) -> Result<()> {
         let mut rows = Vec::with_capacity(tables.len());
         for table in tables {
-            let row = table.levels(source, |setting, level| {
-                let factor = self.factors.iter().find(|factor| factor.setting == setting);
+            let row = table.levels(source, |of, level| {
+                let factor = self.factors.iter().find(|factor| factor.of == *of);
                 match factor.is_some_and(|factor| factor.levels.contains(level)) {
                     true => Ok(()),
                     false => Err(Error::usage(format!(
-                        "{level} is not a level of the factor {}",
-                        setting.name
+                        "{level} is not a level of the factor {of}"
                     ))
                     .hint(
                         "list all levels in [factors]; [[only]] says which combinations are cells",
@@ -163,7 +160,12 @@ mod tests {
         let mut experiment = Experiment::find("read-size").expect("built in");
         let row = |bs: &str, threads: &str| -> Combination {
             [("bs", bs), ("threads", threads), ("pattern", "rand")]
-                .map(|(name, level)| (Setting::find(name).expect("a setting"), level.to_owned()))
+                .map(|(name, level)| {
+                    (
+                        Scoped::find(name, &[]).expect("a setting"),
+                        level.to_owned(),
+                    )
+                })
                 .to_vec()
         };
         let rows = [
@@ -214,11 +216,13 @@ mod tests {
     fn reads_are_left_out_where_a_listed_one_differs_in_the_sync_alone() {
         let of = |rows: &[(&str, &str)]| {
             let mut experiment = Experiment::find("read-size").expect("built in");
-            let bs = Setting::find("bs").expect("a setting");
+            let bs = Scoped::find("bs", &[]).expect("a setting");
             experiment.fix(bs, "4k").expect("a size");
             let rows = rows.iter().map(|(sync, read_percent)| {
                 [("sync", sync), ("read_percent", read_percent)]
-                    .map(|(name, level)| (Setting::find(name).expect(name), (*level).to_owned()))
+                    .map(|(name, level)| {
+                        (Scoped::find(name, &[]).expect(name), (*level).to_owned())
+                    })
                     .to_vec()
             });
             let rows: Vec<Combination> = rows.collect();

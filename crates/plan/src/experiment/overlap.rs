@@ -9,30 +9,53 @@ use iolab_spec::settings::Setting;
 const SAID: [&str; 2] = ["pattern", "read_percent"];
 
 impl Experiment {
-    fn names_workload(&self) -> bool {
-        self.ever("workload", |value| value != "none")
-    }
-
     /// Naming a workload takes the place of what it says.
     pub(super) fn displace_parts(&mut self, by: &Setting) {
-        if by.name == "workload" && self.names_workload() {
+        if by.name == "workload" && self.says(None, "workload", |value| value != "none") {
             self.factors
-                .retain(|factor| !SAID.contains(&factor.setting.name));
+                .retain(|factor| !SAID.iter().any(|name| factor.of.is(name)));
             self.settings
                 .retain(|(setting, _)| !SAID.contains(&setting.name));
         }
     }
 
-    /// Refuses two that contradict each other.
+    /// Refuses two that contradict each other, of all workers or of one group.
     pub(super) fn check_workload(&self) -> Result<()> {
-        let said = SAID.into_iter().find(|name| self.ever(name, |_| true));
-        match said.filter(|_| self.names_workload()) {
-            Some(name) => Err(Error::usage(format!(
-                "{name} and workload are both set"
-            ))
-            .hint("set the workload (WS, RS, WR, RR) alone; or workload=none first, then pattern and read_percent")),
-            None => Ok(()),
+        let groups = self.groups.iter().map(|group| Some(group.name.as_str()));
+        for group in std::iter::once(None).chain(groups) {
+            let said = SAID
+                .into_iter()
+                .find(|name| self.says(group, name, |_| true));
+            let has_workload = self.says(group, "workload", |value| value != "none");
+            if let Some(name) = said.filter(|_| has_workload) {
+                return Err(Error::usage(format!(
+                    "{name} and workload are both set"
+                ))
+                .hint("set the workload (WS, RS, WR, RR) alone; or workload=none first, then pattern and read_percent"));
+            }
         }
+        Ok(())
+    }
+
+    /// Whether a setting is fixed at, or has a level, that satisfies `has`: of all workers, or of one group.
+    fn says(&self, group: Option<&str>, name: &str, has: impl Fn(&str) -> bool) -> bool {
+        let settings = match group {
+            None => Some(&self.settings),
+            Some(group) => {
+                let own = self.groups.iter().find(|own| own.name == group);
+                own.map(|own| &own.settings)
+            }
+        };
+        let fixed = settings.into_iter().flatten();
+        let fixed = fixed.filter(|(setting, _)| setting.name == name);
+        let swept = self
+            .factors
+            .iter()
+            .filter(|factor| factor.of.setting.name == name && factor.of.group.as_deref() == group);
+        fixed
+            .map(|(_, value)| value)
+            .chain(swept.flat_map(|factor| &factor.levels))
+            .any(|value| has(value))
     }
 }
 

@@ -26,7 +26,7 @@ impl Experiment {
             return;
         }
         let other = |setting: &Setting| NAMING.contains(&setting.name) && setting.name != by.name;
-        self.factors.retain(|factor| !other(factor.setting));
+        self.factors.retain(|factor| !other(factor.of.setting));
         self.settings.retain(|(setting, _)| !other(setting));
     }
 
@@ -61,7 +61,7 @@ impl Experiment {
             .hint("leave it out"));
         }
         let fixed = self.settings.iter().map(|(setting, _)| *setting);
-        let swept = self.factors.iter().map(|factor| factor.setting);
+        let swept = self.factors.iter().map(|factor| factor.of.setting);
         match fixed
             .chain(swept)
             .find(|setting| !NAMING.contains(&setting.name) && !MEANT.contains(&setting.name))
@@ -89,7 +89,11 @@ mod tests {
     }
 
     fn factors(experiment: &Experiment) -> Vec<&str> {
-        experiment.factors.iter().map(|f| f.setting.name).collect()
+        experiment
+            .factors
+            .iter()
+            .map(|f| f.of.setting.name)
+            .collect()
     }
 
     #[test]

@@ -18,9 +18,9 @@ struct Subject {
 }
 
 impl Subject {
-    /// `None` where programs are run, and where the plan makes no sense.
+    /// `None` where programs are run, where there are groups, and where the plan makes no sense.
     fn of(experiment: &Experiment) -> Option<Self> {
-        if experiment.runs_programs() {
+        if experiment.runs_programs() || !experiment.groups.is_empty() {
             return None;
         }
         let mut accesses: Vec<String> = Vec::new();
@@ -30,7 +30,10 @@ impl Subject {
                 accesses.push(words);
             }
         }
-        let factors = experiment.factors.iter().map(|factor| factor.setting.name);
+        let factors = experiment
+            .factors
+            .iter()
+            .map(|factor| factor.of.setting.name);
         Some(Self {
             accesses,
             // Other tools answer the same question.

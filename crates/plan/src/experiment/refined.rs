@@ -25,15 +25,13 @@ impl Experiment {
     /// Number of levels that a factor has, added ones included.
     pub(super) fn level_count(&self, factor: &Factor) -> usize {
         let added = self.refined.as_ref().map_or(0, |refined| refined.bs.len());
-        let is_sizes = factor.setting.name == "bs";
+        let is_sizes = factor.of.is("bs");
         factor.levels.len() + if is_sizes { added } else { 0 }
     }
 
     /// The factor `bs`.
     fn sizes(&self) -> Option<&Factor> {
-        self.factors
-            .iter()
-            .find(|factor| factor.setting.name == "bs")
+        self.factors.iter().find(|factor| factor.of.is("bs"))
     }
 
     /// Finer sizes make sense between sizes, and in one dimension.
@@ -61,7 +59,7 @@ impl Experiment {
                 "give bs several levels, for example --set bs=4k,64k,1M, or leave refine out",
             );
         };
-        if self.is_listed(sizes.setting) {
+        if self.is_listed(&sizes.of) {
             return refuse(
                 "refine is set, but the sizes are listed in [[only]]",
                 "sweep bs with --set bs=4k,64k,1M, or leave refine out",
@@ -70,16 +68,13 @@ impl Experiment {
         if let Some(other) = self
             .factors
             .iter()
-            .find(|factor| ["skip", "region", "offset"].contains(&factor.setting.name))
+            .find(|factor| ["skip", "region", "offset"].contains(&factor.of.setting.name))
         {
-            return Err(Error::usage(format!(
-                "refine is set, but {} varies besides bs",
-                other.setting.name
-            ))
-            .hint(format!(
-                "fix it with --set {}=VALUE, or leave refine out",
-                other.setting.name
-            )));
+            return Err(
+                Error::usage(format!("refine is set, but {} varies besides bs", other.of)).hint(
+                    format!("fix it with --set {}=VALUE, or leave refine out", other.of),
+                ),
+            );
         }
         self.refined
             .as_ref()

@@ -11,10 +11,10 @@ impl Experiment {
     /// # Errors
     /// Of kind usage, as [`Experiment::sweep`].
     pub fn leave_out_sizes_above(&mut self, room: u64) -> Result<Option<String>> {
-        let Some(factor) = self.factors.iter().find(|f| f.setting.name == "bs") else {
+        let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
             return Ok(None);
         };
-        let setting = factor.setting;
+        let setting = factor.of.setting;
         let fits = |level: &String| parse_size(level).is_ok_and(|bytes| bytes <= room);
         let (small, large): (Vec<String>, Vec<String>) =
             factor.levels.iter().cloned().partition(fits);

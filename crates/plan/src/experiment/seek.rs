@@ -3,7 +3,7 @@
 use iolab_spec::level::Levels;
 use iolab_spec::settings::Setting;
 use iolab_spec::tool::Tool;
-use iolab_spec::trial::RATE_MAX;
+use iolab_spec::trial::{RATE_MAX, Rate};
 use iolab_spec::{Error, Result};
 
 use super::{Change, Experiment};
@@ -47,7 +47,7 @@ impl Experiment {
     /// Of kind usage: something else varies too, a level is one that a rate is asked for by itself, or another tool is to
     /// measure.
     pub fn seek(&mut self, levels: Levels) -> Result<()> {
-        let first = self.base()?.trial.rate;
+        let first = self.base()?.trial.rate.and_then(Rate::requests);
         let named = self.rates().and_then(|rates| rates[0].parse().ok());
         let start = named.or(first).unwrap_or(START).min(RATE_MAX / 2);
         let rate =
@@ -62,8 +62,8 @@ impl Experiment {
         let Some(levels) = &self.seek else {
             return Ok(());
         };
-        if let Some(factor) = self.factors.iter().find(|f| f.setting.name != RATE) {
-            let name = factor.setting.name;
+        if let Some(factor) = self.factors.iter().find(|f| !f.of.is(RATE)) {
+            let name = &factor.of;
             return Err(
                 Error::usage(format!("a search for a rate, and {name} varies too"))
                     .hint(format!("fix it: --set {name}={}", factor.levels[0])),
@@ -92,7 +92,7 @@ impl Experiment {
 
     /// The rates that vary.
     fn rates(&self) -> Option<&[String]> {
-        let rates = self.factors.iter().find(|f| f.setting.name == RATE)?;
+        let rates = self.factors.iter().find(|f| f.of.is(RATE))?;
         Some(&rates.levels)
     }
 

@@ -30,7 +30,7 @@ fn the_micro_benchmark_study_is_built_in() {
         let mut cell = experiment.base().unwrap();
         for factor in &experiment.factors {
             let last = factor.levels.last().unwrap();
-            factor.setting.set(&mut cell, last).unwrap();
+            factor.of.setting.set(&mut cell, last).unwrap();
             let trial = &cell.trial;
             trial.check().unwrap();
             assert_eq!(trial.writes(), name.starts_with("write"));
@@ -92,7 +92,11 @@ fn factors_keep_their_order_and_ranges_multiply() {
     let experiment =
         read("[factors]\nthreads = [4, 1]\nbs = { from = '4KiB', to = '20KiB', times = 2 }\n")
             .unwrap();
-    let names: Vec<&str> = experiment.factors.iter().map(|f| f.setting.name).collect();
+    let names: Vec<&str> = experiment
+        .factors
+        .iter()
+        .map(|f| f.of.setting.name)
+        .collect();
     assert_eq!(names, ["threads", "bs"]);
     assert_eq!(experiment.factors[0].levels, ["4", "1"]);
     assert_eq!(experiment.factors[1].levels, ["4KiB", "8KiB", "16KiB"]);

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
 
-use super::{Design, Experiment, Factor};
+use super::{Combination, Design, Experiment, Factor, Group};
 use iolab_spec::settings::{Setting, ValueKind};
 use iolab_spec::units::format_duration;
 
@@ -12,7 +12,11 @@ impl Serialize for Experiment {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;
         map.serialize_entry("question", &self.question)?;
-        map.serialize_entry("response", self.response.name())?;
+        let response = match &self.response_group {
+            Some(group) => format!("{group}.{}", self.response.name()),
+            None => self.response.name().to_owned(),
+        };
+        map.serialize_entry("response", &response)?;
         if let Some(levels) = &self.seek {
             map.serialize_entry("seek", &levels.to_string())?;
         }
@@ -22,11 +26,14 @@ impl Serialize for Experiment {
         map.serialize_entry("factors", &Factors(&self.factors))?;
         map.serialize_entry("settings", &Settings(&self.settings))?;
         map.serialize_entry("design", &self.design)?;
+        if !self.groups.is_empty() {
+            map.serialize_entry("group", &Groups(&self.groups))?;
+        }
         if let Some(refined) = &self.refined {
             map.serialize_entry("refined", refined)?;
         }
         if !self.only.is_empty() {
-            let rows: Vec<Settings<'_>> = self.only.iter().map(|row| Settings(row)).collect();
+            let rows: Vec<Row<'_>> = self.only.iter().map(Row).collect();
             map.serialize_entry("only", &rows)?;
         }
         map.end()
@@ -64,9 +71,9 @@ impl Serialize for Factors<'_> {
             let levels: Vec<Value> = factor
                 .levels
                 .iter()
-                .map(|level| toml_value(factor.setting.kind, level))
+                .map(|level| toml_value(factor.of.setting.kind, level))
                 .collect();
-            (factor.setting.name, levels)
+            (factor.of.to_string(), levels)
         }))
     }
 }
@@ -83,10 +90,30 @@ impl Serialize for Settings<'_> {
     }
 }
 
+struct Row<'a>(&'a Combination);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let levels = self.0.iter();
+        serializer.collect_map(
+            levels.map(|(of, level)| (of.to_string(), toml_value(of.setting.kind, level))),
+        )
+    }
+}
+
+struct Groups<'a>(&'a [Group]);
+
+impl Serialize for Groups<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let groups = self.0.iter();
+        serializer.collect_map(groups.map(|group| (&group.name, Settings(&group.settings))))
+    }
+}
+
 /// A canonical value as people would write it in TOML: numbers and flags without quotes.
 fn toml_value(kind: ValueKind, text: &str) -> Value {
     match kind {
-        ValueKind::Count => text.parse().map(Value::Integer).ok(),
+        ValueKind::Count | ValueKind::Rate => text.parse().map(Value::Integer).ok(),
         ValueKind::Flag => text.parse().map(Value::Boolean).ok(),
         _ => None,
     }

@@ -102,6 +102,61 @@ macro_rules! latency {
     };
 }
 
+/// Columns of [`SAMPLE`] that only a whole trial has.
+const OF_TRIAL: [&str; 2] = ["wall_ns", "clock_drift_ppm"];
+
+/// Table `group_sample`: a sample of what one group did.
+pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
+    let key = vec![
+        Column::number(
+            "sample_id",
+            |s: &Sample| Some(s.id as u64),
+            |s, n| s.id = n as i64,
+        )
+        .any()
+        .doc("the sample of the whole trial"),
+        Column::number(
+            "group_id",
+            |s: &Sample| Some(s.group.into()),
+            |s, n| s.group = n as u32,
+        )
+        .between(1, u32::MAX.into())
+        .doc("the group, as in table `cell_group`"),
+        plain!(
+            "start_ns",
+            start_ns,
+            "its first worker's start, from that of the trial"
+        ),
+        ended(),
+    ];
+    Table {
+        name: "group_sample",
+        doc: "one row per trial and group, where a cell has groups",
+        exported: false,
+        columns: [
+            key,
+            course(),
+            reads(),
+            writes(),
+            syncs(),
+            rate_report(),
+            process(),
+            hardware(),
+            verified(),
+            effective(),
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|column| !OF_TRIAL.contains(&column.name))
+        .map(|column| column.since(LATER))
+        .collect(),
+        constraints: &[
+            "PRIMARY KEY (sample_id, group_id)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
+
 const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
 const RESPONSE: &str =
     "response time (completion minus intended start), in the same parts; NULL in the closed loop";
@@ -153,9 +208,13 @@ fn place() -> Columns {
         ),
         Column::flag("ok", |s: &Sample| Some(s.ok), |s, on| s.ok = on).doc("0: the trial failed"),
         text!("started_utc", Sample, started_utc).doc("when it began"),
-        word!("ended", Sample, ended, Ended)
-            .doc("`done` (bytes, requests or the pass), `time`, `failed`"),
+        ended(),
     ]
+}
+
+fn ended() -> Column<Sample> {
+    word!("ended", Sample, ended, Ended)
+        .doc("`done` (bytes, requests or the pass), `time`, `failed`")
 }
 
 fn course() -> Columns {

@@ -186,6 +186,25 @@ fn settings(record: &RunRecord) -> Vec<(String, String)> {
     let Some((first, rest)) = record.cells.split_first() else {
         return Vec::new();
     };
+    if !first.spec.has_groups() {
+        return settings_of(first, &rest.iter().collect::<Vec<_>>());
+    }
+    let of_group = |(name, own): (&str, Cell)| {
+        let others = rest.iter().flat_map(Cell::groups);
+        let others: Vec<Cell> = others
+            .filter_map(|(other, cell)| (other == name).then_some(cell))
+            .collect();
+        let settings = settings_of(&own, &others.iter().collect::<Vec<_>>());
+        let named = settings.into_iter();
+        named
+            .map(|(setting, value)| (format!("{name}.{setting}"), value))
+            .collect::<Vec<_>>()
+    };
+    first.groups().flat_map(of_group).collect()
+}
+
+/// The settings of a cell that these others share.
+fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
     let everywhere = |name: &str| {
         let of = |cell: &Cell| {
             let settings = cell.exported();

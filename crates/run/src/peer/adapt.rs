@@ -30,10 +30,7 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
         let mut needs = common(&specs);
         needs.extend(find(*tool)?.needs(&specs));
         for (name, value) in needs {
-            let varies = experiment
-                .factors
-                .iter()
-                .any(|factor| factor.setting.name == name);
+            let varies = experiment.factors.iter().any(|factor| factor.of.is(name));
             let has = Setting::find(name).map(|setting| (setting.name, setting));
             let Some((name, _)) = has.filter(|_| !varies && !chosen(name)) else {
                 continue;

@@ -75,6 +75,9 @@ impl Executor for Engine<'_> {
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
             None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
+            None if cell.has_groups() => {
+                trial::run_groups(&cell.group_trials(), target, self.clock, stop)
+            }
             None => trial::run(&cell.trial, target, self.clock, stop),
         }
     }

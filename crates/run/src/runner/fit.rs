@@ -12,6 +12,7 @@ use crate::peer;
 use iolab_machine::capture::AvailableMemory;
 use iolab_plan::cells::{Plan, PlannedCell, label};
 use iolab_record::Cell;
+use iolab_spec::settings::CellSpec;
 use iolab_spec::units::format_size;
 
 /// A region is cut to whole multiples of this.
@@ -46,12 +47,11 @@ pub(super) fn need_of<'a>(
             peer::find(cell.spec.tool)?;
         }
         cell.spec
-            .trial
             .check()
             .map_err(|error| error.within(plan.describe(cell)))?;
     }
     let end = |spec: &TrialSpec, region: u64| spec.offset.saturating_add(region);
-    let specs = || cells.iter().map(|cell| &cell.spec.trial);
+    let specs = || cells.iter().flat_map(|cell| cell.spec.trials());
     let most = specs()
         .map(|spec| end(spec, spec.region))
         .max()
@@ -157,7 +157,15 @@ fn fit_into(
         cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;
         // A program has its one buffer.
-        return check_memory(&cell.spec.trial, memory);
+        return check_memory(&cell.spec, memory);
+    }
+    if cell.spec.has_groups() {
+        let own = |spec: &mut TrialSpec| {
+            cut_region(spec, target.size());
+            trial::check_against(spec, target)
+        };
+        fit_groups(&mut cell.spec, own)?;
+        return check_memory(&cell.spec, memory);
     }
     cut_region(&mut cell.spec.trial, target.size());
     let spec = &mut cell.spec.trial;
@@ -171,7 +179,30 @@ fn fit_into(
         cell.spec.batch_auto = false;
     }
     trial::check_against(&cell.spec.trial, target)?;
-    check_memory(&cell.spec.trial, memory)
+    check_memory(&cell.spec, memory)
+}
+
+/// Fits each group of a cell, idle ones too, so that all are told alike; their completions are taken as they come.
+pub(super) fn fit_groups(
+    cell: &mut CellSpec,
+    own: impl Fn(&mut TrialSpec) -> Result<()>,
+) -> Result<()> {
+    cell.check()?;
+    cell.batch_auto = false;
+    for group in &mut cell.groups {
+        if group.spec.batch_auto {
+            group.spec.trial.batch = Batch::One;
+            group.spec.batch_auto = false;
+        }
+        let idle = group.is_idle();
+        match own(&mut group.spec.trial) {
+            Err(_) if idle => {}
+            fitted => fitted.map_err(|error| error.within(format!("group {}", group.name)))?,
+        }
+    }
+    cell.trial = cell.together();
+    // What was cut may overlap, or be too small, now.
+    cell.check()
 }
 
 /// Cuts a region to what lies within so many bytes.
@@ -184,13 +215,15 @@ pub(super) fn cut_region(spec: &mut TrialSpec, bytes: u64) {
 
 /// Refuses buffers, or a table to verify by, that would take most of the memory: the page cache and other people live
 /// there too. And what leaves no room for iolab itself.
-fn check_memory(spec: &TrialSpec, memory: Option<AvailableMemory>) -> Result<()> {
+fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> {
     let Some(memory) = memory else {
         return Ok(());
     };
     let half = memory.bytes / 2;
-    let buffers = trial::buffer_bytes(spec);
-    let table = iolab_spec::trial::verify_table_bytes(spec);
+    let spec = &cell.trial;
+    let sum = |of: fn(&TrialSpec) -> u64| -> u64 { cell.trials().into_iter().map(of).sum() };
+    let buffers = sum(trial::buffer_bytes);
+    let table = sum(iolab_spec::trial::verify_table_bytes);
     if table > half {
         return Err(Error::usage(format!(
             "to verify blocks of {} takes {} MiB, more than half of the {memory}",

@@ -166,7 +166,7 @@ struct Range {
 
 impl Range {
     fn of(cells: &[PlannedCell]) -> Option<Self> {
-        let specs = || cells.iter().map(|cell| &cell.spec.trial);
+        let specs = || cells.iter().flat_map(|cell| cell.spec.trials());
         let direct = specs().any(|spec| spec.cache == CacheState::Direct);
         Some(Self {
             offset: specs().map(|spec| spec.offset).min()?,

@@ -187,7 +187,7 @@ fn check(cell: &CellSpec) -> Result<()> {
 /// Refuses a factor that no command would notice: all of its levels would be the same.
 fn check_effects(experiment: &Experiment, cells: &[PlannedCell]) -> Result<()> {
     let noticed = |name: &str, by: &[Placeholder]| {
-        let varies = experiment.factors.iter().any(|f| f.setting.name == name);
+        let varies = experiment.factors.iter().any(|f| f.of.is(name));
         let uses = |t: Template| by.iter().any(|placeholder| t.uses(*placeholder));
         !varies
             || cells

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{
-    Ended, FailedProgram, FailedRequest, Failure, Outcome, ProgramEnd, Tally,
+    Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd, Tally,
 };
 use iolab_spec::trial::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
 use super::faulty;
 use crate::evidence::{Facts, Origin, computed, judge};
-use iolab_record::{Direction, LatencyOf, LatencySummary, Operation, RequestTime, Sample};
+use iolab_record::{Direction, LatencyOf, LatencySummary, Operation, PartId, RequestTime, Sample};
+use iolab_spec::settings::CellSpec;
 use iolab_spec::units::format_duration;
 
 /// Where in the plan a sample belongs.
@@ -49,6 +50,8 @@ pub(super) fn sample(
     };
     Sample {
         id: 0,
+        group: 0,
+        start_ns: 0,
         cell: place.cell as i64,
         block: place.block,
         visit: place.visit,
@@ -56,6 +59,38 @@ pub(super) fn sample(
         warmup: place.warmup,
         ok: outcome.ended != Ended::Failed,
         started_utc,
+        wall_ns: wall.as_nanos() as u64,
+        clock_drift_ppm: outcome.clock_drift_ppm,
+        seed: spec.seed,
+        counters: *counters,
+        region: outcome.region,
+        verdict,
+        ..did(outcome)
+    }
+}
+
+/// The samples of what the groups of a trial did, whose sample is `whole`.
+pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> Vec<Sample> {
+    let of = |group: &GroupOutcome| {
+        let own = &group.outcome;
+        let spec = cell.groups.get(group.group as usize - 1);
+        let mut sample = Sample {
+            group: group.group,
+            start_ns: group.start_ns,
+            seed: spec.map_or(0, |group| group.spec.trial.seed),
+            counters: own.counters,
+            region: own.region,
+            ..did(own)
+        };
+        sample.complete_from(whole);
+        sample
+    };
+    outcome.groups.iter().map(of).collect()
+}
+
+/// What an outcome says of what was done.
+fn did(outcome: &Outcome) -> Sample {
+    Sample {
         reads: direction(&outcome.reads),
         writes: direction(&outcome.writes),
         trims: direction(&outcome.trims),
@@ -76,15 +111,10 @@ pub(super) fn sample(
         all_active_ns: outcome.all_active_ns,
         end_sync_ns: outcome.end_sync_ns,
         paused_ns: outcome.paused_ns,
-        wall_ns: wall.as_nanos() as u64,
-        clock_drift_ppm: outcome.clock_drift_ppm,
-        seed: spec.seed,
-        counters: *counters,
-        region: outcome.region,
         rate_report: outcome.rate_report,
         verified: outcome.verified,
         effective: outcome.effective.clone(),
-        verdict,
+        ..Sample::default()
     }
 }
 
@@ -130,6 +160,27 @@ pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram
     }
     all.push((LatencyOf::service(Operation::Sync), &outcome.sync_latency));
     all
+}
+
+/// Every histogram of a trial by its group; of one without groups, of all.
+pub(super) fn histograms_by_group(
+    outcome: &Outcome,
+) -> Vec<(PartId, LatencyOf, &LatencyHistogram)> {
+    let of = |group: u32, outcome| {
+        let part = PartId {
+            group,
+            ..PartId::default()
+        };
+        let all = histograms(outcome).into_iter();
+        all.map(move |(of, histogram)| (part, of, histogram))
+    };
+    match outcome.groups.as_slice() {
+        [] => of(0, outcome).collect(),
+        groups => groups
+            .iter()
+            .flat_map(|group| of(group.group, &group.outcome))
+            .collect(),
+    }
 }
 
 /// A failure in words.

@@ -23,7 +23,7 @@ use super::sample::{self, Place};
 use super::standing::Standing;
 use super::{Finished, Observer, now_utc, precondition};
 use iolab_machine::doctor::{Remark, Severity};
-use iolab_plan::blocks::{block_visits, trial_seed};
+use iolab_plan::blocks::{block_visits, group_seed, trial_seed};
 use iolab_plan::cells::Plan;
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{ClockDomain, Event, EventKind, LatencyOf, RunRecord, RunStatus, Sample};
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
                 .add(cell, sample.warmup, Duration::from_nanos(sample.wall_ns));
             let is_new = sample.ok && self.phase.add(cell, sample.block, sample.visit);
             if is_new && !sample.warmup {
-                self.measured(cell, sample);
+                self.measured(cell, sample, record.groups_of(sample.id));
             }
         }
         // A pilot that has chosen for some trials already is not asked again.
@@ -114,8 +114,19 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn measured(&mut self, cell: usize, sample: &Sample) {
-        let value = sample.value(self.plan.experiment().response);
+    /// Takes what the experiment asks about of a trial, or of the group that it asks about.
+    fn measured(&mut self, cell: usize, sample: &Sample, groups: &[Sample]) {
+        let experiment = self.plan.experiment();
+        let value = match self.plan.cells[cell]
+            .spec
+            .number_of(experiment.response_group.as_deref())
+        {
+            None => sample.value(experiment.response),
+            Some(number) => {
+                let own = groups.iter().find(|group| group.group == number);
+                own.and_then(|group| group.value(experiment.response))
+            }
+        };
         self.phase.repetition.measured(cell, value.unwrap_or(0.0));
     }
 
@@ -325,6 +336,9 @@ impl<'a> Session<'a> {
         self.follow()?;
         let mut spec = self.plan.cells[place.cell].spec.clone();
         spec.trial.seed = trial_seed(self.seed, place.cell, place.block, place.visit);
+        for (number, group) in (1..).zip(&mut spec.groups) {
+            group.spec.trial.seed = group_seed(spec.trial.seed, number);
+        }
         let shorter = self.phase.time(place.cell, place.block);
         spec.trial.limit.time = shorter.or(spec.trial.limit.time);
         let is_profiled = self.phase.is_pilot(place.block)
@@ -358,9 +372,13 @@ impl<'a> Session<'a> {
             started_utc,
             wall,
         );
-        let kept = self
-            .file
-            .add_sample(&sample, &sample::histograms(&outcome), &outcome.series);
+        let groups = sample::of_groups(&spec, &sample, &outcome);
+        let kept = self.file.add_sample_of_groups(
+            &sample,
+            &groups,
+            &sample::histograms_by_group(&outcome),
+            &outcome.series,
+        );
         self.phase.repetition.spend(wall);
         self.costs.add(place.cell, place.warmup, wall);
         self.trials += 1;
@@ -382,7 +400,7 @@ impl<'a> Session<'a> {
         self.standing.worked(spec.tool);
         self.phase.add(place.cell, place.block, place.visit);
         if !sample.warmup {
-            self.measured(place.cell, &sample);
+            self.measured(place.cell, &sample, &groups);
         }
         let is_search = self.plan.experiment().seek.is_some();
         let progress = match is_search {

@@ -11,7 +11,6 @@ use std::time::Duration;
 use iolab_engine::simulation::{self, Ask};
 use iolab_model::{Completion, Model, Request};
 use iolab_spec::outcome::{Ended, Outcome};
-use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
 
 use super::execute::Executor;
@@ -45,8 +44,12 @@ impl<'a> Simulated<'a> {
         })
     }
 
-    fn trial(&mut self, spec: &TrialSpec, stop: &AtomicBool) -> Result<Outcome> {
-        let (outcome, end) = simulation::run(spec, &mut self.running, self.now_ns, stop)?;
+    fn trial(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let (disk, now) = (&mut self.running, self.now_ns);
+        let (outcome, end) = match cell.has_groups() {
+            true => simulation::run_groups(&cell.group_trials(), disk, now, stop)?,
+            false => simulation::run(&cell.trial, disk, now, stop)?,
+        };
         self.now_ns = end;
         match outcome.ended {
             Ended::Interrupted => Err(Error::interrupted()),
@@ -66,7 +69,7 @@ impl Executor for Simulated<'_> {
         if cell.trial.writes() {
             self.flush();
         }
-        self.trial(&cell.trial, stop)
+        self.trial(cell, stop)
     }
 
     fn gap(&self, _cell: &CellSpec) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
 
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
@@ -39,6 +39,7 @@ pub(super) fn experiment_row() -> ExperimentRecord {
     ExperimentRecord {
         name: "mine".to_owned(),
         question: "Why?".to_owned(),
+        response_group: None,
         response: Response::Iops,
         toml: "name = 'mine'\n".to_owned(),
         factors: vec!["pattern".to_owned(), "bs".to_owned()],
@@ -67,7 +68,7 @@ pub(super) fn cell_row(id: i64) -> Cell {
                 sync_every: 3,
                 allocate: Some(Allocate::Preallocated),
                 verify: id == 1,
-                rate: Some(5000 + id as u64),
+                rate: Some(Rate::Requests(5000 + id as u64)),
                 arrivals: Arrivals::Poisson,
                 limit: Limit {
                     bytes: Some(1 << 28),
@@ -106,6 +107,8 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         writeback_bytes: Some(from + 3),
     };
     Sample {
+        group: 0,
+        start_ns: 0,
         id: 0,
         cell,
         block,

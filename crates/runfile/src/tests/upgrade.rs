@@ -170,10 +170,7 @@ fn settings_without_a_column_are_those_of_the_definition() {
         let trial = cell.trial();
         assert!(trial.hardware_counters && trial.registered);
         assert_eq!(trial.limit.bytes, Some(1 << 30));
-        assert_eq!(
-            trial.limit.time,
-            Some(std::time::Duration::from_millis(500))
-        );
+        assert_eq!(trial.limit.time, Some(Duration::from_millis(500)));
     }
     let flags = &record.samples.last().unwrap().effective;
     assert!(flags.ring.is_empty() || flags.fixed_file, "{flags:?}");

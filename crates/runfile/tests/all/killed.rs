@@ -101,6 +101,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         name: definition.name.clone(),
         question: definition.question.clone(),
         response: definition.response,
+        response_group: None,
         toml: definition.to_toml().unwrap(),
         factors: Vec::new(),
         precision: 0.05,
@@ -121,6 +122,8 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
 fn sample(block: u32) -> Sample {
     Sample {
         id: 0,
+        group: 0,
+        start_ns: 0,
         cell: 0,
         block,
         visit: 0,

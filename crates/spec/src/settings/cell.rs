@@ -3,6 +3,7 @@
 use crate::trial::TrialSpec;
 
 use crate::command::Template;
+use crate::group::GroupSpec;
 use crate::linkage::Linkage;
 use crate::target::TargetName;
 use crate::tool::Tool;
@@ -11,8 +12,10 @@ use crate::workload::Workload;
 /// What a cell asks of the engine, before the choices that only a measurement can make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSpec {
-    /// The trial; its seed is set per trial.
+    /// The trial; its seed is set per trial. Where it has groups, what they are together.
     pub trial: TrialSpec,
+    /// Groups that do different things side by side; none where all workers do the same.
+    pub groups: Vec<GroupSpec>,
     /// What gives its pattern and its share of reads, where a code does.
     pub workload: Option<Workload>,
     /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
@@ -52,6 +55,7 @@ impl Default for CellSpec {
     fn default() -> Self {
         Self {
             trial: TrialSpec::default(),
+            groups: Vec::new(),
             workload: None,
             batch_auto: true,
             linkage: None,

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::ValueKind;
+use crate::trial::Rate;
 use crate::units::{format_duration, format_size};
 
 /// The value of a setting in a cell.
@@ -17,6 +18,8 @@ pub enum Value {
     Number(u64),
     /// A time.
     Time(Duration),
+    /// Requests or bytes per second.
+    Rate(Rate),
     /// A name.
     Word(String),
 }
@@ -34,7 +37,9 @@ impl Value {
             Self::Flag(on) => on.to_string(),
             Self::Number(bytes) if kind == ValueKind::Size => format_size(*bytes),
             Self::Number(count) => count.to_string(),
+            Self::Time(Duration::ZERO) => "0".to_owned(),
             Self::Time(time) => format_duration(*time),
+            Self::Rate(rate) => rate.to_string(),
             Self::Word(name) => name.clone(),
         }
     }
@@ -76,7 +81,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// As exports write it: a time in ns.
+/// As exports write it: a time in ns, and of a rate the requests per second.
 impl From<Value> for serde_json::Value {
     fn from(value: Value) -> Self {
         match value {
@@ -84,6 +89,7 @@ impl From<Value> for serde_json::Value {
             Value::Flag(on) => on.into(),
             Value::Number(number) => number.into(),
             Value::Time(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).into(),
+            Value::Rate(rate) => rate.requests().into(),
             Value::Word(name) => name.into(),
         }
     }

@@ -1,13 +1,13 @@
 //! The text of a value, read into a cell and written back.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::trial::Batch;
-use crate::trial::RATE_MAX;
 use crate::{Error, Result};
 
 use super::CellSpec;
-use crate::units::parse_size;
+use crate::units::{parse_duration, parse_size};
 
 pub(super) fn put<T: FromStr<Err = Error>>(place: &mut T, text: &str) -> Result<()> {
     *place = text.parse()?;
@@ -29,21 +29,15 @@ pub(super) fn parse_count(text: &str) -> Result<u64> {
         })
 }
 
-pub(super) fn parse_rate(text: &str) -> Result<u64> {
-    parse_count(text)
-        .ok()
-        .filter(|rate| (1..=RATE_MAX).contains(rate))
-        .ok_or_else(|| {
-            Error::usage(format!("'{text}' is not a rate")).hint(format!(
-                "write requests per second, a whole number from 1 to {RATE_MAX}; or none"
-            ))
-        })
-}
-
 pub(super) fn put_count(place: &mut u32, text: &str) -> Result<()> {
     *place = u32::try_from(parse_count(text)?).map_err(|_| {
         Error::usage(format!("{text} is far too many")).hint("choose a smaller number")
     })?;
+    Ok(())
+}
+
+pub(super) fn put_duration(place: &mut Duration, text: &str) -> Result<()> {
+    *place = parse_duration(text)?;
     Ok(())
 }
 

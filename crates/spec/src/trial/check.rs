@@ -234,9 +234,9 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
     let Some(rate) = spec.rate else {
         return Ok(());
     };
-    if rate == 0 || rate > RATE_MAX {
-        return Err(Error::usage(format!("rate is {rate} requests per second"))
-            .hint(format!("choose a rate from 1 to {RATE_MAX}, or leave it out to issue the next request as soon as one completes")));
+    if !(f64::MIN_POSITIVE..=RATE_MAX as f64).contains(&rate.per_second(spec.mean_request())) {
+        return Err(Error::usage(format!("rate is {rate}"))
+            .hint(format!("choose a rate from 1 to {RATE_MAX} requests per second, or leave it out to issue the next request as soon as one completes; only a group may have the rate 0")));
     }
     if !spec.latency {
         return Err(Error::usage("a rate with latency=false")

@@ -83,6 +83,7 @@ impl TrialSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::Rate;
 
     #[test]
     fn bursts_read_as_they_are_written() {
@@ -127,7 +128,7 @@ mod tests {
             ),
             (
                 TrialSpec {
-                    rate: Some(100),
+                    rate: Some(Rate::Requests(100)),
                     ..think.clone()
                 },
                 "a rate with",

@@ -11,7 +11,7 @@ use crate::worker::Closed;
 use crate::worker::Plain;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::trial::Arrivals;
-use iolab_spec::trial::{Limit, SyncPolicy};
+use iolab_spec::trial::{Limit, Rate, SyncPolicy};
 
 const MS: u64 = 1_000_000;
 
@@ -102,7 +102,7 @@ impl Backend for Slow {
 
 fn spec(rate: Option<u64>, limit: Limit) -> TrialSpec {
     TrialSpec {
-        rate,
+        rate: rate.map(Rate::Requests),
         limit,
         ..TrialSpec::default()
     }

@@ -335,7 +335,7 @@ fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
 mod tests {
     use std::time::Duration;
 
-    use iolab_spec::trial::{Batch, Limit};
+    use iolab_spec::trial::{Batch, Limit, Rate};
 
     use super::*;
 
@@ -447,7 +447,7 @@ mod tests {
             ..timed()
         };
         let open = TrialSpec {
-            rate: Some(10),
+            rate: Some(Rate::Requests(10)),
             ..timed()
         };
         let huge = TrialSpec {

@@ -3,6 +3,7 @@
 mod jobs;
 mod lines;
 mod mistakes;
+mod side_by_side;
 mod table;
 mod target;
 #[cfg(test)]
@@ -13,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, check_name, read_text};
+use iolab_spec::Result;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS};
 use iolab_spec::trial::Pattern;
-use iolab_spec::{Error, Result};
 
 use self::jobs::Job;
 use self::lines::Around;
@@ -63,8 +64,7 @@ impl JobFile {
     /// a name.
     ///
     /// # Errors
-    /// Of kind usage: all options that iolab does not know or cannot carry out, with their lines; jobs that run side by
-    /// side.
+    /// Of kind usage: all options that iolab does not know or cannot carry out, with their lines.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let around = Around {
             folder: None,
@@ -76,31 +76,46 @@ impl JobFile {
     fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
         let mut mistakes = Mistakes::default();
         let jobs = jobs::read(text, around, &mut mistakes)?;
-        let jobs = one_after_the_other(jobs, &mut mistakes);
-        let named = target::named_by(&jobs, &mut mistakes);
+        let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs).into_iter().unzip();
+        let several = side_by_side::has_several(&stages);
+        let named = match several {
+            true => {
+                side_by_side::check(&jobs, &mut mistakes);
+                side_by_side::named(&jobs, &mut mistakes)
+            }
+            false => target::named_by(&jobs, &mut mistakes),
+        };
         let target = target.map(Path::to_owned).or(named.map(target::reachable));
         let whole = target.as_deref().and_then(target::bytes_of);
-        let cells = cells_of(&jobs, whole, &mut mistakes);
+        let mut cells = cells_of(&jobs, several, whole, &mut mistakes);
         mistakes.told()?;
+        if several {
+            side_by_side::place(&jobs, &mut cells);
+        }
         let name = check_name(name).unwrap_or_else(|_| "fio-job".to_owned());
         let mut experiment = Experiment {
             question: question(&name, &jobs),
             name,
             response: Response::Throughput,
+            response_group: None,
             factors: Vec::new(),
             settings: Vec::new(),
-            design: design(&cells),
+            groups: Vec::new(),
+            design: design(&cells, &stages),
             refined: None,
             seek: None,
             hold: None,
             only: Vec::new(),
         };
-        put_settings(&mut experiment, &cells)?;
+        match several {
+            true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
+            false => put_settings(&mut experiment, &cells)?,
+        }
         experiment.check()?;
         Ok(Self {
             experiment,
             target,
-            notes: notes(&jobs, &cells, whole),
+            notes: notes(&jobs, &cells, &stages, whole),
             told: told::of(&jobs, &cells),
         })
     }
@@ -129,40 +144,13 @@ impl JobFile {
     }
 }
 
-/// The jobs as iolab runs them, one after the other. Jobs that run side by side and do the same are one with more threads.
-fn one_after_the_other(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<Job> {
-    let mut alone: Vec<Job> = Vec::new();
-    for job in jobs {
-        match alone.last_mut() {
-            Some(before) if job.waits(before) => alone.push(job),
-            Some(before) if before.is_like(&job) => {
-                let threads = |job: &Job| {
-                    let numjobs = job.options.get("numjobs");
-                    numjobs.map_or(Some(1), |text| text.parse::<u32>().ok())
-                };
-                if let Some(both) = threads(before).zip(threads(&job)) {
-                    let sum = both.0.saturating_add(both.1).to_string();
-                    before.options.insert("numjobs".to_owned(), sum);
-                }
-            }
-            Some(before) => {
-                let error = Error::usage(format!(
-                    "[{}] runs beside [{}] and does something else: that needs groups, which iolab does not have yet",
-                    job.name, before.name
-                ));
-                let hint = "add stonewall to run them one after the other, or give one job";
-                mistakes.add(job.line, error.hint(hint));
-                // What else is wrong with it is reported as well.
-                alone.push(job);
-            }
-            None => alone.push(job),
-        }
-    }
-    alone
-}
-
 /// What each job measures; of those with mistakes nothing.
-fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<CellSpec> {
+fn cells_of(
+    jobs: &[Job],
+    several: bool,
+    whole: Option<u64>,
+    mistakes: &mut Mistakes,
+) -> Vec<CellSpec> {
     let size_else = whole.unwrap_or(CellSpec::default().trial.region);
     let mut cells = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -172,8 +160,14 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Ce
             mistakes.add(job.line_of(fault.option), fault.error);
         }
         match cell_or_faults(&job.options, size_else) {
-            Ok(cell) => match cell.trial.check() {
-                Ok(()) => cells.push(cell),
+            Ok(mut cell) => match cell.trial.check() {
+                Ok(()) => {
+                    if !several {
+                        // Nothing runs that it could start later than.
+                        cell.trial.start_delay = Duration::ZERO;
+                    }
+                    cells.push(cell);
+                }
                 Err(error) => mistakes.add(job.line, error),
             },
             Err(faults) => {
@@ -199,10 +193,15 @@ fn question(name: &str, jobs: &[Job]) -> String {
 }
 
 /// Time for a warm-up and as many trials as an interval takes, where the jobs say how long they run.
-fn design(cells: &[CellSpec]) -> Design {
+fn design(cells: &[CellSpec], stages: &[usize]) -> Design {
     let design = Design::default();
-    let times = cells.iter().map(|cell| cell.trial.limit.time);
-    let all: Option<Duration> = times.sum();
+    let last = stages.last().copied().unwrap_or(0);
+    let of_stage = |stage: usize| -> Option<Duration> {
+        let own = cells.iter().zip(stages).filter(|(_, own)| **own == stage);
+        let times = own.map(|(cell, _)| Some(cell.trial.limit.time? + cell.trial.start_delay));
+        times.collect::<Option<Vec<_>>>()?.into_iter().max()
+    };
+    let all: Option<Duration> = (0..=last).map(of_stage).sum();
     let trials = design.trials_min + 1;
     let needed = all.map_or(Duration::ZERO, |block| block.saturating_mul(trials));
     Design {
@@ -222,7 +221,7 @@ fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
         };
         if levels.iter().any(|level| level != first) {
             for (row, level) in rows.iter_mut().zip(levels) {
-                row.push((setting, level));
+                row.push((setting.into(), level));
             }
         } else if *first != setting.get(&default) {
             experiment.fix(setting, first)?;
@@ -235,7 +234,8 @@ fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
 }
 
 /// What is done otherwise.
-fn notes(jobs: &[Job], cells: &[CellSpec], whole: Option<u64>) -> Vec<String> {
+fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>) -> Vec<String> {
+    let several = side_by_side::has_several(stages);
     let given = |names: &[&str]| {
         let of = |job: &Job| names.iter().any(|name| is_set(&job.options, name));
         jobs.iter().any(of)
@@ -256,8 +256,20 @@ fn notes(jobs: &[Job], cells: &[CellSpec], whole: Option<u64>) -> Vec<String> {
             "--seed replaces randrepeat and randseed: the same seed gives the same offsets",
         ),
         (
-            jobs.len() > 1,
+            jobs.len() > 1 && !several,
             "the jobs are cells: each runs several times, in random order",
+        ),
+        (
+            several,
+            "jobs that run side by side are groups of one trial, each measured by itself",
+        ),
+        (
+            several && stages.last() > Some(&0),
+            "what runs one after the other are cells: each runs several times, in random order",
+        ),
+        (
+            several && jobs.iter().any(|job| !job.options.contains_key("filename")),
+            "a file of a job is a range of one file (offset, region), a thread's a share of it",
         ),
         (
             whole.is_none() && !jobs.iter().all(sized),

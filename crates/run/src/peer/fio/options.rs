@@ -9,8 +9,8 @@ use iolab_spec::Error;
 use iolab_spec::Result;
 use iolab_spec::foreign::{Answer, answer};
 use iolab_spec::trial::{
-    Arrivals, BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Layout, Pattern, SyncPolicy,
-    THREADS_MAX, TrialSpec,
+    Arrivals, BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Layout, Pattern, Rate,
+    SyncPolicy, THREADS_MAX, TrialSpec,
 };
 
 use iolab_spec::settings::CellSpec;
@@ -360,6 +360,9 @@ fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64, faults: &mut
         None => Duration::ZERO,
     };
     trial.limit.time = (!time.is_zero()).then_some(time);
+    if let Some((name, text)) = value(options, &["startdelay", "start_delay"]) {
+        trial.start_delay = faults.or(duration(name, text), Duration::ZERO);
+    }
     let time_based = is_set(options, "time_based");
     if time_based && time.is_zero() {
         let error = Error::usage("time_based has no runtime");
@@ -403,19 +406,7 @@ fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64, faults: &mut
 /// Requests at a given rate. fio's is that of each job.
 fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let both = trial.read_percent > 0 && trial.read_percent < 100;
-    let mixed = trial.bs_mix.is_some();
-    let number = |(name, text): (&'static str, &str), unit: u64| {
-        if mixed && unit > 1 {
-            let error = Error::usage(format!(
-                "{name}={} with requests of several sizes",
-                short(text)
-            ));
-            let error = error.hint("iolab counts requests per second: give rate_iops");
-            return Err(Fault {
-                option: name,
-                error,
-            });
-        }
+    let number = |(name, text): (&'static str, &str)| {
         if both {
             let error = Error::usage(format!(
                 "{name}={} in a mix of reads and writes",
@@ -430,18 +421,11 @@ fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         }
         let counted = size(name, text.trim_end_matches(','))?;
         let all = counted.checked_mul(u64::from(trial.threads));
-        let whole = all.filter(|all| *all >= unit && all.is_multiple_of(unit));
-        whole.map(|all| all / unit).ok_or_else(|| Fault {
-            option: name,
-            error: Error::usage(format!(
-                "{name}={} is not a whole number of requests of {unit} bytes per second",
-                short(text)
-            ))
-            .hint("iolab counts requests per second: --rate 1000"),
-        })
+        let all = all.filter(|all| *all > 0);
+        all.ok_or_else(|| unknown(name, text))
     };
-    let iops = value(options, &["rate_iops"]).map(|given| number(given, 1));
-    let bytes = value(options, &["rate"]).map(|given| number(given, trial.bs));
+    let iops = value(options, &["rate_iops"]).map(|given| number(given).map(Rate::Requests));
+    let bytes = value(options, &["rate"]).map(|given| number(given).map(Rate::Bytes));
     if let Some(rate) = iops.or(bytes) {
         trial.rate = faults.or(rate.map(Some), None);
     }

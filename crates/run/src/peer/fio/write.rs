@@ -28,7 +28,10 @@ pub fn job_file(plan: &Plan) -> String {
     let jobs: Vec<Result<Vec<String>, String>> = plan
         .cells()
         .iter()
-        .map(|cell| job(&cell.spec.trial))
+        .map(|cell| match cell.spec.has_groups() {
+            true => Err("its groups run side by side, and iolab writes no such jobs".to_owned()),
+            false => job(&cell.spec.trial),
+        })
         .collect();
     let shared: Vec<String> = match jobs.iter().flatten().next() {
         Some(first) => {

@@ -39,6 +39,7 @@ pub(in super::super) struct Profile {
 pub(in super::super) fn can_be_shorter(cell: &CellSpec, response: Response) -> bool {
     let trial = &cell.trial;
     matches!(response, Response::Throughput | Response::Iops)
+        && !cell.has_groups()
         && !cell.tool.is_peer()
         && !cell.runs_program()
         && trial.rate.is_none()

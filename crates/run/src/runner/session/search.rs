@@ -9,7 +9,7 @@ use iolab_plan::cells::PlannedCell;
 use iolab_record::EventKind;
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
-use iolab_spec::trial::RATE_MAX;
+use iolab_spec::trial::{RATE_MAX, Rate};
 
 use super::super::execute::Executor;
 use super::super::repetition::Ended;
@@ -26,7 +26,7 @@ impl Session<'_> {
         stop: &AtomicBool,
     ) -> Result<Ended> {
         let trial = &self.plan.cells[0].spec.trial;
-        let start = trial.rate.unwrap_or(1);
+        let start = trial.rate.and_then(Rate::requests).unwrap_or(1);
         let time = trial.limit.time.map_or(1.0, |time| time.as_secs_f64());
         // A trial with fewer requests would keep a level because it has few.
         let least = (levels.requests_min() as f64 / time).ceil() as u64;
@@ -63,7 +63,7 @@ impl Session<'_> {
 
     /// The cell with this rate, which is added where there is none.
     fn cell_of(&mut self, rate: u64, executor: &mut dyn Executor) -> Result<usize> {
-        let has = |cell: &PlannedCell| cell.spec.trial.rate == Some(rate);
+        let has = |cell: &PlannedCell| cell.spec.trial.rate == Some(Rate::Requests(rate));
         if let Some(known) = self.plan.cells.iter().position(has) {
             return Ok(known);
         }
@@ -71,7 +71,7 @@ impl Session<'_> {
         experiment.add_rate(rate)?;
         let mut cell = self.plan.cells[0].clone();
         cell.levels = vec![rate.to_string()];
-        cell.spec.trial.rate = Some(rate);
+        cell.spec.trial.rate = Some(Rate::Requests(rate));
         executor.fit(&mut cell)?;
         let id = self.plan.cells.len();
         let rows = [fit::record(id, &cell)];

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use iolab_model::{Definition, Model, catalogue};
-use iolab_spec::trial::Batch;
+use iolab_spec::trial::{Batch, TrialSpec};
 use iolab_spec::{Error, Result};
 
-use super::super::fit::cut_region;
+use super::super::fit::{cut_region, fit_groups};
 use super::super::place::VIRTUAL;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::digest;
@@ -120,14 +120,24 @@ impl Disk {
     /// # Errors
     /// Of kind usage: what does not fit, and what would.
     pub(in super::super) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        if cell.spec.has_groups() {
+            return fit_groups(&mut cell.spec, |spec| {
+                cut_region(spec, self.bytes);
+                self.check(spec)
+            });
+        }
         cut_region(&mut cell.spec.trial, self.bytes);
         if cell.spec.batch_auto {
             // What a strategy changes is CPU time, which a model takes none of.
             cell.spec.trial.batch = Batch::One;
             cell.spec.batch_auto = false;
         }
-        let spec = &cell.spec.trial;
-        spec.check()?;
+        cell.spec.check()?;
+        self.check(&cell.spec.trial)
+    }
+
+    /// Checks what is asked of one group of workers.
+    fn check(&self, spec: &TrialSpec) -> Result<()> {
         if spec.offset + spec.region > self.bytes {
             return Err(Error::usage(format!(
                 "the region ends at byte {}, beyond the {} bytes of {}",

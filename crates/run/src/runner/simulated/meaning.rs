@@ -7,6 +7,7 @@ use iolab_spec::trial::{
 };
 use iolab_spec::{Error, Result};
 
+use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_spec::settings::{CellSpec, Setting};
 
@@ -206,6 +207,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             None => left_out.push((rule.why, vec![named])),
         }
     }
+    check_groups(experiment)?;
     if !experiment.names("buffer_memory") {
         // The default of a new run is meant for real devices.
         experiment.apply_set("buffer_memory=kernel")?;
@@ -223,6 +225,28 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
     }))
 }
 
+/// Refuses what a group asks for that has no meaning.
+fn check_groups(experiment: &Experiment) -> Result<()> {
+    for cell in cells(experiment)? {
+        for group in cell.spec.active() {
+            let without = RULES.iter().find(|rule| !(rule.has)(&group.spec));
+            if let Some(rule) = without {
+                let value = Setting::find(rule.setting).map(|setting| setting.get(&group.spec));
+                return Err(Error::usage(format!(
+                    "{}: {}.{}={} has no meaning on a model: {}",
+                    experiment.name,
+                    group.name,
+                    rule.setting,
+                    value.unwrap_or_default(),
+                    rule.why
+                ))
+                .hint("leave it out, or measure a file or a device"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The levels of a setting that have a meaning, and those that have none; of one that is fixed its value.
 fn parted(
     experiment: &Experiment,
@@ -230,7 +254,7 @@ fn parted(
     rule: &MeaningRule,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let base = experiment.base()?;
-    let factor = experiment.factors.iter().find(|f| f.setting == setting);
+    let factor = experiment.factors.iter().find(|f| f.of == setting.into());
     let levels = match factor {
         Some(factor) => factor.levels.clone(),
         None => vec![setting.get(&base)],

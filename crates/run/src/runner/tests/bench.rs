@@ -121,6 +121,7 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,
+        groups: Vec::new(),
     }
 }
 

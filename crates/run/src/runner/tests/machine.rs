@@ -15,7 +15,7 @@ use iolab_spec::outcome::{
 };
 use iolab_spec::region::{Extents, Residency};
 use iolab_spec::series::{Done, Interval, Series};
-use iolab_spec::trial::{Backend, BufferInit, CacheState, Pattern, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{Backend, BufferInit, CacheState, Pattern, Rate, SyncPolicy, TrialSpec};
 use iolab_spec::verify::Verified;
 
 use super::super::*;
@@ -174,8 +174,9 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
         Backend::Sync => 1.0,
         _ => 12.0,
     });
-    let per_second =
-        (at_once * 1e9 / ns).min(spec.rate.map_or(f64::INFINITY, |rate| rate as f64 * 0.98));
+    let per_second = (at_once * 1e9 / ns).min(spec.rate.map_or(f64::INFINITY, |rate| {
+        rate.per_second(spec.mean_request()) * 0.98
+    }));
     let within = spec
         .limit
         .time
@@ -260,7 +261,7 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
             }),
             note: note(cell),
         },
-        rate_report: spec.rate.map(|rate| RateReport {
+        rate_report: spec.rate.and_then(Rate::requests).map(|rate| RateReport {
             rate_wanted: rate as f64,
             rate_achieved: per_second,
             backlog_max: if rate > 10_000 { rate / 40 } else { 2 },
@@ -271,6 +272,7 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
         } else {
             series(&reads, &writes, elapsed_ns)
         },
+        groups: Vec::new(),
         verified: spec.verify.then(|| Verified {
             blocks: writes.requests,
             bytes: writes.bytes,

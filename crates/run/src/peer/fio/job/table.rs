@@ -157,7 +157,12 @@ pub(super) static KNOWN: &[Known] = &[
     ),
     flag(&["gtod_reduce", "disable_lat"], &["latency"]),
     decides(&["rate", "rate_iops"], &["rate"]),
+    idle(
+        &["ratemin", "rate_iops_min", "ratecycle", "rate_cycle"],
+        "a rate that is not held is flagged, and ends no trial",
+    ),
     decides(&["rate_process"], &["arrivals"]),
+    decides(&["startdelay", "start_delay"], &["start_delay"]),
     flag(&["hipri"], &["iopoll"]),
     flag(&["sqthread_poll"], &["sqpoll"]),
     flag(&["fixedbufs", "registerfiles"], &["registered"]),
@@ -188,7 +193,7 @@ pub(super) static KNOWN: &[Known] = &[
     ),
     idle(
         &["exitall", "exitall_on_error", "exit_what"],
-        "nothing runs beside this job",
+        "a trial ends when all groups that have a bound are over",
     ),
     idle(&["ramp_time"], "the first trial of every cell is a warm-up"),
     idle(

@@ -1,0 +1,184 @@
+//! Groups of workers side by side: run, shown, exported, drawn, compared and verified.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{self, exported, folder, run};
+
+/// Small and short; where io_uring is forbidden psync does as well.
+const TINY: [&str; 16] = [
+    "--set",
+    "backend=psync",
+    "--set",
+    "reader.depth=1",
+    "--set",
+    "writer.depth=1",
+    "--set",
+    "reader.region=1M",
+    "--set",
+    "writer.region=2M",
+    "--set",
+    "writer.offset=1M",
+    "--set",
+    "reader.time=30ms",
+    "--seed",
+    "7",
+];
+
+fn interference(folder: &Path, file: &str, more: &[&str]) -> support::Done {
+    let first = ["run", "interference", "--budget", "1s", "-o", file];
+    let arguments = [&first[..], &TINY[..], more].concat();
+    run(folder, &arguments)
+}
+
+fn of_group<'a>(rows: &'a [Value], group: &'a str) -> Vec<&'a Value> {
+    rows.iter().filter(|row| row["group"] == group).collect()
+}
+
+#[test]
+fn groups_are_swept_shown_exported_drawn_and_compared() {
+    let folder = folder();
+    let path = folder.path();
+    let sets = ["--set", "writer.rate=0,20MB/s,none"];
+    let done = interference(path, "i.iolab", &sets).expect(0);
+    for part in ["writer.rate", "reader", "writer", "all", "of reader"] {
+        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    }
+    let rows = exported(path, "i.iolab");
+    let (readers, writers) = (of_group(&rows, "reader"), of_group(&rows, "writer"));
+    let all = of_group(&rows, "all");
+    assert!(!readers.is_empty() && readers.len() == all.len());
+    assert!(writers.len() < readers.len(), "idle where its rate is 0");
+    for (number, row) in readers.iter().enumerate() {
+        assert_eq!(row["write_bytes"], 0, "{number}");
+        assert_eq!(row["bs_bytes"], 4096);
+        assert_eq!(row["rate"], 1000);
+    }
+    for row in &writers {
+        assert_eq!(row["read_bytes"], 0);
+        assert_eq!(row["offset_bytes"], 1 << 20);
+        let whole = all.iter().find(|all| all["sample"] == row["sample"]);
+        assert_eq!(whole.expect("its trial")["write_bytes"], row["write_bytes"]);
+    }
+    let table = ["table", "i.iolab", "--metric", "writer.throughput"];
+    let done = run(path, &table).expect(0);
+    assert!(
+        done.stdout.contains("throughput of writer"),
+        "{}",
+        done.stdout
+    );
+    let cells = run(path, &["table", "i.iolab", "--format", "json"]).expect(0);
+    let cells: Vec<Value> = serde_json::from_str(&cells.stdout).expect("JSON");
+    assert_eq!(
+        cells.len(),
+        2 + 3 + 3,
+        "reader and all, twice with the writer"
+    );
+    run(
+        path,
+        &["plot", "i.iolab", "-o", "f.svg", "--y", "writer.throughput"],
+    )
+    .expect(0);
+    let figure = fs::read_to_string(path.join("f.svg")).expect("a figure");
+    assert!(figure.contains("of writer"), "the group is named");
+    run(
+        path,
+        &["plot", "i.iolab", "-o", "p.svg", "--kind", "percentiles"],
+    )
+    .expect(0);
+    run(path, &["report", "i.iolab", "-o", "r.html"]).expect(0);
+    let page = fs::read_to_string(path.join("r.html")).expect("a page");
+    assert!(page.contains("writer.offset"), "settings of a group");
+    let done = run(
+        path,
+        &[
+            "compare",
+            "i.iolab",
+            "i.iolab",
+            "--metric",
+            "writer.throughput",
+        ],
+    );
+    assert!(matches!(done.code, Some(0 | 5)), "{}", done.stderr);
+    run(path, &["table", "i.iolab", "--metric", "cleaner.p99"]).expect(2);
+}
+
+#[test]
+fn what_groups_write_is_verified() {
+    let folder = folder();
+    let sets = [
+        "--buffered",
+        "--set",
+        "writer.rate=none",
+        "--set",
+        "writer.verify=true",
+        "--set",
+        "writer.bs=64k",
+    ];
+    let cold = [&sets[1..], &["--set", "cache=cold"]].concat();
+    interference(folder.path(), "v.iolab", &cold).expect(0);
+    let rows = exported(folder.path(), "v.iolab");
+    let writers = of_group(&rows, "writer");
+    assert!(
+        writers
+            .iter()
+            .all(|row| row["verified_blocks"].as_u64() > Some(0))
+    );
+    assert!(writers.iter().all(|row| row["lost_blocks"] == 0));
+    let same = [
+        "--set",
+        "reader.read_percent=50",
+        "--set",
+        "writer.offset=0",
+    ];
+    let more = [&cold[..], &same[..]].concat();
+    let done = interference(folder.path(), "w.iolab", &more).expect(2);
+    assert!(done.stderr.contains("same bytes"), "{}", done.stderr);
+}
+
+#[test]
+fn groups_run_on_a_model_too() {
+    let folder = folder();
+    let arguments = [
+        "run",
+        "interference",
+        "model:sata-ssd",
+        "--set",
+        "writer.rate=0,50MB/s",
+        "--seed",
+        "1",
+        "-o",
+        "m.iolab",
+    ];
+    let done = run(folder.path(), &arguments).expect(0);
+    assert!(done.stdout.contains("writer"), "{}", done.stdout);
+    let again = [&arguments[..8], &["n.iolab"]].concat();
+    let second = run(folder.path(), &again).expect(0);
+    assert_eq!(done.stdout, second.stdout);
+    let refused = [&arguments[..], &["--set", "writer.verify=true"]].concat();
+    let done = run(folder.path(), &refused).expect(2);
+    assert!(
+        done.stderr.contains("no meaning on a model"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn what_takes_no_groups_says_so() {
+    let folder = folder();
+    for (more, part) in [
+        (&["--peer", "fio"][..], "another tool"),
+        (&["--set", "cleaner.rate=5"][..], "cleaner"),
+        (&["--set", "reader.layout=private"][..], "layout=private"),
+        (&["--slo", "p99<1ms"][..], "groups"),
+    ] {
+        let done = interference(folder.path(), "x.iolab", more).expect(2);
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+    let arguments = ["run", "read-size", "--set", "rate=0"];
+    let done = run(folder.path(), &arguments).expect(2);
+    assert!(done.stderr.contains("rate is 0"), "{}", done.stderr);
+}

@@ -1,0 +1,109 @@
+//! A trial of several groups: different workers side by side, started at one barrier and counted apart.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::merge::graver;
+use super::{Beside, Side, carry_out, merge, signed, sum};
+use iolab_observe::clock::Clock;
+use iolab_spec::group::GroupTrial;
+use iolab_spec::outcome::{Ended, GroupOutcome, Outcome, Tally};
+use iolab_spec::trial::CacheState;
+use iolab_spec::verify::Verified;
+use iolab_spec::{Error, Result};
+use iolab_target::Target;
+
+/// Carries a trial of several groups out on `target`; what each did stands in [`Outcome::groups`]. A group that follows is
+/// ended when those that do not are over. Raising `stop` ends it early.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn run_groups(
+    groups: &[GroupTrial],
+    target: &Target,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    let halt = AtomicBool::new(false);
+    let flag = |group: &GroupTrial| if group.follows { &halt } else { stop };
+    let sides: Vec<Side<'_>> = groups
+        .iter()
+        .map(|group| Side::new(&group.trial, target, flag(group)))
+        .collect::<Result<_>>()?;
+    // What one group has dropped from the page cache another may want in it.
+    let (hot, others): (Vec<_>, Vec<_>) = sides
+        .iter()
+        .partition(|side| side.spec.cache == CacheState::Hot);
+    for side in others.into_iter().chain(hot) {
+        side.prepare()?;
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::interrupted());
+    }
+    let jobs: Vec<_> = sides
+        .iter()
+        .zip(groups)
+        .map(|(side, group)| {
+            let mut job = side.job(clock);
+            job.side = match group.follows {
+                true => Beside::Follows,
+                false => Beside::Leads,
+            };
+            job
+        })
+        .collect();
+    let mut carried = carry_out(&jobs, &halt)?;
+    let interrupted = stop.load(Ordering::Relaxed);
+    for (workers, group) in carried.workers.iter_mut().zip(groups) {
+        // What was ended with the others has come to its end.
+        let cut = workers
+            .iter_mut()
+            .filter(|worker| worker.ended == Ended::Interrupted);
+        cut.filter(|_| group.follows && !interrupted)
+            .for_each(|worker| worker.ended = Ended::Time);
+    }
+    let starts = carried.workers.iter().flatten().map(|worker| worker.start);
+    let start = starts.min().unwrap_or(0);
+    let mut apart = Vec::with_capacity(groups.len());
+    for ((side, group), workers) in sides.iter().zip(groups).zip(&carried.workers) {
+        let mut outcome = sum(workers, clock);
+        side.settle(&mut outcome, &signed(workers), stop)?;
+        let first = workers.iter().map(|worker| worker.start).min();
+        apart.push(GroupOutcome {
+            group: group.group,
+            start_ns: clock.ns_between(start, first.unwrap_or(start)),
+            outcome,
+        });
+    }
+    let workers = carried.workers.into_iter().flatten().collect();
+    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+    together(&mut outcome, &apart);
+    outcome.groups = apart;
+    Ok(outcome)
+}
+
+/// Completes what all groups did by what came of them after the timed span, and leaves out what has a meaning for all of
+/// them only where each has it.
+pub(crate) fn together(outcome: &mut Outcome, groups: &[GroupOutcome]) {
+    let parts = || groups.iter().map(|group| &group.outcome);
+    outcome.errors = parts().map(|part| part.errors).sum();
+    outcome.failure = parts().find_map(|part| part.failure.clone());
+    outcome.ended = parts().map(|part| part.ended).fold(Ended::Done, graver);
+    outcome.verified = parts()
+        .filter_map(|part| part.verified)
+        .reduce(Verified::plus);
+    let owed: Vec<u64> = parts()
+        .filter_map(|part| part.region.owed_sync_ns)
+        .collect();
+    outcome.region.owed_sync_ns = (!owed.is_empty()).then(|| owed.iter().sum());
+    outcome.effective.polled = parts().any(|part| part.effective.polled);
+    if parts().any(|part| part.rate_report.is_none()) {
+        outcome.rate_report = None;
+    }
+    let closed = |tally: &Tally| tally.requests > 0 && tally.waits.is_none();
+    if parts().any(|part| closed(&part.reads)) {
+        outcome.reads.waits = None;
+    }
+    if parts().any(|part| closed(&part.writes)) {
+        outcome.writes.waits = None;
+    }
+}

@@ -1,0 +1,273 @@
+//! Trials of several groups, on a real file system.
+
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_engine::trial;
+use iolab_observe::clock::Clock;
+use iolab_spec::group::GroupSpec;
+use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::settings::CellSpec;
+use iolab_spec::trial::{Backend, CacheState, Layout, Limit, Pattern, Rate, TrialSpec};
+use iolab_target::{Consent, Need, Size, Target};
+use proptest::prelude::*;
+
+const SIZE: u64 = 4 << 20;
+const BS: u64 = 4096;
+
+fn scratch() -> (tempfile::TempDir, Target) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let need = Need {
+        size: Size::Exactly(SIZE),
+        write: true,
+        consent: Consent::No,
+        beside: Default::default(),
+    };
+    let target = Target::open(folder.path(), &need).expect("a scratch file");
+    target
+        .fill(7, &AtomicBool::new(false), &mut |_| {})
+        .expect("filled");
+    (folder, target)
+}
+
+fn spec(read_percent: u8) -> TrialSpec {
+    TrialSpec {
+        bs: BS,
+        region: SIZE,
+        read_percent,
+        cache: CacheState::Cold,
+        ..TrialSpec::default()
+    }
+}
+
+fn requests(count: u64) -> Limit {
+    Limit {
+        requests: Some(count),
+        ..Limit::default()
+    }
+}
+
+/// A cell whose groups have the names g1, g2, ...
+fn cell(trials: Vec<TrialSpec>) -> CellSpec {
+    let group = |(number, trial)| GroupSpec {
+        name: format!("g{number}"),
+        spec: CellSpec {
+            trial,
+            ..CellSpec::default()
+        },
+    };
+    let mut cell = CellSpec {
+        groups: (1..).zip(trials).map(group).collect(),
+        ..CellSpec::default()
+    };
+    cell.trial = cell.together();
+    cell.check().expect("a trial");
+    cell
+}
+
+fn run(cell: &CellSpec, target: &Target) -> Outcome {
+    let stop = AtomicBool::new(false);
+    trial::run_groups(&cell.group_trials(), target, &Clock::calibrate(), &stop).expect("it runs")
+}
+
+#[test]
+fn groups_are_counted_apart_and_together() {
+    let (_folder, target) = scratch();
+    let reader = TrialSpec {
+        pattern: Pattern::Rand,
+        threads: 2,
+        limit: requests(300),
+        ..spec(100)
+    };
+    let writer = TrialSpec {
+        bs: 64 << 10,
+        limit: requests(20),
+        rate: Some(Rate::Bytes(500_000_000)),
+        ..spec(0)
+    };
+    let outcome = run(&cell(vec![reader, writer]), &target);
+    let [reads, writes] = outcome.groups.as_slice() else {
+        panic!("two groups");
+    };
+    assert_eq!((reads.group, writes.group), (1, 2));
+    assert_eq!(reads.outcome.reads.requests, 300);
+    assert_eq!(reads.outcome.writes.requests, 0);
+    assert_eq!(writes.outcome.writes.bytes, 20 * (64 << 10));
+    assert_eq!(outcome.reads.requests, 300);
+    assert_eq!(outcome.writes.bytes, writes.outcome.writes.bytes);
+    assert_eq!(
+        outcome.bytes(),
+        reads.outcome.bytes() + writes.outcome.bytes()
+    );
+    assert_eq!(reads.outcome.reads.latency.len(), 300);
+    assert!(reads.outcome.rate_report.is_none() && writes.outcome.rate_report.is_some());
+    // A pace that only one of them has is none of all.
+    assert!(outcome.rate_report.is_none());
+    assert!(outcome.elapsed_ns >= reads.outcome.elapsed_ns.max(writes.outcome.elapsed_ns));
+    let series: u64 = outcome
+        .series
+        .intervals
+        .iter()
+        .map(|i| i.done.write_bytes)
+        .sum();
+    assert_eq!(series, outcome.writes.bytes);
+    // The account of a thread is its own: the reader's has none of the writer's bytes.
+    if let Some(io) = reads.outcome.counters.process_io {
+        assert!(io.wchar < BS, "{io:?}");
+        assert!(io.rchar >= 300 * BS, "{io:?}");
+    }
+}
+
+#[test]
+fn a_group_without_a_bound_ends_with_the_others() {
+    let (_folder, target) = scratch();
+    let reader = TrialSpec {
+        limit: requests(200),
+        ..spec(100)
+    };
+    for rate in [None, Some(Rate::Requests(500))] {
+        let writer = TrialSpec { rate, ..spec(0) };
+        let outcome = run(&cell(vec![reader.clone(), writer]), &target);
+        let writer = &outcome.groups[1].outcome;
+        assert_eq!(outcome.groups[0].outcome.ended, Ended::Done);
+        assert_eq!(writer.ended, Ended::Time);
+        assert_eq!(outcome.ended, Ended::Time);
+        assert_eq!(outcome.errors, 0);
+    }
+    // Bound by time, both end by it.
+    let timed = TrialSpec {
+        limit: Limit {
+            time: Some(Duration::from_millis(30)),
+            ..Limit::default()
+        },
+        ..spec(100)
+    };
+    let outcome = run(&cell(vec![timed, spec(0)]), &target);
+    assert!(
+        outcome
+            .groups
+            .iter()
+            .all(|group| group.outcome.ended == Ended::Time)
+    );
+    assert!(outcome.groups[1].outcome.writes.requests > 0);
+}
+
+#[test]
+fn a_delayed_group_starts_later() {
+    let (_folder, target) = scratch();
+    let first = TrialSpec {
+        limit: requests(10),
+        ..spec(100)
+    };
+    let delay = Duration::from_millis(20);
+    let late = TrialSpec {
+        start_delay: delay,
+        ..first.clone()
+    };
+    let outcome = run(&cell(vec![first, late]), &target);
+    assert_eq!(outcome.groups[0].start_ns, 0);
+    assert!(outcome.groups[1].start_ns >= delay.as_nanos() as u64 - 5_000_000);
+    assert!(outcome.elapsed_ns >= outcome.groups[1].start_ns);
+    let in_series: u64 = outcome
+        .series
+        .intervals
+        .iter()
+        .map(|i| i.done.read_requests)
+        .sum();
+    assert_eq!(in_series, 20);
+}
+
+#[test]
+fn an_interrupt_ends_all_groups() {
+    let (_folder, target) = scratch();
+    let endless = TrialSpec {
+        limit: Limit {
+            time: Some(Duration::from_secs(3600)),
+            ..Limit::default()
+        },
+        ..spec(100)
+    };
+    let stop = AtomicBool::new(false);
+    let cell = cell(vec![endless, spec(0)]);
+    let outcome = std::thread::scope(|scope| {
+        let run = scope
+            .spawn(|| trial::run_groups(&cell.group_trials(), &target, &Clock::calibrate(), &stop));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        run.join().expect("no panic")
+    });
+    match outcome {
+        Ok(outcome) => assert_eq!(outcome.ended, Ended::Interrupted),
+        Err(error) => assert_eq!(error.kind(), iolab_spec::Kind::Interrupted),
+    }
+}
+
+/// What a writing group can be.
+fn writer() -> impl Strategy<Value = TrialSpec> {
+    (
+        prop_oneof![
+            Just(Pattern::Seq),
+            Just(Pattern::Rand),
+            Just(Pattern::RandReplace)
+        ],
+        prop_oneof![Just(512_u64), Just(4096), Just(3 * 512), Just(65536)],
+        1..=3_u32,
+        prop_oneof![
+            Just(Backend::Psync),
+            Just(Backend::Sync),
+            Just(Backend::Mmap)
+        ],
+        prop_oneof![Just(Layout::Shared), Just(Layout::Interleaved)],
+        0..100_u8,
+        any::<u64>(),
+        prop_oneof![Just(None), Just(Some(Rate::Requests(100_000)))],
+    )
+        .prop_map(
+            |(pattern, bs, threads, backend, layout, read_percent, seed, rate)| TrialSpec {
+                pattern,
+                bs,
+                threads,
+                backend,
+                layout,
+                read_percent,
+                seed,
+                rate,
+                verify: true,
+                limit: requests(60),
+                ..spec(0)
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn each_groups_bytes_are_where_they_should_be(
+        one in writer(), other in writer(), blocks in 64..512_u64, gap in 0..64_u64,
+    ) {
+        let (_folder, target) = scratch();
+        let first = TrialSpec { offset: gap * BS, region: blocks * BS, ..one };
+        let second = TrialSpec { offset: (gap + blocks) * BS, region: 400 * BS, ..other };
+        let ends = (first.offset, second.offset + second.region);
+        // Readers may go over all of it.
+        let reader = TrialSpec { threads: 2, ..spec(100) };
+        let mut before = vec![0; SIZE as usize];
+        target.file().read_exact_at(&mut before, 0).expect("the file");
+        let outcome = run(&cell(vec![first, reader, second]), &target);
+        prop_assert_eq!(&outcome.failure, &None);
+        let mut sum = 0;
+        for number in [0, 2] {
+            let own = &outcome.groups[number].outcome;
+            let verified = own.verified.expect("it was read back");
+            prop_assert_eq!(verified.faulty_blocks(), 0);
+            prop_assert!(verified.blocks <= own.writes.requests);
+            sum += verified.blocks;
+        }
+        prop_assert_eq!(outcome.verified.expect("of all").blocks, sum);
+        prop_assert!(outcome.groups[1].outcome.verified.is_none());
+        let mut after = vec![0; SIZE as usize];
+        target.file().read_exact_at(&mut after, 0).expect("the file");
+        prop_assert!(before[..ends.0 as usize] == after[..ends.0 as usize]);
+        prop_assert!(before[ends.1 as usize..] == after[ends.1 as usize..]);
+    }
+}

@@ -1,0 +1,209 @@
+//! Jobs that run side by side, as groups of one trial.
+
+use std::path::{Path, PathBuf};
+
+use iolab_plan::experiment::{Combination, Experiment, Scoped};
+use iolab_spec::group::check_group_name;
+use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
+use iolab_spec::trial::{Layout, Rate};
+use iolab_spec::{Error, Result};
+
+use super::jobs::Job;
+use super::mistakes::Mistakes;
+use super::target;
+use crate::peer::fio::options::is_set;
+
+/// Ranges of files begin at multiples of this, bytes.
+const UNIT: u64 = 1 << 20;
+
+/// The jobs in their order, each with the number of its stage: those of a stage run side by side, and a stage begins when
+/// the one before it is over. Jobs of a stage that do the same are one with more threads.
+pub(super) fn staged(jobs: Vec<Job>) -> Vec<(usize, Job)> {
+    let mut all: Vec<(usize, Job)> = Vec::new();
+    for job in jobs {
+        let Some((stage, before)) = all.last_mut() else {
+            all.push((0, job));
+            continue;
+        };
+        let stage = *stage;
+        if job.waits(before) {
+            all.push((stage + 1, job));
+        } else if before.is_like(&job) {
+            let threads = |job: &Job| {
+                let numjobs = job.options.get("numjobs");
+                numjobs.map_or(Some(1), |text| text.parse::<u32>().ok())
+            };
+            if let Some(both) = threads(before).zip(threads(&job)) {
+                let sum = both.0.saturating_add(both.1).to_string();
+                before.options.insert("numjobs".to_owned(), sum);
+            }
+        } else {
+            all.push((stage, job));
+        }
+    }
+    all
+}
+
+/// Whether any stage has several jobs.
+pub(super) fn has_several(stages: &[usize]) -> bool {
+    stages.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// What one job cannot have beside others.
+pub(super) fn check(jobs: &[Job], mistakes: &mut Mistakes) {
+    for job in jobs {
+        for option in ["exitall", "exit_what"] {
+            if is_set(&job.options, option) {
+                let error = Error::usage(format!("{option} with jobs that run side by side"));
+                let error = error.hint("a trial of iolab ends when all groups that have a bound are over: give each a runtime");
+                mistakes.add(job.line_of(option), error);
+            }
+        }
+    }
+}
+
+/// The one file or directory that jobs side by side name, or the folder of their files.
+pub(super) fn named(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
+    let name_any = |option: &str| jobs.iter().any(|job| job.options.contains_key(option));
+    match folder(jobs) {
+        Some(folder) if name_any("filename") || name_any("directory") => Some(folder),
+        Some(_) => None,
+        None => target::named_by(jobs, mistakes),
+    }
+}
+
+/// The one folder in which all jobs have their files, which are not there yet: ranges of iolab's scratch file stand for
+/// them. `None` where there is none, or something that a job names is there.
+fn folder(jobs: &[Job]) -> Option<PathBuf> {
+    let named = |job: &Job| -> Option<PathBuf> {
+        let directory = job.options.get("directory").map(PathBuf::from);
+        let Some(name) = job.options.get("filename") else {
+            return Some(directory.unwrap_or_else(|| PathBuf::from(".")));
+        };
+        let path = directory.unwrap_or_default().join(name);
+        // A colon parts several files.
+        if name.contains(':') || path.starts_with("/dev") || path.symlink_metadata().is_ok() {
+            return None;
+        }
+        match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => Some(parent.to_owned()),
+            _ => Some(PathBuf::from(".")),
+        }
+    };
+    let mut folders = jobs.iter().map(named);
+    let first = folders.next()??;
+    folders
+        .all(|other| other.as_ref() == Some(&first))
+        .then_some(first)
+}
+
+/// Gives each job the bytes of its own file, one behind the other; jobs that name the same file share them. Each thread of
+/// a job then has a share of the range, as it has a file of its own in fio.
+pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
+    // Each file with its number of bytes.
+    let mut files: Vec<(Option<&Path>, u64)> = Vec::new();
+    let mut of_job = Vec::with_capacity(cells.len());
+    for (job, cell) in jobs.iter().zip(cells.iter_mut()) {
+        let trial = &mut cell.trial;
+        if trial.layout == Layout::Private {
+            trial.layout = Layout::Shared;
+        }
+        let bytes = trial
+            .offset
+            .saturating_add(trial.region)
+            .next_multiple_of(UNIT);
+        let name = job.options.get("filename").map(Path::new);
+        let known = files
+            .iter()
+            .position(|(other, _)| name.is_some() && *other == name);
+        let file = known.unwrap_or(files.len());
+        match files.get_mut(file) {
+            Some((_, most)) => *most = bytes.max(*most),
+            None => files.push((name, bytes)),
+        }
+        of_job.push(file);
+    }
+    for (file, cell) in of_job.into_iter().zip(cells) {
+        let before: u64 = files.iter().take(file).map(|(_, bytes)| bytes).sum();
+        cell.trial.offset = cell.trial.offset.saturating_add(before);
+    }
+}
+
+/// Makes each job a group. Where there are several stages, each is a cell in which the groups of the others do nothing.
+///
+/// # Errors
+/// Of kind usage: too many jobs.
+pub(super) fn put_groups(
+    experiment: &mut Experiment,
+    jobs: &[Job],
+    stages: &[usize],
+    cells: &[CellSpec],
+) -> Result<()> {
+    let default = CellSpec::default();
+    let mut names: Vec<String> = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        names.push(name(&job.name, &names));
+    }
+    for name in &names {
+        experiment.add_group(name)?;
+    }
+    for setting in SETTINGS {
+        let levels: Vec<String> = cells.iter().map(|cell| setting.get(cell)).collect();
+        let Some(first) = levels.first() else {
+            continue;
+        };
+        if levels.iter().all(|level| level == first) {
+            if *first != setting.get(&default) {
+                experiment.fix(setting, first)?;
+            }
+            continue;
+        }
+        for (name, level) in names.iter().zip(&levels) {
+            experiment.fix(of(name, setting), level)?;
+        }
+    }
+    let last = stages.last().copied().unwrap_or(0);
+    let Some(rate) = Setting::find("rate").filter(|_| last > 0) else {
+        return Ok(());
+    };
+    let row = |stage: usize| -> Combination {
+        let groups = names.iter().zip(stages).zip(cells);
+        groups
+            .map(|((name, own), cell)| {
+                let level = match *own == stage {
+                    true => rate.get(cell),
+                    false => Rate::ZERO.to_string(),
+                };
+                (of(name, rate), level)
+            })
+            .collect()
+    };
+    let rows: Vec<Combination> = (0..=last).map(row).collect();
+    experiment.list(&rows)
+}
+
+fn of(group: &str, setting: &'static Setting) -> Scoped {
+    Scoped {
+        group: Some(group.to_owned()),
+        setting,
+    }
+}
+
+/// The name of a job as a group can have it, unlike those that are taken.
+fn name(job: &str, taken: &[String]) -> String {
+    let fitting = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let mut name: String = job.chars().map(fitting).take(24).collect();
+    if check_group_name(&name).is_err() {
+        name = format!("job-{name}");
+    }
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    let free = names.find(|name| !taken.contains(name));
+    free.unwrap_or(name)
+}

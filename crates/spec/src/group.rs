@@ -1,0 +1,501 @@
+//! Groups: workers of one trial that do different things side by side.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::settings::CellSpec;
+use crate::trial::{Backend, CacheState, Layout, Limit, Rate, THREADS_MAX, TrialSpec};
+use crate::{Error, Result};
+
+/// How all groups of a trial together are called; no group bears this name.
+pub const ALL: &str = "all";
+/// Most groups of a trial.
+pub const GROUPS_MAX: usize = 64;
+/// The time bound of a group that has none and is ended with the others: longer than any trial.
+const ENDLESS: Duration = Duration::from_secs(366 * 86_400);
+
+/// A group of a cell: workers that do the same, beside other groups.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupSpec {
+    /// Its name.
+    pub name: String,
+    /// What its workers are asked to do. It has no groups.
+    pub spec: CellSpec,
+}
+
+/// What one group of a trial is carried out with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupTrial {
+    /// Its number among the groups of the cell, from 1.
+    pub group: u32,
+    /// What its workers are asked to do.
+    pub trial: TrialSpec,
+    /// Whether it has no bound of its own and ends when those that have one do.
+    pub follows: bool,
+}
+
+impl GroupSpec {
+    /// Whether it does nothing in this cell: its rate is 0.
+    pub fn is_idle(&self) -> bool {
+        self.spec.trial.rate == Some(Rate::ZERO)
+    }
+}
+
+/// Checks the name of a group: it stands before a dot in `reader.p99`.
+///
+/// # Errors
+/// Of kind usage: it cannot be one.
+pub fn check_group_name(name: &str) -> Result<()> {
+    let fits = name.len() <= 32
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if fits && name != ALL {
+        return Ok(());
+    }
+    Err(
+        Error::usage(format!("'{name}' cannot be the name of a group")).hint(format!(
+            "use 1 to 32 letters, digits, '-' and '_', a letter first; '{ALL}' stands for all groups together"
+        )),
+    )
+}
+
+/// The group and the rest of `reader.p99`; no group where there is no dot behind a name.
+pub fn split_group(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('.') {
+        // p99.9 is a quantile.
+        Some((group, rest))
+            if (group == ALL || check_group_name(group).is_ok())
+                && !rest.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            (Some(group), rest)
+        }
+        _ => (None, text),
+    }
+}
+
+impl CellSpec {
+    /// Whether a trial has several groups of workers.
+    pub fn has_groups(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// The number of a group, from 1; `None` without a name, and where there is no such group.
+    pub fn number_of(&self, name: Option<&str>) -> Option<u32> {
+        let name = name?;
+        let place = self.groups.iter().position(|group| group.name == name);
+        place.and_then(|place| u32::try_from(place + 1).ok())
+    }
+
+    /// The groups that do something.
+    pub fn active(&self) -> impl Iterator<Item = &GroupSpec> {
+        self.groups.iter().filter(|group| !group.is_idle())
+    }
+
+    /// What each group of workers is asked to do; the trial itself where it has one.
+    pub fn trials(&self) -> Vec<&TrialSpec> {
+        match self.has_groups() {
+            true => self.active().map(|group| &group.spec.trial).collect(),
+            false => vec![&self.trial],
+        }
+    }
+
+    /// As [`CellSpec::trials`], to be changed.
+    pub fn trials_mut(&mut self) -> Vec<&mut TrialSpec> {
+        match self.groups.is_empty() {
+            true => vec![&mut self.trial],
+            false => {
+                let groups = self.groups.iter_mut();
+                groups.map(|group| &mut group.spec.trial).collect()
+            }
+        }
+    }
+
+    /// How the groups are carried out. One without a bound of its own runs as long as those that have one; where none has,
+    /// each ends after one pass over its region.
+    pub fn group_trials(&self) -> Vec<GroupTrial> {
+        let any_bounded = self.active().any(|group| group.spec.trial.has_bound());
+        let end = self.last_end();
+        (1..)
+            .zip(&self.groups)
+            .filter(|(_, group)| !group.is_idle())
+            .map(|(number, group)| {
+                let mut trial = group.spec.trial.clone();
+                let follows = any_bounded && !trial.has_bound();
+                if follows {
+                    let left = |end: Duration| end.saturating_sub(trial.start_delay);
+                    trial.limit.time = Some(end.map_or(ENDLESS, left));
+                }
+                GroupTrial {
+                    group: number,
+                    trial,
+                    follows,
+                }
+            })
+            .collect()
+    }
+
+    /// Checks everything that can be checked without a target, of each group and of all together.
+    ///
+    /// # Errors
+    /// Of kind usage, naming the group and the setting.
+    pub fn check(&self) -> Result<()> {
+        if !self.has_groups() {
+            if !self.trial.start_delay.is_zero() {
+                return Err(Error::usage("start_delay in a trial without groups")
+                    .hint("it delays a group against the others: leave it out, or give groups"));
+            }
+            return self.trial.check();
+        }
+        if self.active().next().is_none() {
+            return Err(
+                Error::usage("every group has the rate 0, so that nothing is done")
+                    .hint("give one of the groups another rate"),
+            );
+        }
+        for group in self.active() {
+            if group.spec.target != self.target {
+                return Err(
+                    Error::usage(format!("group {} has a target of its own", group.name))
+                        .hint("the groups of a trial share one target: set target for all of them"),
+                );
+            }
+            group
+                .check_alone()
+                .map_err(|error| error.within(format!("group {}", group.name)))?;
+        }
+        let threads: u64 = self
+            .active()
+            .map(|group| u64::from(group.spec.trial.threads))
+            .sum();
+        if threads > u64::from(THREADS_MAX) {
+            return Err(
+                Error::usage(format!("the groups have {threads} threads together"))
+                    .hint("choose 1 to 1024 threads over all groups"),
+            );
+        }
+        self.check_whose_bytes()?;
+        let end = self.last_end().unwrap_or(ENDLESS);
+        let is_late = |group: &&GroupSpec| {
+            let trial = &group.spec.trial;
+            !trial.has_bound() && trial.start_delay >= end
+        };
+        match self.active().find(is_late) {
+            Some(group) => Err(Error::usage(format!(
+                "group {} starts when the trial is over",
+                group.name
+            ))
+            .hint("shorten its start_delay, or give it a bound of its own")),
+            None => Ok(()),
+        }
+    }
+
+    /// When the last group that a time bounds is over, where a time bounds all that have a bound.
+    pub fn last_end(&self) -> Option<Duration> {
+        let bounded = self
+            .active()
+            .map(|group| &group.spec.trial)
+            .filter(|trial| trial.has_bound());
+        let ends: Option<Vec<Duration>> = bounded
+            .map(|trial| Some(trial.limit.time? + trial.start_delay))
+            .collect();
+        ends?.into_iter().max()
+    }
+
+    /// What is read back has to be what its own group wrote.
+    fn check_whose_bytes(&self) -> Result<()> {
+        let range = |group: &GroupSpec| -> Range<u64> {
+            let trial = &group.spec.trial;
+            trial.offset..trial.offset.saturating_add(trial.region)
+        };
+        for group in self.active().filter(|group| group.spec.trial.verify) {
+            let own = range(group);
+            let writes_there = |other: &&GroupSpec| {
+                let trial = &other.spec.trial;
+                let theirs = range(other);
+                other.name != group.name
+                    && trial.writes()
+                    && trial.backend != Backend::Null
+                    && !trial.starts_fresh()
+                    && !group.spec.trial.starts_fresh()
+                    && theirs.start < own.end
+                    && own.start < theirs.end
+            };
+            if let Some(other) = self.active().find(writes_there) {
+                return Err(Error::usage(format!(
+                    "verify in group {}, and group {} writes the same bytes",
+                    group.name, other.name
+                ))
+                .hint("give each a range of its own with offset and region, or leave verify out"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The groups as one trial, for what is told of them together: where they agree, as they say; threads and regions
+    /// together.
+    pub fn together(&self) -> TrialSpec {
+        let trials = self.trials();
+        let Some(first) = trials.first() else {
+            return self.trial.clone();
+        };
+        let mut all = (*first).clone();
+        if !self.has_groups() {
+            return all;
+        }
+        let any = |of: fn(&TrialSpec) -> bool| trials.iter().any(|trial| of(trial));
+        if let Some(buffered) = trials
+            .iter()
+            .find(|trial| trial.cache != CacheState::Direct)
+        {
+            all.cache = buffered.cache;
+        }
+        if let Some(real) = trials.iter().find(|trial| trial.backend != Backend::Null) {
+            all.backend = real.backend;
+        }
+        all.read_percent = match (any(TrialSpec::reads), any(TrialSpec::writes)) {
+            (true, false) => 100,
+            (false, _) => 0,
+            (true, true) => match trials
+                .iter()
+                .all(|trial| trial.read_percent == first.read_percent)
+            {
+                true => first.read_percent,
+                false => 50,
+            },
+        };
+        let end = trials
+            .iter()
+            .map(|trial| trial.offset.saturating_add(trial.region))
+            .max();
+        all.offset = trials.iter().map(|trial| trial.offset).min().unwrap_or(0);
+        all.region = end.unwrap_or(0).saturating_sub(all.offset);
+        all.threads = trials.iter().map(|trial| trial.threads).sum();
+        all.bs = trials
+            .iter()
+            .map(|trial| trial.bs)
+            .max()
+            .unwrap_or(first.bs);
+        all.depth = trials.iter().map(|trial| trial.depth).max().unwrap_or(1);
+        all.layout = Layout::Overlapping;
+        all.verify = any(|trial| trial.verify);
+        all.hardware_counters = any(|trial| trial.hardware_counters);
+        all.latency = any(|trial| trial.latency);
+        all.limit = together_limit(&trials);
+        if trials.iter().any(|trial| trial.rate != first.rate) || trials.len() > 1 {
+            all.rate = None;
+        }
+        all.start_delay = Duration::ZERO;
+        all
+    }
+}
+
+/// When groups are over together; what they transfer, where requests bound them all.
+fn together_limit(trials: &[&TrialSpec]) -> Limit {
+    let end = |trial: &&TrialSpec| Some(trial.limit.time? + trial.start_delay);
+    let is_counted = trials
+        .iter()
+        .any(|trial| trial.limit.bytes.or(trial.limit.requests).is_some());
+    let bytes = |trial: &&TrialSpec| {
+        // Nothing is checked yet.
+        (trial.bs > 0).then_some(())?;
+        let requests = trial.requests_bound()? as f64;
+        Some((requests * trial.mean_request()) as u64)
+    };
+    let all = trials.iter().map(bytes).sum::<Option<u64>>();
+    Limit {
+        time: trials.iter().filter_map(end).max(),
+        bytes: all.filter(|_| is_counted),
+        requests: None,
+    }
+}
+
+impl GroupSpec {
+    /// Checks what can be checked of one group.
+    fn check_alone(&self) -> Result<()> {
+        let CellSpec { trial, .. } = &self.spec;
+        if self.spec.tool.is_peer() || self.spec.runs_program() {
+            return Err(
+                Error::usage("another tool or a program beside other groups").hint(
+                    "iolab carries groups out by itself: leave tool, linkage and command out",
+                ),
+            );
+        }
+        if trial.layout == Layout::Private {
+            return Err(Error::usage("layout=private in a group").hint(
+                "groups share one file: give each a range of its own with offset and region, and layout=shared",
+            ));
+        }
+        trial.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(groups: Vec<(&str, TrialSpec)>) -> CellSpec {
+        let groups = groups.into_iter().map(|(name, trial)| GroupSpec {
+            name: name.to_owned(),
+            spec: CellSpec {
+                trial,
+                ..CellSpec::default()
+            },
+        });
+        let mut cell = CellSpec {
+            groups: groups.collect(),
+            ..CellSpec::default()
+        };
+        cell.trial = cell.together();
+        cell
+    }
+
+    fn time(seconds: u64) -> Limit {
+        Limit {
+            time: Some(Duration::from_secs(seconds)),
+            ..Limit::default()
+        }
+    }
+
+    fn writer() -> TrialSpec {
+        TrialSpec {
+            read_percent: 0,
+            bs: 1 << 20,
+            threads: 2,
+            ..TrialSpec::default()
+        }
+    }
+
+    #[test]
+    fn a_group_without_a_bound_runs_as_long_as_the_others() {
+        let delayed = TrialSpec {
+            start_delay: Duration::from_secs(1),
+            ..TrialSpec::default()
+        };
+        let reader = TrialSpec {
+            limit: time(3),
+            ..TrialSpec::default()
+        };
+        let with = cell(vec![
+            ("reader", reader),
+            ("writer", writer()),
+            ("late", delayed),
+        ]);
+        let trials = with.group_trials();
+        let times: Vec<_> = trials.iter().map(|group| group.trial.limit.time).collect();
+        assert_eq!(times, [3, 3, 2].map(|s| Some(Duration::from_secs(s))));
+        assert_eq!(
+            trials.iter().map(|g| g.follows).collect::<Vec<_>>(),
+            [false, true, true]
+        );
+        // Without any bound each has one pass.
+        let none = cell(vec![("a", TrialSpec::default()), ("b", writer())]);
+        assert!(
+            none.group_trials()
+                .iter()
+                .all(|g| !g.follows && g.trial.limit.time.is_none())
+        );
+        // Where requests bound the others, it is ended with them.
+        let counted = TrialSpec {
+            limit: Limit {
+                requests: Some(5),
+                ..Limit::default()
+            },
+            ..TrialSpec::default()
+        };
+        let followed = cell(vec![("a", counted), ("b", writer())]);
+        let b = &followed.group_trials()[1];
+        assert!(b.follows && b.trial.requests_bound().is_none());
+    }
+
+    #[test]
+    fn an_idle_group_is_not_there() {
+        let idle = TrialSpec {
+            rate: Some(Rate::ZERO),
+            ..writer()
+        };
+        let cell = cell(vec![("reader", TrialSpec::default()), ("writer", idle)]);
+        assert_eq!(cell.group_trials().len(), 1);
+        assert_eq!(cell.trial.read_percent, 100);
+        cell.check().expect("one group is enough");
+    }
+
+    #[test]
+    fn together_they_have_all_threads_and_the_whole_range() {
+        let far = TrialSpec {
+            offset: 4 << 30,
+            ..writer()
+        };
+        let all = cell(vec![("reader", TrialSpec::default()), ("writer", far)]).trial;
+        assert_eq!((all.threads, all.offset, all.region), (3, 0, 5 << 30));
+        assert_eq!((all.read_percent, all.bs), (50, 1 << 20));
+        let late = TrialSpec {
+            start_delay: Duration::from_secs(60),
+            limit: time(1),
+            ..TrialSpec::default()
+        };
+        let counted = TrialSpec {
+            limit: Limit {
+                requests: Some(10),
+                ..Limit::default()
+            },
+            ..writer()
+        };
+        let all = cell(vec![("late", late), ("writer", counted.clone())]).trial;
+        assert_eq!(all.limit, time(61));
+        let all = cell(vec![("a", counted.clone()), ("b", counted)]).trial;
+        assert_eq!(all.limit.bytes, Some(20 << 20));
+    }
+
+    #[test]
+    fn what_groups_cannot_be_is_refused() {
+        let verified = TrialSpec {
+            verify: true,
+            ..writer()
+        };
+        let private = TrialSpec {
+            layout: Layout::Private,
+            ..writer()
+        };
+        let many = TrialSpec {
+            threads: 600,
+            ..TrialSpec::default()
+        };
+        let idle = TrialSpec {
+            rate: Some(Rate::ZERO),
+            ..writer()
+        };
+        for (groups, part) in [
+            (vec![("a", verified.clone()), ("b", writer())], "same bytes"),
+            (vec![("a", private), ("b", writer())], "layout=private"),
+            (vec![("a", many.clone()), ("b", many)], "1200 threads"),
+            (vec![("a", idle)], "nothing is done"),
+            (vec![("a", TrialSpec { bs: 0, ..writer() })], "group a"),
+        ] {
+            let error = cell(groups).check().expect_err(part);
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        let apart = TrialSpec {
+            offset: 1 << 30,
+            ..writer()
+        };
+        cell(vec![("a", verified.clone()), ("b", apart)])
+            .check()
+            .expect("apart");
+        cell(vec![("a", verified), ("b", TrialSpec::default())])
+            .check()
+            .expect("a reader");
+    }
+
+    #[test]
+    fn a_name_before_a_dot_is_a_group() {
+        assert_eq!(split_group("reader.p99"), (Some("reader"), "p99"));
+        assert_eq!(split_group("reader.p99.9"), (Some("reader"), "p99.9"));
+        assert_eq!(split_group("p99.9"), (None, "p99.9"));
+        assert_eq!(split_group("throughput"), (None, "throughput"));
+        for name in ["", "all", "a.b", "1st", "x y"] {
+            assert!(check_group_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! How many requests or bytes per second a trial asks for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// Greatest rate, requests per second: one each nanosecond, which no storage holds.
+pub const RATE_MAX: u64 = 1_000_000_000;
+/// Greatest rate in bytes per second: 1 EB/s, which a run file holds.
+const BYTES_MAX: u64 = 1_000_000_000_000_000_000;
+
+/// Units of a rate in bytes and what they stand for. Those of throughput, which are decimal, come first.
+const UNITS: [(&str, u64); 9] = [
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("TB", 1_000_000_000_000),
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
+
+/// What is asked for per second, over all threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// Requests per second, at most [`RATE_MAX`].
+    Requests(u64),
+    /// Bytes per second.
+    Bytes(u64),
+}
+
+impl Rate {
+    /// Nothing: a group with this rate has no requests.
+    pub const ZERO: Self = Self::Requests(0);
+
+    /// Requests per second that have this mean size in bytes.
+    pub fn per_second(self, mean_request: f64) -> f64 {
+        match self {
+            Self::Requests(requests) => requests as f64,
+            Self::Bytes(bytes) => bytes as f64 / mean_request.max(1.0),
+        }
+    }
+
+    /// Requests per second; `None` where it counts bytes.
+    pub fn requests(self) -> Option<u64> {
+        match self {
+            Self::Requests(requests) => Some(requests),
+            Self::Bytes(_) => None,
+        }
+    }
+
+    /// Bytes per second; `None` where it counts requests.
+    pub fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Requests(_) => None,
+            Self::Bytes(bytes) => Some(bytes),
+        }
+    }
+}
+
+/// `5000` for requests, `50MB/s` or `64MiB/s` for bytes.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Requests(requests) => f.pad(&requests.to_string()),
+            Self::Bytes(bytes) => {
+                let whole = |(_, unit): &&(&str, u64)| bytes.is_multiple_of(*unit);
+                let decimal = UNITS[..3].iter().find(whole);
+                let binary = || UNITS[4..].iter().find(whole);
+                let (name, unit) = decimal.or_else(binary).unwrap_or(&("B", 1));
+                f.pad(&format!("{}{name}/s", bytes / unit))
+            }
+        }
+    }
+}
+
+/// `5000`, `50MB/s`, `64MiB/s`; the `/s` may be left out. 0 is [`Rate::ZERO`] in either.
+impl FromStr for Rate {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::usage(format!("'{text}' is not a rate")).hint(format!(
+                "write requests per second, a whole number from 1 to {RATE_MAX}, or bytes per second such as 50MB/s or 64MiB/s; or none"
+            ))
+        };
+        let trimmed = text.trim();
+        let trimmed = trimmed.strip_suffix("/s").unwrap_or(trimmed);
+        let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, unit) = trimmed.split_at(split.unwrap_or(trimmed.len()));
+        let rate = match unit.trim() {
+            "" if trimmed.len() == text.trim().len() => {
+                let requests = number.parse().ok().filter(|rate| *rate <= RATE_MAX);
+                Self::Requests(requests.ok_or_else(wrong)?)
+            }
+            unit => {
+                let (_, unit) = UNITS
+                    .iter()
+                    .find(|(name, _)| name.eq_ignore_ascii_case(unit))
+                    .ok_or_else(wrong)?;
+                let bytes = match number.parse::<u64>() {
+                    Ok(whole) => whole.checked_mul(*unit),
+                    Err(_) => {
+                        let bytes = number.parse::<f64>().map_err(|_| wrong())? * *unit as f64;
+                        (bytes.fract() == 0.0).then_some(bytes as u64)
+                    }
+                };
+                let bytes = bytes.filter(|bytes| *bytes <= BYTES_MAX);
+                Self::Bytes(bytes.ok_or_else(wrong)?)
+            }
+        };
+        Ok(match rate {
+            Self::Bytes(0) => Self::ZERO,
+            rate => rate,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rates_people_write() {
+        for (text, rate, canonical) in [
+            ("5000", Rate::Requests(5000), "5000"),
+            ("0", Rate::ZERO, "0"),
+            ("0MB/s", Rate::ZERO, "0"),
+            ("50MB/s", Rate::Bytes(50_000_000), "50MB/s"),
+            ("50MB", Rate::Bytes(50_000_000), "50MB/s"),
+            (" 50 mb/s ", Rate::Bytes(50_000_000), "50MB/s"),
+            ("1.5GB/s", Rate::Bytes(1_500_000_000), "1500MB/s"),
+            ("64MiB/s", Rate::Bytes(64 << 20), "64MiB/s"),
+            ("2000MB/s", Rate::Bytes(2_000_000_000), "2GB/s"),
+            ("4097B/s", Rate::Bytes(4097), "4097B/s"),
+        ] {
+            let read: Rate = text.parse().unwrap();
+            assert_eq!(
+                (read, read.to_string().as_str()),
+                (rate, canonical),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "-5",
+            "1e3",
+            "50M",
+            "5/s",
+            "0.3B/s",
+            "1000000001",
+            "MB/s",
+            "x",
+        ] {
+            let error = text.parse::<Rate>().unwrap_err();
+            assert!(error.remedy().is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rate_in_bytes_is_one_in_requests_of_a_size() {
+        assert_eq!(Rate::Bytes(50_000_000).per_second(1e6), 50.0);
+        assert_eq!(Rate::Requests(50).per_second(1e6), 50.0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(bytes in 1..=BYTES_MAX) {
+            let rate = Rate::Bytes(bytes);
+            prop_assert_eq!(rate.to_string().parse::<Rate>().unwrap(), rate);
+        }
+    }
+}
