@@ -1,8 +1,9 @@
-//! An experiment as a job file of fio: a job for each cell, one after the other.
+//! An experiment as a job file of fio: a job for each cell, or for each of its groups, the cells one after the other.
 
 use iolab_plan::cells::Plan;
 use iolab_spec::cpus::Placement;
-use iolab_spec::trial::{CacheState, Layout, TrialSpec};
+use iolab_spec::settings::CellSpec;
+use iolab_spec::trial::{Arrivals, Backend, CacheState, Layout, Rate, TrialSpec};
 
 use super::command;
 
@@ -25,43 +26,94 @@ pub fn job_file(plan: &Plan) -> String {
         "; {}: {}\n; The cells of this iolab experiment, each once, in the order of the plan. Run it with\n;   fio --output-format=json+ --output=result.json JOB.fio\n; and see the result with 'iolab import result.json'. iolab repeats each cell, in random order.\n",
         experiment.name, experiment.question
     );
-    let jobs: Vec<Result<Vec<String>, String>> = plan
-        .cells()
-        .iter()
-        .map(|cell| match cell.spec.has_groups() {
-            true => Err("its groups run side by side, and iolab writes no such jobs".to_owned()),
-            false => job(&cell.spec.trial),
-        })
-        .collect();
-    let shared: Vec<String> = match jobs.iter().flatten().next() {
+    let cells = plan.cells();
+    let is_paced = |cell: &CellSpec| cell.trials().iter().any(|trial| trial.rate.is_some());
+    if cells.iter().any(|cell| is_paced(&cell.spec)) {
+        text.push_str("; At a rate fio counts latency from the submission of a request, iolab from its scheduled start.\n");
+    }
+    let jobs: Vec<Result<Vec<Job>, String>> = cells.iter().map(|cell| jobs(&cell.spec)).collect();
+    let each = || jobs.iter().flatten().flatten();
+    let shared: Vec<String> = match each().next() {
         Some(first) => {
-            let in_all = |line: &&String| jobs.iter().flatten().all(|job| job.contains(line));
-            first.iter().filter(in_all).cloned().collect()
+            let in_all = |line: &&String| each().all(|job| job.lines.contains(line));
+            first.lines.iter().filter(in_all).cloned().collect()
         }
         None => Vec::new(),
     };
-    text.push_str("\n[global]\nstonewall\nnew_group\n");
+    let side_by_side = cells.iter().any(|cell| cell.spec.has_groups());
+    text.push_str("\n[global]\n");
+    if !side_by_side {
+        text.push_str("stonewall\n");
+    }
+    text.push_str("new_group\n");
     for line in &shared {
         text.push_str(&format!("{line}\n"));
     }
-    for (cell, job) in plan.cells().iter().zip(jobs) {
+    for (cell, jobs) in cells.iter().zip(&jobs) {
         let name = section(&plan.describe(cell));
-        match job {
-            Ok(lines) => {
-                text.push_str(&format!("\n[{name}]\n"));
-                for line in lines.iter().filter(|line| !shared.contains(line)) {
-                    text.push_str(&format!("{line}\n"));
-                }
+        let jobs = match jobs {
+            Ok(jobs) => jobs,
+            Err(why) => {
+                text.push_str(&format!("\n; left out: {name}: {why}\n"));
+                continue;
             }
-            Err(why) => text.push_str(&format!("\n; left out: {name}: {why}\n")),
+        };
+        for (place, job) in jobs.iter().enumerate() {
+            let own = job.group.as_ref().map(|group| format!("{group} ({name})"));
+            text.push_str(&format!("\n[{}]\n", own.as_ref().unwrap_or(&name)));
+            if side_by_side && place == 0 {
+                text.push_str("stonewall\n");
+            }
+            for line in job.lines.iter().filter(|line| !shared.contains(line)) {
+                text.push_str(&format!("{line}\n"));
+            }
         }
     }
     text
 }
 
+/// A section of a job file.
+struct Job {
+    /// The group of the cell that it is.
+    group: Option<String>,
+    lines: Vec<String>,
+}
+
+/// The jobs that a cell is: one for each of its groups, which run side by side.
+fn jobs(cell: &CellSpec) -> Result<Vec<Job>, String> {
+    if !cell.has_groups() {
+        let lines = job(&cell.trial)?;
+        return Ok(vec![Job { group: None, lines }]);
+    }
+    let groups = cell.group_trials().into_iter();
+    groups
+        .map(|group| {
+            let name = &cell.groups[group.group as usize - 1].name;
+            if group.follows && cell.last_end().is_none() {
+                return Err(format!(
+                    "{name} runs as long as groups whose end no time gives"
+                ));
+            }
+            let mut lines = job(&group.trial).map_err(|why| format!("{name}: {why}"))?;
+            let delay = group.trial.start_delay;
+            if !delay.is_zero() {
+                lines.push(format!("startdelay={}us", delay.as_micros()));
+            }
+            Ok(Job {
+                group: Some(name.clone()),
+                lines,
+            })
+        })
+        .collect()
+}
+
 /// The lines of a job, without its section.
 fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
-    command::check(spec)?;
+    let closed = TrialSpec {
+        rate: None,
+        ..spec.clone()
+    };
+    command::check(&closed)?;
     if spec.layout == Layout::Interleaved {
         return Err("fio cannot interleave the blocks of its threads".to_owned());
     }
@@ -74,12 +126,40 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
         })
         .collect();
     lines.extend(place(spec)?);
+    lines.extend(pace(spec)?);
     if spec.cache == CacheState::Hot {
         lines.extend(["invalidate=0".to_owned(), "pre_read=1".to_owned()]);
     }
     if spec.writes() {
         // iolab writes over what it has filled.
         lines.push("overwrite=1".to_owned());
+    }
+    Ok(lines)
+}
+
+/// The rate of each thread.
+fn pace(spec: &TrialSpec) -> Result<Vec<String>, String> {
+    let Some(rate) = spec.rate else {
+        return Ok(Vec::new());
+    };
+    if spec.reads() && spec.writes() {
+        return Err("fio has a rate for its reads and one for its writes".to_owned());
+    }
+    let threads = u64::from(spec.threads);
+    let (name, all) = match rate {
+        Rate::Requests(requests) => ("rate_iops", requests),
+        Rate::Bytes(bytes) => ("rate", bytes),
+    };
+    if !all.is_multiple_of(threads) {
+        return Err("its threads have rates that differ".to_owned());
+    }
+    let mut lines = vec![format!("{name}={}", all / threads)];
+    if spec.backend != Backend::IoUring {
+        // A request does not wait for those before it. fio has no such mode for rings.
+        lines.push("io_submit_mode=offload".to_owned());
+    }
+    if spec.arrivals == Arrivals::Poisson {
+        lines.push("rate_process=poisson".to_owned());
     }
     Ok(lines)
 }
@@ -170,18 +250,33 @@ mod tests {
                     "threads=2",
                 ],
             ),
+            ("load-latency", &["rate=1000,2000", "time=1s"]),
+            ("interference", &["writer.rate=0,50MB/s,none"]),
+            (
+                "interference",
+                &["writer.rate=none", "writer.start_delay=250ms"],
+            ),
         ] {
             let plan = plan(name, sets);
             let text = job_file(&plan);
             assert!(!text.contains("left out"), "{text}");
             let file = JobFile::parse(&text, "again").expect(&text);
             let again = cells(&file.experiment).expect("cells");
-            let bare = |spec: &CellSpec| TrialSpec {
+            let bare = |trial: TrialSpec| TrialSpec {
                 // The defaults of fio that no cell can say.
                 registered: false,
-                ..spec.trial.clone()
+                ..trial
             };
-            let mut wanted: Vec<TrialSpec> =
+            let bare = |cell: &CellSpec| -> Vec<TrialSpec> {
+                match cell.has_groups() {
+                    true => {
+                        let groups = cell.group_trials().into_iter();
+                        groups.map(|group| bare(group.trial)).collect()
+                    }
+                    false => vec![bare(cell.trial.clone())],
+                }
+            };
+            let mut wanted: Vec<Vec<TrialSpec>> =
                 plan.cells().iter().map(|cell| bare(&cell.spec)).collect();
             for cell in again {
                 let spec = bare(&cell.spec);
@@ -194,7 +289,25 @@ mod tests {
 
     #[test]
     fn what_fio_would_do_otherwise_is_left_out_with_its_reason() {
-        let text = job_file(&plan("load-latency", &["rate=1000,2000"]));
-        assert_eq!(text.matches("; left out: rate=").count(), 2, "{text}");
+        for (name, sets, part) in [
+            (
+                "load-latency",
+                &["rate=1000,2000", "read_percent=50"],
+                "a rate for its reads",
+            ),
+            (
+                "interference",
+                &["writer.rate=none,50MB/s", "reader.pattern=reverse"],
+                "reader: its backward reads",
+            ),
+        ] {
+            let text = job_file(&plan(name, sets));
+            let left_out = text.lines().filter(|line| line.starts_with("; left out: "));
+            assert_eq!(
+                left_out.filter(|line| line.contains(part)).count(),
+                2,
+                "{text}"
+            );
+        }
     }
 }
