@@ -10,7 +10,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use iolab_spec::trial::{FirstOffset, Layout, Pattern, TrialSpec};
+use iolab_spec::trial::{FirstOffset, Layout, Pattern, TrialSpec, Zone, Zones};
 
 /// A keyed permutation of `0..blocks` in constant memory.
 ///
@@ -96,6 +96,7 @@ enum Order {
         blocks: u64,
     },
     Zipf(Box<Popular>),
+    Zoned(Box<Zoned>),
 }
 
 #[derive(Debug, Clone)]
@@ -121,6 +122,12 @@ struct Popular {
     rng: Xoshiro256PlusPlus,
     rank: Zipf<f64>,
     scatter: Permutation,
+}
+
+#[derive(Debug, Clone)]
+struct Zoned {
+    rng: Xoshiro256PlusPlus,
+    zones: Vec<Zone>,
 }
 
 /// A key for one purpose, derived from a seed (SplitMix64's output function, Steele et al. 2014).
@@ -168,6 +175,7 @@ impl Offsets {
             Pattern::Rand => (0, Order::Rand(part.shuffled())),
             Pattern::RandReplace => (0, part.replaced()),
             Pattern::Zipf(theta) => (0, Order::Zipf(Box::new(part.popular(theta)))),
+            Pattern::Zoned(zones) => (0, Order::Zoned(Box::new(part.zoned(zones)))),
         };
         Self {
             kind,
@@ -195,11 +203,9 @@ impl Offsets {
             }
             Order::Strided(strided) => strided.advance(self.bs),
             Order::Rand(shuffled) => shuffled.advance() * self.bs,
-            // Lemire's multiplication maps the draw to a range without division; its bias is below 2^-16.
-            Order::RandReplace { rng, blocks } => {
-                ((u128::from(rng.next_u64()) * u128::from(*blocks)) >> 64) as u64 * self.bs
-            }
+            Order::RandReplace { rng, blocks } => below(rng, *blocks) * self.bs,
             Order::Zipf(popular) => popular.draw() * self.bs,
+            Order::Zoned(zoned) => zoned.draw() * self.bs,
         };
         self.base + relative
     }
@@ -222,6 +228,12 @@ impl Offsets {
         };
         self.base + relative
     }
+}
+
+/// A draw from `0..bound`: Lemire's multiplication maps it to a range without division; its bias is below 2^-16.
+#[inline(always)]
+fn below(rng: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+    ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 /// What falls to one worker, and the seeds it draws from.
@@ -324,6 +336,13 @@ impl Share {
         }
     }
 
+    fn zoned(&self, zones: Zones) -> Zoned {
+        Zoned {
+            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
+            zones: zones.of(self.blocks),
+        }
+    }
+
     fn permutation(&self) -> Permutation {
         Permutation::new(self.blocks, derive(self.seed, 0))
     }
@@ -365,6 +384,17 @@ impl Popular {
     fn draw(&mut self) -> u64 {
         let rank = self.rank.sample(&mut self.rng) as u64;
         self.scatter.apply(rank.clamp(1, self.scatter.blocks) - 1)
+    }
+}
+
+impl Zoned {
+    fn draw(&mut self) -> u64 {
+        let percent = below(&mut self.rng, 100);
+        let is_it = |zone: &&Zone| percent < u64::from(zone.up_to);
+        match self.zones.iter().find(is_it) {
+            Some(zone) => zone.first + below(&mut self.rng, zone.blocks),
+            None => 0,
+        }
     }
 }
 
@@ -498,6 +528,24 @@ mod tests {
                 seen.sort_unstable();
                 let all: Vec<u64> = (0..blocks).map(|b| (1 << 20) + b * 512).collect();
                 prop_assert_eq!(seen, all);
+            }
+        }
+
+        #[test]
+        fn zones_get_their_share_of_the_requests(
+            blocks in 100u64..100_000, threads in 1u32..4, seed: u64, first in 1u64..99, share in 1u64..99,
+        ) {
+            let zones = format!("zones:{share}/{first}:{}/{}", 100 - share, 100 - first);
+            let spec = TrialSpec { seed, offset: 1 << 20, ..spec(zones.parse().expect("zones"), 4096, blocks, threads) };
+            const DRAWS: u64 = 4000;
+            for worker in 0..threads {
+                let drawn: Vec<u64> = pass(&spec, worker, DRAWS).iter().map(|at| (at - (1 << 20)) / 4096).collect();
+                prop_assert!(drawn.iter().all(|block| *block < blocks));
+                let inside = drawn.iter().filter(|block| **block < blocks * first / 100).count() as f64;
+                let p = share as f64 / 100.0;
+                // Six standard deviations of the binomial distribution.
+                let bound = 6.0 * (DRAWS as f64 * p * (1.0 - p)).sqrt();
+                prop_assert!((inside - DRAWS as f64 * p).abs() <= bound, "{inside} of {DRAWS} for {zones}");
             }
         }
 

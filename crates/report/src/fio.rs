@@ -123,8 +123,10 @@ fn options(cell: &Cell) -> Map<String, Value> {
     if random && trial.pattern != Pattern::Rand {
         put("norandommap", "1".to_owned());
     }
-    if let Pattern::Zipf(_) = trial.pattern {
-        put("random_distribution", trial.pattern.to_string());
+    match trial.pattern {
+        Pattern::Zipf(_) => put("random_distribution", trial.pattern.to_string()),
+        Pattern::Zoned(zones) => put("random_distribution", format!("zoned:{zones}")),
+        _ => {}
     }
     put("bs", trial.bs.to_string());
     put("ioengine", trial.backend.to_string());

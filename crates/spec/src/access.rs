@@ -10,6 +10,7 @@ pub fn in_words(trial: &TrialSpec) -> String {
         Pattern::Reverse => "backward",
         Pattern::Rand | Pattern::RandReplace => "random",
         Pattern::Zipf(_) => "Zipf-distributed",
+        Pattern::Zoned(_) => "unevenly random",
     };
     let writes = match trial.sync {
         SyncPolicy::None => "writes",

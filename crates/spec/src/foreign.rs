@@ -81,7 +81,7 @@ pub static FOREIGN: &[Foreign] = &[
     ),
     way(
         &["random_distribution"],
-        "--set pattern=rand, rand-replace or zipf:1.1",
+        "--set pattern=rand, rand-replace, zipf:1.1 or zones:50/5:30/15:20/80",
     ),
     way(&["norandommap"], "--set pattern=rand-replace"),
     none(

@@ -172,7 +172,7 @@ pub static SETTINGS: &[Setting] = &[
         topic: Topic::Requests,
         aliases: &[],
         unit: "",
-        doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace or zipf:THETA",
+        doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace, zipf:THETA or zones:50/5:30/15:20/80 (half of the requests go to the first 5 % of the region, ...)",
         kind: ValueKind::Word,
         column: "pattern",
         since: 1,

@@ -18,6 +18,7 @@ mod rate;
 mod sharing;
 mod sizes;
 mod trims;
+mod zones;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
@@ -27,6 +28,7 @@ pub use rate::{RATE_MAX, Rate};
 pub use sharing::{Descriptors, Layout, Others, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
 pub use trims::TrimBy;
+pub use zones::{Zone, Zones};
 
 named! {
     /// How requests are issued; the names are fio's, but for `pool`.
@@ -65,6 +67,8 @@ pub enum Pattern {
     RandReplace,
     /// Zipf-distributed popularity with the given exponent over scattered blocks.
     Zipf(f64),
+    /// Independent draws that prefer parts of the region.
+    Zoned(Zones),
 }
 
 named! {
@@ -436,7 +440,10 @@ impl Backend {
 impl Pattern {
     /// Whether every thread draws from the whole region (else each visits a share of its own).
     pub fn shares_region(self) -> bool {
-        matches!(self, Pattern::RandReplace | Pattern::Zipf(_))
+        matches!(
+            self,
+            Pattern::RandReplace | Pattern::Zipf(_) | Pattern::Zoned(_)
+        )
     }
 }
 
@@ -449,6 +456,7 @@ impl fmt::Display for Pattern {
             Pattern::Rand => f.pad("rand"),
             Pattern::RandReplace => f.pad("rand-replace"),
             Pattern::Zipf(theta) => f.pad(&format!("zipf:{theta}")),
+            Pattern::Zoned(zones) => f.pad(&format!("zones:{zones}")),
         }
     }
 }
@@ -469,11 +477,14 @@ impl FromStr for Pattern {
                     return Err(Error::usage(format!("pattern '{text}' has no usable exponent"))
                         .hint("write zipf:THETA with a number above 0 and at most 100, for example zipf:1.1"));
                 }
-                None => {
-                    return Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
-                        "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA",
-                    ));
-                }
+                None => match text.strip_prefix("zones:") {
+                    Some(zones) => Pattern::Zoned(zones.parse()?),
+                    None => {
+                        return Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
+                            "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, zones:50/5:30/15:20/80",
+                        ));
+                    }
+                },
             },
         })
     }

@@ -187,8 +187,10 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
         words.push(format!("--iodepth_batch={wait}"));
         words.push(format!("--iodepth_batch_complete_min={wait}"));
     }
-    if let Pattern::Zipf(theta) = spec.pattern {
-        words.push(format!("--random_distribution=zipf:{theta}"));
+    match spec.pattern {
+        Pattern::Zipf(theta) => words.push(format!("--random_distribution=zipf:{theta}")),
+        Pattern::Zoned(zones) => words.push(format!("--random_distribution=zoned:{zones}")),
+        _ => {}
     }
     if spec.reads() && spec.writes() {
         words.push(format!("--rwmixread={}", spec.read_percent));

@@ -174,6 +174,10 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
             let error = error.within(option);
             Fault { option, error }
         }),
+        Some(("zoned", zones)) => zones.parse().map(Pattern::Zoned).map_err(|error: Error| {
+            let error = error.within(option);
+            Fault { option, error }
+        }),
         _ => Err(refused(option, text, option)),
     }
 }
@@ -574,6 +578,9 @@ mod tests {
 
     #[test]
     fn requests_differ_as_fio_says() {
+        let zoned = cell("rw=randread norandommap random_distribution=zoned:50/5:30/15:20/");
+        let pattern = zoned.expect("a cell").pattern;
+        assert_eq!(pattern.to_string(), "zones:50/5:30/15:20/80");
         for (text, bs, mix) in [
             (
                 "rw=randread bssplit=4k/60:64k/30:1M/10",
