@@ -5,12 +5,23 @@ pub fn bytes(name: &str) -> Option<u64> {
     of(&std::fs::read_to_string("/proc/meminfo").ok()?, name)
 }
 
+/// Bytes of reserved huge pages (hugetlb) that are free. `None` where the kernel does not tell.
+pub fn free_huge_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let pages: u64 = value(&text, "HugePages_Free")?.parse().ok()?;
+    pages.checked_mul(of(&text, "Hugepagesize")?)
+}
+
 /// Its unit kB means 1024 bytes.
 fn of(text: &str, name: &str) -> Option<u64> {
+    let kib = value(text, name)?.strip_suffix("kB")?.trim_end();
+    kib.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     let (_, value) = lines.find(|(key, _)| *key == name)?;
-    let kib: u64 = value.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
-    kib.checked_mul(1024)
+    Some(value.trim())
 }
 
 #[cfg(test)]
@@ -25,6 +36,7 @@ mod tests {
         assert_eq!(of(text, "Mem"), None);
         // A count, no size.
         assert_eq!(of(text, "HugePages_Total"), None);
+        assert_eq!(value(text, "HugePages_Total"), Some("3"));
         assert_eq!(of("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
     }
 

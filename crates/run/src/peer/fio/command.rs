@@ -8,9 +8,11 @@ use iolab_engine::placement;
 use iolab_spec::cpus::Placement;
 use iolab_spec::trial::share;
 use iolab_spec::trial::{
-    Advice, Backend, BufferInit, CacheState, Content, IoPriority, Layout, Pattern, Sizes,
-    SyncPolicy, TrialSpec,
+    Advice, Backend, BufferInit, BufferMemory, CacheState, Content, IoPriority, Layout, Pattern,
+    Sizes, SyncPolicy, TrialSpec,
 };
+
+use iolab_target::meminfo;
 
 use crate::peer::Line;
 
@@ -43,6 +45,9 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
     if spec.pattern == Pattern::Rand && map_blocks > MAP_BLOCKS_MAX {
         words.push(format!("--alloc-size={}", map_blocks.div_ceil(4096)).into());
     }
+    if let Some(word) = memory(spec, meminfo::free_huge_bytes().unwrap_or(0))? {
+        words.push(word.into());
+    }
     words.push("--output-format=json+".into());
     words.push("--eta=never".into());
     words.push("--name=global".into());
@@ -60,6 +65,23 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
         words.extend(own(spec, worker)?.into_iter().map(OsString::from));
     }
     Ok(words)
+}
+
+/// The memory of its buffers, where `free` bytes of huge pages are reserved on this machine: fio has no others.
+fn memory(spec: &TrialSpec, free: u64) -> Result<Option<&'static str>, String> {
+    /// That of x86-64; fio rounds the buffers of a thread up to it.
+    const HUGE_PAGE: u64 = 2 << 20;
+    if spec.buffer_memory == BufferMemory::Kernel {
+        return Ok(None);
+    }
+    let pages = u64::from(spec.threads)
+        * ((spec.largest_request() * u64::from(spec.depth)).div_ceil(HUGE_PAGE) + 1);
+    if pages * HUGE_PAGE > free {
+        return Err(format!(
+            "contiguous buffers take {pages} reserved huge pages (as root: sysctl vm.nr_hugepages={pages}; or set buffer_memory=kernel)"
+        ));
+    }
+    Ok(Some("--mem=mmaphuge"))
 }
 
 /// Refuses what fio cannot do, or would do otherwise.
@@ -427,6 +449,22 @@ mod tests {
             assert!(mixed.contains(part), "{part} in {mixed}");
         }
         assert!(!mixed.contains("--time_based"), "{mixed}");
+    }
+
+    #[test]
+    fn contiguous_buffers_are_reserved_huge_pages_or_a_gap() {
+        let spec = TrialSpec {
+            buffer_memory: BufferMemory::Contiguous,
+            bs: 1 << 20,
+            depth: 4,
+            threads: 2,
+            ..timed()
+        };
+        let six = 6 * (2 << 20);
+        assert_eq!(memory(&spec, six), Ok(Some("--mem=mmaphuge")));
+        let why = memory(&spec, six - 1).expect_err("too few");
+        assert!(why.contains("vm.nr_hugepages=6"), "{why}");
+        assert_eq!(memory(&timed(), 0), Ok(None));
     }
 
     #[test]

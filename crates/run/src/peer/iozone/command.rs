@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_spec::cpus::Placement;
 use iolab_spec::trial::{
-    Backend, BufferInit, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
+    Backend, BufferInit, BufferMemory, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
 };
 
 use crate::peer::Line;
@@ -131,6 +131,10 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         (spec.rate.is_some(), "it has no rate"),
         (spec.verify, "iolab cannot verify what it writes"),
         (spec.iopoll, "it does not poll"),
+        (
+            spec.buffer_memory == BufferMemory::Contiguous,
+            "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)",
+        ),
         (
             spec.buffer_init != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",
