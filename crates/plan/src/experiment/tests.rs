@@ -428,7 +428,7 @@ fn sets(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn what_is_answered_to_options_of_other_tools_works() {
     for foreign in FOREIGN {
-        assert!(!foreign.names.iter().any(|name| DESIGN.contains(name)));
+        assert!(!foreign.names().any(|name| DESIGN.contains(&name)));
         let (Answer::Way(text) | Answer::None(text)) = foreign.answer;
         for set in sets(text) {
             let set = set.trim_end_matches([',', ':', '.']);
