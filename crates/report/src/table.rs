@@ -56,7 +56,7 @@ pub(crate) fn caption(analysis: &Analysis) -> String {
     let served = common_source(analysis)
         .map_or_else(String::new, |source| format!("; all served by: {source}"));
     format!(
-        "{}: {}, median of n trials with its 95 % interval{served}{unfinished}\n{model}{}",
+        "{}: {}, median of n trials{served}{unfinished}\n{model}95 % interval: within this run{}",
         plain(&analysis.experiment),
         plain(&analysis.asked()),
         times(analysis),
@@ -72,7 +72,7 @@ fn common_source(analysis: &Analysis) -> Option<String> {
         .then_some(first)
 }
 
-/// Says what the latencies of the table are times of: they depend on how the requests were made.
+/// Ends the line on the table's columns by what its latencies are times of: they depend on how the requests were made.
 fn times(analysis: &Analysis) -> String {
     let shown = rows(analysis);
     let timed = || {
@@ -96,7 +96,7 @@ fn times(analysis: &Analysis) -> String {
     };
     let open = timed().filter(|c| c.rate_report.is_some()).count();
     let what = match timed().count() {
-        0 => return String::new(),
+        0 => return "\n".to_owned(),
         _ if open == 0 => service,
         all if open == all => response,
         _ => format!("{response}; without a rate {service}"),
@@ -105,7 +105,7 @@ fn times(analysis: &Analysis) -> String {
         Response::Latency => "latency, p50 and p99",
         _ => "p50 and p99",
     };
-    format!("{which}: {what}\n{}", apart(analysis))
+    format!("; {which}: {what}\n{}", apart(analysis))
 }
 
 /// A rate in words: `5000/s`, `50MB/s`.
