@@ -77,20 +77,36 @@ impl Launch {
         })
     }
 
+    /// Whether a launcher started this process, be it alone.
+    pub fn is_there(variable: impl Fn(&str) -> Option<String>) -> bool {
+        let is_number =
+            |name: &str| variable(name).is_some_and(|n| n.trim().parse::<u32>().is_ok());
+        LAUNCHERS.iter().any(|launcher| is_number(launcher.size))
+    }
+
     /// Whether another process tells the user what concerns all of them.
     pub fn is_silent(&self) -> bool {
         self.rank.is_some_and(|rank| rank > 0)
     }
 
-    /// Why a build that cannot run across processes does not measure.
-    pub fn refusal(&self) -> Error {
+    /// Why several processes do not measure; `has_mpi`: the build has MPI, and the command does not run across processes.
+    pub fn refusal(&self, has_mpi: bool) -> Error {
+        if has_mpi {
+            return Error::usage(format!(
+                "{} started {} processes of iolab, and this command runs on one",
+                self.command, self.size
+            ))
+            .hint(
+                "iolab run is one run of all processes; start other commands without a launcher",
+            );
+        }
         let unset: Vec<_> = self.variables.iter().map(|v| format!("-u {v}")).collect();
         Error::usage(format!(
             "{} started {} processes of iolab, and this build cannot run across processes: they would be {} unrelated runs in one directory",
             self.command, self.size, self.size
         ))
         .hint(format!(
-            "start one process; for unrelated runs on purpose: env {} iolab ...",
+            "build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang); or start one process; for unrelated runs on purpose: env {} iolab ...",
             unset.join(" ")
         ))
     }
@@ -145,7 +161,7 @@ mod tests {
         let found = launch(&nested).expect("a launch");
         assert_eq!((found.command, found.size), ("mpirun", 128));
         assert!(!found.is_silent());
-        let refusal = found.refusal();
+        let refusal = found.refusal(false);
         let hint = refusal.remedy().expect("a hint");
         assert!(
             hint.contains("env -u PMI_SIZE -u SLURM_STEP_NUM_TASKS"),

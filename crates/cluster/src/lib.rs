@@ -6,10 +6,13 @@
 
 pub mod clock;
 pub mod histogram;
+pub mod in_process;
 pub mod launch;
 pub mod link;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+pub mod order;
+pub mod outcome;
 pub mod shift;
 pub mod span;
 pub mod team;

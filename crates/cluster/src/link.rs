@@ -29,6 +29,36 @@ pub trait Link {
     /// # Errors
     /// When none came in so much time.
     fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost>;
+
+    /// Ends all ranks at once with this exit code, where the transport can: to be called where one cannot be reached any
+    /// more.
+    fn abort(&self, _code: i32) {}
+}
+
+impl<L: Link + ?Sized> Link for Box<L> {
+    fn rank(&self) -> usize {
+        (**self).rank()
+    }
+
+    fn size(&self) -> usize {
+        (**self).size()
+    }
+
+    fn now_ns(&self) -> i64 {
+        (**self).now_ns()
+    }
+
+    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost> {
+        (**self).send(to, message)
+    }
+
+    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
+        (**self).receive(from, patience)
+    }
+
+    fn abort(&self, code: i32) {
+        (**self).abort(code);
+    }
 }
 
 /// A rank that cannot be reached.

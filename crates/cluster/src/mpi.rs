@@ -37,11 +37,6 @@ impl<C: Fn() -> i64> Mpi<C> {
             _universe: universe,
         })
     }
-
-    /// Ends all ranks at once, where one cannot be reached any more.
-    pub fn abort(&self, code: i32) -> ! {
-        self.world.abort(code)
-    }
 }
 
 impl<C: Fn() -> i64> Link for Mpi<C> {
@@ -82,5 +77,9 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
             }
         }
         Ok(sender.receive_vec().0)
+    }
+
+    fn abort(&self, code: i32) {
+        self.world.abort(code)
     }
 }

@@ -89,6 +89,124 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// What can be written into a message and read from one.
+pub trait Wire: Sized {
+    /// Writes it into a message.
+    fn write(&self, to: &mut Writer);
+
+    /// Reads it from a message; `None` where the message holds none.
+    fn read(from: &mut Reader<'_>) -> Option<Self>;
+}
+
+impl Wire for u64 {
+    fn write(&self, to: &mut Writer) {
+        to.number(*self);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.number()
+    }
+}
+
+impl Wire for i64 {
+    fn write(&self, to: &mut Writer) {
+        to.signed(*self);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.signed()
+    }
+}
+
+impl Wire for f64 {
+    fn write(&self, to: &mut Writer) {
+        to.number(self.to_bits());
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.number().map(Self::from_bits)
+    }
+}
+
+impl Wire for bool {
+    fn write(&self, to: &mut Writer) {
+        to.number(u64::from(*self));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        match from.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Wire for String {
+    fn write(&self, to: &mut Writer) {
+        to.text(self);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.text().map(str::to_owned)
+    }
+}
+
+impl<T: Wire> Wire for Option<T> {
+    fn write(&self, to: &mut Writer) {
+        self.is_some().write(to);
+        if let Some(value) = self {
+            value.write(to);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        match bool::read(from)? {
+            true => T::read(from).map(Some),
+            false => Some(None),
+        }
+    }
+}
+
+impl<T: Wire> Wire for Vec<T> {
+    fn write(&self, to: &mut Writer) {
+        to.number(self.len() as u64);
+        self.iter().for_each(|item| item.write(to));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let count = from.length()?;
+        (0..count).map(|_| T::read(from)).collect()
+    }
+}
+
+impl<A: Wire, B: Wire> Wire for (A, B) {
+    fn write(&self, to: &mut Writer) {
+        self.0.write(to);
+        self.1.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some((A::read(from)?, B::read(from)?))
+    }
+}
+
+/// A struct whose fields are written one after the other.
+macro_rules! wired {
+    ($($type:ident { $($field:ident),* $(,)? })*) => {$(
+        impl $crate::wire::Wire for $type {
+            fn write(&self, to: &mut $crate::wire::Writer) {
+                $($crate::wire::Wire::write(&self.$field, to);)*
+            }
+
+            fn read(from: &mut $crate::wire::Reader<'_>) -> Option<Self> {
+                Some(Self { $($field: $crate::wire::Wire::read(from)?),* })
+            }
+        }
+    )*};
+}
+pub(crate) use wired;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -2,6 +2,7 @@
 
 mod files;
 mod groups;
+mod meeting;
 mod merge;
 
 use std::fs::File;
@@ -44,6 +45,8 @@ use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
 use iolab_target::memory_limits;
 use iolab_target::{Target, TargetKind};
+use meeting::Alone;
+pub use meeting::Meeting;
 pub(crate) use merge::{merge, sum};
 
 /// Requests of the null trial that shows iolab's own cost.
@@ -57,10 +60,25 @@ const FLOOR_REQUESTS: u64 = 1_000_000;
 /// # Errors
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
+    run_with(spec, target, clock, stop, &mut Alone)
+}
+
+/// As [`run`], together with the processes that `meeting` stands for.
+///
+/// # Errors
+/// As [`run`], and those of `meeting`.
+pub fn run_with(
+    spec: &TrialSpec,
+    target: &Target,
+    clock: &Clock,
+    stop: &AtomicBool,
+    meeting: &mut dyn Meeting,
+) -> Result<Outcome> {
     let side = Side::new(spec, target, stop)?;
     side.prepare()?;
-    let mut carried = carry_out(&[side.job(clock)], stop)?;
+    let mut carried = carry_out(&[side.job(clock)], stop, meeting)?;
     let workers = carried.workers.pop().unwrap_or_default();
+    meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
     side.settle(&mut outcome, &signed, stop)?;
@@ -315,7 +333,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         identity: 0,
         side: Beside::None,
     };
-    carry_out(&[job], &stop).map_or(f64::NAN, |mut carried| {
+    carry_out(&[job], &stop, &mut Alone).map_or(f64::NAN, |mut carried| {
         let workers = carried.workers.pop().unwrap_or_default();
         let outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
         outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
@@ -331,7 +349,7 @@ struct Carried {
 }
 
 /// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead.
-fn carry_out(jobs: &[Job<'_>], halt: &AtomicBool) -> Result<Carried> {
+fn carry_out(jobs: &[Job<'_>], halt: &AtomicBool, meeting: &mut dyn Meeting) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
     };
@@ -384,18 +402,24 @@ fn carry_out(jobs: &[Job<'_>], halt: &AtomicBool) -> Result<Carried> {
                 .unwrap_or_else(|_| Err(Error::failed("a worker ended during set-up")));
             setup = setup.and(outcome);
         }
+        setup = setup.and_then(|()| meeting.ready());
         if let Err(error) = setup {
             barrier.abandon();
             return Err(error);
         }
         let anchor = clock.anchor();
         let before = observation.before();
+        if let Err(error) = meeting.start() {
+            barrier.abandon();
+            return Err(error);
+        }
         barrier.open();
         if leading < all {
             barrier.wait_leading(leading);
             halt.store(true, Ordering::Relaxed);
         }
         barrier.wait_finished(all);
+        let ended = meeting.ended();
         let seen = observation.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
         barrier.release();
@@ -403,6 +427,7 @@ fn carry_out(jobs: &[Job<'_>], halt: &AtomicBool) -> Result<Carried> {
         for (place, worker) in workers {
             outcomes[place].extend(worker.join().ok().flatten());
         }
+        ended?;
         Ok(Carried {
             workers: outcomes,
             seen,

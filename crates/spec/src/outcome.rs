@@ -85,6 +85,19 @@ pub enum Failure {
     Program(FailedProgram),
     /// The target does not hold what was written.
     Data(FaultyData),
+    /// One of several processes.
+    Rank(FailedRank),
+}
+
+/// What failed in one of the processes of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRank {
+    /// The process and its host.
+    pub place: String,
+    /// What failed.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
 }
 
 /// A program that did not end as it should.

@@ -13,6 +13,8 @@ pub struct PrivateFiles {
     pub threads: u32,
     /// I/O size, bytes: shares are whole blocks.
     pub bs: u64,
+    /// Processes that have so many workers each, at least 1.
+    pub ranks: u32,
 }
 
 /// What is needed beside the scratch file itself.
@@ -37,15 +39,16 @@ impl Beside {
         self
     }
 
-    /// Sizes of the workers' files for a region, bytes.
-    pub(super) fn sizes(&self, region: u64) -> Vec<u64> {
+    /// Sizes of the files of one process's workers for a region, bytes.
+    pub fn sizes(&self, region: u64) -> Vec<u64> {
         let files = self.private.iter().map(|p| p.threads).max().unwrap_or(0);
         (0..files)
             .map(|number| {
                 let with = self.private.iter().filter(|p| number < p.threads);
                 let share = |p: &PrivateFiles| {
                     let blocks = region / p.bs.max(1);
-                    blocks.div_ceil(u64::from(p.threads)).saturating_mul(p.bs)
+                    let workers = u64::from(p.threads) * u64::from(p.ranks.max(1));
+                    blocks.div_ceil(workers).saturating_mul(p.bs)
                 };
                 with.map(share).max().unwrap_or(0)
             })
@@ -55,8 +58,12 @@ impl Beside {
     /// Bytes of all files together for a region, its own included.
     pub(super) fn total(&self, region: u64) -> u64 {
         let fresh = if self.fresh { region } else { 0 };
-        let sizes = self.sizes(region).into_iter();
-        sizes.fold(region.saturating_add(fresh), u64::saturating_add)
+        let ranks = self.private.iter().map(|p| p.ranks).max().unwrap_or(1);
+        let own = self.sizes(region).into_iter();
+        let own = own.fold(0, u64::saturating_add);
+        own.saturating_mul(ranks.into())
+            .saturating_add(region)
+            .saturating_add(fresh)
     }
 
     /// The largest region, up to `most`, of which all files together fit into `room` bytes.
@@ -127,6 +134,7 @@ mod tests {
                 .map(|threads| PrivateFiles {
                     threads: *threads,
                     bs,
+                    ranks: 1,
                 })
                 .collect(),
             fresh: false,

@@ -112,6 +112,17 @@ pub struct Need {
     pub beside: Beside,
 }
 
+/// The part that a process has in the scratch file of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// Bytes of the file that are used.
+    pub bytes: u64,
+    /// Number of this process among those that use the file; that which made it has 0.
+    pub rank: u32,
+    /// Sizes of the files of the own workers, bytes.
+    pub private: Vec<u64>,
+}
+
 /// Alignment that direct I/O needs, as `statx` reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectAlignment {
@@ -199,6 +210,27 @@ impl Target {
             .map(|bytes| target.beside(bytes))
             .collect::<Result<_>>()?;
         Ok(target.with_memory_note())
+    }
+
+    /// Takes part in the run of another process on this or another host, which made the scratch file at `path`: uses that file,
+    /// and makes those of the own workers beside it. Dropping this removes the own ones alone.
+    ///
+    /// # Errors
+    /// Of kind refused when the file is no scratch file of this size; of kind usage when it is out of reach.
+    pub fn join(path: &Path, share: &Share) -> Result<Self> {
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        let found = lookup::find(dir)?;
+        check_stores(&found)?;
+        users::check_directory(&found)?;
+        scratch::check_writable(&found.handle, dir)?;
+        let (scratch, file) = Scratch::join(found.handle, path, share.bytes, share.rank)?;
+        let mut target = Self::of_scratch(scratch, file, share.bytes, Vec::new());
+        target.private = share
+            .private
+            .iter()
+            .map(|bytes| target.beside(*bytes))
+            .collect::<Result<_>>()?;
+        Ok(target)
     }
 
     /// A scratch file that has just been created.
@@ -341,7 +373,15 @@ impl Target {
 
     /// Bytes that [`Target::fill`] writes into a scratch file and those beside it.
     pub fn fill_bytes(&self) -> u64 {
-        self.private.iter().map(|file| file.size).sum::<u64>() + self.size
+        self.private.iter().map(|file| file.size).sum::<u64>() + self.own_bytes()
+    }
+
+    /// Bytes of the file itself that are this process's to fill.
+    fn own_bytes(&self) -> u64 {
+        match &self.scratch {
+            Some(scratch) if scratch.is_of_another() => 0,
+            _ => self.size,
+        }
     }
 
     /// Remarks for the user: a cut size, a followed symlink, "not storage".
@@ -455,8 +495,10 @@ impl Target {
         if self.kind != TargetKind::Scratch {
             return Ok(());
         }
-        self.fill_own(0..self.size, seed, stop, progress)?;
-        let mut before = self.size;
+        let mut before = self.own_bytes();
+        if before > 0 {
+            self.fill_own(0..before, seed, stop, progress)?;
+        }
         for (number, file) in self.private.iter().enumerate() {
             let seed = seed.wrapping_add(number as u64 + 1);
             file.fill_own(0..file.size, seed, stop, &mut |done| {

@@ -43,11 +43,61 @@ pub(super) struct Scratch {
     path: PathBuf,
     stat: Stat,
     removed: bool,
+    /// Another process made it, and removes it.
+    of_another: bool,
     /// Files with a number that were made beside it.
     made: AtomicU64,
 }
 
 impl Scratch {
+    /// Opens the file that process 0 of a run made, with `region` usable bytes; `rank` keeps apart what the processes make
+    /// beside it.
+    ///
+    /// # Errors
+    /// Of kind refused when it is anything else; of kind usage when it is out of reach.
+    pub(super) fn join(dir: OwnedFd, path: &Path, region: u64, rank: u32) -> Result<(Self, File)> {
+        let not_ours = || {
+            Error::refused(format!(
+                "refusing to use {}: it is not the scratch file of this run",
+                path.display()
+            ))
+            .hint("another program interferes there; choose another directory")
+        };
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.filter(|name| is_scratch_name(name));
+        let name = name.ok_or_else(not_ours)?.to_owned();
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&dir, &*name, flags, Mode::empty());
+        let file = File::from(file.map_err(|errno| {
+            errno::on_path("open", path, errno).hint(
+                "all ranks use one scratch file: give a directory on a file system that all hosts share",
+            )
+        })?);
+        let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", path, e))?;
+        let length = u64::try_from(stat.st_size).ok();
+        if !could_be_ours(&stat)
+            || length != region.checked_add(FOOTER_LEN)
+            || !carries_footer(&file, region + FOOTER_LEN)
+        {
+            return Err(not_ours());
+        }
+        let scratch = Self {
+            dir,
+            name,
+            path: path.to_owned(),
+            stat,
+            removed: true,
+            of_another: true,
+            made: AtomicU64::new(u64::from(rank) << 32),
+        };
+        Ok((scratch, file))
+    }
+
+    /// Whether another process made it.
+    pub(super) fn is_of_another(&self) -> bool {
+        self.of_another
+    }
+
     /// Creates, locks and marks a file with a usable region of `region` bytes.
     ///
     /// # Errors
@@ -79,6 +129,7 @@ impl Scratch {
                 path,
                 stat,
                 removed: false,
+                of_another: false,
                 made: AtomicU64::new(0),
             };
             if !scratch.name_is_ours() {
@@ -129,6 +180,7 @@ impl Scratch {
             path,
             stat,
             removed: false,
+            of_another: false,
             made: AtomicU64::new(0),
         };
         Ok((scratch, file))

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::meeting::Alone;
 use super::merge::graver;
 use super::{Beside, Side, carry_out, merge, signed, sum};
 use iolab_observe::clock::Clock;
@@ -51,7 +52,7 @@ pub fn run_groups(
             job
         })
         .collect();
-    let mut carried = carry_out(&jobs, &halt)?;
+    let mut carried = carry_out(&jobs, &halt, &mut Alone)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
         // What was ended with the others has come to its end.

@@ -32,6 +32,7 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
         Layout::Private => vec![PrivateFiles {
             threads: spec.threads,
             bs: spec.bs,
+            ranks: 1,
         }],
         _ => Vec::new(),
     };

@@ -19,7 +19,11 @@ const BLOCK: u64 = 4096;
 const THREADS: u32 = 3;
 
 fn need(fresh: bool) -> Need {
-    let private = [1, THREADS].map(|threads| PrivateFiles { threads, bs: BLOCK });
+    let private = [1, THREADS].map(|threads| PrivateFiles {
+        threads,
+        bs: BLOCK,
+        ranks: 1,
+    });
     Need {
         size: Size::Exactly(SIZE),
         write: true,

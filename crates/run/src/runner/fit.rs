@@ -113,6 +113,7 @@ fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> Beside {
         let files = PrivateFiles {
             threads: spec.threads,
             bs: spec.bs,
+            ranks: spec.workers() / spec.threads.max(1),
         };
         if spec.layout == Layout::Private && !beside.private.contains(&files) {
             beside.private.push(files);
@@ -125,7 +126,7 @@ fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> Beside {
 /// One request for every thread.
 fn smallest_region(spec: &TrialSpec) -> u64 {
     spec.largest_request()
-        .saturating_mul(u64::from(spec.threads))
+        .saturating_mul(u64::from(spec.workers()))
         .next_multiple_of(REGION_UNIT)
 }
 

@@ -189,14 +189,16 @@ pub(super) fn describe(failure: &Failure) -> String {
         Failure::Request(request) => describe_request(request),
         Failure::Program(program) => describe_program(program),
         Failure::Data(data) => faulty::describe(data),
+        Failure::Rank(failed) => format!("{}: {}", failed.place, failed.message),
     }
 }
 
 /// What to do about a failure.
-pub(super) fn remedy(failure: &Failure) -> &'static str {
+pub(super) fn remedy(failure: &Failure) -> &str {
     match failure {
         Failure::Request(request) => remedy_of_request(request),
         Failure::Data(data) => faulty::remedy(data),
+        Failure::Rank(failed) => &failed.remedy,
         Failure::Program(program) => match program.end {
             ProgramEnd::Time(_) => {
                 "give it more time with --time, or --time none; then resume the run"

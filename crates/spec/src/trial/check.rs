@@ -159,10 +159,14 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
             "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out",
         );
     }
-    if spec.others != Others::default() {
+    let is_ordered = matches!(
+        spec.pattern,
+        Pattern::Seq | Pattern::Reverse | Pattern::Strided
+    );
+    if spec.others != Others::default() && !(is_ordered && spec.parts_region()) {
         return fail(
-            "verify in a trial of several processes".to_owned(),
-            "a process knows only what its own threads have written: leave verify out",
+            "verify in a trial of several processes that write the same blocks".to_owned(),
+            "a process knows only what its own threads have written: set pattern=seq and layout=shared or interleaved, or leave verify out",
         );
     }
     if spec.backend == Backend::Null {

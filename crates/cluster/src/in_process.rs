@@ -1,0 +1,70 @@
+//! A transport between threads of one process, in real time: for tests, and where there is no other.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use crate::link::{Link, Lost, Why};
+
+/// One thread's place among the others.
+pub struct Thread {
+    rank: usize,
+    inboxes: Arc<[Sender<(usize, Vec<u8>)>]>,
+    inbox: Receiver<(usize, Vec<u8>)>,
+    waiting: HashMap<usize, VecDeque<Vec<u8>>>,
+    clock: Arc<dyn Fn() -> i64 + Send + Sync>,
+}
+
+/// Places for so many threads, which read the same clock, ns.
+pub fn threads(count: usize, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Vec<Thread> {
+    let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| channel()).unzip();
+    let inboxes: Arc<[_]> = inboxes.into();
+    let clock: Arc<dyn Fn() -> i64 + Send + Sync> = Arc::new(clock);
+    let place = |(rank, inbox)| Thread {
+        rank,
+        inboxes: inboxes.clone(),
+        inbox,
+        waiting: HashMap::new(),
+        clock: clock.clone(),
+    };
+    receivers.into_iter().enumerate().map(place).collect()
+}
+
+impl Link for Thread {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    fn now_ns(&self) -> i64 {
+        (self.clock)()
+    }
+
+    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost> {
+        // A thread that has ended is noticed by those who wait for its answer.
+        let _ = self.inboxes[to].send((self.rank, message.to_vec()));
+        Ok(())
+    }
+
+    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
+        let until = Instant::now() + patience;
+        loop {
+            let earlier = self.waiting.get_mut(&from);
+            if let Some(message) = earlier.and_then(VecDeque::pop_front) {
+                return Ok(message);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok((sender, message)) = self.inbox.recv_timeout(left) else {
+                return Err(Lost {
+                    rank: from,
+                    why: Why::Silent(patience),
+                });
+            };
+            self.waiting.entry(sender).or_default().push_back(message);
+        }
+    }
+}

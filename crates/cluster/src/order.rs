@@ -1,0 +1,175 @@
+//! What the root has the other ranks do, one order after the other.
+
+use std::time::Duration;
+
+use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
+use iolab_spec::trial::TrialSpec;
+use iolab_spec::{Error, Kind, Result};
+
+use crate::wire::{Reader, Wire, Writer, wired};
+
+/// An order of the root.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Order {
+    /// Open these targets.
+    Open(Vec<Place>),
+    /// Fill own files; the seed of their data.
+    Fill(u64),
+    /// Carry a trial out.
+    Trial(Box<Task>),
+    /// The run is over: remove own files.
+    End,
+}
+
+/// A target as the other ranks open it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its path, from the root directory on: that of the scratch file of the root, or of what was there before.
+    pub path: String,
+    /// Whether it is a scratch file.
+    pub scratch: bool,
+    /// Bytes of it that are used.
+    pub bytes: u64,
+    /// Sizes of the files that each rank makes for its own workers, bytes.
+    pub private: Vec<u64>,
+}
+
+/// A trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// What it is; which workers are a rank's own is for the rank to say.
+    pub trial: TrialSpec,
+    /// The number of its target.
+    pub target: u64,
+}
+
+impl Order {
+    /// The order as a message.
+    ///
+    /// # Errors
+    /// When a trial is not made of settings alone.
+    pub fn message(&self) -> Result<Vec<u8>> {
+        let mut to = Writer::default();
+        match self {
+            Order::Open(places) => {
+                to.number(0);
+                places.write(&mut to);
+            }
+            Order::Fill(seed) => {
+                to.number(1);
+                seed.write(&mut to);
+            }
+            Order::Trial(task) => {
+                to.number(2);
+                write_task(task, &mut to);
+                let message = to.clone().into_bytes();
+                if Self::read(&message).as_ref() != Some(self) {
+                    return Err(Error::failed(
+                        "a trial cannot be described to the other ranks",
+                    ));
+                }
+            }
+            Order::End => to.number(3),
+        }
+        Ok(to.into_bytes())
+    }
+
+    /// The order of a message; `None` where it holds none.
+    pub fn read(message: &[u8]) -> Option<Self> {
+        let mut from = Reader::new(message);
+        let order = match from.number()? {
+            0 => Order::Open(Wire::read(&mut from)?),
+            1 => Order::Fill(Wire::read(&mut from)?),
+            2 => Order::Trial(Box::new(read_task(&mut from)?)),
+            3 => Order::End,
+            _ => return None,
+        };
+        from.is_at_end().then_some(order)
+    }
+}
+
+/// The settings in which a trial differs from the default one, by their numbers in the table.
+fn write_task(task: &Task, to: &mut Writer) {
+    let cell = |trial: &TrialSpec| CellSpec {
+        trial: trial.clone(),
+        batch_auto: false,
+        ..CellSpec::default()
+    };
+    let (own, plain) = (cell(&task.trial), cell(&TrialSpec::default()));
+    let differs = |(_, setting): &(usize, &Setting)| setting.get(&own) != setting.get(&plain);
+    let settings: Vec<(u64, String)> = SETTINGS
+        .iter()
+        .enumerate()
+        .filter(differs)
+        .map(|(number, setting)| (number as u64, setting.get(&own)))
+        .collect();
+    settings.write(to);
+    task.trial.seed.write(to);
+    task.trial.series_ns.write(to);
+    task.target.write(to);
+}
+
+fn read_task(from: &mut Reader<'_>) -> Option<Task> {
+    let mut cell = CellSpec {
+        batch_auto: false,
+        ..CellSpec::default()
+    };
+    for (number, text) in Vec::<(u64, String)>::read(from)? {
+        let setting = SETTINGS.get(usize::try_from(number).ok()?)?;
+        setting.set(&mut cell, &text).ok()?;
+    }
+    cell.trial.seed = Wire::read(from)?;
+    cell.trial.series_ns = Wire::read(from)?;
+    Some(Task {
+        trial: cell.trial,
+        target: Wire::read(from)?,
+    })
+}
+
+/// How long a rank may take to prepare a trial, and to carry it out. One without a bound of time is given a time in which
+/// the slowest storage in use moves its bytes.
+pub fn patience(trial: &TrialSpec, settled: Duration) -> (Duration, Duration) {
+    /// Bytes per second below which a rank counts as lost.
+    const SLOWEST: u64 = 1 << 20;
+    let moving = |bytes: u64| settled + Duration::from_secs(bytes / SLOWEST);
+    let requests = trial.requests_bound().unwrap_or(0);
+    let bytes = requests.saturating_mul(trial.bs.max(64 << 10));
+    let carrying = trial
+        .time_foreseen()
+        .map_or_else(|| moving(bytes), |time| time.saturating_add(settled));
+    (moving(trial.region), carrying)
+}
+
+/// An error as a message between ranks.
+pub fn error_text(error: &Error) -> String {
+    let kind = KINDS.iter().position(|kind| *kind == error.kind());
+    let kind = kind.unwrap_or(0);
+    let remedy = error.remedy().unwrap_or("");
+    [&kind.to_string(), error.message(), remedy].join(UNIT)
+}
+
+/// The error of a message.
+pub fn error_of(text: &str) -> Error {
+    let mut parts = text.splitn(3, UNIT);
+    let kind = parts.next().and_then(|kind| kind.parse::<usize>().ok());
+    let message = parts.next().unwrap_or(text);
+    let error = match kind.and_then(|kind| KINDS.get(kind)) {
+        Some(Kind::Usage) => Error::usage(message),
+        Some(Kind::Refused) => Error::refused(message),
+        Some(Kind::Interrupted) => Error::interrupted(),
+        Some(Kind::Failed) | None => Error::failed(message),
+    };
+    match parts.next() {
+        None | Some("") => error,
+        Some(remedy) => error.hint(remedy),
+    }
+}
+
+const KINDS: [Kind; 4] = [Kind::Failed, Kind::Usage, Kind::Refused, Kind::Interrupted];
+
+/// Stands between the parts of an error; no message holds it.
+const UNIT: &str = "\u{1f}";
+
+wired! {
+    Place { path, scratch, bytes, private }
+}

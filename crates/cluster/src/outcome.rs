@@ -1,0 +1,474 @@
+//! What a trial did, on its way up the tree: counts are added, latencies merged bucket by bucket.
+//!
+//! What the kernel counts for a whole host comes from one rank of each host, or it would count several times.
+
+use iolab_spec::counters::{
+    Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, Pressure, ProcessIo,
+    ResourceUse,
+};
+use iolab_spec::cpus::Cpus;
+use iolab_spec::histogram::LatencyHistogram;
+use iolab_spec::outcome::{
+    Effective, Ended, FailedRank, Failure, Outcome, RateReport, Tally, Waits,
+};
+use iolab_spec::region::{Extents, Region, Residency};
+use iolab_spec::request_sizes::RequestSizes;
+use iolab_spec::series::{Done, Interval, Series};
+use iolab_spec::verify::{FaultKind, Faults, Verified};
+
+use crate::clock::{ClockJumped, Moment, OtherClock};
+use crate::histogram;
+use crate::team::Gathered;
+use crate::wire::{Reader, Wire, Writer, wired};
+
+/// What one rank did in a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankPart {
+    /// The rank.
+    pub rank: u64,
+    /// Its first worker's start.
+    pub started: Moment,
+    /// Its last worker's end.
+    pub ended: Moment,
+    /// Requests and bytes read.
+    pub reads: (u64, u64),
+    /// Requests and bytes written.
+    pub writes: (u64, u64),
+    /// Requests and bytes trimmed.
+    pub trims: (u64, u64),
+    /// Syncs.
+    pub syncs: u64,
+    /// Requests that failed.
+    pub errors: u64,
+}
+
+/// What some ranks did in a trial.
+#[derive(Debug, Clone)]
+pub struct Deed {
+    /// All of it together. Settings in force and the clock's drift are those of the first rank.
+    pub outcome: Outcome,
+    /// Hosts whose counters are in it.
+    pub hosts: u64,
+    /// Whether every worker has a file of its own; else all ranks look at the same region.
+    pub private: bool,
+    /// Each rank's part.
+    pub parts: Vec<RankPart>,
+}
+
+impl Gathered for Deed {
+    fn write(&self, to: &mut Writer) {
+        write_outcome(&self.outcome, to);
+        self.hosts.write(to);
+        self.private.write(to);
+        self.parts.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            outcome: read_outcome(from)?,
+            hosts: Wire::read(from)?,
+            private: Wire::read(from)?,
+            parts: Wire::read(from)?,
+        })
+    }
+
+    fn seen_through(mut self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        let own = |moment: Moment| {
+            Ok(Moment {
+                earliest: clock.own(moment.earliest)?.earliest,
+                latest: clock.own(moment.latest)?.latest,
+            })
+        };
+        for part in &mut self.parts {
+            part.started = own(part.started)?;
+            part.ended = own(part.ended)?;
+        }
+        Ok(self)
+    }
+
+    fn join(self, other: Self) -> Self {
+        let counters = counters(
+            (self.outcome.counters, self.hosts > 0),
+            (other.outcome.counters, other.hosts > 0),
+        );
+        let region = region(self.outcome.region, other.outcome.region, self.private);
+        let mut outcome = joined(self.outcome, other.outcome);
+        outcome.counters = counters;
+        outcome.region = region;
+        let mut parts = self.parts;
+        parts.extend(other.parts);
+        Self {
+            outcome,
+            hosts: self.hosts + other.hosts,
+            private: self.private,
+            parts,
+        }
+    }
+}
+
+/// Both together, without what the kernel counted and what was seen of the region.
+fn joined(a: Outcome, b: Outcome) -> Outcome {
+    Outcome {
+        reads: tally(a.reads, b.reads),
+        writes: tally(a.writes, b.writes),
+        trims: tally(a.trims, b.trims),
+        syncs: a.syncs + b.syncs,
+        sync_latency: merged(a.sync_latency, &b.sync_latency),
+        errors: a.errors + b.errors,
+        failure: a.failure.or(b.failure),
+        ended: match rank(a.ended) >= rank(b.ended) {
+            true => a.ended,
+            false => b.ended,
+        },
+        end_sync_ns: a.end_sync_ns.max(b.end_sync_ns),
+        paused_ns: a.paused_ns + b.paused_ns,
+        rate_report: either(a.rate_report, b.rate_report, RateReport::plus),
+        series: series(a.series, b.series),
+        verified: either(a.verified, b.verified, verified),
+        request_sizes: a.request_sizes.plus(b.request_sizes),
+        cpus_used: a.cpus_used.plus(&b.cpus_used),
+        waited: either(a.waited, b.waited, |a, b| a + b),
+        ..a
+    }
+}
+
+/// The graver of two ends has the higher number.
+fn rank(ended: Ended) -> u64 {
+    match ended {
+        Ended::Done => 0,
+        Ended::Time => 1,
+        Ended::Interrupted => 2,
+        Ended::Failed => 3,
+    }
+}
+
+fn ended(rank: u64) -> Option<Ended> {
+    let all = [Ended::Done, Ended::Time, Ended::Interrupted, Ended::Failed];
+    all.get(usize::try_from(rank).ok()?).copied()
+}
+
+/// What two have together; what one alone has.
+fn either<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(plus(a, b)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What two have together; unknown where one of them does not know its part.
+fn both<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
+    a.zip(b).map(|(a, b)| plus(a, b))
+}
+
+fn merged(mut sum: LatencyHistogram, part: &LatencyHistogram) -> LatencyHistogram {
+    // What does not fit is no latency: the bounds are the same on all ranks.
+    let _ = sum.add(part);
+    sum
+}
+
+fn tally(a: Tally, b: Tally) -> Tally {
+    Tally {
+        requests: a.requests + b.requests,
+        bytes: a.bytes + b.bytes,
+        short_transfers: a.short_transfers + b.short_transfers,
+        latency: merged(a.latency, &b.latency),
+        waits: either(a.waits, b.waits, |a, b| Waits {
+            response: merged(a.response, &b.response),
+            lateness: merged(a.lateness, &b.lateness),
+        }),
+    }
+}
+
+/// Of two ranks, each with whether it speaks for its host.
+fn counters(a: (Counters, bool), b: (Counters, bool)) -> Counters {
+    let of_host = match (a.1, b.1) {
+        (true, true) => Counters {
+            device: both(a.0.device, b.0.device, DeviceStat::plus),
+            bottom: both(a.0.bottom, b.0.bottom, |a, b| Bottom {
+                stat: a.stat.plus(b.stat),
+                in_file: a.in_file || b.in_file,
+            }),
+            pressure: worst(a.0.pressure, b.0.pressure),
+            ..a.0
+        },
+        (true, false) => a.0,
+        (false, _) => b.0,
+    };
+    let (a, b) = (a.0, b.0);
+    Counters {
+        process_io: both(a.process_io, b.process_io, |a, b| ProcessIo {
+            rchar: a.rchar + b.rchar,
+            wchar: a.wchar + b.wchar,
+            syscr: a.syscr + b.syscr,
+            syscw: a.syscw + b.syscw,
+            read_bytes: a.read_bytes + b.read_bytes,
+            write_bytes: a.write_bytes + b.write_bytes,
+        }),
+        usage: ResourceUse {
+            user_ns: a.usage.user_ns + b.usage.user_ns,
+            system_ns: a.usage.system_ns + b.usage.system_ns,
+            minor_faults: a.usage.minor_faults + b.usage.minor_faults,
+            major_faults: a.usage.major_faults + b.usage.major_faults,
+            voluntary_switches: a.usage.voluntary_switches + b.usage.voluntary_switches,
+            involuntary_switches: a.usage.involuntary_switches + b.usage.involuntary_switches,
+        },
+        device: of_host.device,
+        bottom: of_host.bottom,
+        hardware: a.hardware.plus(b.hardware),
+        pressure: of_host.pressure,
+        buffer_piece_bytes: both(a.buffer_piece_bytes, b.buffer_piece_bytes, u64::min),
+    }
+}
+
+/// Of two hosts, what the one went through that had more of it.
+fn worst(a: Pressure, b: Pressure) -> Pressure {
+    let most = |of: fn(&Pressure) -> Option<u64>| either(of(&a), of(&b), u64::max);
+    Pressure {
+        cpu_stall_ns: most(|p| p.cpu_stall_ns),
+        io_stall_ns: most(|p| p.io_stall_ns),
+        memory_stall_ns: most(|p| p.memory_stall_ns),
+        steal_ns: most(|p| p.steal_ns),
+        suspended_ns: most(|p| p.suspended_ns),
+        throttled_ns: most(|p| p.throttled_ns),
+        cpu_khz: most(|p| p.cpu_khz),
+    }
+}
+
+/// What two ranks saw: each its own files; or the same region, of which that counts where the page cache held more.
+fn region(a: Region, b: Region, private: bool) -> Region {
+    Region {
+        before: both(a.before, b.before, |a, b| residency(a, b, private)),
+        after: both(a.after, b.after, |a, b| residency(a, b, private)),
+        extents: both(a.extents, b.extents, |a, b| match private {
+            true => Extents {
+                looked_bytes: a.looked_bytes + b.looked_bytes,
+                hole_bytes: a.hole_bytes + b.hole_bytes,
+                unwritten_bytes: both(a.unwritten_bytes, b.unwritten_bytes, |a, b| a + b),
+            },
+            false => a,
+        }),
+        owed_sync_ns: either(a.owed_sync_ns, b.owed_sync_ns, u64::max),
+        evidence_ns: a.evidence_ns.max(b.evidence_ns),
+    }
+}
+
+fn residency(a: Residency, b: Residency, private: bool) -> Residency {
+    match private {
+        true => Residency {
+            looked_bytes: a.looked_bytes + b.looked_bytes,
+            resident_bytes: a.resident_bytes + b.resident_bytes,
+            dirty_bytes: both(a.dirty_bytes, b.dirty_bytes, |a, b| a + b),
+            writeback_bytes: both(a.writeback_bytes, b.writeback_bytes, |a, b| a + b),
+        },
+        false if a.resident_bytes >= b.resident_bytes => a,
+        false => b,
+    }
+}
+
+/// Interval by interval, in those of the rank that has the longer ones.
+fn series(a: Series, b: Series) -> Series {
+    let length = |series: &Series| series.intervals.first().map_or(0, |first| first.length_ns);
+    let longer = length(&a).max(length(&b));
+    let (a, b) = (a.coarsened(longer), b.coarsened(longer));
+    let (mut sum, part) = match a.intervals.len() >= b.intervals.len() {
+        true => (a, b),
+        false => (b, a),
+    };
+    let last = sum.intervals.len().saturating_sub(1);
+    for (number, (sum, part)) in sum.intervals.iter_mut().zip(part.intervals).enumerate() {
+        sum.done = sum.done.plus(part.done);
+        // One that ends the series of its rank may be longer than the others.
+        if number == last {
+            sum.length_ns = sum.length_ns.max(part.length_ns);
+        }
+    }
+    sum
+}
+
+fn verified(a: Verified, b: Verified) -> Verified {
+    let mut faults = a.faults;
+    for (sum, part) in faults.iter_mut().zip(b.faults) {
+        sum.first_offset = match (sum.blocks, part.blocks) {
+            (_, 0) => sum.first_offset,
+            (0, _) => part.first_offset,
+            _ => sum.first_offset.min(part.first_offset),
+        };
+        sum.blocks += part.blocks;
+    }
+    Verified {
+        blocks: a.blocks + b.blocks,
+        bytes: a.bytes + b.bytes,
+        cached_bytes: both(a.cached_bytes, b.cached_bytes, u64::max),
+        faults,
+    }
+}
+
+fn write_outcome(outcome: &Outcome, to: &mut Writer) {
+    for tally in [&outcome.reads, &outcome.writes, &outcome.trims] {
+        tally.write(to);
+    }
+    outcome.syncs.write(to);
+    histogram::write(&outcome.sync_latency, to);
+    outcome.errors.write(to);
+    let failure = match &outcome.failure {
+        Some(Failure::Rank(failed)) => Some(failed.clone()),
+        // Others were named before they are sent.
+        _ => None,
+    };
+    failure.write(to);
+    rank(outcome.ended).write(to);
+    for time in [
+        outcome.elapsed_ns,
+        outcome.all_active_ns,
+        outcome.end_sync_ns,
+        outcome.paused_ns,
+    ] {
+        time.write(to);
+    }
+    outcome.clock_drift_ppm.write(to);
+    outcome.counters.write(to);
+    outcome.region.write(to);
+    outcome.rate_report.write(to);
+    outcome.series.write(to);
+    outcome.verified.write(to);
+    outcome.request_sizes.to_string().write(to);
+    outcome.cpus_used.to_string().write(to);
+    outcome.waited.write(to);
+}
+
+fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
+    Some(Outcome {
+        reads: Wire::read(from)?,
+        writes: Wire::read(from)?,
+        trims: Wire::read(from)?,
+        syncs: Wire::read(from)?,
+        sync_latency: histogram::read(from)?,
+        errors: Wire::read(from)?,
+        failure: Option::<FailedRank>::read(from)?.map(Failure::Rank),
+        ended: ended(from.number()?)?,
+        elapsed_ns: Wire::read(from)?,
+        all_active_ns: Wire::read(from)?,
+        end_sync_ns: Wire::read(from)?,
+        paused_ns: Wire::read(from)?,
+        clock_drift_ppm: Wire::read(from)?,
+        counters: Wire::read(from)?,
+        region: Wire::read(from)?,
+        effective: Effective::default(),
+        rate_report: Wire::read(from)?,
+        series: Wire::read(from)?,
+        verified: Wire::read(from)?,
+        request_sizes: parsed(from, RequestSizes::default())?,
+        cpus_used: parsed(from, Cpus::default())?,
+        waited: Wire::read(from)?,
+        groups: Vec::new(),
+    })
+}
+
+/// What was written as text; `none` where the text is empty.
+fn parsed<T: std::str::FromStr>(from: &mut Reader<'_>, none: T) -> Option<T> {
+    match from.text()? {
+        "" => Some(none),
+        text => text.parse().ok(),
+    }
+}
+
+wired! {
+    RankPart { rank, started, ended, reads, writes, trims, syncs, errors }
+    Moment { earliest, latest }
+    FailedRank { place, message, remedy }
+    Counters { process_io, usage, device, bottom, hardware, pressure, buffer_piece_bytes }
+    ProcessIo { rchar, wchar, syscr, syscw, read_bytes, write_bytes }
+    ResourceUse { user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches }
+    DeviceStat {
+        read_ios, read_merges, read_bytes, write_ios, write_merges, write_bytes, flush_ios, busy_ms, queue_ms,
+    }
+    Bottom { stat, in_file }
+    HardwareEvents { cycles, instructions, llc_misses, dtlb_misses }
+    Pressure { cpu_stall_ns, io_stall_ns, memory_stall_ns, steal_ns, suspended_ns, throttled_ns, cpu_khz }
+    Region { before, after, extents, owed_sync_ns, evidence_ns }
+    Residency { looked_bytes, resident_bytes, dirty_bytes, writeback_bytes }
+    Extents { looked_bytes, hole_bytes, unwritten_bytes }
+    RateReport { rate_wanted, rate_achieved, backlog_max, backlog_end }
+    Series { intervals }
+    Interval { start_ns, length_ns, done }
+    Done { read_requests, read_bytes, write_requests, write_bytes }
+    Faults { blocks, first_offset }
+}
+
+impl Wire for Verified {
+    fn write(&self, to: &mut Writer) {
+        self.blocks.write(to);
+        self.bytes.write(to);
+        self.cached_bytes.write(to);
+        self.faults.iter().for_each(|faults| faults.write(to));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let mut verified = Self {
+            blocks: Wire::read(from)?,
+            bytes: Wire::read(from)?,
+            cached_bytes: Wire::read(from)?,
+            faults: [Faults::default(); FaultKind::ALL.len()],
+        };
+        for faults in &mut verified.faults {
+            *faults = Wire::read(from)?;
+        }
+        Some(verified)
+    }
+}
+
+impl Wire for Tally {
+    fn write(&self, to: &mut Writer) {
+        self.requests.write(to);
+        self.bytes.write(to);
+        self.short_transfers.write(to);
+        histogram::write(&self.latency, to);
+        self.waits.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            requests: Wire::read(from)?,
+            bytes: Wire::read(from)?,
+            short_transfers: Wire::read(from)?,
+            latency: histogram::read(from)?,
+            waits: Wire::read(from)?,
+        })
+    }
+}
+
+impl Wire for Waits {
+    fn write(&self, to: &mut Writer) {
+        histogram::write(&self.response, to);
+        histogram::write(&self.lateness, to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            response: histogram::read(from)?,
+            lateness: histogram::read(from)?,
+        })
+    }
+}
+
+impl Wire for Hardware {
+    fn write(&self, to: &mut Writer) {
+        match self {
+            Hardware::Counted(events) => {
+                true.write(to);
+                events.write(to);
+            }
+            Hardware::Missing(reason) => {
+                false.write(to);
+                to.text(reason.name());
+            }
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(match bool::read(from)? {
+            true => Hardware::Counted(Wire::read(from)?),
+            false => Hardware::Missing(from.text()?.parse::<NoHardware>().ok()?),
+        })
+    }
+}

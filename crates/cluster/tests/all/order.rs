@@ -1,0 +1,113 @@
+//! What the root has the other ranks do.
+
+use std::time::Duration;
+
+use iolab_cluster::order::{Order, Place, Task, error_of, error_text};
+use iolab_spec::settings::{CellSpec, SETTINGS};
+use iolab_spec::trial::{Batch, Limit, Others, Pattern, TrialSpec};
+use iolab_spec::{Error, Kind};
+
+fn round(order: &Order) {
+    let message = order.message().expect("a message");
+    assert_eq!(Order::read(&message).as_ref(), Some(order));
+    for length in 0..message.len() {
+        assert_ne!(Order::read(&message[..length]).as_ref(), Some(order));
+    }
+}
+
+#[test]
+fn orders_arrive_as_they_were_given() {
+    round(&Order::End);
+    round(&Order::Fill(1 << 60));
+    round(&Order::Open(vec![Place {
+        path: "/lustre/ä b".to_owned(),
+        scratch: true,
+        bytes: 1 << 40,
+        private: vec![4096, 8192],
+    }]));
+    round(&Order::Trial(Box::new(Task {
+        trial: TrialSpec {
+            pattern: Pattern::Zipf(1.2),
+            bs: 12_345,
+            region: (1 << 30) + 512,
+            batch: Batch::Percent(37),
+            limit: Limit {
+                time: Some(Duration::from_nanos(123_456_789)),
+                ..Limit::default()
+            },
+            seed: u64::MAX,
+            series_ns: 7,
+            ..TrialSpec::default()
+        },
+        target: 3,
+    })));
+}
+
+#[test]
+fn every_setting_of_a_trial_is_in_its_order() {
+    for setting in SETTINGS {
+        // What a setting can be, of those texts that it takes.
+        let texts = [
+            "7",
+            "2",
+            "3",
+            "8k",
+            "false",
+            "true",
+            "25%",
+            "10ms",
+            "rand",
+            "zipf:1.5",
+            "hot",
+            "shared",
+            "private",
+            "interleaved",
+            "io_uring",
+            "each",
+            "zero",
+            "poisson",
+            "50",
+            "huge",
+            "random",
+            "append",
+            "0-1",
+            "packed",
+            "4k:50,8k:50",
+        ];
+        let plain = CellSpec::default();
+        for text in texts {
+            let mut cell = CellSpec::default();
+            let is_taken = setting.set(&mut cell, text).is_ok();
+            if is_taken && cell.trial != plain.trial {
+                let trial = cell.trial;
+                round(&Order::Trial(Box::new(Task { trial, target: 0 })));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_setting_is_refused_and_not_lost() {
+    let trial = TrialSpec {
+        others: Others {
+            before: 1,
+            after: 0,
+        },
+        ..TrialSpec::default()
+    };
+    let order = Order::Trial(Box::new(Task { trial, target: 0 }));
+    assert!(order.message().is_err());
+}
+
+#[test]
+fn an_error_keeps_its_kind_and_its_remedy() {
+    for error in [
+        Error::usage("a").hint("b"),
+        Error::refused("refusing to write"),
+        Error::failed("x: y").hint("two\n  lines"),
+        Error::interrupted(),
+    ] {
+        assert_eq!(error_of(&error_text(&error)), error);
+    }
+    assert_eq!(error_of("rubbish").kind(), Kind::Failed);
+}

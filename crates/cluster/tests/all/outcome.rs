@@ -1,0 +1,207 @@
+//! What a trial did, on its way up the tree.
+
+use iolab_cluster::clock::Moment;
+use iolab_cluster::outcome::{Deed, RankPart};
+use iolab_cluster::team::Gathered;
+use iolab_cluster::wire::{Reader, Writer};
+use iolab_spec::counters::{Counters, DeviceStat, ProcessIo};
+use iolab_spec::cpus::Cpus;
+use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
+use iolab_spec::region::{Region, Residency};
+use iolab_spec::request_sizes::{RequestSizes, SizeCount};
+use iolab_spec::series::{Done, Interval, Series};
+use iolab_spec::verify::{FaultKind, Verified};
+
+/// What rank `rank` did: everything has a value, and differs between ranks.
+fn deed(rank: u64, speaks: bool) -> Deed {
+    let mut latency = new_latency_histogram();
+    latency
+        .record_n(1_000 * (rank + 1), 10 + rank)
+        .expect("in range");
+    let tally = Tally {
+        requests: 10 + rank,
+        bytes: 4096 * (10 + rank),
+        short_transfers: rank,
+        latency: latency.clone(),
+        waits: Some(Waits {
+            response: latency.clone(),
+            lateness: latency.clone(),
+        }),
+    };
+    let mut verified = Verified::default();
+    verified.count(FaultKind::Torn, 8192 * (rank + 1));
+    let interval = |number: u64| Interval {
+        start_ns: 100 * number,
+        length_ns: 100,
+        done: Done {
+            read_requests: rank + 1,
+            read_bytes: 4096,
+            ..Done::default()
+        },
+    };
+    let seen = Residency {
+        looked_bytes: 1 << 20,
+        resident_bytes: 4096 * rank,
+        ..Residency::default()
+    };
+    let outcome = Outcome {
+        reads: tally.clone(),
+        writes: tally.clone(),
+        trims: Tally::default(),
+        syncs: rank,
+        sync_latency: latency,
+        errors: rank,
+        failure: (rank == 1).then(|| {
+            Failure::Rank(FailedRank {
+                place: "rank 1 on b".to_owned(),
+                message: "pwrite failed".to_owned(),
+                remedy: "free some space".to_owned(),
+            })
+        }),
+        ended: if rank == 1 {
+            Ended::Failed
+        } else {
+            Ended::Time
+        },
+        elapsed_ns: 1_000 + rank,
+        all_active_ns: 900,
+        end_sync_ns: 10 * rank,
+        paused_ns: rank,
+        clock_drift_ppm: 0.5,
+        counters: Counters {
+            process_io: Some(ProcessIo {
+                rchar: rank + 1,
+                ..ProcessIo::default()
+            }),
+            device: Some(DeviceStat {
+                read_bytes: 7,
+                ..DeviceStat::default()
+            }),
+            ..Counters::default()
+        },
+        region: Region {
+            before: Some(seen),
+            ..Region::default()
+        },
+        effective: Effective::default(),
+        rate_report: None,
+        series: Series {
+            intervals: (0..=rank).map(interval).collect(),
+        },
+        verified: Some(verified),
+        request_sizes: RequestSizes::new([SizeCount {
+            reads: true,
+            bytes: 4096,
+            requests: 10 + rank,
+        }]),
+        cpus_used: Cpus::new([rank as u32]),
+        waited: Some(rank),
+        groups: Vec::new(),
+    };
+    Deed {
+        outcome,
+        hosts: u64::from(speaks),
+        private: false,
+        parts: vec![RankPart {
+            rank,
+            started: Moment::exactly(5),
+            ended: Moment::exactly(1_005),
+            reads: (10 + rank, 4096),
+            writes: (0, 0),
+            trims: (0, 0),
+            syncs: rank,
+            errors: 0,
+        }],
+    }
+}
+
+fn message(deed: &Deed) -> Vec<u8> {
+    let mut to = Writer::default();
+    deed.write(&mut to);
+    to.into_bytes()
+}
+
+fn sent(deed: &Deed) -> Deed {
+    let bytes = message(deed);
+    let mut from = Reader::new(&bytes);
+    let read = Deed::read(&mut from).expect("a deed");
+    assert!(from.is_at_end());
+    for length in 0..bytes.len() {
+        let cut = Deed::read(&mut Reader::new(&bytes[..length]));
+        assert!(cut.is_none(), "cut at {length} of {}", bytes.len());
+    }
+    read
+}
+
+#[test]
+fn what_is_sent_is_what_arrives() {
+    for rank in 0..3 {
+        let deed = deed(rank, true);
+        let arrived = sent(&deed);
+        assert!(message(&arrived) == message(&deed), "rank {rank}");
+        let (there, here) = (&arrived.outcome, &deed.outcome);
+        assert_eq!(there.reads.latency, here.reads.latency);
+        assert_eq!(there.failure, here.failure);
+        assert_eq!((there.counters, there.region), (here.counters, here.region));
+        assert_eq!(
+            (&there.series, there.verified),
+            (&here.series, here.verified)
+        );
+        assert_eq!(arrived.parts, deed.parts);
+    }
+}
+
+#[test]
+fn ranks_are_added_up_and_hosts_counted_once() {
+    // Ranks 0 and 1 share a host, rank 2 has one of its own.
+    let all = [(0, true), (1, false), (2, true)].map(|(rank, speaks)| deed(rank, speaks));
+    let [a, b, c] = all;
+    let whole = a.join(sent(&b)).join(sent(&c));
+    let outcome = &whole.outcome;
+    assert_eq!(outcome.reads.requests, 33);
+    assert_eq!(outcome.reads.bytes, 33 * 4096);
+    assert_eq!(outcome.reads.latency.len(), 33);
+    let waits = outcome.writes.waits.as_ref().expect("at a rate");
+    assert_eq!(waits.response.len(), 33);
+    assert_eq!(outcome.counters.device.map(|d| d.read_bytes), Some(14));
+    assert_eq!(outcome.counters.process_io.map(|io| io.rchar), Some(6));
+    assert_eq!(outcome.ended, Ended::Failed);
+    let Some(Failure::Rank(failed)) = &outcome.failure else {
+        panic!("{:?}", outcome.failure);
+    };
+    assert_eq!(failed.place, "rank 1 on b");
+    // All look at the same region: that counts where most of it was cached.
+    let before = outcome.region.before.expect("seen");
+    assert_eq!(
+        (before.looked_bytes, before.resident_bytes),
+        (1 << 20, 8192)
+    );
+    let verified = outcome.verified.expect("read back");
+    let torn = verified.of(FaultKind::Torn);
+    assert_eq!((torn.blocks, torn.first_offset), (3, 8192));
+    let requests: Vec<u64> = outcome
+        .series
+        .intervals
+        .iter()
+        .map(|interval| interval.done.read_requests)
+        .collect();
+    assert_eq!(requests, [6, 5, 3]);
+    assert_eq!(outcome.waited, Some(3));
+    assert_eq!(outcome.cpus_used, Cpus::new([0, 1, 2]));
+    let ranks: Vec<u64> = whole.parts.iter().map(|part| part.rank).collect();
+    assert_eq!(ranks, [0, 1, 2]);
+}
+
+#[test]
+fn a_host_that_does_not_know_makes_the_sum_unknown() {
+    let mut other = deed(1, true);
+    other.outcome.counters.device = None;
+    assert_eq!(
+        deed(0, true).join(other.clone()).outcome.counters.device,
+        None
+    );
+    // A rank that does not speak for its host does not matter.
+    other.hosts = 0;
+    assert!(deed(0, true).join(other).outcome.counters.device.is_some());
+}
