@@ -89,7 +89,7 @@ impl Arguments {
     ///
     /// # Errors
     /// Of kind usage: an option that other tools have, with iolab's way.
-    pub(crate) fn read() -> iolab_spec::Result<Self> {
+    pub(crate) fn read(is_silent: bool) -> iolab_spec::Result<Self> {
         Self::try_parse().or_else(|error| {
             let known_elsewhere = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::String(option))
@@ -99,7 +99,10 @@ impl Arguments {
                 }
                 _ => None,
             };
-            known_elsewhere.map_or_else(|| error.exit(), Err)
+            match is_silent {
+                true => Err(iolab_spec::Error::usage(error.to_string())),
+                false => known_elsewhere.map_or_else(|| error.exit(), Err),
+            }
         })
     }
 }

@@ -1,14 +1,88 @@
 //! The launcher that may have started this process: mpirun, srun.
 
-use iolab_cluster::launch::Launch;
+use std::rc::Rc;
 
+use iolab_cluster::launch::Launch;
+use iolab_ranks::Ranks;
+
+use crate::arguments::Command;
 use crate::exit::{Failure, Outcome};
 
+/// The launch of which this process is one of several.
+fn launch() -> Option<Launch> {
+    Launch::of(|name| std::env::var(name).ok())
+}
+
+/// Whether another process of the same start tells the user what concerns all of them.
+pub(crate) fn is_silent() -> bool {
+    launch().is_some_and(|launch| launch.is_silent())
+}
+
 /// Refuses to measure as one of several processes, which would be unrelated runs on one target.
-pub(crate) fn check_alone() -> Outcome {
-    match Launch::of(|name| std::env::var(name).ok()) {
+fn check_alone() -> Outcome {
+    match launch() {
         None => Ok(()),
         Some(launch) if launch.is_silent() => Err(Failure::ToldElsewhere),
-        Some(launch) => Err(launch.refusal().into()),
+        Some(launch) => Err(launch.refusal(cfg!(feature = "mpi")).into()),
+    }
+}
+
+/// This process among the others, where it is one of several that carry out one run.
+///
+/// # Errors
+/// When there are several, and they cannot work together.
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
+    if command.measures() {
+        check_alone()?;
+    }
+    Ok(None)
+}
+
+/// This process among the others, where a launcher started it.
+///
+/// # Errors
+/// When there are several, and they cannot work together.
+#[cfg(feature = "mpi")]
+pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
+    use iolab_cluster::mpi::Mpi;
+    use iolab_observe::clock::Clock;
+    use iolab_spec::Error;
+
+    if !command.measures() {
+        return Ok(None);
+    }
+    if !command.spans_ranks() {
+        check_alone()?;
+        return Ok(None);
+    }
+    if !Launch::is_there(|name| std::env::var(name).ok()) {
+        return Ok(None);
+    }
+    let clock = Clock::calibrate();
+    let own = clock.clone();
+    let link = Mpi::join(move || own.ns_between(0, own.now()) as i64);
+    let link = link.ok_or_else(|| Error::failed("MPI was started before"))?;
+    let ranks = Ranks::new(Box::new(link), clock, iolab_run::runner::words);
+    Ok(Some(Rc::new(ranks)))
+}
+
+/// Carries out what rank 0 says. What went wrong is told there, unless it is rank 0 that is lost.
+pub(crate) fn follow(ranks: &Ranks) -> Outcome {
+    let stop = crate::stop::on_signals()?;
+    match ranks.follow(&stop) {
+        Ok(()) => Err(Failure::ToldElsewhere),
+        Err(error) => {
+            // Rank 0 ends all ranks, once it has told the reason.
+            std::thread::sleep(ranks.patience());
+            Err(error.into())
+        }
+    }
+}
+
+/// Lets go of the other ranks, after the last words. Where one is lost, all are ended.
+pub(crate) fn leave(ranks: &Ranks) {
+    if !ranks.end() {
+        ranks.abort(1);
     }
 }

@@ -13,9 +13,12 @@ mod workspace;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::thread;
 
 use iolab_spec::Error;
+
+use crate::exit::Failure;
 
 /// Stack of the thread that does the work, bytes: that of the first thread is as small as `ulimit -s` says.
 const STACK: usize = 8 << 20;
@@ -43,9 +46,25 @@ fn work() -> ExitCode {
             .hint("raise the limit of memory: ulimit -v unlimited")
             .into()));
     }
-    let arguments = arguments::Arguments::read();
-    exit::code_of(match arguments {
-        Ok(arguments) => command::carry_out(arguments.command),
-        Err(error) => Err(error.into()),
-    })
+    let is_silent = launcher::is_silent();
+    let command = match arguments::Arguments::read(is_silent) {
+        Ok(arguments) => arguments.command,
+        Err(_) if is_silent => return exit::code_of(Err(Failure::ToldElsewhere)),
+        Err(error) => return exit::code_of(Err(error.into())),
+    };
+    let ranks = match launcher::join(&command) {
+        Ok(ranks) => ranks,
+        Err(failure) => return exit::code_of(Err(failure)),
+    };
+    let Some(ranks) = ranks else {
+        return exit::code_of(command::carry_out(command, None));
+    };
+    let code = exit::code_of(match (ranks.greet(), ranks.is_root()) {
+        (Ok(()), true) => command::carry_out(command, Some(Rc::clone(&ranks))),
+        (Ok(()), false) => launcher::follow(&ranks),
+        (Err(error), true) => Err(error.into()),
+        (Err(_), false) => Err(Failure::ToldElsewhere),
+    });
+    launcher::leave(&ranks);
+    code
 }

@@ -1,6 +1,7 @@
 //! The workplace of a command that measures: signals, target, clock.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,6 +9,7 @@ use iolab_machine::doctor::Preflight;
 use iolab_observe::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
+use iolab_ranks::Ranks;
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::Peaks;
@@ -35,6 +37,8 @@ pub(crate) struct Workspace {
     stop: Arc<AtomicBool>,
     preflight: Vec<Preflight>,
     peaks: Environment,
+    /// The other processes of the run.
+    ranks: Option<Rc<Ranks>>,
 }
 
 impl Workspace {
@@ -79,11 +83,26 @@ impl Workspace {
             stop,
             preflight: Vec::new(),
             peaks: Environment::default(),
+            ranks: None,
         };
         for remark in workspace.place().notes() {
             note(format_args!("note: {remark}"));
         }
         workspace
+    }
+
+    /// Has other processes open the same targets, each as `needs` says, and measure with this one.
+    ///
+    /// # Errors
+    /// What keeps one of them from that.
+    pub(crate) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
+        if let Place::Targets(targets) = &self.place {
+            // The clocks of the ranks are compared by the one that each of them reads.
+            self.clock = ranks.clock();
+            ranks.open(targets.iter().map(|(_, target)| target), needs)?;
+            self.ranks = Some(ranks);
+        }
+        Ok(())
     }
 
     /// What is measured on.
@@ -148,7 +167,12 @@ impl Workspace {
                 };
                 let total = targets.fill_bytes();
                 let mut display = Display::new(what);
-                targets.fill(seed, &self.stop, &mut |done| display.filled(done, total))
+                let mut own =
+                    || targets.fill(seed, &self.stop, &mut |done| display.filled(done, total));
+                match &self.ranks {
+                    Some(ranks) => ranks.fill(seed, own),
+                    None => own(),
+                }
             }
             Place::Programs(programs) => {
                 let total = programs.bytes();
@@ -216,6 +240,7 @@ impl Workspace {
             stop: &self.stop,
             preflight: &self.preflight,
             peaks: &self.peaks,
+            ranks: self.ranks.as_deref(),
         }
     }
 
@@ -224,6 +249,9 @@ impl Workspace {
     /// # Errors
     /// What `measured` failed with; else when a file cannot be removed.
     pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
+        if let Some(ranks) = &self.ranks {
+            ranks.end();
+        }
         let closed = match self.place {
             Place::Targets(targets) => targets.remove(),
             Place::Programs(programs) => programs.close(),

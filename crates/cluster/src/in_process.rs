@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::link::{Link, Lost, Why};
 
+/// A message, and the rank that sent it.
+type Parcel = (usize, Vec<u8>);
+
 /// One thread's place among the others.
 pub struct Thread {
     rank: usize,
-    inboxes: Arc<[Sender<(usize, Vec<u8>)>]>,
-    inbox: Receiver<(usize, Vec<u8>)>,
+    inboxes: Arc<[Sender<Parcel>]>,
+    inbox: Receiver<Parcel>,
     waiting: HashMap<usize, VecDeque<Vec<u8>>>,
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
 }

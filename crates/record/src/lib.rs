@@ -669,7 +669,7 @@ pub fn digest(bytes: impl IntoIterator<Item = u8>) -> String {
 pub struct SampleLatency {
     /// The sample.
     pub sample: i64,
-    /// The part of it; that with all 0 where it has one.
+    /// The part of it; that with all 0 is all of it, or its only one.
     pub part: PartId,
     /// What the requests did, and which of their times it is.
     pub of: LatencyOf,

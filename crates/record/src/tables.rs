@@ -444,7 +444,8 @@ pub struct LatencyRow {
 
 /// Table `latency`.
 pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
-    const PART: &str = "the part of it, as in table `part`; all 0 where it has one";
+    const PART: &str =
+        "the part of it, as in table `part`; all 0 for all of them together, or the only one";
     Table {
         name: "latency",
         doc: "one row per part of a sample, operation and quantity with requests",

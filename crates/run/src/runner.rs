@@ -34,6 +34,7 @@ pub use fit::{fit_to, need, need_of_all};
 pub use named::target_paths;
 pub use place::Place;
 pub use programs::Programs;
+pub use sample::words;
 pub use simulated::{Disk, adapt, model_definition};
 pub use targets::{Targets, needs, settle_targets};
 
@@ -41,6 +42,7 @@ use crate::peer::Peers;
 use iolab_machine::doctor::{Preflight, Remark};
 use iolab_plan::cells::{Plan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
+use iolab_ranks::Ranks;
 use iolab_record::environment::Environment;
 use iolab_record::{EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
@@ -89,7 +91,7 @@ pub struct Finished {
 }
 
 /// What a run needs besides its experiment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Setup<'a> {
     /// What is measured, filled.
     pub place: Place<'a>,
@@ -102,6 +104,8 @@ pub struct Setup<'a> {
     /// Ceilings that were stated or measured, as the environment keeps them ([`iolab_record::peaks::Peaks::environment`]);
     /// those measured of a further target as its facts.
     pub peaks: &'a Environment,
+    /// The other processes of the run; `None` where this one is alone.
+    pub ranks: Option<&'a Ranks>,
 }
 
 impl Setup<'_> {
@@ -129,6 +133,9 @@ impl Setup<'_> {
         let mut environment = self.place.environment(self.clock);
         environment.extend(peers.environment());
         environment.extend(self.peaks.clone());
+        if let Some(ranks) = self.ranks {
+            environment.extend(ranks.environment());
+        }
         environment
     }
 
@@ -182,6 +189,9 @@ pub fn run(
         &rows,
     )?;
     file.add_targets(&setup.place.further())?;
+    if let Some(ranks) = setup.ranks {
+        file.add_ranks(&ranks.rows())?;
+    }
     observer.run_file(file.path());
     let mut session = Session::new(plan, seed, file, run.clock_domain, observer);
     for note in setup.place.notes() {

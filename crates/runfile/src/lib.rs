@@ -35,7 +35,7 @@ use fault::{damaged, fault, file_fault, older, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE, Group,
-    IntervalRow, LATENCY, LatencyRow, PART, RUN, SAMPLE, SERIES, TARGET,
+    IntervalRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
@@ -294,6 +294,21 @@ impl RunFile {
         self.transaction(|connection| {
             for target in targets {
                 rows::insert(connection, &path, &TARGET, target, false)?;
+            }
+            Ok(())
+        })
+        .map_err(while_writing)
+    }
+
+    /// Adds the processes of a run that has several.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn add_ranks(&mut self, ranks: &[Rank]) -> Result<()> {
+        let path = self.path.clone();
+        self.transaction(|connection| {
+            for rank in ranks {
+                rows::insert(connection, &path, &RANK, rank, false)?;
             }
             Ok(())
         })

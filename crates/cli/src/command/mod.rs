@@ -22,26 +22,24 @@ mod study;
 mod table;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
+use iolab_ranks::Ranks;
 use iolab_spec::group::ALL;
 use iolab_spec::response::Metric;
 use iolab_spec::{Error, Result};
 
 use crate::arguments::Command;
 use crate::exit::Outcome;
-use crate::launcher;
 use crate::output;
 
-/// Carries a command out.
-pub(crate) fn carry_out(command: Command) -> Outcome {
-    if measures(&command) {
-        launcher::check_alone()?;
-    }
+/// Carries a command out; `ranks` are all processes of a run across several.
+pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
     match command {
         Command::Study(options) => study::study(&options),
-        Command::Run(options) => run::run(&options),
+        Command::Run(options) => run::run(&options, ranks),
         Command::Fit(options) => fit::fit(&options),
         Command::List(options) => list::list(&options),
         Command::Show(options) => show::show(&options),
@@ -62,13 +60,21 @@ pub(crate) fn carry_out(command: Command) -> Outcome {
     }
 }
 
-/// Whether a command measures for a run file: several processes of it would disturb each other.
-fn measures(command: &Command) -> bool {
-    match command {
-        Command::Study(options) => !options.changes.dry_run,
-        Command::Run(options) => !options.changes.dry_run,
-        Command::Fit(_) | Command::Resume(_) => true,
-        _ => false,
+impl Command {
+    /// Whether it measures for a run file: several processes of it would disturb each other.
+    pub(crate) fn measures(&self) -> bool {
+        match self {
+            Command::Study(options) => !options.changes.dry_run,
+            Command::Run(options) => !options.changes.dry_run,
+            Command::Fit(_) | Command::Resume(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether several processes can carry it out together.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn spans_ranks(&self) -> bool {
+        matches!(self, Command::Run(_))
     }
 }
 

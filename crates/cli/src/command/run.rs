@@ -2,10 +2,12 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
+use iolab_ranks::Ranks;
 use iolab_record::peaks::Peaks;
 use iolab_report::input::Input;
 use iolab_run::peer::fio::job::JobFile;
@@ -26,7 +28,7 @@ use crate::workspace::{Workspace, make_folder};
 const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and says what was found.
-pub(crate) fn run(options: &Run) -> Outcome {
+pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let (mut experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
     let model = Disk::of_targets(&given)?;
@@ -64,8 +66,13 @@ pub(crate) fn run(options: &Run) -> Outcome {
         return dry_run::print(std::slice::from_ref(&plan), &targets, &needs);
     }
     let mut workspace = match model {
+        Some(_) if ranks.is_some() => {
+            return Err(Error::usage("a model is computed by one process")
+                .hint("start iolab without mpirun or srun")
+                .into());
+        }
         Some(disk) => open_model(disk, &changes, &plan)?,
-        None => open(options, &changes, &targets, &mut plan)?,
+        None => open(options, &changes, &targets, &mut plan, ranks)?,
     };
     runner::fit_to(&mut plan, workspace.place())?;
     let place = place_of(options.output.as_deref(), &name)?;
@@ -130,13 +137,27 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     })
 }
 
-fn open(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &mut Plan) -> Result<Workspace> {
+fn open(
+    options: &Run,
+    changes: &Asked,
+    targets: &[PathBuf],
+    plan: &mut Plan,
+    ranks: Option<Rc<Ranks>>,
+) -> Result<Workspace> {
+    if let Some(ranks) = &ranks {
+        ranks.span_plan(plan)?;
+    }
     if plan.experiment().runs_programs() {
         return Workspace::for_programs(targets, plan);
     }
-    let workspace = Workspace::open(targets, &needs(options, changes, targets, plan)?)?;
+    let needs = needs(options, changes, targets, plan)?;
+    let mut workspace = Workspace::open(targets, &needs)?;
     if !changes.has("cache") {
         workspace.settle_cache(std::slice::from_mut(plan))?;
+    }
+    if let Some(ranks) = ranks {
+        ranks.span_plan(plan)?;
+        workspace.share(ranks, &needs)?;
     }
     Ok(workspace)
 }

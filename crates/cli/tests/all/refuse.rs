@@ -184,6 +184,7 @@ fn all_mistakes_of_a_job_file_are_told_with_their_lines() {
 }
 
 #[test]
+#[cfg_attr(feature = "mpi", ignore = "a build with MPI joins the others")]
 fn several_processes_of_a_launcher_are_not_unrelated_runs() {
     let folder = folder();
     let as_rank = |rank: &str, arguments: &[&str]| -> Done {

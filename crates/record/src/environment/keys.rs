@@ -121,6 +121,8 @@ keys! {
     model_title: Text = "what the model is, as its definition says";
     model_digest: Text = "digest of the model's definition: FNV-1a with 64 bits";
     model_block_bytes: Bytes = "smallest unit that the model addresses";
+    ranks: Whole = "processes (ranks) that measured together; lacks where there was one, without MPI";
+    rank_hosts: Whole = "hosts that they ran on";
     target_path_hex: Hex = "bytes of the target's path, where it is not UTF-8";
     imported_from: Text = "the file that an imported run was read from";
     --

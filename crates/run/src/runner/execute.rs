@@ -16,6 +16,8 @@ use super::targets::number_of;
 use crate::evidence::Origin;
 use crate::peer::Peers;
 use iolab_plan::cells::PlannedCell;
+use iolab_ranks::Ranks;
+use iolab_record::Part;
 use iolab_spec::settings::CellSpec;
 
 /// How often a pause looks whether it is to end early.
@@ -28,6 +30,11 @@ pub trait Executor {
     /// # Errors
     /// When it could not be set up; a request that failed is counted in the outcome instead.
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
+
+    /// What each process did in the last trial, where several carried it out.
+    fn parts(&mut self) -> Vec<Part> {
+        Vec::new()
+    }
 
     /// Why a cell cannot be carried out by the tool that it asks for; `None` where it can.
     fn gap(&self, cell: &CellSpec) -> Option<String>;
@@ -58,20 +65,28 @@ pub(super) struct Engine<'a> {
     pub(super) programs: Option<&'a Programs>,
     pub(super) peers: Peers,
     pub(super) clock: &'a Clock,
+    pub(super) ranks: Option<&'a Ranks>,
     pub(super) began: Instant,
 }
 
 impl<'a> Engine<'a> {
     /// The target that a cell works on.
     fn target(&self, cell: &CellSpec) -> Result<&'a Target> {
-        let number = number_of(self.targets.iter().map(|(named, _)| *named), cell)?;
-        Ok(self.targets[number].1)
+        self.number(cell).map(|number| self.targets[number].1)
+    }
+
+    /// The number of that target.
+    fn number(&self, cell: &CellSpec) -> Result<usize> {
+        number_of(self.targets.iter().map(|(named, _)| *named), cell)
     }
 }
 
 impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let target = self.target(cell)?;
+        if let Some(ranks) = self.ranks {
+            return ranks.run(&cell.trial, self.number(cell)?, target, stop);
+        }
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
             None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
@@ -80,6 +95,10 @@ impl Executor for Engine<'_> {
             }
             None => trial::run(&cell.trial, target, self.clock, stop),
         }
+    }
+
+    fn parts(&mut self) -> Vec<Part> {
+        self.ranks.map_or_else(Vec::new, Ranks::take_parts)
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
@@ -101,6 +120,9 @@ impl Executor for Engine<'_> {
     }
 
     fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        if let Some(ranks) = self.ranks {
+            ranks.span_cell(cell);
+        }
         fit::fit(cell, self.target(&cell.spec)?)
     }
 

@@ -171,6 +171,7 @@ impl<'a> Place<'a> {
             programs,
             peers,
             clock: setup.clock,
+            ranks: setup.ranks,
             began: Instant::now(),
         }))
     }

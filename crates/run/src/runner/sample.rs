@@ -193,6 +193,11 @@ pub(super) fn describe(failure: &Failure) -> String {
     }
 }
 
+/// A failure in words, and what to do about it.
+pub fn words(failure: &Failure) -> (String, String) {
+    (describe(failure), remedy(failure).to_owned())
+}
+
 /// What to do about a failure.
 pub(super) fn remedy(failure: &Failure) -> &str {
     match failure {

@@ -373,12 +373,13 @@ impl<'a> Session<'a> {
             wall,
         );
         let groups = sample::of_groups(&spec, &sample, &outcome);
-        let kept = self.file.add_sample_of_groups(
-            &sample,
-            &groups,
-            &sample::histograms_by_group(&outcome),
-            &outcome.series,
-        );
+        let histograms = sample::histograms_by_group(&outcome);
+        let parts = executor.parts();
+        let (file, series) = (&mut self.file, &outcome.series);
+        let kept = match parts.is_empty() {
+            true => file.add_sample_of_groups(&sample, &groups, &histograms, series),
+            false => file.add_sample_in_parts(&sample, &parts, &histograms, series),
+        };
         self.phase.repetition.spend(wall);
         self.costs.add(place.cell, place.warmup, wall);
         self.trials += 1;

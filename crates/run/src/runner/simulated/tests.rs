@@ -43,6 +43,7 @@ fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
         stop: &AtomicBool::new(false),
         preflight: &[],
         peaks: &Environment::default(),
+        ranks: None,
     };
     let path = folder.path().join("run.iolab");
     runner::run(plan, seed, NewFile::At(&path), setup, &mut Silent).expect("done");

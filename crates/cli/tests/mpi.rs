@@ -1,0 +1,133 @@
+//! One run by several processes: `cargo test -p iolab --features mpi --test mpi`. Without mpirun the tests are skipped, and say
+//! so.
+
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rusqlite::Connection;
+
+const TINY: [&str; 14] = [
+    "--size",
+    "1M",
+    "--budget",
+    "1ms",
+    "--set",
+    "bs=4k,64k",
+    "--set",
+    "time=none",
+    "--set",
+    "bytes=none",
+    "--set",
+    "cache=cold",
+    "-o",
+    "run.iolab",
+];
+
+/// Starts so many processes in a folder; `None` where there is no mpirun.
+fn mpirun(folder: &Path, ranks: u32, arguments: &[&str]) -> Option<Output> {
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no mpirun here (Debian: apt install mpich)");
+        return None;
+    }
+    let mut command = Command::new("mpirun");
+    // Open MPI starts as root, and more ranks than there are CPUs, only when it is told to.
+    for (name, value) in [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ] {
+        command.env(name, value);
+    }
+    command.args(["-n", &ranks.to_string()]);
+    command.arg(env!("CARGO_BIN_EXE_iolab")).args(arguments);
+    Some(command.current_dir(folder).output().expect("mpirun starts"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn all_processes_are_one_run() {
+    for (ranks, layout) in [
+        (1, "shared"),
+        (2, "shared"),
+        (3, "interleaved"),
+        (4, "private"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let layout = format!("layout={layout}");
+        let arguments = [&["run", "read-size", ".", "--set", &layout], &TINY[..]].concat();
+        let Some(output) = mpirun(folder.path(), ranks, &arguments) else {
+            return;
+        };
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{ranks} ranks: {stdout}\n{stderr}");
+        assert_eq!(stderr.matches("run file: ").count(), 1, "{stderr}");
+        assert_eq!(names(folder.path()), ["run.iolab"]);
+        let file = Connection::open(folder.path().join("run.iolab")).expect("a run file");
+        let number =
+            |query: &str| -> i64 { file.query_row(query, [], |row| row.get(0)).expect(query) };
+        assert!(number("SELECT count(*) FROM sample") >= 2);
+        assert_eq!(number("SELECT min(read_bytes) FROM sample"), 1 << 20);
+        assert_eq!(number("SELECT max(read_bytes) FROM sample"), 1 << 20);
+        let several = i64::from(ranks > 1);
+        let each = several * i64::from(ranks);
+        assert_eq!(number("SELECT count(*) FROM rank"), each);
+        assert_eq!(
+            number("SELECT count(*) FROM part"),
+            each * number("SELECT count(*) FROM sample")
+        );
+        assert_eq!(
+            number("SELECT coalesce(sum(read_bytes), 0) FROM part"),
+            several * number("SELECT sum(read_bytes) FROM sample")
+        );
+    }
+}
+
+#[test]
+fn what_ranks_write_is_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["run", "write-size", ".", "--verify", "--set", "pattern=seq"];
+    let arguments = [&arguments[..], &TINY[..]].concat();
+    let Some(output) = mpirun(folder.path(), 2, &arguments) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(names(folder.path()), ["run.iolab"]);
+}
+
+#[test]
+fn an_error_is_told_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [
+        &["run", "no-such-experiment", "."][..],
+        &["run", "read-size", ".", "--no-such-option"],
+        &["run", "read-size", "model:disk-grid"],
+        &["run", "read-size", ".", "--set", "tool=fio"],
+        &["study", "."],
+        &["resume", "r.iolab"],
+    ] {
+        let Some(output) = mpirun(folder.path(), 2, arguments) else {
+            return;
+        };
+        let stderr = text(&output.stderr);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert_eq!(
+            stderr.matches("error: ").count(),
+            1,
+            "{arguments:?}: {stderr}"
+        );
+        assert!(names(folder.path()).is_empty(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,452 @@
+//! iolab-ranks: one run by several processes (ranks). The root has the others carry out their part of each trial.
+
+mod hosts;
+mod trial;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_cluster::link::Link;
+use iolab_cluster::order::{self, Order, Task};
+use iolab_cluster::team::Team;
+use iolab_cluster::tree::FANOUT;
+use iolab_cluster::trial::{Habits, Halt};
+use iolab_observe::clock::Clock;
+use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_record::Part;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::tables::Rank;
+use iolab_spec::outcome::{Failure, Outcome};
+use iolab_spec::settings::CellSpec;
+use iolab_spec::trial::{Layout, Others, TrialSpec};
+use iolab_spec::{Error, Result};
+use iolab_target::{Beside, Consent, Need, Share, Size, Target, TargetKind};
+
+use hosts::{Host, Hosts};
+
+/// How long a rank waits for a short answer.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long a rank waits for the next order: between two of them the root lets devices rest, or measures alone.
+const IDLE: Duration = Duration::from_secs(2 * 3600);
+
+/// A failure in words, and what to do about it.
+pub type Words = fn(&Failure) -> (String, String);
+
+/// This process among those of the run. Rank 0, the root, plans and keeps the run file.
+pub struct Ranks(RefCell<Member>);
+
+/// What a rank knows.
+struct Member {
+    team: Team<Box<dyn Link>>,
+    clock: Clock,
+    words: Words,
+    /// Of every rank, in their order; known to the root.
+    hosts: Vec<Host>,
+    /// What each rank did in the last trial; known to the root.
+    parts: Vec<Part>,
+    /// Its own.
+    host: Host,
+    /// Whether the counters of its host are those that it reads.
+    speaks: bool,
+    /// A rank cannot be reached any more.
+    lost: bool,
+    ended: bool,
+}
+
+impl Ranks {
+    /// This rank; `clock` is the one that `link` reads, `words` describes failures for those on other hosts.
+    pub fn new(link: Box<dyn Link>, clock: Clock, words: Words) -> Self {
+        Self(RefCell::new(Member {
+            team: Team::new(link, FANOUT),
+            clock,
+            words,
+            hosts: Vec::new(),
+            parts: Vec::new(),
+            host: Host::here(),
+            speaks: true,
+            lost: false,
+            ended: false,
+        }))
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.0.borrow().team.is_root()
+    }
+
+    /// How many ranks there are.
+    pub fn count(&self) -> usize {
+        self.0.borrow_mut().team.link().size()
+    }
+
+    /// The clock that all times of the run are read from.
+    pub fn clock(&self) -> Clock {
+        self.0.borrow().clock.clone()
+    }
+
+    /// Finds out which hosts there are, and whether all ranks are the same program. To be called first, by every rank.
+    ///
+    /// # Errors
+    /// When a rank was built from another version, or does not answer.
+    pub fn greet(&self) -> Result<()> {
+        self.0.borrow_mut().greet()
+    }
+
+    /// The root: gives the workers of a cell their place among those of all ranks.
+    pub fn span(&self, trial: &mut TrialSpec) {
+        let others = self.count().saturating_sub(1) as u32;
+        trial.others = Others {
+            before: 0,
+            after: trial.threads.saturating_mul(others),
+        };
+    }
+
+    /// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
+    ///
+    /// # Errors
+    /// Of kind usage: what one process alone can do.
+    pub fn span_plan(&self, plan: &mut Plan) -> Result<()> {
+        for cell in &plan.cells {
+            self.check(&cell.spec)?;
+        }
+        for cell in &mut plan.cells {
+            self.span(&mut cell.spec.trial);
+        }
+        Ok(())
+    }
+
+    /// The root: as [`Ranks::span`], of a cell that is added.
+    pub fn span_cell(&self, cell: &mut PlannedCell) {
+        self.span(&mut cell.spec.trial);
+    }
+
+    fn check(&self, cell: &CellSpec) -> Result<()> {
+        let alone = |what: &str, hint: &str| {
+            Err(Error::usage(format!("{what} is not possible with several ranks")).hint(hint))
+        };
+        if cell.runs_program() || cell.tool.is_peer() {
+            return alone(
+                "measuring another program",
+                "start one process, without mpirun",
+            );
+        }
+        if cell.has_groups() {
+            return alone(
+                "several groups of workers",
+                "start one process, without mpirun",
+            );
+        }
+        if self.count() < 2 {
+            return Ok(());
+        }
+        let trial = &cell.trial;
+        if trial.starts_fresh() && trial.layout != Layout::Private {
+            return alone(
+                "one fresh file for all workers (layout=shared with fresh=true or allocate)",
+                "set layout=private, or fresh=false and allocate=none",
+            );
+        }
+        Ok(())
+    }
+
+    /// The root: has the other ranks open what it has opened.
+    ///
+    /// # Errors
+    /// What keeps a rank from that.
+    pub fn open<'a>(
+        &self,
+        targets: impl Iterator<Item = &'a Target>,
+        needs: &[Need],
+    ) -> Result<()> {
+        let mut places = Vec::new();
+        for (target, need) in targets.zip(needs) {
+            let scratch = target.kind() == TargetKind::Scratch;
+            if need.write && !scratch && self.count() > 1 {
+                return Err(Error::usage(format!(
+                    "several ranks write to scratch files only, and {} is none",
+                    target.path().display()
+                ))
+                .hint("give a directory, or measure reads"));
+            }
+            let path = target.path();
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            let path = path.to_str().ok_or_else(|| {
+                Error::usage(format!("{} is not UTF-8", path.display()))
+                    .hint("give another name to it (a symbolic link): ranks exchange it as text")
+            })?;
+            places.push(order::Place {
+                path: path.to_owned(),
+                scratch,
+                bytes: target.size(),
+                private: match scratch {
+                    true => need.beside.sizes(target.size()),
+                    false => Vec::new(),
+                },
+            });
+        }
+        let member = &mut *self.0.borrow_mut();
+        member.give(&Order::Open(places))?;
+        member.agree(ANSWER, Ok(()))
+    }
+
+    /// The root: fills all files, its own by `own`.
+    ///
+    /// # Errors
+    /// What `own` fails with, or another rank.
+    pub fn fill(&self, seed: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.0.borrow_mut().give(&Order::Fill(seed))?;
+        let filled = own();
+        let member = &mut *self.0.borrow_mut();
+        // Those of the other ranks are no larger than the root's.
+        member.agree(IDLE, filled)
+    }
+
+    /// The root: carries a trial out with all ranks.
+    ///
+    /// # Errors
+    /// As [`iolab_engine::trial::run`], of any rank.
+    pub fn run(
+        &self,
+        trial: &TrialSpec,
+        number: usize,
+        target: &Target,
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let task = Task {
+            trial: TrialSpec {
+                others: Others::default(),
+                ..trial.clone()
+            },
+            target: number as u64,
+        };
+        let member = &mut *self.0.borrow_mut();
+        member.give(&Order::Trial(Box::new(task.clone())))?;
+        let whole = member.trial(&task, target, stop)?;
+        let (outcome, parts) =
+            whole.ok_or_else(|| Error::failed("the root of the ranks has no result"))?;
+        member.parts = parts;
+        Ok(outcome)
+    }
+
+    /// The root: what each rank did in the last trial; nothing where there is one.
+    pub fn take_parts(&self) -> Vec<Part> {
+        std::mem::take(&mut self.0.borrow_mut().parts)
+    }
+
+    /// The root: the ranks, as a run file keeps them; none where there is one.
+    pub fn rows(&self) -> Vec<Rank> {
+        hosts::rows(&self.0.borrow().hosts)
+    }
+
+    /// What the environment of the run tells of its ranks.
+    pub fn environment(&self) -> Environment {
+        let member = self.0.borrow();
+        let mut environment = Environment::default();
+        environment.put(&KEYS.ranks, member.hosts.len() as u64);
+        environment.put(&KEYS.rank_hosts, hosts::count(&member.hosts) as u64);
+        environment
+    }
+
+    /// Another rank than the root: carries out what the root says, until the run is over. Whatever was made is removed at the
+    /// end.
+    ///
+    /// # Errors
+    /// When a rank is lost: the root, or another one.
+    pub fn follow(&self, stop: &AtomicBool) -> Result<()> {
+        self.0.borrow_mut().follow(stop)
+    }
+
+    /// The root: tells all that the run is over. Returns whether every rank ends by itself; else [`Ranks::abort`] has to end
+    /// them.
+    pub fn end(&self) -> bool {
+        let member = &mut *self.0.borrow_mut();
+        if !member.ended && !member.lost && member.team.is_root() {
+            member.ended = true;
+            let told = member.give(&Order::End);
+            // Files of others are gone before the root's, which theirs are known by.
+            let _ = told.and_then(|()| member.agree(ANSWER, Ok(())));
+        }
+        !member.lost
+    }
+
+    /// Ends all ranks at once with this exit code.
+    pub fn abort(&self, code: i32) {
+        self.0.borrow_mut().team.link().abort(code);
+    }
+
+    /// How long the root takes at most to tell what is wrong, where it is not lost itself.
+    pub fn patience(&self) -> Duration {
+        self.0.borrow().team.patience_in_all(ANSWER)
+    }
+}
+
+impl Member {
+    fn greet(&mut self) -> Result<()> {
+        let version = env!("CARGO_PKG_VERSION");
+        let own = format!("{version} {}", iolab_spec::settings::SETTINGS.len());
+        let roots = self.team.broadcast(own.as_bytes(), ANSWER);
+        let roots = roots.map_err(|lost| self.error(lost.into()))?;
+        let same = match roots == own.as_bytes() {
+            true => Ok(()),
+            false => {
+                let roots = String::from_utf8_lossy(&roots);
+                let roots = roots.split(' ').next().unwrap_or_default().to_owned();
+                Err(Error::usage(format!(
+                    "this rank is iolab {version}, and rank 0 is iolab {roots} or another build"
+                ))
+                .hint("start the same program on all hosts"))
+            }
+        };
+        let rank = self.team.link().rank() as u64;
+        let hosts = self
+            .team
+            .gather(Hosts::of(rank, self.host.clone()), ANSWER)
+            .map_err(|lost| self.error(lost.into()))?;
+        let speakers = hosts.map(|hosts| {
+            self.hosts = hosts.in_order();
+            hosts::write_speakers(&self.hosts)
+        });
+        let speakers = self
+            .team
+            .broadcast(&speakers.unwrap_or_default(), ANSWER)
+            .map_err(|lost| self.error(lost.into()))?;
+        self.speaks = hosts::speaks(&speakers, rank);
+        self.agree(ANSWER, same)
+    }
+
+    /// Hands an order of the root to every rank.
+    fn give(&mut self, order: &Order) -> Result<()> {
+        let message = order.message()?;
+        let given = self.team.broadcast(&message, ANSWER);
+        given.map(drop).map_err(|lost| self.error(lost.into()))
+    }
+
+    /// Waits for all ranks; the error of the first one that has any.
+    fn agree(&mut self, patience: Duration, ready: Result<()>) -> Result<()> {
+        let ready = ready.map_err(|error| order::error_text(&error));
+        let agreed = self.team.agree(habits(patience), ready);
+        agreed.map_err(|halt| self.error(halt))
+    }
+
+    /// What keeps the ranks from going on, named by rank and host.
+    fn error(&mut self, halt: Halt) -> Error {
+        match halt {
+            Halt::Unready(trouble) => {
+                let error = order::error_of(&trouble.message);
+                match self.team.link().size() > 1 {
+                    true => error.within(self.place(trouble.rank)),
+                    false => error,
+                }
+            }
+            Halt::Lost(lost) => {
+                self.lost = true;
+                let message = lost.to_string();
+                let rank = format!("rank {}", lost.rank);
+                let message = message.replacen(&rank, &self.place(lost.rank), 1);
+                Error::failed(message)
+                    .hint("look at that host and its file system; then start anew")
+            }
+        }
+    }
+
+    /// A rank in words.
+    fn place(&mut self, rank: usize) -> String {
+        let own = self.team.link().rank();
+        let host = match rank == own {
+            true => Some(&self.host),
+            false => self.hosts.get(rank),
+        };
+        match host {
+            Some(host) => format!("rank {rank} on {}", host.name),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
+        let mut targets: Vec<Target> = Vec::new();
+        loop {
+            let message = self.team.broadcast(&[], IDLE);
+            let message = message.map_err(|lost| self.error(lost.into()))?;
+            // What a rank cannot do is told by the root; only where one is lost there is no way on.
+            let done = match Order::read(&message) {
+                Some(Order::Open(places)) => {
+                    let opened = self.open(&places);
+                    let ready = opened.map(|opened| targets = opened);
+                    self.agree(ANSWER, ready)
+                }
+                Some(Order::Fill(seed)) => {
+                    let filled = self.fill(&targets, seed, stop);
+                    self.agree(IDLE, filled)
+                }
+                Some(Order::Trial(task)) => {
+                    let number = usize::try_from(task.target).unwrap_or(usize::MAX);
+                    match targets.get(number) {
+                        Some(target) => self.trial(&task, target, stop).map(drop),
+                        None => self.agree(ANSWER, Err(unreadable())),
+                    }
+                }
+                Some(Order::End) => {
+                    let removed = targets.into_iter().map(Target::remove);
+                    let removed = removed.fold(Ok(()), Result::and);
+                    return self.agree(ANSWER, removed);
+                }
+                None => self.agree(ANSWER, Err(unreadable())),
+            };
+            if self.lost {
+                return done;
+            }
+        }
+    }
+
+    fn open(&mut self, places: &[order::Place]) -> Result<Vec<Target>> {
+        let rank = self.team.link().rank() as u32;
+        let opened = places.iter().map(|place| {
+            let path = PathBuf::from(&place.path);
+            if place.scratch {
+                let share = Share {
+                    bytes: place.bytes,
+                    rank,
+                    private: place.private.clone(),
+                };
+                return Target::join(&path, &share);
+            }
+            open_existing(&path, place.bytes)
+        });
+        opened.collect()
+    }
+
+    fn fill(&mut self, targets: &[Target], seed: u64, stop: &AtomicBool) -> Result<()> {
+        let rank = self.team.link().rank() as u64;
+        for (target, number) in targets.iter().zip(0u64..) {
+            let seed = seed.wrapping_add(number << 32).wrapping_add(rank << 40);
+            target.fill(seed, stop, &mut |_| {})?;
+        }
+        Ok(())
+    }
+}
+
+fn open_existing(path: &Path, bytes: u64) -> Result<Target> {
+    Target::open(
+        path,
+        &Need {
+            size: Size::Exactly(bytes),
+            write: false,
+            consent: Consent::No,
+            beside: Beside::default(),
+        },
+    )
+}
+
+fn unreadable() -> Error {
+    Error::failed("the order of rank 0 cannot be read").hint("start the same program on all hosts")
+}
+
+fn habits(patience: Duration) -> Habits {
+    Habits {
+        rounds: 8,
+        patience: ANSWER,
+        trial: patience,
+    }
+}

@@ -1,0 +1,229 @@
+//! A rank's part in a trial.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_cluster::link::Link;
+use iolab_cluster::order::{Task, patience};
+use iolab_cluster::outcome::{Deed, RankPart};
+use iolab_cluster::span::{Activity, Course};
+use iolab_cluster::team::Team;
+use iolab_cluster::trial::{self as course, Habits, Halt, Whole};
+use iolab_engine::trial;
+use iolab_record::{Part, PartId};
+use iolab_spec::outcome::{FailedRank, Failure, Outcome};
+use iolab_spec::trial::{Layout, Others, TrialSpec};
+use iolab_spec::{Error, Result};
+use iolab_target::Target;
+
+use super::{ANSWER, Member, habits};
+
+/// A wait shorter than this is waited out on the CPU, ns: a sleep would end too late.
+const AWAKE_NS: i64 = 200_000;
+
+impl Member {
+    /// Carries the own part of a trial out; the root gets what all ranks did.
+    pub(super) fn trial(
+        &mut self,
+        task: &Task,
+        target: &Target,
+        stop: &AtomicBool,
+    ) -> Result<Option<(Outcome, Vec<Part>)>> {
+        let (rank, ranks) = (
+            self.team.link().rank() as u32,
+            self.team.link().size() as u32,
+        );
+        let threads = task.trial.threads;
+        let spec = TrialSpec {
+            others: Others {
+                before: threads.saturating_mul(rank),
+                after: threads.saturating_mul(ranks - 1 - rank),
+            },
+            ..task.trial.clone()
+        };
+        let (preparing, carrying) = patience(&task.trial, ANSWER);
+        let mut meeting = Meeting {
+            team: &mut self.team,
+            preparing: habits(preparing),
+            carrying: habits(carrying),
+            prepared: false,
+            halt: None,
+            workers: Vec::new(),
+        };
+        let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting);
+        let Meeting {
+            prepared,
+            halt,
+            workers,
+            ..
+        } = meeting;
+        if let Some(halt) = halt {
+            return Err(self.error(halt));
+        }
+        // What keeps a rank from its part is told to all, at whichever of the two moments they wait for it.
+        let wait = if prepared { carrying } else { preparing };
+        let (result, ready) = match result {
+            Ok(outcome) => (Some(outcome), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.agree(wait, ready)?;
+        let Some(outcome) = result else {
+            return Err(Error::failed(
+                "the ranks disagree on whether a trial is over",
+            ));
+        };
+        let own = self.part(outcome, &spec, &workers)?;
+        let whole = self.team.conclude(habits(ANSWER), own);
+        let whole = whole.map_err(|halt| self.error(halt))?;
+        Ok(whole.map(|whole| merged(whole, ranks)))
+    }
+
+    /// What goes up the tree.
+    fn part(
+        &mut self,
+        mut outcome: Outcome,
+        spec: &TrialSpec,
+        workers: &[(u64, u64)],
+    ) -> Result<course::Part<Deed>> {
+        let ns = |ticks: u64| self.clock.ns_between(0, ticks) as i64;
+        let spans = workers.iter().map(|(start, end)| (ns(*start), ns(*end)));
+        let Some(activity) = Activity::of(spans) else {
+            return Err(Error::failed("no worker of this rank has come to its end"));
+        };
+        let start = activity.first_start.middle();
+        let intervals = outcome.series.intervals.iter();
+        let course = Course::new(
+            start,
+            intervals.map(|interval| {
+                let end = start.saturating_add_unsigned(interval.end_ns());
+                (end, interval.done.bytes())
+            }),
+        );
+        let rank = self.team.link().rank();
+        if self.team.link().size() > 1
+            && let Some(failure) = outcome.failure.take()
+        {
+            let (message, remedy) = (self.words)(&failure);
+            outcome.failure = Some(Failure::Rank(FailedRank {
+                place: self.place(rank),
+                message,
+                remedy,
+            }));
+        }
+        let part = RankPart {
+            rank: rank as u64,
+            started: activity.first_start,
+            ended: activity.last_end,
+            reads: (outcome.reads.requests, outcome.reads.bytes),
+            writes: (outcome.writes.requests, outcome.writes.bytes),
+            trims: (outcome.trims.requests, outcome.trims.bytes),
+            syncs: outcome.syncs,
+            errors: outcome.errors,
+        };
+        Ok(course::Part {
+            activity,
+            course,
+            bytes: outcome.bytes(),
+            rest: Deed {
+                outcome,
+                hosts: u64::from(self.speaks),
+                private: spec.layout == Layout::Private,
+                parts: vec![part],
+            },
+        })
+    }
+}
+
+/// The outcome of the trial as a whole, and what each rank did where there are several.
+fn merged(whole: Whole<Deed>, ranks: u32) -> (Outcome, Vec<Part>) {
+    let Whole { activity, rest, .. } = whole;
+    let mut outcome = rest.outcome;
+    let mut parts = Vec::new();
+    if ranks > 1 {
+        let begin = activity.first_start.middle();
+        parts = rest.parts.iter().map(|part| stored(part, begin)).collect();
+        parts.sort_unstable_by_key(|part: &Part| part.id);
+        outcome.elapsed_ns = activity.elapsed_ns().middle().round() as u64;
+        let span = activity.all_active();
+        outcome.all_active_ns = span.map_or(0, |(from, to)| to.abs_diff(from));
+    }
+    (outcome, parts)
+}
+
+/// A rank's part as a run file keeps it, in a trial that begins at this moment of the root's clock.
+fn stored(part: &RankPart, begin: i64) -> Part {
+    let (start, end) = (part.started.middle(), part.ended.middle());
+    Part {
+        id: PartId {
+            rank: u32::try_from(part.rank).unwrap_or(u32::MAX),
+            ..PartId::default()
+        },
+        start_ns: start.saturating_sub(begin).max(0).unsigned_abs(),
+        elapsed_ns: end.saturating_sub(start).max(0).unsigned_abs(),
+        read_requests: part.reads.0,
+        write_requests: part.writes.0,
+        sync_requests: part.syncs,
+        trim_requests: part.trims.0,
+        read_bytes: part.reads.1,
+        write_bytes: part.writes.1,
+        trim_bytes: part.trims.1,
+        errors: part.errors,
+        ..Part::default()
+    }
+}
+
+/// Where the workers of this rank wait for those of the others.
+struct Meeting<'a> {
+    team: &'a mut Team<Box<dyn Link>>,
+    preparing: Habits,
+    carrying: Habits,
+    /// All ranks were ready.
+    prepared: bool,
+    halt: Option<Halt>,
+    workers: Vec<(u64, u64)>,
+}
+
+impl Meeting<'_> {
+    /// Remembers what keeps the ranks from going on; the caller has the words for it.
+    fn kept<T>(&mut self, result: std::result::Result<T, Halt>) -> Result<T> {
+        result.map_err(|halt| {
+            let error = Error::failed(halt.to_string());
+            self.halt = Some(halt);
+            error
+        })
+    }
+}
+
+impl trial::Meeting for Meeting<'_> {
+    fn ready(&mut self) -> Result<()> {
+        let agreed = self.team.agree(self.preparing, Ok(()));
+        self.kept(agreed)?;
+        self.prepared = true;
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let started = self.team.start(habits(ANSWER), Ok(()));
+        let at = self.kept(started)?;
+        loop {
+            let left = at.saturating_sub(self.team.link().now_ns());
+            if left <= 0 {
+                return Ok(());
+            }
+            if left > AWAKE_NS {
+                std::thread::sleep(Duration::from_nanos((left - AWAKE_NS).unsigned_abs()));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    fn ended(&mut self) -> Result<()> {
+        let agreed = self.team.agree(self.carrying, Ok(()));
+        self.kept(agreed)
+    }
+
+    fn worked(&mut self, workers: Vec<(u64, u64)>) {
+        self.workers = workers;
+    }
+}

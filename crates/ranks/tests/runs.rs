@@ -1,0 +1,214 @@
+//! Runs by several ranks, which are threads here, with real trials on a scratch file.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use iolab_cluster::in_process::{Thread, threads};
+use iolab_observe::clock::Clock;
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::Experiment;
+use iolab_ranks::Ranks;
+use iolab_record::RunRecord;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_runfile::NewFile;
+use iolab_spec::{Kind, Result};
+use iolab_target::{Beside, Consent, Need, Size};
+
+use iolab_run::runner::{self, Observer, Setup, Targets, fit_to, needs};
+
+struct Silent;
+impl Observer for Silent {}
+
+/// Has rank 0 do `root`, while the others follow; what both say.
+fn with_ranks<T: Send>(
+    count: usize,
+    root: impl FnOnce(&Ranks) -> Result<T> + Send,
+) -> (Result<T>, Vec<Result<()>>) {
+    let clock = Clock::calibrate();
+    let own = clock.clone();
+    let mut links = threads(count, move || own.ns_between(0, own.now()) as i64).into_iter();
+    let join = |link: Thread| {
+        let ranks = Ranks::new(Box::new(link), clock.clone(), runner::words);
+        ranks.greet().expect("the same program");
+        ranks
+    };
+    let first = links.next().expect("at least one rank");
+    thread::scope(|scope| {
+        let others: Vec<_> = links
+            .map(|link| scope.spawn(|| join(link).follow(&AtomicBool::new(false))))
+            .collect();
+        let ranks = join(first);
+        let result = root(&ranks);
+        assert!(ranks.end(), "no rank is lost");
+        let others = others
+            .into_iter()
+            .map(|other| other.join().expect("no panic"));
+        (result, others.collect())
+    })
+}
+
+/// Measures in this folder; what the run file holds.
+fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Result<RunRecord> {
+    let mut experiment = Experiment::find(experiment)?;
+    let tiny = [
+        "bs=4k,64k",
+        "region=1M",
+        "cache=cold",
+        "time=none",
+        "bytes=none",
+        "budget=1ms",
+    ];
+    for set in tiny.iter().chain(sets) {
+        experiment.apply_set(set)?;
+    }
+    let mut plan = Plan::of_new_run(experiment)?;
+    ranks.span_plan(&mut plan)?;
+    let named = [folder.to_owned()];
+    let needs = needs(&plan, &named, &Consent::No, true)?;
+    let targets = Targets::open(&named, &needs)?;
+    ranks.open(targets.iter().map(|(_, target)| target), &needs)?;
+    let place = runner::Place::Targets(&targets);
+    fit_to(&mut plan, place)?;
+    let stop = AtomicBool::new(false);
+    ranks.fill(1, || targets.fill(1, &stop, &mut |_| {}))?;
+    let setup = Setup {
+        place,
+        clock: &ranks.clock(),
+        stop: &stop,
+        preflight: &[],
+        peaks: &Environment::default(),
+        ranks: Some(ranks),
+    };
+    let path = folder.join("run.iolab");
+    runner::run(plan, 1, NewFile::At(&path), setup, &mut Silent)?;
+    ranks.end();
+    targets.remove()?;
+    iolab_runfile::read(&path)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn ranks_together_move_every_byte_of_the_region_once() {
+    for (count, sets) in [
+        (1, &["layout=shared"][..]),
+        (2, &["layout=shared"]),
+        (3, &["layout=interleaved", "threads=2"]),
+        (2, &["layout=private", "threads=2"]),
+        (3, &["layout=private", "pattern=rand"]),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (record, others) = with_ranks(count, |ranks| {
+            measure(ranks, folder.path(), "read-size", sets)
+        });
+        let record = record.unwrap_or_else(|error| panic!("{count} ranks, {sets:?}: {error}"));
+        assert!(others.iter().all(Result::is_ok), "{others:?}");
+        assert_eq!(names(folder.path()), ["run.iolab"]);
+        assert!(!record.samples.is_empty());
+        for sample in &record.samples {
+            let cell = &record.cells[sample.cell as usize];
+            assert_eq!(
+                sample.reads.bytes,
+                cell.trial().region,
+                "{count} ranks, {sets:?}"
+            );
+            assert!(sample.ok && sample.elapsed_ns > 0);
+            let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+            let bytes: Vec<u64> = parts.map(|part| part.read_bytes).collect();
+            match count {
+                1 => assert!(bytes.is_empty()),
+                _ => assert_eq!(bytes.len(), count),
+            }
+            assert!(count == 1 || bytes.iter().sum::<u64>() == sample.reads.bytes);
+        }
+        assert_eq!(record.ranks.len(), if count > 1 { count } else { 0 });
+        assert_eq!(record.environment.get(&KEYS.ranks), Some(count as u64));
+        assert_eq!(record.environment.get(&KEYS.rank_hosts), Some(1));
+    }
+}
+
+#[test]
+fn what_ranks_write_is_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sets = ["verify=true", "layout=interleaved", "pattern=seq"];
+    let (record, _) = with_ranks(3, |ranks| {
+        measure(ranks, folder.path(), "write-size", &sets)
+    });
+    let record = record.expect("measured");
+    assert!(!record.samples.is_empty());
+    for sample in &record.samples {
+        let verified = sample.verified.expect("read back");
+        assert_eq!((verified.bytes, verified.faulty_blocks()), (1 << 20, 0));
+    }
+    assert_eq!(names(folder.path()), ["run.iolab"]);
+}
+
+#[test]
+fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (result, others) = with_ranks(3, |ranks| {
+        let need = Need {
+            size: Size::Exactly(1 << 20),
+            write: false,
+            consent: Consent::No,
+            beside: Beside::default(),
+        };
+        let targets = Targets::open(&[folder.path().to_owned()], std::slice::from_ref(&need))?;
+        let (_, target) = targets.iter().next().expect("one");
+        std::fs::remove_file(target.path()).expect("it was there");
+        ranks.open(targets.iter().map(|(_, target)| target), &[need])
+    });
+    let error = result.expect_err("gone");
+    assert!(error.message().starts_with("rank 1 on "), "{error}");
+    let remedy = error.remedy().expect("a remedy");
+    assert!(remedy.contains("share"), "{remedy}");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+}
+
+#[test]
+fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
+    for (experiment, set) in [
+        ("read-size", "tool=fio"),
+        ("write-size", "fresh=true"),
+        ("linkage", "threads=1"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (result, _) = with_ranks(2, |ranks| {
+            let mut experiment = Experiment::find(experiment)?;
+            experiment.apply_set(set)?;
+            ranks.span_plan(&mut Plan::of_new_run(experiment)?)
+        });
+        assert_eq!(result.expect_err("refused").kind(), Kind::Usage, "{set}");
+        assert!(names(folder.path()).is_empty());
+    }
+}
+
+#[test]
+fn a_rank_that_raises_its_stop_flag_ends_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = Clock::calibrate();
+    let own = clock.clone();
+    let links = threads(2, move || own.ns_between(0, own.now()) as i64);
+    let [first, second] = <[Thread; 2]>::try_from(links).unwrap_or_else(|_| panic!("two"));
+    thread::scope(|scope| {
+        let own = clock.clone();
+        scope.spawn(move || {
+            let ranks = Ranks::new(Box::new(second), own, runner::words);
+            ranks.greet().expect("the same program");
+            // Raised from the start: its first trial is interrupted.
+            ranks.follow(&AtomicBool::new(true))
+        });
+        let ranks = Ranks::new(Box::new(first), clock.clone(), runner::words);
+        ranks.greet().expect("the same program");
+        let result = measure(&ranks, folder.path(), "read-size", &["layout=shared"]);
+        assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);
+        ranks.end();
+    });
+}
