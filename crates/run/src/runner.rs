@@ -223,6 +223,14 @@ pub fn resume(
                 .hint("see it with: iolab table, or start a new run"),
         );
     }
+    if !record.ranks.is_empty() {
+        return Err(Error::usage(format!(
+            "the run in {} is one of {} ranks, which cannot be resumed",
+            path.display(),
+            record.ranks.len()
+        ))
+        .hint("start a new run; the trials in the file stay readable"));
+    }
     let further = setup.place.further();
     let now = std::iter::once(setup.place.bytes()).chain(further.iter().map(|t| t.bytes));
     let before = record.further_targets.iter().map(|target| target.bytes);
