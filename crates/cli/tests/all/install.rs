@@ -93,13 +93,15 @@ fn the_debian_package_is_installed_used_and_removed() {
     let listed = Command::new(&binary).arg("list").output().unwrap();
     assert!(listed.status.success());
     for file in [
-        "usr/share/man/man1/iolab-run.1.gz",
+        "usr/share/man/man1/iolab-run.1",
         "usr/share/bash-completion/completions/iolab",
         "usr/share/zsh/vendor-completions/_iolab",
         "usr/share/fish/vendor_completions.d/iolab.fish",
-        "usr/share/doc/iolab/SAFETY.md.gz",
+        "usr/share/doc/iolab/SAFETY.md",
     ] {
-        let there = folder.path().join(file).exists();
+        // Which files are compressed is up to the version of cargo-deb.
+        let mut forms = [file.to_owned(), format!("{file}.gz")].into_iter();
+        let there = forms.any(|form| folder.path().join(form).exists());
         assert!(there, "{file} is missing");
     }
     dpkg(&["--remove".as_ref(), "iolab".as_ref()]).unwrap();
