@@ -2,8 +2,6 @@
 
 use std::sync::LazyLock;
 
-use iolab_spec::counters::HardwareEvents;
-use iolab_spec::region::Residency;
 use iolab_spec::verify::Faults;
 
 use super::{text, word};
@@ -13,39 +11,6 @@ use crate::{
 };
 
 type Columns = Vec<Column<Sample>>;
-
-/// Table `sample`.
-pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
-    name: "sample",
-    doc: "one row per trial",
-    exported: true,
-    columns: [
-        place(),
-        course(),
-        reads(),
-        writes(),
-        syncs(),
-        trims(),
-        sizes(),
-        rate_report(),
-        process(),
-        cpus(),
-        device(),
-        bottom(),
-        hardware(),
-        machine(),
-        cache_before(),
-        cache_after(),
-        extents(),
-        verified(),
-        effective(),
-        verdict(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect(),
-    constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
-});
 
 /// A number that every sample has: its name, its field, what it means.
 macro_rules! plain {
@@ -101,6 +66,43 @@ macro_rules! latency {
         ]
     };
 }
+
+mod evidence;
+
+use evidence::{bottom, cache_after, cache_before, device, extents, hardware, machine, process};
+
+/// Table `sample`.
+pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
+    name: "sample",
+    doc: "one row per trial",
+    exported: true,
+    columns: [
+        place(),
+        course(),
+        reads(),
+        writes(),
+        syncs(),
+        trims(),
+        sizes(),
+        rate_report(),
+        process(),
+        cpus(),
+        device(),
+        bottom(),
+        hardware(),
+        machine(),
+        cache_before(),
+        cache_after(),
+        extents(),
+        verified(),
+        effective(),
+        verdict(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect(),
+    constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
+});
 
 /// Columns of [`SAMPLE`] that only a whole trial has.
 const OF_TRIAL: [&str; 2] = ["wall_ns", "clock_drift_ppm"];
@@ -371,266 +373,6 @@ fn rate_report() -> Columns {
         of!("backlog_max", rate_report => backlog_max, BACKLOG).since(3),
         of!("backlog_end", rate_report => backlog_end, BACKLOG).since(3),
     ]
-}
-
-fn process() -> Columns {
-    const CPU: &str = "CPU time of the process, in user mode and in the kernel";
-    const FAULTS: &str = "page faults without and with I/O";
-    const SWITCHES: &str = "context switches";
-    const MOVED: &str =
-        "from `/proc/self/io`: bytes that read and write calls moved, from and to wherever";
-    const CALLS: &str = "read and write system calls (io_uring and libaio do not count here)";
-    const STORED: &str = "fetched from storage; sent to storage, or dirtied in the page cache";
-    vec![
-        plain!("user_ns", counters.usage.user_ns, CPU),
-        plain!("system_ns", counters.usage.system_ns, CPU),
-        plain!("minor_faults", counters.usage.minor_faults, FAULTS),
-        plain!("major_faults", counters.usage.major_faults, FAULTS),
-        plain!(
-            "voluntary_switches",
-            counters.usage.voluntary_switches,
-            SWITCHES
-        ),
-        plain!(
-            "involuntary_switches",
-            counters.usage.involuntary_switches,
-            SWITCHES
-        ),
-        of!("process_rchar_bytes", counters.process_io => rchar, MOVED),
-        of!("process_wchar_bytes", counters.process_io => wchar, MOVED),
-        of!("process_read_calls", counters.process_io => syscr, CALLS),
-        of!("process_write_calls", counters.process_io => syscw, CALLS),
-        of!("process_read_bytes", counters.process_io => read_bytes, STORED),
-        of!("process_write_bytes", counters.process_io => write_bytes, STORED),
-    ]
-}
-
-fn device() -> Columns {
-    const IOS: &str = "requests that the block device completed, everybody's";
-    const MERGES: &str = "requests that were merged into others";
-    const BYTES: &str = "bytes that the block device transferred, everybody's";
-    vec![
-        of!("device_read_ios", counters.device => read_ios, IOS),
-        of!("device_read_merges", counters.device => read_merges, MERGES),
-        of!("device_read_bytes", counters.device => read_bytes, BYTES),
-        of!("device_write_ios", counters.device => write_ios, IOS),
-        of!("device_write_merges", counters.device => write_merges, MERGES),
-        of!("device_write_bytes", counters.device => write_bytes, BYTES),
-        of!("device_flush_ios", counters.device => flush_ios, IOS),
-        of!(
-            "device_busy_ms",
-            counters.device => busy_ms,
-            "time the device had requests in flight"
-        ),
-        Column::number(
-            "device_queue_ms",
-            |s: &Sample| s.counters.device.and_then(|d| d.queue_ms),
-            |s, n| s.counters.device.get_or_insert_default().queue_ms = Some(n),
-        )
-        .null(Null::Free)
-        .since(4)
-        .doc("sum of the times that requests were in flight there; over `elapsed_ns` it is their mean number"),
-    ]
-}
-
-/// A counter of the disks at the bottom.
-macro_rules! bottom {
-    ($name:literal, $field:ident) => {
-        Column::number(
-            $name,
-            |s: &Sample| s.counters.bottom.map(|b| b.stat.$field),
-            |s, n| s.counters.bottom.get_or_insert_default().stat.$field = n,
-        )
-        .null(Null::Account)
-        .since(3)
-    };
-}
-
-fn bottom() -> Columns {
-    const DOC: &str = "the same of the disks at the bottom of a stacked device (partition, dm, md, loop), added up; 0 where its bytes end in memory; NULL where the device is the bottom itself, or what is below cannot be told";
-    let mut columns = vec![
-        bottom!("bottom_read_ios", read_ios),
-        bottom!("bottom_read_merges", read_merges),
-        bottom!("bottom_read_bytes", read_bytes),
-        bottom!("bottom_write_ios", write_ios),
-        bottom!("bottom_write_merges", write_merges),
-        bottom!("bottom_write_bytes", write_bytes),
-        bottom!("bottom_flush_ios", flush_ios),
-        bottom!("bottom_busy_ms", busy_ms),
-        Column::number(
-            "bottom_queue_ms",
-            |s: &Sample| s.counters.bottom.and_then(|b| b.stat.queue_ms),
-            |s, n| s.counters.bottom.get_or_insert_default().stat.queue_ms = Some(n),
-        )
-        .null(Null::Free)
-        .since(4),
-    ];
-    columns = columns.into_iter().map(|column| column.doc(DOC)).collect();
-    // A number and no flag in exports, as ever.
-    columns.push(
-        Column::number(
-            "bottom_in_file",
-            |s: &Sample| s.counters.bottom.map(|b| u64::from(b.in_file)),
-            |s, n| s.counters.bottom.get_or_insert_default().in_file = n == 1,
-        )
-        .between(0, 1)
-        .null(Null::Account)
-        .since(3)
-        .doc("1: a loop device lies between, so that the page cache may hold the file behind it"),
-    );
-    columns
-}
-
-/// The events of a sample, which then are counted.
-fn events(sample: &mut Sample) -> &mut HardwareEvents {
-    let hardware = &mut sample.counters.hardware;
-    if !matches!(hardware, Hardware::Counted(_)) {
-        *hardware = Hardware::Counted(HardwareEvents::default());
-    }
-    match hardware {
-        Hardware::Counted(events) => events,
-        Hardware::Missing(_) => unreachable!("it was set a moment ago"),
-    }
-}
-
-fn hardware() -> Columns {
-    const DOC: &str = "events the processor counted in the workers: core cycles, instructions retired, misses of the last-level cache and of the data TLB on loads; in user mode only where `note` says so";
-    macro_rules! event {
-        ($name:literal, $field:ident) => {
-            Column::number(
-                $name,
-                |s: &Sample| s.counters.hardware.events().$field,
-                |s, n| events(s).$field = Some(n),
-            )
-            .null(Null::Free)
-            .since(2)
-            .doc(DOC)
-        };
-    }
-    vec![
-        event!("cycles", cycles),
-        event!("instructions", instructions),
-        event!("llc_misses", llc_misses),
-        event!("dtlb_misses", dtlb_misses),
-    ]
-}
-
-fn machine() -> Columns {
-    const STALL: &str = "pressure (PSI, `some`): time in which any task of the machine waited for a CPU, for I/O, for memory";
-    let columns = [
-        known!("cpu_stall_ns", counters.pressure.cpu_stall_ns, STALL),
-        known!("io_stall_ns", counters.pressure.io_stall_ns, STALL),
-        known!("memory_stall_ns", counters.pressure.memory_stall_ns, STALL),
-        known!(
-            "steal_ns",
-            counters.pressure.steal_ns,
-            "CPU time that the hypervisor gave to others, all CPUs together; counted in ticks, mostly of 10 ms"
-        ),
-        known!(
-            "suspended_ns",
-            counters.pressure.suspended_ns,
-            "time that the machine slept: CLOCK_BOOTTIME against CLOCK_MONOTONIC"
-        ),
-        known!(
-            "throttled_ns",
-            counters.pressure.throttled_ns,
-            "time in which the control group of iolab had used up its CPU quota and waited, all CPUs together (cgroup v2)"
-        )
-        .since(LATER),
-        known!(
-            "buffer_piece_bytes",
-            counters.buffer_piece_bytes,
-            "mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN"
-        )
-        .since(LATER),
-        known!(
-            "cpu_khz",
-            counters.pressure.cpu_khz,
-            "greatest frequency among up to eight CPUs at the end, where cpufreq tells"
-        ),
-    ];
-    columns
-        .map(|column| match column.since {
-            LATER => column,
-            _ => column.since(3),
-        })
-        .into()
-}
-
-/// A number of what the page cache held that may not be known.
-macro_rules! owed {
-    ($name:literal, $when:ident.$field:ident, $doc:expr) => {
-        Column::number(
-            $name,
-            |s: &Sample| s.region.$when.and_then(|r: Residency| r.$field),
-            |s, n| s.region.$when.get_or_insert_default().$field = Some(n),
-        )
-        .null(Null::Free)
-        .doc($doc)
-    };
-}
-
-const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";
-const HELD: &str = "bytes of the region in the page cache before the start and after the end; NULL where the kernel does not tell this user";
-const DIRTY: &str = "those of them that had still to be written";
-const WRITEBACK: &str = "those of them that were being written";
-
-fn cache_before() -> Columns {
-    let columns = [
-        of!("cache_before_looked_bytes", region.before => looked_bytes, LOOKED),
-        of!("cache_before_bytes", region.before => resident_bytes, HELD),
-        owed!("cache_before_dirty_bytes", before.dirty_bytes, DIRTY),
-        owed!(
-            "cache_before_writeback_bytes",
-            before.writeback_bytes,
-            WRITEBACK
-        ),
-    ];
-    columns.map(|column| column.since(3)).into()
-}
-
-fn cache_after() -> Columns {
-    let columns = [
-        of!("cache_after_looked_bytes", region.after => looked_bytes, LOOKED),
-        of!("cache_after_bytes", region.after => resident_bytes, HELD),
-        owed!("cache_after_dirty_bytes", after.dirty_bytes, DIRTY),
-        owed!(
-            "cache_after_writeback_bytes",
-            after.writeback_bytes,
-            WRITEBACK
-        ),
-    ];
-    columns.map(|column| column.since(3)).into()
-}
-
-fn extents() -> Columns {
-    const EMPTY: &str = "bytes of the region in holes, and in extents that were allocated but never written, before the start; without FIEMAP the second is NULL and the first holds both";
-    let columns = [
-        of!(
-            "extents_looked_bytes",
-            region.extents => looked_bytes,
-            "bytes that were looked at for holes and unwritten extents, as above"
-        ),
-        of!("hole_bytes", region.extents => hole_bytes, EMPTY),
-        Column::number(
-            "unwritten_bytes",
-            |s: &Sample| s.region.extents.and_then(|e| e.unwritten_bytes),
-            |s, n| s.region.extents.get_or_insert_default().unwritten_bytes = Some(n),
-        )
-        .null(Null::Free)
-        .doc(EMPTY),
-        known!(
-            "owed_sync_ns",
-            region.owed_sync_ns,
-            "time of the `fdatasync` that followed buffered writes which no sync of the trial had made durable, after the timed span"
-        ),
-        plain!(
-            "evidence_ns",
-            region.evidence_ns,
-            "time that looking at all this took, before and after the timed span"
-        ),
-    ];
-    columns.map(|column| column.since(3)).into()
 }
 
 fn verified() -> Columns {
