@@ -1,46 +1,39 @@
 //! One trial: prepares cache and workers, starts them together, merges what they did.
 
 mod files;
+mod flush;
 mod groups;
 mod meeting;
 mod merge;
+mod stage;
 
-use std::fs::File;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
-use rustix::thread::UnshareFlags;
 
-use crate::arena::{self, Arena, Pieces};
-use crate::backend::null::Null;
+use crate::arena::{self, Arena};
 use crate::backend::trim;
-use crate::backend::{Drive, Place, open};
-use crate::buffer::Buffers;
 use crate::flags;
 use crate::placement;
 use crate::start_barrier::StartBarrier;
-use crate::verify::{self, Reading, Signed, Signer};
-use crate::worker::open::{Open, sleep_exactly};
-use crate::worker::rest::pause;
-use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
+use crate::verify::{self, Reading, Signed};
+use crate::worker::WorkerOutcome;
 use files::Files;
 pub use files::lent;
+pub use flush::flush_dirty_pages;
+use flush::{owes_sync, pay_sync};
 pub use groups::run_groups;
 pub(crate) use groups::together;
 use iolab_observe::clock::Clock;
-use iolab_observe::counters;
 use iolab_observe::observation::Observation;
-use iolab_observe::page_cache::{self, make_durable};
-use iolab_observe::perf::Group;
-use iolab_spec::counters::{Counters, Hardware, NoHardware};
+use iolab_observe::page_cache;
+use iolab_spec::counters::Counters;
 use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::region::Region;
-use iolab_spec::trial::{Backend, CacheState, Descriptors, Layout, Limit, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{Backend, CacheState, Layout, Limit, TrialSpec};
 use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
 use iolab_target::memory_limits;
@@ -48,6 +41,7 @@ use iolab_target::{Target, TargetKind};
 use meeting::Alone;
 pub use meeting::Meeting;
 pub(crate) use merge::{merge, sum};
+use stage::work;
 
 /// Requests of the null trial that shows iolab's own cost.
 const FLOOR_REQUESTS: u64 = 1_000_000;
@@ -221,41 +215,6 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
     outcome.errors += 1;
     outcome.ended = Ended::Failed;
     outcome.failure = Some(failure);
-}
-
-/// Writes out what a trial has left in the page cache, where that was not requested, and notes how long it took. The next
-/// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
-pub fn flush_dirty_pages(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
-    if owes_sync(spec, outcome) {
-        pay_sync(files.iter().cloned(), outcome);
-    }
-}
-
-/// Whether a trial may have left data in the page cache that no sync of its own has made durable.
-fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
-    let unsynced = match spec.sync {
-        SyncPolicy::None => true,
-        // The writes of a worker since its last sync.
-        _ if spec.sync_every > 1 => {
-            let synced = outcome.syncs.saturating_mul(u64::from(spec.sync_every));
-            synced < outcome.writes.requests
-        }
-        _ => false,
-    };
-    spec.cache != CacheState::Direct
-        && unsynced
-        && outcome.writes.bytes > 0
-        && matches!(outcome.ended, Ended::Done | Ended::Time)
-}
-
-fn pay_sync<'a>(parts: impl Iterator<Item = (&'a Target, Range<u64>)>, outcome: &mut Outcome) {
-    let began = Instant::now();
-    for (target, range) in parts {
-        if let Err(request) = make_durable(target, range) {
-            return fail(outcome, Failure::Request(request));
-        }
-    }
-    outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64);
 }
 
 /// Checks a spec against a target, without touching it.
@@ -458,208 +417,4 @@ fn watched<'a>(jobs: &[Job<'a>]) -> Vec<(&'a Target, u64, u64)> {
         }
     }
     ranges
-}
-
-/// One worker's life.
-fn work(
-    job: Job<'_>,
-    number: u32,
-    barrier: &StartBarrier,
-    arena: Option<Arc<Arena>>,
-    ready: &mpsc::Sender<Result<()>>,
-) -> Option<WorkerOutcome> {
-    let Job { spec, files, .. } = job;
-    if spec.descriptors == Descriptors::Private {
-        use_private_descriptors();
-    }
-    // What is common to all backends; the backend itself is chosen below, once per worker.
-    let setup = || -> Result<(Option<(File, &Files<'_>)>, Buffers)> {
-        placement::settle(spec, number)?;
-        let opened = match files {
-            Some(files) => Some((files.open(number)?, files)),
-            None => None,
-        };
-        let buffers = match arena {
-            Some(arena) => Buffers::in_arena(spec, number, arena, number)?,
-            None => Buffers::new(spec, number)?,
-        };
-        Ok((opened, buffers))
-    };
-    let run = Stage {
-        job,
-        number,
-        barrier,
-        ready,
-    };
-    let (opened, buffers) = match setup() {
-        Ok(parts) => parts,
-        Err(error) => return run.report(error),
-    };
-    let Some((file, files)) = opened else {
-        return run.run(Ok(Null::new(spec.depth)), buffers);
-    };
-    let part = files.part(number);
-    let place = Place {
-        file,
-        range: part.range(),
-        position: &files.position,
-    };
-    open(spec, place, buffers, &run)
-}
-
-/// Gives this thread a descriptor table of its own. The kernel then needs no atomic reference count around
-/// each call, which a single-threaded program is spared too, and the limit of open files holds per worker.
-fn use_private_descriptors() {
-    // SAFETY: what this thread opens from here on is also closed by it (a worker's parts never leave their
-    // thread), and what was open before stays open in both tables until this thread ends.
-    let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
-    // Where it is forbidden, the shared table serves as well, only a little slower.
-    let _ = unshared;
-}
-
-/// What a worker needs besides its backend.
-struct Stage<'a> {
-    job: Job<'a>,
-    number: u32,
-    barrier: &'a StartBarrier,
-    ready: &'a mpsc::Sender<Result<()>>,
-}
-
-impl Drive for Stage<'_> {
-    type Outcome = Option<WorkerOutcome>;
-
-    fn run<B: crate::request::Backend>(
-        &self,
-        backend: Result<B>,
-        buffers: Buffers,
-    ) -> Option<WorkerOutcome> {
-        let backend = match backend {
-            Ok(backend) => backend,
-            Err(error) => return self.report(error),
-        };
-        // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
-        let spec = self.job.spec;
-        match Varied::are_asked(spec) {
-            false => self.make(Plain::new(spec, self.number), backend, buffers),
-            true => {
-                if spec.pauses() {
-                    sleep_exactly();
-                }
-                let varied = Varied::new(spec, self.number, self.job.clock);
-                self.make(varied, backend, buffers)
-            }
-        }
-    }
-}
-
-impl Stage<'_> {
-    fn make<B: crate::request::Backend, R: Requests>(
-        &self,
-        requests: R,
-        backend: B,
-        buffers: Buffers,
-    ) -> Option<WorkerOutcome> {
-        let pieces = buffers.pieces();
-        let Job { spec, clock, .. } = self.job;
-        match (spec.rate, spec.latency) {
-            (Some(rate), _) => {
-                sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock);
-                self.drive(self.worker((open, requests), backend, buffers), pieces)
-            }
-            (None, true) => {
-                let closed = Closed::<true>;
-                self.drive(self.worker((closed, requests), backend, buffers), pieces)
-            }
-            (None, false) => {
-                let closed = Closed::<false>;
-                self.drive(self.worker((closed, requests), backend, buffers), pieces)
-            }
-        }
-    }
-
-    fn worker<B: crate::request::Backend, T: Timing, R: Requests>(
-        &self,
-        loops: (T, R),
-        backend: B,
-        mut buffers: Buffers,
-    ) -> Worker<'_, B, T, R> {
-        let Job { spec, identity, .. } = self.job;
-        let signer = spec
-            .verify
-            .then(|| Signer::new(spec, self.number, identity, &mut buffers));
-        let clock = self.job.clock;
-        Worker::new(
-            spec,
-            self.number,
-            loops,
-            backend,
-            buffers,
-            clock,
-            self.job.stop,
-        )
-        .signed_by(signer)
-        .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
-    }
-
-    fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
-        let Job {
-            spec, clock, side, ..
-        } = self.job;
-        let counting = spec.hardware_counters.then(Group::hardware);
-        let before = (side != Beside::None).then(counters::of_this_thread);
-        self.ready.send(Ok(())).ok()?;
-        let running = self.barrier.wait_for_start(side != Beside::Follows)?;
-        if !spec.start_delay.is_zero() {
-            wait_out(spec.start_delay, clock, self.job.stop);
-        }
-        if let Some(Ok(group)) = &counting {
-            group.start();
-        }
-        let (mut outcome, remains) = worker.run();
-        if let Some(Ok(group)) = &counting {
-            group.stop();
-        }
-        self.barrier.finish(running);
-        if let Some(before) = before {
-            outcome.thread = counters::of_this_thread().since(&before);
-        }
-        take_hardware(counting, &mut outcome);
-        outcome.pieces = pieces;
-        drop(remains);
-        Some(outcome)
-    }
-
-    fn report(&self, error: Error) -> Option<WorkerOutcome> {
-        // The coordinator waits for this message; when it is gone nothing receives it.
-        let _ = self.ready.send(Err(error));
-        None
-    }
-}
-
-/// Lets a delay pass, unless the trial is to end.
-fn wait_out(delay: Duration, clock: &Clock, stop: &AtomicBool) {
-    let end = clock.now() + clock.ticks(delay.as_nanos() as u64);
-    while clock.now() < end && !stop.load(Ordering::Relaxed) {
-        pause(clock, end);
-    }
-}
-
-/// Notes what the processor counted, once nothing waits for this worker any more.
-fn take_hardware(
-    counting: Option<std::result::Result<Group, NoHardware>>,
-    outcome: &mut WorkerOutcome,
-) {
-    outcome.hardware = match &counting {
-        None => Hardware::default(),
-        Some(Err(missing)) => Hardware::Missing(*missing),
-        Some(Ok(group)) => group.events(),
-    };
-    if counting.is_some_and(|group| group.is_ok_and(|group| group.is_user_only())) {
-        let note = &mut outcome.effective.note;
-        if !note.is_empty() {
-            note.push_str("; ");
-        }
-        note.push_str("hardware events of user mode only (perf_event_paranoid)");
-    }
 }

@@ -2,8 +2,10 @@
 //! lock, no formatting, and no system call but the I/O.
 
 pub(crate) mod open;
+mod outcome;
 mod requests;
 pub(crate) mod rest;
+mod syncs;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -11,109 +13,21 @@ mod timing;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::arena::Pieces;
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock_sampling::ClockSampling;
 use crate::pattern::derive;
-use crate::placement::Seen;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use crate::series::Recorder;
-use crate::verify::{Signed, Signer};
+use crate::verify::Signer;
 use iolab_observe::clock::Clock;
-use iolab_spec::counters::{Counters, Hardware};
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
-use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
-use iolab_spec::request_sizes::RequestSizes;
+use iolab_spec::outcome::{Ended, FailedRequest, Tally};
 use iolab_spec::series::Done;
 use iolab_spec::trial::share;
 use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
 
+pub(crate) use outcome::WorkerOutcome;
 pub(crate) use requests::{Plain, Requests, Varied};
+pub(crate) use syncs::Following;
 pub(crate) use timing::{Closed, Timing};
-
-/// What one worker did.
-#[derive(Debug)]
-pub(crate) struct WorkerOutcome {
-    pub(crate) reads: Tally,
-    pub(crate) writes: Tally,
-    pub(crate) trims: Tally,
-    pub(crate) syncs: u64,
-    pub(crate) sync_latency: LatencyHistogram,
-    pub(crate) errors: u64,
-    pub(crate) failure: Option<FailedRequest>,
-    pub(crate) ended: Ended,
-    /// Clock stamps: first submission, after the last completion and the final fsync.
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) end_sync_ns: u64,
-    /// Time in which it paused.
-    pub(crate) paused_ns: u64,
-    pub(crate) effective: Effective,
-    /// What the processor counted in this worker.
-    pub(crate) hardware: Hardware,
-    /// What the kernel counted of its thread, where other groups run beside it.
-    pub(crate) thread: Counters,
-    /// Stretches of physical memory that its buffers lie in, where that is known.
-    pub(crate) pieces: Option<Pieces>,
-    /// How this worker kept up with its share of a rate.
-    pub(crate) rate_report: Option<RateReport>,
-    /// What it did over time.
-    pub(crate) series: Recorder,
-    /// The writes that can be verified.
-    pub(crate) signed: Option<Signed>,
-    /// How many requests of each size there were, where sizes were drawn.
-    pub(crate) sizes: RequestSizes,
-    /// Requests that would have had to wait, where they were tried without waiting first.
-    pub(crate) waited: Option<u64>,
-    /// The CPUs that it was seen on; `None` in virtual time.
-    pub(crate) cpus: Option<Box<Seen>>,
-}
-
-impl WorkerOutcome {
-    /// That of a worker which has done nothing yet; `timed` says whether it records how long requests take.
-    pub(crate) fn begun(
-        spec: &TrialSpec,
-        timed: bool,
-        clock: &Clock,
-        effective: Effective,
-    ) -> Self {
-        let histogram = |used| match used && timed {
-            true => new_latency_histogram(),
-            false => unused_latency_histogram(),
-        };
-        let tally = |used| Tally {
-            requests: 0,
-            bytes: 0,
-            short_transfers: 0,
-            latency: histogram(used),
-            waits: None,
-        };
-        Self {
-            reads: tally(spec.reads()),
-            writes: tally(spec.writes()),
-            trims: tally(spec.trims()),
-            syncs: 0,
-            sync_latency: histogram(spec.sync.follows_writes()),
-            errors: 0,
-            failure: None,
-            ended: Ended::Done,
-            start: 0,
-            end: 0,
-            end_sync_ns: 0,
-            paused_ns: 0,
-            effective,
-            hardware: Hardware::default(),
-            thread: Counters::default(),
-            pieces: None,
-            rate_report: None,
-            series: Recorder::new(clock, spec.series_ns),
-            signed: None,
-            sizes: RequestSizes::default(),
-            waited: None,
-            cpus: None,
-        }
-    }
-}
 
 /// A worker that is ready to run.
 pub(crate) trait Run {
@@ -168,39 +82,6 @@ pub(crate) struct Worker<'a, B, T, R> {
     /// Set when no further request shall be issued.
     stopping: bool,
     outcome: WorkerOutcome,
-}
-
-/// The syncs that follow writes.
-pub(crate) struct Following {
-    call: Action,
-    /// A sync follows every so many writes.
-    every: u32,
-    /// Writes since the last one.
-    since: u32,
-    /// When that of each slot was issued, a stamp.
-    pub(crate) started: Vec<u64>,
-}
-
-impl Following {
-    pub(crate) fn new(spec: &TrialSpec) -> Self {
-        let call = spec.sync.call();
-        Self {
-            call: call.map_or(Action::Fsync, Action::from),
-            every: spec.sync_every,
-            since: 0,
-            started: vec![0; call.map_or(0, |_| spec.depth as usize)],
-        }
-    }
-
-    /// Counts a write; whether a sync follows it.
-    pub(crate) fn is_due(&mut self) -> bool {
-        self.since += 1;
-        if self.since < self.every {
-            return false;
-        }
-        self.since = 0;
-        true
-    }
 }
 
 /// Requests that fall to one worker under the trial's bounds; time may end it earlier, and so may the bytes of requests
@@ -603,53 +484,5 @@ impl<'a, B: Backend, T: Timing, R: Requests> Worker<'a, B, T, R> {
     fn done(&self) -> Done {
         let outcome = &self.outcome;
         Done::of(&outcome.reads, &outcome.writes, &outcome.trims)
-    }
-
-    /// Takes the time, and makes written data durable where that is part of the trial.
-    fn wind_up(&mut self, done: &mut Vec<Completion>) {
-        self.outcome.end = self.clock.now();
-        self.see_cpu();
-        let tallied = self.done();
-        self.outcome.series.finish(self.outcome.end, tallied);
-        self.outcome.sizes = self.requests.sizes();
-        self.outcome.waited = self.backend.waited();
-        self.outcome.signed = self.signer.take().map(|signer| signer.finish());
-        let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
-        if self.syncs_at_end && self.outcome.writes.requests > 0 && whole {
-            self.final_sync(done);
-        }
-    }
-
-    /// The final fsync of policy `end`; nothing is outstanding any more.
-    fn final_sync(&mut self, done: &mut Vec<Completion>) {
-        let request = Request {
-            action: Action::Fsync,
-            offset: 0,
-            at: 0,
-            len: 0,
-        };
-        let slot = self.buffers.take().expect("nothing is outstanding");
-        self.backend.queue(slot, request);
-        let before = self.outcome.end;
-        let Completion { slot, result } = loop {
-            if let Err(failure) = self.backend.complete(1, done) {
-                return self.mechanism_failed(failure, done);
-            }
-            if let Some(completion) = done.pop() {
-                break completion;
-            }
-        };
-        self.buffers.put(slot);
-        self.outcome.end = self.clock.now();
-        self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
-        match result {
-            0 => self.outcome.syncs += 1,
-            errno => self.fail(FailedRequest {
-                syscall: self.backend.syscall(request.action),
-                offset: 0,
-                length: 0,
-                errno: -errno as i32,
-            }),
-        }
     }
 }

@@ -1,0 +1,48 @@
+//! What a trial has left in the page cache is written out after it, so that the next one does not wait for it.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::fail;
+use iolab_observe::page_cache::make_durable;
+use iolab_spec::outcome::{Ended, Failure, Outcome};
+use iolab_spec::trial::{CacheState, SyncPolicy, TrialSpec};
+use iolab_target::Target;
+
+/// Writes out what a trial has left in the page cache, where that was not requested, and notes how long it took. The next
+/// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
+pub fn flush_dirty_pages(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
+    if owes_sync(spec, outcome) {
+        pay_sync(files.iter().cloned(), outcome);
+    }
+}
+
+/// Whether a trial may have left data in the page cache that no sync of its own has made durable.
+pub(super) fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
+    let unsynced = match spec.sync {
+        SyncPolicy::None => true,
+        // The writes of a worker since its last sync.
+        _ if spec.sync_every > 1 => {
+            let synced = outcome.syncs.saturating_mul(u64::from(spec.sync_every));
+            synced < outcome.writes.requests
+        }
+        _ => false,
+    };
+    spec.cache != CacheState::Direct
+        && unsynced
+        && outcome.writes.bytes > 0
+        && matches!(outcome.ended, Ended::Done | Ended::Time)
+}
+
+pub(super) fn pay_sync<'a>(
+    parts: impl Iterator<Item = (&'a Target, Range<u64>)>,
+    outcome: &mut Outcome,
+) {
+    let began = Instant::now();
+    for (target, range) in parts {
+        if let Err(request) = make_durable(target, range) {
+            return fail(outcome, Failure::Request(request));
+        }
+    }
+    outcome.region.owed_sync_ns = Some(began.elapsed().as_nanos() as u64);
+}

@@ -1,0 +1,232 @@
+//! The life of one worker: set up, started with the others, carried out, torn down when nobody waits for it.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::thread::UnshareFlags;
+
+use super::files::Files;
+use super::{Beside, Job};
+use crate::arena::{Arena, Pieces};
+use crate::backend::null::Null;
+use crate::backend::{Drive, Place, open};
+use crate::buffer::Buffers;
+use crate::placement;
+use crate::start_barrier::StartBarrier;
+use crate::verify::Signer;
+use crate::worker::open::{Open, sleep_exactly};
+use crate::worker::rest::pause;
+use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
+use iolab_observe::clock::Clock;
+use iolab_observe::counters;
+use iolab_observe::perf::Group;
+use iolab_spec::counters::{Hardware, NoHardware};
+use iolab_spec::trial::Descriptors;
+use iolab_spec::{Error, Result};
+
+/// One worker's life.
+pub(super) fn work(
+    job: Job<'_>,
+    number: u32,
+    barrier: &StartBarrier,
+    arena: Option<Arc<Arena>>,
+    ready: &mpsc::Sender<Result<()>>,
+) -> Option<WorkerOutcome> {
+    let Job { spec, files, .. } = job;
+    if spec.descriptors == Descriptors::Private {
+        use_private_descriptors();
+    }
+    // What is common to all backends; the backend itself is chosen below, once per worker.
+    let setup = || -> Result<(Option<(File, &Files<'_>)>, Buffers)> {
+        placement::settle(spec, number)?;
+        let opened = match files {
+            Some(files) => Some((files.open(number)?, files)),
+            None => None,
+        };
+        let buffers = match arena {
+            Some(arena) => Buffers::in_arena(spec, number, arena, number)?,
+            None => Buffers::new(spec, number)?,
+        };
+        Ok((opened, buffers))
+    };
+    let run = Stage {
+        job,
+        number,
+        barrier,
+        ready,
+    };
+    let (opened, buffers) = match setup() {
+        Ok(parts) => parts,
+        Err(error) => return run.report(error),
+    };
+    let Some((file, files)) = opened else {
+        return run.run(Ok(Null::new(spec.depth)), buffers);
+    };
+    let part = files.part(number);
+    let place = Place {
+        file,
+        range: part.range(),
+        position: &files.position,
+    };
+    open(spec, place, buffers, &run)
+}
+
+/// Gives this thread a descriptor table of its own. The kernel then needs no atomic reference count around
+/// each call, which a single-threaded program is spared too, and the limit of open files holds per worker.
+fn use_private_descriptors() {
+    // SAFETY: what this thread opens from here on is also closed by it (a worker's parts never leave their
+    // thread), and what was open before stays open in both tables until this thread ends.
+    let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
+    // Where it is forbidden, the shared table serves as well, only a little slower.
+    let _ = unshared;
+}
+
+/// What a worker needs besides its backend.
+struct Stage<'a> {
+    job: Job<'a>,
+    number: u32,
+    barrier: &'a StartBarrier,
+    ready: &'a mpsc::Sender<Result<()>>,
+}
+
+impl Drive for Stage<'_> {
+    type Outcome = Option<WorkerOutcome>;
+
+    fn run<B: crate::request::Backend>(
+        &self,
+        backend: Result<B>,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let backend = match backend {
+            Ok(backend) => backend,
+            Err(error) => return self.report(error),
+        };
+        // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
+        let spec = self.job.spec;
+        match Varied::are_asked(spec) {
+            false => self.make(Plain::new(spec, self.number), backend, buffers),
+            true => {
+                if spec.pauses() {
+                    sleep_exactly();
+                }
+                let varied = Varied::new(spec, self.number, self.job.clock);
+                self.make(varied, backend, buffers)
+            }
+        }
+    }
+}
+
+impl Stage<'_> {
+    fn make<B: crate::request::Backend, R: Requests>(
+        &self,
+        requests: R,
+        backend: B,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let pieces = buffers.pieces();
+        let Job { spec, clock, .. } = self.job;
+        match (spec.rate, spec.latency) {
+            (Some(rate), _) => {
+                sleep_exactly();
+                let open = Open::new(spec, rate, self.number, clock);
+                self.drive(self.worker((open, requests), backend, buffers), pieces)
+            }
+            (None, true) => {
+                let closed = Closed::<true>;
+                self.drive(self.worker((closed, requests), backend, buffers), pieces)
+            }
+            (None, false) => {
+                let closed = Closed::<false>;
+                self.drive(self.worker((closed, requests), backend, buffers), pieces)
+            }
+        }
+    }
+
+    fn worker<B: crate::request::Backend, T: Timing, R: Requests>(
+        &self,
+        loops: (T, R),
+        backend: B,
+        mut buffers: Buffers,
+    ) -> Worker<'_, B, T, R> {
+        let Job { spec, identity, .. } = self.job;
+        let signer = spec
+            .verify
+            .then(|| Signer::new(spec, self.number, identity, &mut buffers));
+        let clock = self.job.clock;
+        Worker::new(
+            spec,
+            self.number,
+            loops,
+            backend,
+            buffers,
+            clock,
+            self.job.stop,
+        )
+        .signed_by(signer)
+        .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
+    }
+
+    fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
+        let Job {
+            spec, clock, side, ..
+        } = self.job;
+        let counting = spec.hardware_counters.then(Group::hardware);
+        let before = (side != Beside::None).then(counters::of_this_thread);
+        self.ready.send(Ok(())).ok()?;
+        let running = self.barrier.wait_for_start(side != Beside::Follows)?;
+        if !spec.start_delay.is_zero() {
+            wait_out(spec.start_delay, clock, self.job.stop);
+        }
+        if let Some(Ok(group)) = &counting {
+            group.start();
+        }
+        let (mut outcome, remains) = worker.run();
+        if let Some(Ok(group)) = &counting {
+            group.stop();
+        }
+        self.barrier.finish(running);
+        if let Some(before) = before {
+            outcome.thread = counters::of_this_thread().since(&before);
+        }
+        take_hardware(counting, &mut outcome);
+        outcome.pieces = pieces;
+        drop(remains);
+        Some(outcome)
+    }
+
+    fn report(&self, error: Error) -> Option<WorkerOutcome> {
+        // The coordinator waits for this message; when it is gone nothing receives it.
+        let _ = self.ready.send(Err(error));
+        None
+    }
+}
+
+/// Lets a delay pass, unless the trial is to end.
+fn wait_out(delay: Duration, clock: &Clock, stop: &AtomicBool) {
+    let end = clock.now() + clock.ticks(delay.as_nanos() as u64);
+    while clock.now() < end && !stop.load(Ordering::Relaxed) {
+        pause(clock, end);
+    }
+}
+
+/// Notes what the processor counted, once nothing waits for this worker any more.
+fn take_hardware(
+    counting: Option<std::result::Result<Group, NoHardware>>,
+    outcome: &mut WorkerOutcome,
+) {
+    outcome.hardware = match &counting {
+        None => Hardware::default(),
+        Some(Err(missing)) => Hardware::Missing(*missing),
+        Some(Ok(group)) => group.events(),
+    };
+    if counting.is_some_and(|group| group.is_ok_and(|group| group.is_user_only())) {
+        let note = &mut outcome.effective.note;
+        if !note.is_empty() {
+            note.push_str("; ");
+        }
+        note.push_str("hardware events of user mode only (perf_event_paranoid)");
+    }
+}

@@ -1,0 +1,96 @@
+//! What one worker did.
+
+use crate::arena::Pieces;
+use crate::placement::Seen;
+use crate::series::Recorder;
+use crate::verify::Signed;
+use iolab_observe::clock::Clock;
+use iolab_spec::counters::{Counters, Hardware};
+use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
+use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
+use iolab_spec::request_sizes::RequestSizes;
+use iolab_spec::trial::TrialSpec;
+
+/// What one worker did.
+#[derive(Debug)]
+pub(crate) struct WorkerOutcome {
+    pub(crate) reads: Tally,
+    pub(crate) writes: Tally,
+    pub(crate) trims: Tally,
+    pub(crate) syncs: u64,
+    pub(crate) sync_latency: LatencyHistogram,
+    pub(crate) errors: u64,
+    pub(crate) failure: Option<FailedRequest>,
+    pub(crate) ended: Ended,
+    /// Clock stamps: first submission, after the last completion and the final fsync.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) end_sync_ns: u64,
+    /// Time in which it paused.
+    pub(crate) paused_ns: u64,
+    pub(crate) effective: Effective,
+    /// What the processor counted in this worker.
+    pub(crate) hardware: Hardware,
+    /// What the kernel counted of its thread, where other groups run beside it.
+    pub(crate) thread: Counters,
+    /// Stretches of physical memory that its buffers lie in, where that is known.
+    pub(crate) pieces: Option<Pieces>,
+    /// How this worker kept up with its share of a rate.
+    pub(crate) rate_report: Option<RateReport>,
+    /// What it did over time.
+    pub(crate) series: Recorder,
+    /// The writes that can be verified.
+    pub(crate) signed: Option<Signed>,
+    /// How many requests of each size there were, where sizes were drawn.
+    pub(crate) sizes: RequestSizes,
+    /// Requests that would have had to wait, where they were tried without waiting first.
+    pub(crate) waited: Option<u64>,
+    /// The CPUs that it was seen on; `None` in virtual time.
+    pub(crate) cpus: Option<Box<Seen>>,
+}
+
+impl WorkerOutcome {
+    /// That of a worker which has done nothing yet; `timed` says whether it records how long requests take.
+    pub(crate) fn begun(
+        spec: &TrialSpec,
+        timed: bool,
+        clock: &Clock,
+        effective: Effective,
+    ) -> Self {
+        let histogram = |used| match used && timed {
+            true => new_latency_histogram(),
+            false => unused_latency_histogram(),
+        };
+        let tally = |used| Tally {
+            requests: 0,
+            bytes: 0,
+            short_transfers: 0,
+            latency: histogram(used),
+            waits: None,
+        };
+        Self {
+            reads: tally(spec.reads()),
+            writes: tally(spec.writes()),
+            trims: tally(spec.trims()),
+            syncs: 0,
+            sync_latency: histogram(spec.sync.follows_writes()),
+            errors: 0,
+            failure: None,
+            ended: Ended::Done,
+            start: 0,
+            end: 0,
+            end_sync_ns: 0,
+            paused_ns: 0,
+            effective,
+            hardware: Hardware::default(),
+            thread: Counters::default(),
+            pieces: None,
+            rate_report: None,
+            series: Recorder::new(clock, spec.series_ns),
+            signed: None,
+            sizes: RequestSizes::default(),
+            waited: None,
+            cpus: None,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The syncs of a worker: those that follow its writes, and the final one.
+
+use super::{Requests, Timing, Worker};
+use crate::request::{Action, Backend, Completion, Request};
+use iolab_spec::outcome::{Ended, FailedRequest};
+use iolab_spec::trial::TrialSpec;
+
+/// The syncs that follow writes.
+pub(crate) struct Following {
+    pub(super) call: Action,
+    /// A sync follows every so many writes.
+    every: u32,
+    /// Writes since the last one.
+    since: u32,
+    /// When that of each slot was issued, a stamp.
+    pub(crate) started: Vec<u64>,
+}
+
+impl Following {
+    pub(crate) fn new(spec: &TrialSpec) -> Self {
+        let call = spec.sync.call();
+        Self {
+            call: call.map_or(Action::Fsync, Action::from),
+            every: spec.sync_every,
+            since: 0,
+            started: vec![0; call.map_or(0, |_| spec.depth as usize)],
+        }
+    }
+
+    /// Counts a write; whether a sync follows it.
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.since += 1;
+        if self.since < self.every {
+            return false;
+        }
+        self.since = 0;
+        true
+    }
+}
+
+impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
+    /// Takes the time, and makes written data durable where that is part of the trial.
+    pub(super) fn wind_up(&mut self, done: &mut Vec<Completion>) {
+        self.outcome.end = self.clock.now();
+        self.see_cpu();
+        let tallied = self.done();
+        self.outcome.series.finish(self.outcome.end, tallied);
+        self.outcome.sizes = self.requests.sizes();
+        self.outcome.waited = self.backend.waited();
+        self.outcome.signed = self.signer.take().map(|signer| signer.finish());
+        let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
+        if self.syncs_at_end && self.outcome.writes.requests > 0 && whole {
+            self.final_sync(done);
+        }
+    }
+
+    /// The final fsync of policy `end`; nothing is outstanding any more.
+    fn final_sync(&mut self, done: &mut Vec<Completion>) {
+        let request = Request {
+            action: Action::Fsync,
+            offset: 0,
+            at: 0,
+            len: 0,
+        };
+        let slot = self.buffers.take().expect("nothing is outstanding");
+        self.backend.queue(slot, request);
+        let before = self.outcome.end;
+        let Completion { slot, result } = loop {
+            if let Err(failure) = self.backend.complete(1, done) {
+                return self.mechanism_failed(failure, done);
+            }
+            if let Some(completion) = done.pop() {
+                break completion;
+            }
+        };
+        self.buffers.put(slot);
+        self.outcome.end = self.clock.now();
+        self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
+        match result {
+            0 => self.outcome.syncs += 1,
+            errno => self.fail(FailedRequest {
+                syscall: self.backend.syscall(request.action),
+                offset: 0,
+                length: 0,
+                errno: -errno as i32,
+            }),
+        }
+    }
+}
