@@ -1,0 +1,245 @@
+//! Runs that were made up, and the figures that are drawn of them.
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_record::{
+    LatencyOf, Operation, PartId, RunRecord, SampleLatency, SampleSeries, ServedBy,
+};
+use iolab_spec::Result;
+use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::response::Response;
+use iolab_spec::series::{Done, Interval, Series};
+
+use super::synthetic::{add_cell, around, rate_report, record, serve, size_curve};
+use crate::{Figure, FigureKind, Options, Reference, Run, draw};
+
+/// A throughput that grows with size and threads and ends at a ceiling.
+fn throughput(bytes: f64, threads: f64) -> f64 {
+    900.0 * (1.0 - (-(bytes * threads.sqrt()) / 300_000.0).exp())
+}
+
+const SIZES: [(&str, f64); 6] = [
+    ("4KiB", 4096.0),
+    ("16KiB", 16_384.0),
+    ("64KiB", 65_536.0),
+    ("256KiB", 262_144.0),
+    ("1MiB", 1_048_576.0),
+    ("4MiB", 4_194_304.0),
+];
+
+/// Sizes by threads: a line for each of `lines` numbers of threads.
+pub(super) fn sizes_by_threads(lines: usize) -> RunRecord {
+    let mut record = record("read-random", &["bs", "threads"]);
+    for (size, bytes) in SIZES {
+        for threads in 1..=lines {
+            let levels = [format!("bs={size}"), format!("threads={threads}")];
+            let mb_s = throughput(bytes, threads as f64);
+            add_cell(&mut record, &[&levels[0], &levels[1]], &around(mb_s));
+        }
+    }
+    record
+}
+
+pub(super) fn sizes() -> RunRecord {
+    let points = SIZES.map(|(size, bytes)| (size, throughput(bytes, 1.0)));
+    let mut record = size_curve("read-size", &points);
+    serve(
+        &mut record,
+        5,
+        ServedBy::PageCache,
+        "nothing was read from the device",
+    );
+    record
+}
+
+/// Bars: sync policies, with names too long for a narrow figure.
+pub(super) fn policies() -> RunRecord {
+    let mut record = record("write-random", &["sync", "bs"]);
+    for (i, policy) in ["none", "end", "each", "osync", "a-rather-long-policy"]
+        .iter()
+        .enumerate()
+    {
+        for bs in ["4KiB", "64KiB"] {
+            let levels = [format!("sync={policy}"), format!("bs={bs}")];
+            add_cell(
+                &mut record,
+                &[&levels[0], &levels[1]],
+                &around(100.0 / (i + 1) as f64),
+            );
+        }
+    }
+    record
+}
+
+pub(super) fn loaded() -> RunRecord {
+    let mut record = record("load-latency", &["rate"]);
+    record.experiment.response = Response::Latency;
+    for (rate, mb_s) in [
+        (1000, 4000.0),
+        (4000, 3500.0),
+        (16_000, 1500.0),
+        (32_000, 400.0),
+    ] {
+        let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(mb_s));
+        rate_report(&mut record, cell, rate, 0);
+    }
+    record
+}
+
+pub(super) fn programs() -> RunRecord {
+    let mut record = record("linkage", &["region", "linkage"]);
+    record.experiment.response = Response::Elapsed;
+    for (i, size) in ["1", "4KiB", "1MiB", "128MiB"].iter().enumerate() {
+        for (linkage, cost) in [
+            ("static", 1.0),
+            ("dynamic", 1.0 + 0.4 / 8f64.powi(i as i32)),
+        ] {
+            let levels = [format!("region={size}"), format!("linkage={linkage}")];
+            let trials: Vec<f64> = around(900.0 / cost).repeat(3);
+            add_cell(&mut record, &[&levels[0], &levels[1]], &trials);
+        }
+    }
+    record
+}
+
+/// Latencies of each trial: a thousand requests with a tail.
+fn latencies(record: &RunRecord) -> CellLatencies {
+    let of = |sample: &iolab_record::Sample| {
+        let mut histogram = new_latency_histogram();
+        let median = sample.reads.latency.map_or(1, |latency| latency.p50_ns);
+        for i in 1..=1000u64 {
+            histogram.saturating_record(
+                median / 2 + median * i / 1000 + median * i.saturating_sub(980) / 2,
+            );
+        }
+        Ok(SampleLatency {
+            sample: sample.id,
+            part: PartId::default(),
+            of: LatencyOf::service(Operation::Read),
+            histogram,
+        })
+    };
+    of_cells(record, record.samples.iter().map(of)).unwrap()
+}
+
+/// Each trial over time: twelve intervals, faster from the eighth on.
+fn series(record: &RunRecord) -> Vec<SampleSeries> {
+    let of = |sample: &iolab_record::Sample| SampleSeries {
+        sample: sample.id,
+        series: Series {
+            intervals: (0..12)
+                .map(|i| Interval {
+                    start_ns: i * 100_000_000,
+                    length_ns: 100_000_000,
+                    done: Done {
+                        read_bytes: (sample.throughput_mb_s() * 1e5) as u64
+                            * if i < 8 { 1 } else { 2 }
+                            / 2,
+                        ..Done::default()
+                    },
+                })
+                .collect(),
+        },
+    };
+    record.samples.iter().map(of).collect()
+}
+
+/// Runs with all that figures are drawn from.
+pub(super) struct Made {
+    runs: Vec<AnalysedRun>,
+    latencies: Vec<CellLatencies>,
+    series: Vec<Vec<SampleSeries>>,
+}
+
+impl Made {
+    pub(super) fn new(records: &[RunRecord]) -> Self {
+        Self {
+            runs: records.iter().cloned().map(AnalysedRun::of).collect(),
+            latencies: records.iter().map(latencies).collect(),
+            series: records.iter().map(series).collect(),
+        }
+    }
+
+    pub(super) fn runs(&self) -> Vec<Run<'_>> {
+        let names = ["before", "after", "third"];
+        (0..self.runs.len())
+            .map(|i| Run {
+                name: names[i],
+                run: &self.runs[i],
+                bends: None,
+                latencies: &self.latencies[i],
+                series: &self.series[i],
+            })
+            .collect()
+    }
+
+    pub(super) fn draw(&self, options: &Options) -> Result<Figure> {
+        draw(&self.runs(), options)
+    }
+}
+
+pub(super) fn figure_of(records: &[RunRecord], options: &Options) -> Result<Figure> {
+    Made::new(records).draw(options)
+}
+
+pub(super) fn kind(kind: FigureKind) -> Options {
+    Options {
+        kind: Some(kind),
+        ..Options::default()
+    }
+}
+
+/// Every kind of figure, with options that show most of what it has.
+pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
+    let other = || {
+        let mut record = sizes();
+        record.run.seed += 1;
+        for sample in record.samples.iter_mut().filter(|s| s.cell > 2) {
+            sample.elapsed_ns = sample.elapsed_ns * 11 / 10;
+        }
+        record
+    };
+    let reference = Reference {
+        value: 950.0,
+        label: "stated peak".to_owned(),
+    };
+    let with_points = Options {
+        points: true,
+        references: vec![reference],
+        title: Some("Random reads & more".to_owned()),
+        ..Options::default()
+    };
+    let facets = Options {
+        facet: Some("threads".to_owned()),
+        width_pt: 400.0,
+        ..Options::default()
+    };
+    vec![
+        ("response", vec![sizes()], with_points),
+        ("lines", vec![sizes_by_threads(3)], Options::default()),
+        ("facets", vec![sizes_by_threads(6)], facets),
+        ("bars", vec![policies()], Options::default()),
+        ("percentiles", vec![sizes()], kind(FigureKind::Percentiles)),
+        (
+            "ecdf",
+            vec![size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)])],
+            kind(FigureKind::Ecdf),
+        ),
+        ("load", vec![loaded()], Options::default()),
+        (
+            "scaling",
+            vec![sizes_by_threads(4)],
+            kind(FigureKind::Scaling),
+        ),
+        ("ratio", vec![sizes(), other()], Options::default()),
+        ("linkage", vec![programs()], Options::default()),
+        ("p-values", vec![programs()], kind(FigureKind::PValues)),
+        ("order", vec![sizes()], kind(FigureKind::Order)),
+        (
+            "course",
+            vec![size_curve("read-size", &[("4KiB", 60.0)])],
+            kind(FigureKind::Course),
+        ),
+        ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
+    ]
+}
