@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use iolab_peers::{PEERS, adapt};
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_run::peer::{PEERS, adapt};
 use iolab_run::runner::Disk;
 use iolab_spec::Result;
 use iolab_spec::tool::Tool;

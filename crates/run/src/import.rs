@@ -9,9 +9,9 @@ use iolab_spec::Error;
 use iolab_spec::Result;
 use iolab_spec::series::Series;
 
-use crate::peer::{Entry, PEERS, Results};
 use crate::runner::cell_record;
 use iolab_analysis::analysis::Response;
+use iolab_peers::{Entry, PEERS, Results};
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::{Design, Experiment, check_name};
 use iolab_record::environment::{Environment, KEYS};

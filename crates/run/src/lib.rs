@@ -1,9 +1,8 @@
-//! iolab-run: carries a plan out: runner, evidence, peers, import.
+//! iolab-run: carries a plan out: runner, evidence, import.
 
 mod elf;
 pub mod evidence;
 pub mod import;
 pub mod peak_probe;
-pub mod peer;
 pub mod probe;
 pub mod runner;

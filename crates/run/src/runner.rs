@@ -38,8 +38,8 @@ pub use sample::words;
 pub use simulated::{Disk, adapt, model_definition};
 pub use targets::{Targets, needs, settle_targets};
 
-use crate::peer::Peers;
 use iolab_machine::doctor::{Preflight, Remark};
+use iolab_peers::Peers;
 use iolab_plan::cells::{Plan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_ranks::Ranks;

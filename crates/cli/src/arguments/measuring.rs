@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
-use iolab_run::peer::PEERS;
 
 use super::ModelFormat;
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use iolab_analysis::fitness::Answer;
+use iolab_peers::fio::job::JobFile;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_ranks::Ranks;
 use iolab_record::peaks::Peaks;
 use iolab_report::input::Input;
-use iolab_run::peer::fio::job::JobFile;
 use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::{Error, Result};

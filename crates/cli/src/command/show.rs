@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
+use iolab_peers::fio::job::JobFile;
+use iolab_peers::fio::write::job_file;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
-use iolab_run::peer::fio::job::JobFile;
-use iolab_run::peer::fio::write::job_file;
 use iolab_spec::Result;
 
 use crate::arguments::{Show, ShowFormat};

@@ -7,7 +7,9 @@ use std::path::Path;
 /// What looks at run files: none of it may reach what does I/O.
 const READERS: [&str; 4] = ["analysis", "figure", "findings", "report"];
 /// What does I/O or starts programs.
-const DOERS: [&str; 6] = ["engine", "machine", "observe", "run", "serve", "target"];
+const DOERS: [&str; 7] = [
+    "engine", "machine", "observe", "peers", "run", "serve", "target",
+];
 
 /// The rooms that each room depends on, without what its tests alone need.
 type Arrows = BTreeMap<String, BTreeSet<String>>;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use iolab_peers::fio::job::JobFile;
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_run::import::Import;
-use iolab_run::peer::fio::job::JobFile;
 use iolab_runfile::NewFile;
 use iolab_runfile::numbers;
 use iolab_spec::command::Template;

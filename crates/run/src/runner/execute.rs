@@ -14,7 +14,7 @@ use super::fit;
 use super::programs::Programs;
 use super::targets::number_of;
 use crate::evidence::Origin;
-use crate::peer::Peers;
+use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_ranks::Ranks;
 use iolab_record::Part;

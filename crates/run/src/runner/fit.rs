@@ -8,7 +8,6 @@ use iolab_spec::trial::{Backend, Batch, Layout, TrialSpec};
 use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 
 use super::Place;
-use crate::peer;
 use iolab_machine::capture::AvailableMemory;
 use iolab_plan::cells::{Plan, PlannedCell, label};
 use iolab_record::Cell;
@@ -44,7 +43,7 @@ pub(super) fn need_of<'a>(
     }
     for cell in &cells {
         if cell.spec.tool.is_peer() {
-            peer::find(cell.spec.tool)?;
+            iolab_peers::find(cell.spec.tool)?;
         }
         cell.spec
             .check()

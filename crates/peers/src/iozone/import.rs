@@ -5,7 +5,7 @@ use iolab_spec::trial::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialS
 
 use super::IOZONE;
 use super::report::{Report, Row, Test};
-use crate::peer::{Entry, Results};
+use crate::{Entry, Results};
 use iolab_record::Direction;
 use iolab_spec::settings::CellSpec;
 

@@ -6,7 +6,7 @@ use iolab_spec::histogram::LatencyHistogram;
 use super::FIO;
 use super::options::{Options, cell_of};
 use super::report::{self, Job, Report};
-use crate::peer::{Entry, Results};
+use crate::{Entry, Results};
 use iolab_record::{Direction, LatencyOf, Operation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken

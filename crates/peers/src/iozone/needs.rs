@@ -3,12 +3,12 @@
 use iolab_spec::trial::{Content, Layout, TrialSpec};
 use iolab_spec::units::format_size;
 
-use crate::peer::Need;
+use crate::Need;
 
 /// Bytes of a pass, unless the requests are larger: it has to be short, as time cannot end it.
 const PASS: u64 = 64 << 20;
 
-/// See [`Peer::needs`](crate::peer::Peer::needs).
+/// See [`Peer::needs`](crate::Peer::needs).
 pub(super) fn needs(specs: &[&TrialSpec]) -> Vec<Need> {
     let any = |of: fn(&TrialSpec) -> bool| specs.iter().any(|spec| of(spec));
     let flags = [

@@ -11,7 +11,7 @@ use iolab_spec::{Error, Result};
 use super::jobs::Job;
 use super::mistakes::Mistakes;
 use super::target;
-use crate::peer::fio::options::is_set;
+use crate::fio::options::is_set;
 
 /// Ranges of files begin at multiples of this, bytes.
 const UNIT: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! Other tools that carry out the same cells beside iolab: the user's own fio and IOzone.
+//! iolab-peers: other tools that carry out the same cells beside iolab: the user's own fio and IOzone.
 //!
 //! Their trials lie in the same blocks, on the same target, behind the same preparation, and the kernel's counters are
 //! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.

@@ -14,7 +14,7 @@ use iolab_spec::trial::{
 
 use iolab_target::meminfo;
 
-use crate::peer::Line;
+use crate::Line;
 
 /// The backends that are engines of fio, by the same names.
 const ENGINES: [Backend; 7] = [

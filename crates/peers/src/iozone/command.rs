@@ -8,7 +8,7 @@ use iolab_spec::trial::{
     Backend, BufferInit, BufferMemory, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
 };
 
-use crate::peer::Line;
+use crate::Line;
 
 /// Longest name of a file: IOzone copies it into buffers of a fixed size.
 const NAME_MAX: usize = 200;

@@ -220,7 +220,7 @@ mod tests {
     use iolab_spec::settings::CellSpec;
 
     use super::*;
-    use crate::peer::fio::job::JobFile;
+    use crate::fio::job::JobFile;
 
     fn plan(name: &str, sets: &[&str]) -> Plan {
         let mut experiment = Experiment::find(name).expect("built in");
