@@ -3,6 +3,9 @@
 
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+use std::ffi::OsString;
+use std::fs::DirEntry;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -49,12 +52,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn names(folder: &Path) -> Vec<String> {
+fn names(folder: &Path) -> Vec<OsString> {
     let entries = std::fs::read_dir(folder).expect("a folder");
-    let names = entries.map(|entry| entry.expect("an entry").file_name());
-    names
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect()
+    let name = |entry: io::Result<DirEntry>| entry.expect("an entry").file_name();
+    entries.map(name).collect()
 }
 
 #[test]

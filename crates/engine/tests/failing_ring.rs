@@ -10,7 +10,7 @@ use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Ended, Failure};
 use iolab_spec::trial::{Backend, BufferInit, CacheState, Limit, TrialSpec};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::{Need, Target};
 
 const BS: u64 = 1 << 20;
 const DEPTH: u32 = 32;
@@ -75,12 +75,7 @@ fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
     fs::File::create(&path)
         .and_then(|file| file.set_len(size))
         .expect("a file");
-    let need = Need {
-        size: Size::Exactly(size),
-        write: false,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
+    let need = Need::reading(size);
     let target = Target::open(&path, &need).expect("opens");
     let clock = Clock::calibrate();
     let spec = TrialSpec {

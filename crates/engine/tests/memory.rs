@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::trial::{CacheState, Limit, Pattern, TrialSpec};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::{Need, Target};
 
 /// Peak resident memory of this process, KiB.
 fn peak_kib() -> u64 {
@@ -32,12 +32,7 @@ fn resident_memory_is_bounded() {
         .find(|size| file.set_len(*size).is_ok())
         .expect("a sparse file");
     println!("sparse file of {} GiB", size >> 30);
-    let need = Need {
-        size: Size::Exactly(size),
-        write: false,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
+    let need = Need::reading(size);
     let target = Target::open(&path, &need).expect("opens");
     let clock = Clock::calibrate();
     let run = |region, requests| {

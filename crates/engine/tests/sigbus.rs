@@ -12,7 +12,7 @@ use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::outcome::{Ended, Failure};
 use iolab_spec::trial::{Backend, CacheState, Limit, TrialSpec};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::{Need, Target};
 use rustix::mm::{MapFlags, ProtFlags};
 
 const SIZE: u64 = 4 << 20;
@@ -71,12 +71,7 @@ fn read_what_was_cut(bs: u64, threads: u32) {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
     let path = directory.path().join("file");
     fs::write(&path, vec![7; SIZE as usize]).expect("written");
-    let need = Need {
-        size: Size::Exactly(SIZE),
-        write: false,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
+    let need = Need::reading(SIZE);
     let target = Target::open(&path, &need).expect("opens");
     let file = File::options().write(true).open(&path).expect("opens");
     file.set_len(SIZE / 8).expect("cut");

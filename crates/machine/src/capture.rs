@@ -237,19 +237,14 @@ fn put_device(list: &mut Environment, device: &Device) {
 
 #[cfg(test)]
 mod tests {
-    use iolab_target::{Consent, Need, Size};
+    use iolab_target::Need;
 
     use super::*;
 
     #[test]
     fn this_machine_is_described() {
         let directory = tempfile::tempdir().expect("a temporary folder");
-        let need = Need {
-            size: Size::Exactly(1 << 20),
-            write: true,
-            consent: Consent::No,
-            beside: Default::default(),
-        };
+        let need = Need::writing(1 << 20);
         let target = Target::open(directory.path(), &need).expect("a scratch file");
         let environment = capture(&target, &Clock::calibrate());
         let version = environment.get(&KEYS.iolab_version);

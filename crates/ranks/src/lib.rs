@@ -22,7 +22,7 @@ use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Layout, Others, TrialSpec};
 use iolab_spec::{Error, Result};
-use iolab_target::{Beside, Consent, Need, Share, Size, Target, TargetKind};
+use iolab_target::{Need, Share, Target, TargetKind};
 
 use hosts::{Host, Hosts};
 
@@ -428,15 +428,7 @@ impl Member {
 }
 
 fn open_existing(path: &Path, bytes: u64) -> Result<Target> {
-    Target::open(
-        path,
-        &Need {
-            size: Size::Exactly(bytes),
-            write: false,
-            consent: Consent::No,
-            beside: Beside::default(),
-        },
-    )
+    Target::open(path, &Need::reading(bytes))
 }
 
 fn unreadable() -> Error {

@@ -1,5 +1,8 @@
 //! Runs by several ranks, which are threads here, with real trials on a scratch file.
 
+use std::ffi::OsString;
+use std::fs::DirEntry;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -13,7 +16,7 @@ use iolab_record::RunRecord;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runfile::NewFile;
 use iolab_spec::{Kind, Result};
-use iolab_target::{Beside, Consent, Need, Size};
+use iolab_target::{Consent, Need};
 
 use iolab_run::runner::{self, Observer, Setup, Targets, fit_to, needs};
 
@@ -87,12 +90,10 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     iolab_runfile::read(&path)
 }
 
-fn names(folder: &Path) -> Vec<String> {
+fn names(folder: &Path) -> Vec<OsString> {
     let entries = std::fs::read_dir(folder).expect("a folder");
-    let names = entries.map(|entry| entry.expect("an entry").file_name());
-    names
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect()
+    let name = |entry: io::Result<DirEntry>| entry.expect("an entry").file_name();
+    entries.map(name).collect()
 }
 
 #[test]
@@ -154,12 +155,7 @@ fn what_ranks_write_is_read_back() {
 fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let (result, others) = with_ranks(3, |ranks| {
-        let need = Need {
-            size: Size::Exactly(1 << 20),
-            write: false,
-            consent: Consent::No,
-            beside: Beside::default(),
-        };
+        let need = Need::reading(1 << 20);
         let targets = Targets::open(&[folder.path().to_owned()], std::slice::from_ref(&need))?;
         let (_, target) = targets.iter().next().expect("one");
         std::fs::remove_file(target.path()).expect("it was there");

@@ -24,6 +24,7 @@ pub mod meminfo;
 pub mod memory_limits;
 mod mode;
 mod mounts;
+mod need;
 mod overlay;
 pub mod procfs;
 mod scratch;
@@ -40,6 +41,7 @@ pub use folder::Folder;
 use lookup::Found;
 pub use mode::OpenMode;
 pub use mounts::{FileSystem, file_systems};
+pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
 pub use space::free;
@@ -71,56 +73,6 @@ pub enum Medium {
     /// A process (FUSE) or another machine (NFS, SMB, a hypervisor's shared folder): the kernel does not know what it
     /// does with them.
     Elsewhere,
-}
-
-/// How much of a target is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
-    /// Exactly this many bytes (user's wish): refused when they are not available.
-    Exactly(u64),
-    /// At most this many bytes (a default): cut to what is there or fits, never below `least`.
-    AtMost {
-        /// The wanted size, bytes.
-        most: u64,
-        /// The smallest useful size, bytes.
-        least: u64,
-    },
-}
-
-/// The user's consent to destroy what an existing target holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Consent {
-    /// None given.
-    No,
-    /// `--destroy-data`: what carries no known signature may be overwritten.
-    Destroy,
-    /// `--destroy-data=SIGNATURE`: a target carrying this signature may be overwritten too;
-    /// several are separated by commas.
-    DestroySignature(String),
-}
-
-/// What is needed of a target.
-#[derive(Debug, Clone)]
-pub struct Need {
-    /// How much of it.
-    pub size: Size,
-    /// Whether it will be written.
-    pub write: bool,
-    /// Consent, for existing targets.
-    pub consent: Consent,
-    /// What is needed beside it; only a directory can offer that.
-    pub beside: Beside,
-}
-
-/// The part that a process has in the scratch file of another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
-    /// Bytes of the file that are used.
-    pub bytes: u64,
-    /// Number of this process among those that use the file; that which made it has 0.
-    pub rank: u32,
-    /// Sizes of the files of the own workers, bytes.
-    pub private: Vec<u64>,
 }
 
 /// Alignment that direct I/O needs, as `statx` reports it.

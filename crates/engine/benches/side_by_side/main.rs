@@ -21,7 +21,7 @@ use iolab_spec::outcome::Outcome;
 use iolab_spec::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, TrialSpec,
 };
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::{Need, Target};
 
 /// Odd, so that the median is one of them.
 const ROUNDS: usize = 11;
@@ -122,12 +122,7 @@ fn run(spec: &TrialSpec, target: &Target, clock: &Clock) -> Outcome {
 }
 
 fn scratch(directory: &Path, size: u64) -> Target {
-    let need = Need {
-        size: Size::Exactly(size),
-        write: true,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
+    let need = Need::writing(size);
     let target = Target::open(directory, &need).expect("room for the scratch file");
     target
         .fill(1, &AtomicBool::new(false), &mut |_| {})
@@ -204,12 +199,7 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
     let target = match &device {
         Ok(zram) => {
             println!("4 KiB O_DIRECT random reads, io_uring, depth 32, on a zram device");
-            let need = Need {
-                size: Size::Exactly(HOT_FILE),
-                write: false,
-                consent: Consent::No,
-                beside: Default::default(),
-            };
+            let need = Need::reading(HOT_FILE);
             Target::open(zram.path(), &need).expect("the device opens")
         }
         Err(reason) => {

@@ -16,7 +16,7 @@ use super::*;
 use crate::buffer::Buffers;
 use crate::pattern::Offsets;
 use iolab_spec::trial::{CacheState, Pattern};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::{Need, Target};
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;
@@ -33,12 +33,7 @@ struct Fixture {
 
 fn bench(spec: TrialSpec) -> Fixture {
     let folder = tempfile::tempdir().expect("a folder");
-    let need = Need {
-        size: Size::Exactly(BS * BLOCKS),
-        write: true,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
+    let need = Need::writing(BS * BLOCKS);
     let target = Target::open(folder.path(), &need).expect("a scratch file");
     target
         .fill(1, &AtomicBool::new(false), &mut |_| {})

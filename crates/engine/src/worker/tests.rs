@@ -44,6 +44,38 @@ impl Backend for Failing {
     }
 }
 
+/// Runs the first worker of a trial, whichever loop it asks for.
+pub(super) fn run_first<B: Backend>(
+    spec: &TrialSpec,
+    backend: B,
+    stop: &AtomicBool,
+) -> (WorkerOutcome, (B, Buffers)) {
+    let clock = Clock::calibrate();
+    match (spec.rate, spec.latency) {
+        (Some(rate), _) => {
+            let open = Open::new(spec, rate, 0, &clock);
+            run_timed(spec, open, backend, &clock, stop)
+        }
+        (None, true) => run_timed(spec, Closed::<true>, backend, &clock, stop),
+        (None, false) => run_timed(spec, Closed::<false>, backend, &clock, stop),
+    }
+}
+
+fn run_timed<'a, B: Backend, T: Timing>(
+    spec: &TrialSpec,
+    timing: T,
+    backend: B,
+    clock: &'a Clock,
+    stop: &'a AtomicBool,
+) -> (WorkerOutcome, (B, Buffers))
+where
+    Worker<'a, B, T, Plain>: Run<Remains = (B, Buffers)>,
+{
+    let buffers = Buffers::new(spec, 0).expect("a few KiB");
+    let loops = (timing, Plain::new(spec, 0));
+    Worker::new(spec, 0, loops, backend, buffers, clock, stop).run()
+}
+
 fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffers) {
     let spec = TrialSpec {
         depth: DEPTH,
@@ -55,54 +87,12 @@ fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffe
         },
         ..TrialSpec::default()
     };
-    let (clock, stop) = (Clock::calibrate(), AtomicBool::new(false));
     let backend = Failing {
         in_flight: Vec::new(),
         until_failure: 3,
         keeps,
     };
-    let buffers = Buffers::new(&spec, 0).expect("a few KiB");
-    let (outcome, (_, buffers)) = match (rate, latency) {
-        (Some(rate), _) => {
-            let open = Open::new(&spec, rate, 0, &clock);
-            Worker::new(
-                &spec,
-                0,
-                (open, Plain::new(&spec, 0)),
-                backend,
-                buffers,
-                &clock,
-                &stop,
-            )
-            .run()
-        }
-        (None, true) => {
-            let closed = Closed::<true>;
-            Worker::new(
-                &spec,
-                0,
-                (closed, Plain::new(&spec, 0)),
-                backend,
-                buffers,
-                &clock,
-                &stop,
-            )
-            .run()
-        }
-        (None, false) => {
-            let closed = Closed::<false>;
-            Worker::new(
-                &spec,
-                0,
-                (closed, Plain::new(&spec, 0)),
-                backend,
-                buffers,
-                &clock,
-                &stop,
-            )
-            .run()
-        }
-    };
+    let (outcome, (_, buffers)) = run_first(&spec, backend, &AtomicBool::new(false));
     (outcome, buffers)
 }
 

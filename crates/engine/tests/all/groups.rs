@@ -10,26 +10,13 @@ use iolab_spec::group::GroupSpec;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Backend, CacheState, Layout, Limit, Pattern, Rate, TrialSpec};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::Target;
+
+use crate::files::{requests, scratch};
 use proptest::prelude::*;
 
 const SIZE: u64 = 4 << 20;
 const BS: u64 = 4096;
-
-fn scratch() -> (tempfile::TempDir, Target) {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let need = Need {
-        size: Size::Exactly(SIZE),
-        write: true,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
-    let target = Target::open(folder.path(), &need).expect("a scratch file");
-    target
-        .fill(7, &AtomicBool::new(false), &mut |_| {})
-        .expect("filled");
-    (folder, target)
-}
 
 fn spec(read_percent: u8) -> TrialSpec {
     TrialSpec {
@@ -38,13 +25,6 @@ fn spec(read_percent: u8) -> TrialSpec {
         read_percent,
         cache: CacheState::Cold,
         ..TrialSpec::default()
-    }
-}
-
-fn requests(count: u64) -> Limit {
-    Limit {
-        requests: Some(count),
-        ..Limit::default()
     }
 }
 
@@ -73,7 +53,7 @@ fn run(cell: &CellSpec, target: &Target) -> Outcome {
 
 #[test]
 fn groups_are_counted_apart_and_together() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     let reader = TrialSpec {
         pattern: Pattern::Rand,
         threads: 2,
@@ -121,7 +101,7 @@ fn groups_are_counted_apart_and_together() {
 
 #[test]
 fn a_group_without_a_bound_ends_with_the_others() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     let reader = TrialSpec {
         limit: requests(200),
         ..spec(100)
@@ -155,7 +135,7 @@ fn a_group_without_a_bound_ends_with_the_others() {
 
 #[test]
 fn a_delayed_group_starts_later() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     let first = TrialSpec {
         limit: requests(10),
         ..spec(100)
@@ -180,7 +160,7 @@ fn a_delayed_group_starts_later() {
 
 #[test]
 fn an_interrupt_ends_all_groups() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     let endless = TrialSpec {
         limit: Limit {
             time: Some(Duration::from_secs(3600)),
@@ -245,7 +225,7 @@ proptest! {
     fn each_groups_bytes_are_where_they_should_be(
         one in writer(), other in writer(), blocks in 64..512_u64, gap in 0..64_u64,
     ) {
-        let (_folder, target) = scratch();
+        let (_folder, target) = scratch(SIZE);
         let first = TrialSpec { offset: gap * BS, region: blocks * BS, ..one };
         let second = TrialSpec { offset: (gap + blocks) * BS, region: 400 * BS, ..other };
         let ends = (first.offset, second.offset + second.region);

@@ -14,6 +14,8 @@ use iolab_spec::trial::{
 use iolab_spec::{Kind, Result};
 use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 
+use crate::files::folder;
+
 const SIZE: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
 const THREADS: u32 = 3;
@@ -36,7 +38,7 @@ fn need(fresh: bool) -> Need {
 }
 
 fn scratch() -> (tempfile::TempDir, Target) {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let directory = folder();
     let target = Target::open(directory.path(), &need(true)).expect("scratch files");
     let mut last = 0;
     target
@@ -256,7 +258,7 @@ fn files_of_a_killed_run_are_removed_by_the_next() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let directory = folder();
     let path = directory.path().join("file");
     fs::write(&path, vec![1; SIZE as usize]).expect("written");
     let error = Target::open(&path, &need(false)).expect_err("a file");

@@ -2,6 +2,7 @@
 //! one.
 
 mod durability;
+mod files;
 mod groups;
 mod layout;
 mod open_loop;

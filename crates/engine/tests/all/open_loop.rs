@@ -11,35 +11,14 @@ use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{Arrivals, RATE_MAX, Rate};
 use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
 use iolab_spec::{Kind, Result};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::Target;
+
+use crate::files::{requests, scratch};
 
 const SIZE: u64 = 1 << 20;
 
-fn scratch() -> (tempfile::TempDir, Target) {
-    // The build folder lies on storage, where direct I/O has a chance; /tmp may be memory.
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
-    let need = Need {
-        size: Size::Exactly(SIZE),
-        write: true,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
-    let target = Target::open(directory.path(), &need).expect("a scratch file");
-    target
-        .fill(7, &AtomicBool::new(false), &mut |_| {})
-        .expect("filled");
-    (directory, target)
-}
-
 fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
-}
-
-fn requests(count: u64) -> Limit {
-    Limit {
-        requests: Some(count),
-        ..Limit::default()
-    }
 }
 
 /// Every backend with each cache state it can have here; says what it leaves out.
@@ -75,7 +54,7 @@ fn variants(target: &Target) -> Vec<TrialSpec> {
 
 #[test]
 fn every_backend_makes_each_request_and_times_it_three_ways() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for variant in variants(&target) {
         for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
             for (threads, read_percent) in [(1, 100), (3, 50)] {
@@ -114,7 +93,7 @@ fn every_backend_makes_each_request_and_times_it_three_ways() {
 
 #[test]
 fn a_time_bound_ends_what_would_take_long() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for variant in variants(&target) {
         let spec = TrialSpec {
             rate: Some(Rate::Requests(200)),
@@ -141,7 +120,7 @@ fn a_time_bound_ends_what_would_take_long() {
 
 #[test]
 fn no_storage_holds_the_greatest_rate() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for variant in variants(&target) {
         let spec = TrialSpec {
             rate: Some(Rate::Requests(RATE_MAX)),
@@ -163,7 +142,7 @@ fn no_storage_holds_the_greatest_rate() {
 
 #[test]
 fn a_seed_gives_the_same_requests_whether_there_is_a_rate_or_not() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let written = |rate| {
         let spec = TrialSpec {
             rate,
@@ -182,7 +161,7 @@ fn a_seed_gives_the_same_requests_whether_there_is_a_rate_or_not() {
 
 #[test]
 fn the_final_sync_stays_part_of_the_trial() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let spec = TrialSpec {
         rate: Some(Rate::Requests(10_000)),
         region: SIZE,
@@ -199,7 +178,7 @@ fn the_final_sync_stays_part_of_the_trial() {
 
 #[test]
 fn rates_that_cannot_be_are_refused() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let rated = |rate| TrialSpec {
         rate: Some(Rate::Requests(rate)),
         region: SIZE,

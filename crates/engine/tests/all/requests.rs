@@ -17,6 +17,8 @@ use iolab_spec::trial::{
 };
 use iolab_target::{Beside, Consent, Need, Size, Target};
 
+use crate::files::{folder, scratch};
+
 const REGION: u64 = 4 << 20;
 
 fn spec() -> TrialSpec {
@@ -28,16 +30,8 @@ fn spec() -> TrialSpec {
 }
 
 fn run(spec: &TrialSpec) -> Outcome {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let need = Need {
-        size: Size::Exactly(REGION),
-        write: true,
-        consent: Consent::No,
-        beside: Beside::default(),
-    };
+    let (_folder, target) = scratch(REGION);
     let stop = AtomicBool::new(false);
-    let target = Target::open(directory.path(), &need).expect("opens");
-    target.fill(1, &stop, &mut |_| {}).expect("filled");
     trial::run(spec, &target, &Clock::calibrate(), &stop).expect("runs")
 }
 
@@ -151,7 +145,7 @@ fn bursts_leave_pauses_that_end_with_the_trial() {
 
 /// A file that was there before, filled with ones, and the trial carried out on it; `None` where its file system cannot trim.
 fn on_ones(spec: &TrialSpec, bytes: usize) -> Option<(Outcome, Vec<u8>)> {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let folder = folder();
     let path = folder.path().join("data");
     std::fs::write(&path, vec![1; bytes]).expect("written");
     let need = Need {
@@ -213,16 +207,8 @@ proptest! {
 
 #[test]
 fn trims_are_counted_apart_and_the_file_is_filled_again() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
-    let need = Need {
-        size: Size::Exactly(REGION),
-        write: true,
-        consent: Consent::No,
-        beside: Beside::default(),
-    };
+    let (_folder, target) = scratch(REGION);
     let stop = AtomicBool::new(false);
-    let target = Target::open(directory.path(), &need).expect("opens");
-    target.fill(1, &stop, &mut |_| {}).expect("filled");
     let spec = TrialSpec {
         pattern: Pattern::Rand,
         read_percent: 50,
@@ -313,16 +299,8 @@ fn data_is_compressible_as_far_as_asked() {
 
 /// Whether what is refused here is what the kernel lacks.
 fn tried(spec: &TrialSpec) -> Option<Outcome> {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
-    let need = Need {
-        size: Size::Exactly(REGION),
-        write: true,
-        consent: Consent::No,
-        beside: Beside::default(),
-    };
+    let (_folder, target) = scratch(REGION);
     let stop = AtomicBool::new(false);
-    let target = Target::open(folder.path(), &need).expect("opens");
-    target.fill(1, &stop, &mut |_| {}).expect("filled");
     match trial::run(spec, &target, &Clock::calibrate(), &stop) {
         Ok(outcome) => Some(outcome),
         Err(error) => {

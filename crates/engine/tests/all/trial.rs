@@ -16,43 +16,18 @@ use iolab_spec::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
 };
 use iolab_spec::{Kind, Result};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::{Need, Target};
+
+use crate::files::{folder, requests, scratch};
 
 const SIZE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;
-
-fn folder() -> tempfile::TempDir {
-    // The build folder lies on storage, where direct I/O has a chance; /tmp may be memory.
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder")
-}
-
-fn scratch() -> (tempfile::TempDir, Target) {
-    let directory = folder();
-    let need = Need {
-        size: Size::Exactly(SIZE),
-        write: true,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
-    let target = Target::open(directory.path(), &need).expect("a scratch file");
-    target
-        .fill(7, &AtomicBool::new(false), &mut |_| {})
-        .expect("filled");
-    (directory, target)
-}
 
 fn spec() -> TrialSpec {
     TrialSpec {
         region: SIZE,
         cache: CacheState::Cold,
         ..TrialSpec::default()
-    }
-}
-
-fn requests(count: u64) -> Limit {
-    Limit {
-        requests: Some(count),
-        ..Limit::default()
     }
 }
 
@@ -120,7 +95,7 @@ fn stamped_offset(block: &[u8]) -> u64 {
 
 #[test]
 fn one_pass_of_every_backend_is_counted_exactly() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for spec in variants(&target) {
         for (pattern, threads) in [(Pattern::Seq, 1), (Pattern::Rand, 3)] {
             let spec = TrialSpec {
@@ -147,7 +122,7 @@ fn one_pass_of_every_backend_is_counted_exactly() {
 
 #[test]
 fn every_backend_writes_each_block_once_and_all_different() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let mut seed = 0;
     for spec in variants(&target) {
         for (pattern, bs) in [
@@ -183,7 +158,7 @@ fn every_backend_writes_each_block_once_and_all_different() {
 
 #[test]
 fn content_can_be_made_compressible_and_repeated() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let zero = TrialSpec {
         read_percent: 0,
         content: Content::Zero,
@@ -202,7 +177,7 @@ fn content_can_be_made_compressible_and_repeated() {
 
 #[test]
 fn bounds_hold_over_all_threads() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let limited = |limit| TrialSpec {
         threads: 3,
         limit,
@@ -227,7 +202,7 @@ fn bounds_hold_over_all_threads() {
 
 #[test]
 fn sync_policies_count_their_syncs() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for spec in variants(&target) {
         let spec = TrialSpec {
             read_percent: 0,
@@ -271,7 +246,7 @@ fn sync_policies_count_their_syncs() {
 
 #[test]
 fn mixed_trials_count_both_directions() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let spec = TrialSpec {
         read_percent: 70,
         limit: requests(2000),
@@ -287,7 +262,7 @@ fn mixed_trials_count_both_directions() {
 
 #[test]
 fn completion_strategies_and_depths_all_finish() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let asynchronous = |spec: &TrialSpec| spec.backend.is_asynchronous();
     for spec in variants(&target).into_iter().filter(asynchronous) {
         for depth in [1, 2, 33, 512] {
@@ -311,7 +286,7 @@ fn completion_strategies_and_depths_all_finish() {
 
 #[test]
 fn null_does_no_io_at_any_depth() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for depth in [1, 4096] {
         let spec = TrialSpec {
             backend: Backend::Null,
@@ -332,12 +307,7 @@ fn a_file_that_shrinks_is_a_counted_error() {
         let directory = folder();
         let path = directory.path().join("data");
         fs::write(&path, vec![1u8; SIZE as usize]).expect("written");
-        let need = Need {
-            size: Size::Exactly(SIZE),
-            write: false,
-            consent: Consent::No,
-            beside: Default::default(),
-        };
+        let need = Need::reading(SIZE);
         let target = Target::open(&path, &need).expect("opens");
         let file = fs::OpenOptions::new()
             .write(true)
@@ -379,7 +349,7 @@ fn a_file_that_shrinks_is_a_counted_error() {
 
 #[test]
 fn the_stop_flag_ends_a_trial_early() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let spec = TrialSpec {
         limit: requests(u64::MAX / 8),
         threads: 2,
@@ -393,7 +363,7 @@ fn the_stop_flag_ends_a_trial_early() {
 
 #[test]
 fn what_does_not_fit_is_refused_before_anything_happens() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     type Change = fn(&mut TrialSpec);
     let wrong: [Change; 16] = [
         |s| s.bs = 0,
@@ -424,7 +394,7 @@ fn what_does_not_fit_is_refused_before_anything_happens() {
 
 #[test]
 fn accounts_show_whether_reads_reached_the_device() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let read = |cache| {
         let spec = TrialSpec {
             cache,
@@ -453,7 +423,7 @@ fn accounts_show_whether_reads_reached_the_device() {
 
 #[test]
 fn an_unaligned_write_leaves_its_neighbours_alone() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let before = fs::read(target.path()).expect("readable");
     let spec = TrialSpec {
         offset: 5000,
@@ -471,7 +441,7 @@ fn an_unaligned_write_leaves_its_neighbours_alone() {
 
 #[test]
 fn untimed_trials_do_the_same_and_record_no_latency() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for spec in variants(&target) {
         for read_percent in [100, 0, 50] {
             let spec = TrialSpec {
@@ -498,7 +468,7 @@ fn untimed_trials_do_the_same_and_record_no_latency() {
 
 #[test]
 fn untimed_writes_are_followed_by_their_sync() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     for spec in variants(&target) {
         let spec = TrialSpec {
             read_percent: 0,
@@ -515,7 +485,7 @@ fn untimed_writes_are_followed_by_their_sync() {
 
 #[test]
 fn untimed_trials_keep_their_bounds() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let untimed = |limit| TrialSpec {
         latency: false,
         backend: Backend::Sync,
@@ -546,7 +516,7 @@ fn untimed_trials_keep_their_bounds() {
 /// Machines differ in what they count, and in whom they let count.
 #[test]
 fn hardware_events_are_counted_or_missing_for_a_reason() {
-    let (_directory, target) = scratch();
+    let (_directory, target) = scratch(SIZE);
     let counted = |hardware_counters, threads| {
         let spec = TrialSpec {
             hardware_counters,

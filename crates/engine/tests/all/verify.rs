@@ -10,26 +10,12 @@ use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
-use iolab_target::{Consent, Need, Size, Target};
+use iolab_target::Target;
+
+use crate::files::scratch;
 
 const SIZE: u64 = 4 << 20;
 const BS: u64 = 4096;
-
-fn scratch() -> (tempfile::TempDir, Target) {
-    // The build folder lies on storage, where direct I/O has a chance; /tmp may be memory.
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let need = Need {
-        size: Size::Exactly(SIZE),
-        write: true,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
-    let target = Target::open(folder.path(), &need).expect("a scratch file");
-    target
-        .fill(7, &AtomicBool::new(false), &mut |_| {})
-        .expect("filled");
-    (folder, target)
-}
 
 fn writes() -> TrialSpec {
     TrialSpec {
@@ -65,7 +51,7 @@ fn clean(spec: &TrialSpec, target: &Target) -> Option<u64> {
 
 #[test]
 fn every_backend_writes_what_is_asked() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     for name in Backend::NAMES.iter().filter(|name| **name != "null") {
         let backend: Backend = name.parse().expect("a name");
         for cache in [CacheState::Direct, CacheState::Cold, CacheState::Hot] {
@@ -88,7 +74,7 @@ fn every_backend_writes_what_is_asked() {
 
 #[test]
 fn blocks_that_are_written_again_and_again_hold_the_last() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     let patterns = [
         Pattern::Seq,
         Pattern::Reverse,
@@ -121,7 +107,7 @@ fn blocks_that_are_written_again_and_again_hold_the_last() {
 
 #[test]
 fn reads_between_the_writes_do_not_matter() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     let spec = TrialSpec {
         pattern: Pattern::Rand,
         read_percent: 60,
@@ -136,7 +122,7 @@ fn reads_between_the_writes_do_not_matter() {
 
 #[test]
 fn loops_with_and_without_a_rate_are_verified() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     for (rate, latency) in [
         (Some(Rate::Requests(20_000)), true),
         (None, true),
@@ -158,7 +144,7 @@ fn loops_with_and_without_a_rate_are_verified() {
 
 #[test]
 fn trials_follow_each_other() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     for _ in 0..3 {
         assert!(clean(&writes(), &target).is_some());
     }
@@ -166,7 +152,7 @@ fn trials_follow_each_other() {
 
 #[test]
 fn reading_back_is_no_part_of_what_is_measured() {
-    let (_folder, target) = scratch();
+    let (_folder, target) = scratch(SIZE);
     let outcome = run(&writes(), &target).expect("it runs");
     assert_eq!(outcome.ended, Ended::Done);
     assert_eq!((outcome.reads.requests, outcome.reads.bytes), (0, 0));

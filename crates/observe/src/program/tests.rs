@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use iolab_spec::Kind;
 use iolab_spec::trial::CacheState;
-use iolab_target::{Consent, Need, Size};
+use iolab_target::Need;
 
 const SIZE: u64 = 1 << 20;
 
@@ -15,12 +15,7 @@ fn file() -> (tempfile::TempDir, Target) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("data with a space");
     fs::write(&path, vec![7; SIZE as usize]).expect("written");
-    let need = Need {
-        size: Size::Exactly(SIZE),
-        write: false,
-        consent: Consent::No,
-        beside: Default::default(),
-    };
+    let need = Need::reading(SIZE);
     let target = Target::open(&path, &need).expect("opens");
     (folder, target)
 }

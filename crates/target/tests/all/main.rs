@@ -18,12 +18,7 @@ use iolab_target::{Consent, Need, Size, Target};
 const MIB: u64 = 1 << 20;
 
 fn need(bytes: u64) -> Need {
-    Need {
-        size: Size::Exactly(bytes),
-        write: false,
-        consent: Consent::No,
-        beside: Default::default(),
-    }
+    Need::reading(bytes)
 }
 
 fn writing(bytes: u64, consent: Consent) -> Need {

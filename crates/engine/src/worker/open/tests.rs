@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::buffer::Slot;
 use crate::request::Request;
-use crate::worker::Closed;
-use crate::worker::Plain;
+use crate::worker::tests::run_first;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::trial::Arrivals;
 use iolab_spec::trial::{Limit, Rate, SyncPolicy};
@@ -122,54 +121,8 @@ fn time(ms: u64) -> Limit {
     }
 }
 
-/// Runs the first worker of a trial, whichever loop it asks for.
 fn run(spec: &TrialSpec, backend: impl Backend, stop: bool) -> WorkerOutcome {
-    let (clock, stop) = (Clock::calibrate(), AtomicBool::new(stop));
-    let buffers = Buffers::new(spec, 0).expect("a few KiB");
-    match spec.rate {
-        Some(rate) => {
-            let open = Open::new(spec, rate, 0, &clock);
-            Worker::new(
-                spec,
-                0,
-                (open, Plain::new(spec, 0)),
-                backend,
-                buffers,
-                &clock,
-                &stop,
-            )
-            .run()
-            .0
-        }
-        None if spec.latency => {
-            let closed = Closed::<true>;
-            Worker::new(
-                spec,
-                0,
-                (closed, Plain::new(spec, 0)),
-                backend,
-                buffers,
-                &clock,
-                &stop,
-            )
-            .run()
-            .0
-        }
-        None => {
-            let closed = Closed::<false>;
-            Worker::new(
-                spec,
-                0,
-                (closed, Plain::new(spec, 0)),
-                backend,
-                buffers,
-                &clock,
-                &stop,
-            )
-            .run()
-            .0
-        }
-    }
+    run_first(spec, backend, &AtomicBool::new(stop)).0
 }
 
 fn longer_than(histogram: &LatencyHistogram, ns: u64) -> u64 {

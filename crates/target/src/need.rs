@@ -1,0 +1,73 @@
+//! What a run needs of its target, and what the user consents to.
+
+use crate::Beside;
+
+/// How much of a target is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Exactly this many bytes (user's wish): refused when they are not available.
+    Exactly(u64),
+    /// At most this many bytes (a default): cut to what is there or fits, never below `least`.
+    AtMost {
+        /// The wanted size, bytes.
+        most: u64,
+        /// The smallest useful size, bytes.
+        least: u64,
+    },
+}
+
+/// The user's consent to destroy what an existing target holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    /// None given.
+    No,
+    /// `--destroy-data`: what carries no known signature may be overwritten.
+    Destroy,
+    /// `--destroy-data=SIGNATURE`: a target carrying this signature may be overwritten too;
+    /// several are separated by commas.
+    DestroySignature(String),
+}
+
+/// What is needed of a target.
+#[derive(Debug, Clone)]
+pub struct Need {
+    /// How much of it.
+    pub size: Size,
+    /// Whether it will be written.
+    pub write: bool,
+    /// Consent, for existing targets.
+    pub consent: Consent,
+    /// What is needed beside it; only a directory can offer that.
+    pub beside: Beside,
+}
+
+impl Need {
+    /// Exactly so many bytes of it, for reading; nothing that is there may be destroyed.
+    pub fn reading(bytes: u64) -> Self {
+        Self {
+            size: Size::Exactly(bytes),
+            write: false,
+            consent: Consent::No,
+            beside: Beside::default(),
+        }
+    }
+
+    /// As [`Need::reading`], for writing too.
+    pub fn writing(bytes: u64) -> Self {
+        Self {
+            write: true,
+            ..Self::reading(bytes)
+        }
+    }
+}
+
+/// The part that a process has in the scratch file of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// Bytes of the file that are used.
+    pub bytes: u64,
+    /// Number of this process among those that use the file; that which made it has 0.
+    pub rank: u32,
+    /// Sizes of the files of the own workers, bytes.
+    pub private: Vec<u64>,
+}
