@@ -38,7 +38,15 @@ pub fn small_pages(analysis: &Analysis) -> Vec<Finding> {
     };
     let costs = pairs
         .iter()
-        .filter(|(.., ratio)| ratio.interval.is_some_and(|i| i.high < 1.0));
+        .filter(|(.., ratio)| ratio.interval.is_some_and(|i| i.high < 1.0))
+        .count();
+    if costs == 0 {
+        return SMALL_PAGES.one(format!(
+            "Buffers in pages of 4 KiB (buffer_memory=kernel) are not shown to be slower than contiguous ones: {} at worst, at {}.",
+            format_ratio(ratio, " of the throughput"),
+            format_size(small.cell.trial().bs),
+        ));
+    }
     let median = |cell: &CellAnalysis| {
         let median = cell.response.map_or(0.0, |summary| summary.median);
         analysis.response.format(median)
@@ -49,7 +57,7 @@ pub fn small_pages(analysis: &Analysis) -> Vec<Finding> {
             format_size(small.cell.trial().bs),
             median(small),
             median(whole),
-            costs.count(),
+            costs,
             pairs.len(),
     ))
 }

@@ -35,7 +35,7 @@ pub use named::target_paths;
 pub use place::Place;
 pub use programs::Programs;
 pub use sample::words;
-pub use simulated::{Disk, adapt, model_definition};
+pub use simulated::{Disk, adapt, budget_on_model, model_definition};
 pub use targets::{Targets, needs, settle_targets};
 
 use iolab_machine::doctor::{Preflight, Remark};

@@ -122,7 +122,7 @@ fn plan(
 ) -> Result<(Vec<Plan>, Duration)> {
     let consent = options.changes.consent.consent();
     let read_only = consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
-    let mut left_out = Vec::new();
+    let (mut left_out, mut no_question) = (Vec::new(), Vec::new());
     let mut plans = Vec::new();
     for mut experiment in suite.experiments {
         // A budget asked for is the suite's; this one only says how large the experiment's share is.
@@ -133,10 +133,17 @@ fn plan(
             model,
         )?;
         experiment.design.budget = share;
-        if model.is_some()
-            && let Some(text) = runner::adapt(&mut experiment, &|name| asked.has(name))?
-        {
-            note(format_args!("note: {text}"));
+        if model.is_some() {
+            let factors = experiment.factors.len();
+            let text = runner::adapt(&mut experiment, &|name| asked.has(name))?;
+            // With one level left of what it compares, it has no question left.
+            if experiment.factors.len() < factors {
+                no_question.push(experiment.name);
+                continue;
+            }
+            if let Some(text) = text {
+                note(format_args!("note: {text}"));
+            }
         }
         let plan = Plan::of_new_run(experiment)?;
         if read_only && runner::need(&plan, consent.clone(), false)?.write {
@@ -147,6 +154,12 @@ fn plan(
             note(format_args!("note: {text}"));
         }
         plans.push(plan);
+    }
+    if !no_question.is_empty() {
+        note(format_args!(
+            "note: skipped, because a model has no host: {}",
+            no_question.join(", ")
+        ));
     }
     if plans.is_empty() {
         return Err(Error::refused(format!(
@@ -163,7 +176,10 @@ fn plan(
             left_out.join(", ")
         ));
     }
-    let budget = asked.budget().unwrap_or(suite.budget);
+    let budget = asked.budget().unwrap_or_else(|| match model {
+        Some(_) => runner::budget_on_model(suite.budget),
+        None => suite.budget,
+    });
     Ok((plans, budget))
 }
 

@@ -105,19 +105,19 @@ fn writes_write() {
 }
 
 #[test]
-fn study_runs_all_six_and_compares() {
+fn study_runs_them_all_and_compares() {
     let folder = folder();
     let arguments = ["study", "--size", "4MiB", "--time", "5ms", "--budget", "6s"];
     let done = run(folder.path(), &arguments).expect(0);
     let files = run_files(folder.path());
-    assert_eq!(files.len(), 6, "{files:?}");
+    assert_eq!(files.len(), 7, "{files:?}");
     assert_eq!(
         entries(folder.path()),
         ["iolab-results"],
         "the scratch file is gone"
     );
     for part in [
-        "Measured: 6 experiments",
+        "Measured: 7 experiments",
         "Trust: ",
         "Sequential 1MiB",
         "Random 4KiB",
@@ -305,6 +305,6 @@ fn an_existing_file_is_only_read() {
         "{}",
         done.stderr
     );
-    assert_eq!(run_files(folder.path()).len(), 3);
+    assert_eq!(run_files(folder.path()).len(), 4);
     assert_eq!(std::fs::read(&file).unwrap(), data);
 }

@@ -21,6 +21,12 @@ use iolab_spec::settings::CellSpec;
 pub use disk::{Disk, model_definition};
 pub use meaning::adapt;
 
+/// The budget of a suite on a model, where the user names none, in virtual time: at least forty minutes. They take seconds, and a
+/// hard disk needs that long for an interval in every cell of a suite made for two minutes of a real disk.
+pub fn budget_on_model(suite: Duration) -> Duration {
+    suite.max(Duration::from_secs(40 * 60))
+}
+
 /// The engine in virtual time.
 pub(super) struct Simulated<'a> {
     disk: &'a Disk,
