@@ -43,6 +43,7 @@ enum Order {
         end: u64,
     },
     Strided(Strided),
+    Runs(Box<Runs>),
     Rand(Shuffled),
     RandReplace {
         rng: Xoshiro256PlusPlus,
@@ -58,6 +59,18 @@ struct Strided {
     phase: u64,
     length: u64,
     stride: u64,
+}
+
+/// Strided runs of several blocks.
+#[derive(Debug, Clone)]
+struct Runs {
+    next: u64,
+    phase: u64,
+    /// Bytes of the run under way that were visited.
+    within: u64,
+    run: u64,
+    skip: u64,
+    length: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -124,7 +137,10 @@ impl Offsets {
         let (start, kind) = match spec.pattern {
             Pattern::Seq => part.seq(),
             Pattern::Reverse => part.reverse(),
-            Pattern::Strided => part.strided(spec.skip),
+            Pattern::Strided => match spec.skip_every {
+                None => part.strided(spec.skip),
+                Some(run) => part.runs(run, spec.skip),
+            },
             Pattern::Rand => (0, Order::Rand(part.shuffled())),
             Pattern::RandReplace => (0, part.replaced()),
             Pattern::Zipf(theta) => (0, Order::Zipf(Box::new(part.popular(theta)))),
@@ -155,6 +171,7 @@ impl Offsets {
                 *next
             }
             Order::Strided(strided) => strided.advance(self.bs),
+            Order::Runs(runs) => runs.advance(self.bs),
             Order::Rand(shuffled) => shuffled.advance() * self.bs,
             Order::RandReplace { rng, blocks } => below(rng, *blocks) * self.bs,
             Order::Zipf(popular) => popular.draw() * self.bs,
@@ -263,6 +280,21 @@ impl Share {
         (start, Order::Strided(strided))
     }
 
+    fn runs(&self, run: u64, skip: u64) -> (u64, Order) {
+        let (start, _, length) = self.ordered();
+        let stride = run + skip;
+        let first = self.first_of(length.div_ceil(stride)) * stride;
+        let runs = Runs {
+            next: if first + self.bs <= length { first } else { 0 },
+            phase: 0,
+            within: 0,
+            run,
+            skip,
+            length,
+        };
+        (start, Order::Runs(Box::new(runs)))
+    }
+
     fn shuffled(&self) -> Shuffled {
         Shuffled {
             permutation: self.permutation(),
@@ -313,6 +345,28 @@ impl Strided {
                 self.phase = 0;
             }
             self.next = self.phase;
+        }
+        at
+    }
+}
+
+impl Runs {
+    fn advance(&mut self, bs: u64) -> u64 {
+        let at = self.next;
+        self.next += bs;
+        self.within += bs;
+        if self.within >= self.run {
+            self.within = 0;
+            self.next += self.skip;
+        }
+        if self.next + bs > self.length {
+            // The next phase is what the run before it has skipped.
+            self.phase += self.run;
+            if self.phase + self.run > (self.run + self.skip).min(self.length) {
+                self.phase = 0;
+            }
+            self.next = self.phase;
+            self.within = 0;
         }
         at
     }

@@ -95,8 +95,9 @@ pub fn run_groups(
         check(&group.trial)?;
         let first = all.len() as u32;
         let mut own = workers(&group.trial, first, &clock, start_ns);
-        own.iter_mut()
-            .for_each(|worker| worker.follows = group.follows);
+        for worker in &mut own {
+            (worker.follows, worker.ends) = (group.follows, group.ends);
+        }
         all.append(&mut own);
     }
     let now = carry_out(&mut all, disk, start_ns, stop)?;
@@ -126,11 +127,15 @@ pub fn run_groups(
 
 /// Checks what is asked of some workers.
 fn check(spec: &TrialSpec) -> Result<()> {
-    match spec.trims() {
-        true => Err(Error::usage("trims on a model, which has none")
-            .hint("set trim_percent=0, or measure a file or a device")),
-        false => spec.check(),
+    if spec.trims() {
+        return Err(Error::usage("trims on a model, which has none")
+            .hint("set trim_percent=0, or measure a file or a device"));
     }
+    if spec.flow.is_some() {
+        return Err(Error::usage("a flow on a model")
+            .hint("give each group a rate instead, or measure a file or a device"));
+    }
+    spec.check()
 }
 
 /// Nothing of a disk that is computed is counted by a kernel.
@@ -153,7 +158,7 @@ fn carry_out(
 ) -> Result<u64> {
     // At a rate, with pauses, and before a start that is delayed, workers have something to do between completions.
     let wakes = workers.iter().any(Worker::wakes);
-    let followed = workers.iter().any(|worker| worker.follows);
+    let followed = workers.iter().any(|worker| worker.follows || worker.ends);
     let mut now = start_ns;
     let mut done = Vec::new();
     let mut at_once = 0;
@@ -187,13 +192,12 @@ fn carry_out(
                 worker.turn_if_due(now, disk);
             }
         }
-        if followed
-            && workers
-                .iter()
-                .all(|worker| worker.follows || worker.is_over())
-        {
-            for worker in workers.iter_mut().filter(|worker| worker.follows) {
-                worker.end_with_others(now, disk);
+        if followed {
+            let ended = workers.iter().any(|worker| worker.ends && worker.is_over());
+            if ended || workers.iter().all(|w| w.follows || w.is_over()) {
+                for worker in workers.iter_mut().filter(|w| w.follows || ended) {
+                    worker.end_with_others(now, disk);
+                }
             }
         }
         if workers.iter().all(Worker::is_over) {

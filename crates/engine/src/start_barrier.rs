@@ -2,6 +2,7 @@
 //! read. Unlike a plain barrier it knows how to give up when a worker could not be set up.
 
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -36,12 +37,15 @@ pub(crate) struct Finished {
     pub(crate) all: u32,
     /// Those that end by themselves, and not with others.
     pub(crate) leading: u32,
+    /// Those that end the trial.
+    pub(crate) ending: u32,
 }
 
 /// Counts its worker as finished when dropped, so that a panic cannot leave the coordinator waiting.
 pub(crate) struct Running<'a> {
     barrier: &'a StartBarrier,
     leads: bool,
+    ends: bool,
 }
 
 impl StartBarrier {
@@ -55,12 +59,14 @@ impl StartBarrier {
         }
     }
 
-    /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` where it ends by itself.
-    pub(crate) fn wait_for_start(&self, leads: bool) -> Option<Running<'_>> {
+    /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` where it ends by itself, and `ends` the
+    /// trial where the others end with it.
+    pub(crate) fn wait_for_start(&self, leads: bool, ends: bool) -> Option<Running<'_>> {
         let phase = self.wait_until(|phase, _| phase != Phase::Closed);
         (phase == Phase::Open).then_some(Running {
             barrier: self,
             leads,
+            ends,
         })
     }
 
@@ -88,6 +94,18 @@ impl StartBarrier {
     /// Coordinator: waits until this many workers that lead have finished.
     pub(crate) fn wait_leading(&self, workers: u32) {
         self.wait_until(|_, finished| finished.leading == workers);
+    }
+
+    /// Coordinator: waits for at most so long until a worker has ended the trial, or this many that lead have finished;
+    /// whether that is so.
+    pub(crate) fn has_ended(&self, leading: u32, at_most: Duration) -> bool {
+        let goes_on = |finished: Finished| finished.ending == 0 && finished.leading < leading;
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(state, at_most, |state| goes_on(state.finished))
+            .unwrap_or_else(PoisonError::into_inner);
+        !goes_on(state.finished)
     }
 
     /// Coordinator: lets the workers tear down.
@@ -121,6 +139,7 @@ impl Drop for Running<'_> {
             .unwrap_or_else(PoisonError::into_inner);
         state.finished.all += 1;
         state.finished.leading += u32::from(self.leads);
+        state.finished.ending += u32::from(self.ends);
         drop(state);
         self.barrier.changed.notify_all();
     }

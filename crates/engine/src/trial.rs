@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use rustix::fs::FileType;
 
@@ -21,6 +22,7 @@ use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed};
 use crate::worker::WorkerOutcome;
+use crate::worker::flow::Flow;
 use files::Files;
 pub use files::lent;
 pub use flush::flush_dirty_pages;
@@ -45,6 +47,8 @@ use stage::work;
 
 /// Requests of the null trial that shows iolab's own cost.
 const FLOOR_REQUESTS: u64 = 1_000_000;
+/// How often it is looked whether the user has interrupted a trial that one of its groups ends.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Carries one trial out on `target`. Raising `stop` ends it early, with what was done until then.
 ///
@@ -70,7 +74,7 @@ pub fn run_with(
 ) -> Result<Outcome> {
     let side = Side::new(spec, target, stop)?;
     side.prepare()?;
-    let mut carried = carry_out(&[side.job(clock)], stop, meeting)?;
+    let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting)?;
     let workers = carried.workers.pop().unwrap_or_default();
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
@@ -125,6 +129,7 @@ impl<'a> Side<'a> {
             stop: self.stop,
             identity: self.identity,
             side: Beside::None,
+            flow: None,
         }
     }
 
@@ -174,6 +179,8 @@ struct Job<'a> {
     /// What verifiable blocks know the trial by.
     identity: u64,
     side: Beside,
+    /// The groups that keep a proportion, and which of them this one is.
+    flow: Option<(&'a Arc<Flow>, usize)>,
 }
 
 /// What other groups a group of workers has beside it.
@@ -183,6 +190,8 @@ enum Beside {
     None,
     /// Some, and it ends by itself.
     Leads,
+    /// Some, which end once one of its workers is done.
+    Ends,
     /// Some, and it ends when those that lead do.
     Follows,
 }
@@ -258,6 +267,12 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
                 .hint(format!("choose a multiple of {alignment}, or measure through the page cache with --buffered")));
             }
         }
+        if let Some(bytes) = spec.unaligned_request(alignment) {
+            return Err(Error::usage(format!(
+                "bs_mix has requests of {bytes} bytes, not a multiple of {alignment}, the alignment of direct I/O on this target"
+            ))
+            .hint(format!("leave out sizes that are not multiples of {alignment}, or measure through the page cache with --buffered")));
+        }
     }
     Ok(())
 }
@@ -291,8 +306,9 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         stop: &stop,
         identity: 0,
         side: Beside::None,
+        flow: None,
     };
-    carry_out(&[job], &stop, &mut Alone).map_or(f64::NAN, |mut carried| {
+    carry_out(&[job], &stop, &stop, &mut Alone).map_or(f64::NAN, |mut carried| {
         let workers = carried.workers.pop().unwrap_or_default();
         let outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
         outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
@@ -307,8 +323,14 @@ struct Carried {
     drift_ppm: f64,
 }
 
-/// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead.
-fn carry_out(jobs: &[Job<'_>], halt: &AtomicBool, meeting: &mut dyn Meeting) -> Result<Carried> {
+/// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead, or a
+/// worker of one that ends the trial; then also when `stop` is.
+fn carry_out(
+    jobs: &[Job<'_>],
+    stop: &AtomicBool,
+    halt: &AtomicBool,
+    meeting: &mut dyn Meeting,
+) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
     };
@@ -373,7 +395,11 @@ fn carry_out(jobs: &[Job<'_>], halt: &AtomicBool, meeting: &mut dyn Meeting) -> 
             return Err(error);
         }
         barrier.open();
-        if leading < all {
+        if jobs.iter().any(|job| job.side == Beside::Ends) {
+            // Workers of such a trial look at one flag alone, so that the other is passed on here.
+            while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {}
+            halt.store(true, Ordering::Relaxed);
+        } else if leading < all {
             barrier.wait_leading(leading);
             halt.store(true, Ordering::Relaxed);
         }

@@ -1,6 +1,7 @@
 //! One thread's hot loop, monomorphised over the backend and over what is recorded of a request: no allocation, no
 //! lock, no formatting, and no system call but the I/O.
 
+pub(crate) mod flow;
 pub(crate) mod open;
 mod outcome;
 mod requests;

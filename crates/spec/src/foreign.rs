@@ -131,8 +131,12 @@ pub static FOREIGN: &[Foreign] = &[
         "fill_device fill_fs",
         "iolab always leaves free space on a file system; --precondition seq:1 writes all of the region",
     ),
+    way(
+        "zoneskip zonerange zonesize",
+        "--set pattern=strided --set skip_every=256M --set skip=2G; zoned devices are not supported",
+    ),
     none(
-        "zonemode zonerange zonesize zonecapacity zoneskip read_beyond_wp max_open_zones \
+        "zonemode zonecapacity read_beyond_wp max_open_zones \
          job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency \
          recover_zbd_write_error write_zone_remainders",
         "zoned devices are not supported",
@@ -248,9 +252,13 @@ pub static FOREIGN: &[Foreign] = &[
          steadystate_check_interval ss_interval",
         "--precondition steady",
     ),
+    way(
+        "exitall exit_what",
+        "--set GROUP.ends_trial=true ends all groups of a trial with this one",
+    ),
     none(
-        "flow flow_id flow_sleep wait_for new_group exitall exit_what exitall_on_error",
-        "a trial ends when all groups that have a bound are over; groups share no flow of requests",
+        "flow_id flow_sleep wait_for new_group exitall_on_error",
+        "a trial ends when all groups that have a bound are over; groups with a weight share one flow of requests: --set GROUP.flow=8",
     ),
     way(
         "stonewall wait_for_previous",

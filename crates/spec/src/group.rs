@@ -32,6 +32,8 @@ pub struct GroupTrial {
     pub trial: TrialSpec,
     /// Whether it has no bound of its own and ends when those that have one do.
     pub follows: bool,
+    /// Whether all groups end once one of its workers is done.
+    pub ends: bool,
 }
 
 impl GroupSpec {
@@ -129,6 +131,7 @@ impl CellSpec {
                 }
                 GroupTrial {
                     group: number,
+                    ends: trial.ends_trial,
                     trial,
                     follows,
                 }
@@ -142,10 +145,7 @@ impl CellSpec {
     /// Of kind usage, naming the group and the setting.
     pub fn check(&self) -> Result<()> {
         if !self.has_groups() {
-            if !self.trial.start_delay.is_zero() {
-                return Err(Error::usage("start_delay in a trial without groups")
-                    .hint("it delays a group against the others: leave it out, or give groups"));
-            }
+            self.check_no_group()?;
             return self.trial.check();
         }
         if self.active().next().is_none() {
@@ -175,6 +175,7 @@ impl CellSpec {
                     .hint("choose 1 to 1024 threads over all groups"),
             );
         }
+        self.check_flows()?;
         self.check_whose_bytes()?;
         let end = self.last_end().unwrap_or(ENDLESS);
         let is_late = |group: &&GroupSpec| {
@@ -188,6 +189,38 @@ impl CellSpec {
             ))
             .hint("shorten its start_delay, or give it a bound of its own")),
             None => Ok(()),
+        }
+    }
+
+    /// Refuses what only has a meaning beside other groups.
+    fn check_no_group(&self) -> Result<()> {
+        let trial = &self.trial;
+        let given = [
+            (!trial.start_delay.is_zero(), "start_delay", "delays"),
+            (trial.flow.is_some(), "flow", "weighs"),
+            (trial.ends_trial, "ends_trial", "ends the others with"),
+        ];
+        match given.into_iter().find(|(is_given, ..)| *is_given) {
+            Some((_, name, does)) => Err(Error::usage(format!("{name} in a trial without groups"))
+                .hint(format!(
+                    "it {does} a group among others: leave it out, or give groups"
+                ))),
+            None => Ok(()),
+        }
+    }
+
+    /// A proportion takes two.
+    fn check_flows(&self) -> Result<()> {
+        let mut flows = self
+            .active()
+            .filter(|group| group.spec.trial.flow.is_some());
+        match (flows.next(), flows.next()) {
+            (Some(only), None) => Err(Error::usage(format!(
+                "group {} has a flow, and no other group has one",
+                only.name
+            ))
+            .hint("flows are a proportion: give another group one too, or set flow=none")),
+            _ => Ok(()),
         }
     }
 
@@ -287,6 +320,8 @@ impl CellSpec {
             all.rate = None;
         }
         all.start_delay = Duration::ZERO;
+        all.flow = None;
+        all.ends_trial = false;
         all
     }
 }
@@ -332,170 +367,4 @@ impl GroupSpec {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cell(groups: Vec<(&str, TrialSpec)>) -> CellSpec {
-        let groups = groups.into_iter().map(|(name, trial)| GroupSpec {
-            name: name.to_owned(),
-            spec: CellSpec {
-                trial,
-                ..CellSpec::default()
-            },
-        });
-        let mut cell = CellSpec {
-            groups: groups.collect(),
-            ..CellSpec::default()
-        };
-        cell.trial = cell.together();
-        cell
-    }
-
-    fn time(seconds: u64) -> Limit {
-        Limit {
-            time: Some(Duration::from_secs(seconds)),
-            ..Limit::default()
-        }
-    }
-
-    fn writer() -> TrialSpec {
-        TrialSpec {
-            read_percent: 0,
-            bs: 1 << 20,
-            threads: 2,
-            ..TrialSpec::default()
-        }
-    }
-
-    #[test]
-    fn a_group_without_a_bound_runs_as_long_as_the_others() {
-        let delayed = TrialSpec {
-            start_delay: Duration::from_secs(1),
-            ..TrialSpec::default()
-        };
-        let reader = TrialSpec {
-            limit: time(3),
-            ..TrialSpec::default()
-        };
-        let with = cell(vec![
-            ("reader", reader),
-            ("writer", writer()),
-            ("late", delayed),
-        ]);
-        let trials = with.group_trials();
-        let times: Vec<_> = trials.iter().map(|group| group.trial.limit.time).collect();
-        assert_eq!(times, [3, 3, 2].map(|s| Some(Duration::from_secs(s))));
-        assert_eq!(
-            trials.iter().map(|g| g.follows).collect::<Vec<_>>(),
-            [false, true, true]
-        );
-        // Without any bound each has one pass.
-        let none = cell(vec![("a", TrialSpec::default()), ("b", writer())]);
-        assert!(
-            none.group_trials()
-                .iter()
-                .all(|g| !g.follows && g.trial.limit.time.is_none())
-        );
-        // Where requests bound the others, it is ended with them.
-        let counted = TrialSpec {
-            limit: Limit {
-                requests: Some(5),
-                ..Limit::default()
-            },
-            ..TrialSpec::default()
-        };
-        let followed = cell(vec![("a", counted), ("b", writer())]);
-        let b = &followed.group_trials()[1];
-        assert!(b.follows && b.trial.requests_bound().is_none());
-    }
-
-    #[test]
-    fn an_idle_group_is_not_there() {
-        let idle = TrialSpec {
-            rate: Some(Rate::ZERO),
-            ..writer()
-        };
-        let cell = cell(vec![("reader", TrialSpec::default()), ("writer", idle)]);
-        assert_eq!(cell.group_trials().len(), 1);
-        assert_eq!(cell.trial.read_percent, 100);
-        cell.check().expect("one group is enough");
-    }
-
-    #[test]
-    fn together_they_have_all_threads_and_the_whole_range() {
-        let far = TrialSpec {
-            offset: 4 << 30,
-            ..writer()
-        };
-        let all = cell(vec![("reader", TrialSpec::default()), ("writer", far)]).trial;
-        assert_eq!((all.threads, all.offset, all.region), (3, 0, 5 << 30));
-        assert_eq!((all.read_percent, all.bs), (50, 1 << 20));
-        let late = TrialSpec {
-            start_delay: Duration::from_secs(60),
-            limit: time(1),
-            ..TrialSpec::default()
-        };
-        let counted = TrialSpec {
-            limit: Limit {
-                requests: Some(10),
-                ..Limit::default()
-            },
-            ..writer()
-        };
-        let all = cell(vec![("late", late), ("writer", counted.clone())]).trial;
-        assert_eq!(all.limit, time(61));
-        let all = cell(vec![("a", counted.clone()), ("b", counted)]).trial;
-        assert_eq!(all.limit.bytes, Some(20 << 20));
-    }
-
-    #[test]
-    fn what_groups_cannot_be_is_refused() {
-        let verified = TrialSpec {
-            verify: true,
-            ..writer()
-        };
-        let private = TrialSpec {
-            layout: Layout::Private,
-            ..writer()
-        };
-        let many = TrialSpec {
-            threads: 600,
-            ..TrialSpec::default()
-        };
-        let idle = TrialSpec {
-            rate: Some(Rate::ZERO),
-            ..writer()
-        };
-        for (groups, part) in [
-            (vec![("a", verified.clone()), ("b", writer())], "same bytes"),
-            (vec![("a", private), ("b", writer())], "layout=private"),
-            (vec![("a", many.clone()), ("b", many)], "1200 threads"),
-            (vec![("a", idle)], "nothing is done"),
-            (vec![("a", TrialSpec { bs: 0, ..writer() })], "group a"),
-        ] {
-            let error = cell(groups).check().expect_err(part);
-            assert!(error.to_string().contains(part), "{error}");
-        }
-        let apart = TrialSpec {
-            offset: 1 << 30,
-            ..writer()
-        };
-        cell(vec![("a", verified.clone()), ("b", apart)])
-            .check()
-            .expect("apart");
-        cell(vec![("a", verified), ("b", TrialSpec::default())])
-            .check()
-            .expect("a reader");
-    }
-
-    #[test]
-    fn a_name_before_a_dot_is_a_group() {
-        assert_eq!(split_group("reader.p99"), (Some("reader"), "p99"));
-        assert_eq!(split_group("reader.p99.9"), (Some("reader"), "p99.9"));
-        assert_eq!(split_group("p99.9"), (None, "p99.9"));
-        assert_eq!(split_group("throughput"), (None, "throughput"));
-        for name in ["", "all", "a.b", "1st", "x y"] {
-            assert!(check_group_name(name).is_err(), "{name}");
-        }
-    }
-}
+mod tests;

@@ -10,8 +10,8 @@ pub use self::cell::CellSpec;
 pub use self::setting::{Setting, Topic, ValueKind};
 pub use self::value::Value;
 use self::values::{
-    parse_count, put, put_batch, put_bound, put_count, put_duration, put_flag, put_memory_node,
-    put_or_none, put_percent, put_size, put_workload,
+    parse_count, parse_weight, put, put_batch, put_bound, put_count, put_duration, put_flag,
+    put_memory_node, put_or_none, put_percent, put_size, put_workload,
 };
 use crate::units::{parse_duration, parse_size};
 
@@ -84,6 +84,19 @@ pub static SETTINGS: &[Setting] = &[
         exported: true,
         set: |cell, text| put_size(&mut cell.trial.skip, text),
         get: |cell| cell.trial.skip.into(),
+    },
+    Setting {
+        name: "skip_every",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "bytes",
+        doc: "bytes that pattern=strided visits one after the other before it skips some; none: one I/O",
+        kind: ValueKind::Size,
+        column: "skip_every_bytes",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_bound(&mut cell.trial.skip_every, text, parse_size),
+        get: |cell| cell.trial.skip_every.into(),
     },
     Setting {
         name: "offset",
@@ -682,6 +695,32 @@ pub static SETTINGS: &[Setting] = &[
         exported: false,
         set: |cell, text| put_duration(&mut cell.trial.start_delay, text),
         get: |cell| cell.trial.start_delay.into(),
+    },
+    Setting {
+        name: "flow",
+        topic: Topic::Load,
+        aliases: &[],
+        unit: "",
+        doc: "weight of a group: groups with a flow issue requests in the proportion of their weights; none: as many as complete",
+        kind: ValueKind::Count,
+        column: "flow",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_bound(&mut cell.trial.flow, text, parse_weight),
+        get: |cell| cell.trial.flow.into(),
+    },
+    Setting {
+        name: "ends_trial",
+        topic: Topic::Bounds,
+        aliases: &[],
+        unit: "",
+        doc: "end the trial, with all its groups, once a thread of this group is done",
+        kind: ValueKind::Flag,
+        column: "ends_trial",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.ends_trial, text),
+        get: |cell| cell.trial.ends_trial.into(),
     },
     Setting {
         name: "linkage",

@@ -57,7 +57,7 @@ named! {
 pub enum Pattern {
     /// Ascending, one block after the other.
     Seq,
-    /// Ascending with `skip` bytes left out after each block; wraps to the next unvisited phase.
+    /// Ascending with `skip` bytes left out after each block, or run of blocks; wraps to the next unvisited phase.
     Strided,
     /// Descending.
     Reverse,
@@ -193,8 +193,10 @@ pub struct TrialSpec {
     pub bs: u64,
     /// Sizes that requests are drawn from; `None`: all have [`TrialSpec::bs`].
     pub bs_mix: Option<SizeMix>,
-    /// Bytes left out after each block by [`Pattern::Strided`].
+    /// Bytes left out by [`Pattern::Strided`] after each block, or each [`TrialSpec::skip_every`].
     pub skip: u64,
+    /// Bytes that [`Pattern::Strided`] visits one after the other before it leaves some out; `None`: one block.
+    pub skip_every: Option<u64>,
     /// First byte of the region.
     pub offset: u64,
     /// Length of the region in bytes.
@@ -289,6 +291,10 @@ pub struct TrialSpec {
     pub ioprio: Option<IoPriority>,
     /// How much later than the other groups of the trial the workers start.
     pub start_delay: Duration,
+    /// The weight of its group: groups that have one issue requests in the proportion of their weights.
+    pub flow: Option<u32>,
+    /// Whether the whole trial is over when the first worker of this group is.
+    pub ends_trial: bool,
 }
 
 impl Default for TrialSpec {
@@ -299,6 +305,7 @@ impl Default for TrialSpec {
             bs: 4096,
             bs_mix: None,
             skip: 0,
+            skip_every: None,
             offset: 0,
             region: 1 << 30,
             threads: 1,
@@ -345,6 +352,8 @@ impl Default for TrialSpec {
             fadvise: None,
             ioprio: None,
             start_delay: Duration::ZERO,
+            flow: None,
+            ends_trial: false,
         }
     }
 }

@@ -196,6 +196,27 @@ proptest! {
     }
 
     #[test]
+    fn strided_runs_visit_each_block_once_when_phases_tile(
+        runs in 1u64..60, run in 1u64..9, skipped in 0u64..9, seed: u64,
+        first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
+    ) {
+        let spec = TrialSpec {
+            seed,
+            first_offset,
+            skip: skipped * run * 4096,
+            skip_every: Some(run * 4096),
+            ..spec(Pattern::Strided, 4096, runs * run, 1)
+        };
+        prop_assert!(spec.check().is_ok());
+        let blocks = runs * run;
+        // From a run that was drawn the first phase is not whole: two passes cover all.
+        let count = if first_offset == FirstOffset::Zero { blocks } else { 2 * blocks };
+        let seen: HashSet<u64> = pass(&spec, 0, count).into_iter().collect();
+        prop_assert_eq!(seen.len() as u64, blocks);
+        prop_assert!(seen.iter().all(|offset| *offset < spec.region));
+    }
+
+    #[test]
     fn mix_keeps_its_share(percent in 0u8..=100, seed: u64) {
         let spec = TrialSpec { read_percent: percent, seed, ..TrialSpec::default() };
         let mut mix = Mix::new(&spec, 0);
@@ -213,6 +234,17 @@ fn strided_reads_what_was_asked() {
     };
     let blocks: Vec<u64> = pass(&spec, 0, 11).into_iter().map(|o| o / 4096).collect();
     assert_eq!(blocks, [0, 3, 6, 9, 1, 4, 7, 2, 5, 8, 0]);
+}
+
+#[test]
+fn strided_runs_skip_after_each_run() {
+    let spec = TrialSpec {
+        skip: 2 * 4096,
+        skip_every: Some(2 * 4096),
+        ..spec(Pattern::Strided, 4096, 10, 1)
+    };
+    let blocks: Vec<u64> = pass(&spec, 0, 12).into_iter().map(|o| o / 4096).collect();
+    assert_eq!(blocks, [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 0, 1]);
 }
 
 #[test]

@@ -299,6 +299,7 @@ fn requests_of_several_sizes_ask_for_their_bytes() {
 fn group(number: u32, trial: TrialSpec, follows: bool) -> GroupTrial {
     GroupTrial {
         group: number,
+        ends: trial.ends_trial,
         trial,
         follows,
     }
@@ -362,4 +363,25 @@ fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
     assert_eq!(late.outcome.elapsed_ns, 200 * US);
     let again = together(&groups, &mut Fixed::new(8, 100 * US, 0));
     assert_eq!(again.series.intervals, outcome.series.intervals);
+}
+
+#[test]
+fn a_group_ends_the_trial_in_virtual_time_too() {
+    let first = TrialSpec {
+        ends_trial: true,
+        ..spec(requests(10))
+    };
+    let endless = TrialSpec {
+        limit: Limit {
+            time: Some(Duration::from_secs(3600)),
+            ..Limit::default()
+        },
+        ..spec(Limit::default())
+    };
+    let groups = [group(1, first, false), group(2, endless, false)];
+    let outcome = together(&groups, &mut Fixed::new(8, 100 * US, 0));
+    assert_eq!(outcome.groups[0].outcome.reads.requests, 10);
+    let other = &outcome.groups[1].outcome;
+    assert_eq!(other.ended, Ended::Time);
+    assert!((10..=11).contains(&other.reads.requests), "{other:?}");
 }

@@ -34,6 +34,8 @@ pub(super) struct Worker<'a> {
     id: u32,
     /// Whether it ends when all others do that do not.
     pub(super) follows: bool,
+    /// Whether all others end when it does.
+    pub(super) ends: bool,
     /// When it starts.
     start: u64,
     requests: Varied,
@@ -94,6 +96,7 @@ impl<'a> Worker<'a> {
         Self {
             id,
             follows: false,
+            ends: false,
             start,
             requests: Varied::new(spec, number, clock),
             pauses: spec.pauses(),

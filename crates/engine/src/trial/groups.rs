@@ -1,6 +1,9 @@
 //! A trial of several groups: different workers side by side, started at one barrier and counted apart.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::worker::flow::Flow;
 
 use super::meeting::Alone;
 use super::merge::graver;
@@ -14,7 +17,8 @@ use iolab_spec::{Error, Result};
 use iolab_target::Target;
 
 /// Carries a trial of several groups out on `target`; what each did stands in [`Outcome::groups`]. A group that follows is
-/// ended when those that do not are over. Raising `stop` ends it early.
+/// ended when those that do not are over, and every group once a worker of one that ends the trial is done. Raising `stop`
+/// ends it early.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -25,7 +29,11 @@ pub fn run_groups(
     stop: &AtomicBool,
 ) -> Result<Outcome> {
     let halt = AtomicBool::new(false);
-    let flag = |group: &GroupTrial| if group.follows { &halt } else { stop };
+    let ends = groups.iter().any(|group| group.ends);
+    let is_halted = |group: &GroupTrial| group.follows || ends;
+    let flag = |group: &GroupTrial| if is_halted(group) { &halt } else { stop };
+    let weights = || groups.iter().filter_map(|group| group.trial.flow);
+    let flow = Arc::new(Flow::new(weights()));
     let sides: Vec<Side<'_>> = groups
         .iter()
         .map(|group| Side::new(&group.trial, target, flag(group)))
@@ -40,26 +48,33 @@ pub fn run_groups(
     if stop.load(Ordering::Relaxed) {
         return Err(Error::interrupted());
     }
+    let mut members = 0..;
     let jobs: Vec<_> = sides
         .iter()
         .zip(groups)
         .map(|(side, group)| {
             let mut job = side.job(clock);
-            job.side = match group.follows {
-                true => Beside::Follows,
-                false => Beside::Leads,
+            job.side = match (group.ends, group.follows) {
+                (true, _) => Beside::Ends,
+                (false, true) => Beside::Follows,
+                (false, false) => Beside::Leads,
             };
+            job.flow = group
+                .trial
+                .flow
+                .and(members.next())
+                .map(|member| (&flow, member));
             job
         })
         .collect();
-    let mut carried = carry_out(&jobs, &halt, &mut Alone)?;
+    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
         // What was ended with the others has come to its end.
         let cut = workers
             .iter_mut()
             .filter(|worker| worker.ended == Ended::Interrupted);
-        cut.filter(|_| group.follows && !interrupted)
+        cut.filter(|_| is_halted(group) && !interrupted)
             .for_each(|worker| worker.ended = Ended::Time);
     }
     let starts = carried.workers.iter().flatten().map(|worker| worker.start);

@@ -17,6 +17,7 @@ use crate::buffer::Buffers;
 use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::Signer;
+use crate::worker::flow::FlowPart;
 use crate::worker::open::{Open, sleep_exactly};
 use crate::worker::rest::pause;
 use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
@@ -109,10 +110,12 @@ impl Drive for Stage<'_> {
         match Varied::are_asked(spec) {
             false => self.make(Plain::new(spec, self.number), backend, buffers),
             true => {
-                if spec.pauses() {
+                if spec.pauses() || spec.flow.is_some() {
                     sleep_exactly();
                 }
-                let varied = Varied::new(spec, self.number, self.job.clock);
+                let flow = self.job.flow;
+                let flow = flow.map(|(flow, member)| FlowPart::new(Arc::clone(flow), member));
+                let varied = Varied::new(spec, self.number, self.job.clock).in_flow(flow);
                 self.make(varied, backend, buffers)
             }
         }
@@ -176,7 +179,9 @@ impl Stage<'_> {
         let counting = spec.hardware_counters.then(Group::hardware);
         let before = (side != Beside::None).then(counters::of_this_thread);
         self.ready.send(Ok(())).ok()?;
-        let running = self.barrier.wait_for_start(side != Beside::Follows)?;
+        let running = self
+            .barrier
+            .wait_for_start(side != Beside::Follows, side == Beside::Ends)?;
         if !spec.start_delay.is_zero() {
             wait_out(spec.start_delay, clock, self.job.stop);
         }

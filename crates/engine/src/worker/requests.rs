@@ -3,6 +3,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::flow::FlowPart;
 use super::rest::Pauses;
 use crate::pattern::{Mix, Offsets, derive};
 use crate::request::{Action, Request};
@@ -93,18 +94,30 @@ pub(crate) struct Varied {
     trims: Option<Chance>,
     repeats: Option<Chance>,
     pauses: Option<Pauses>,
+    flow: Option<FlowPart>,
+    /// How long a group that is ahead of its share pauses before it looks again, ticks.
+    flow_wait: u64,
 }
+
+/// That time, ns: short beside a request to a device, and long enough to sleep.
+const FLOW_WAIT_NS: u64 = 100_000;
 
 impl Varied {
     /// Whether a trial needs them.
     pub(crate) fn are_asked(spec: &TrialSpec) -> bool {
-        spec.bs_mix.is_some() || spec.pauses() || spec.trims() || spec.dedup > 0
+        spec.bs_mix.is_some()
+            || spec.pauses()
+            || spec.trims()
+            || spec.dedup > 0
+            || spec.flow.is_some()
     }
 
     /// Those of worker number `worker`.
     pub(crate) fn new(spec: &TrialSpec, worker: u32, clock: &Clock) -> Self {
         Self {
             pauses: Pauses::of(spec, clock),
+            flow: None,
+            flow_wait: clock.ticks(FLOW_WAIT_NS),
             trims: Chance::of(spec.trim_percent, spec, worker, TRIMS),
             repeats: Chance::of(spec.dedup, spec, worker, REPEATS),
             offsets: Offsets::new(spec, worker),
@@ -118,6 +131,14 @@ impl Varied {
     }
 }
 
+impl Varied {
+    /// With the proportion that they keep to those of other groups.
+    pub(crate) fn in_flow(mut self, flow: Option<FlowPart>) -> Self {
+        self.flow = flow;
+        self
+    }
+}
+
 impl Requests for Varied {
     const VARIED: bool = true;
 
@@ -125,6 +146,9 @@ impl Requests for Varied {
     fn next(&mut self) -> Request {
         if let Some(pauses) = &mut self.pauses {
             pauses.issued();
+        }
+        if let Some(flow) = &self.flow {
+            flow.issued();
         }
         let mut action = self.mix.next_action();
         if let Some(trims) = &mut self.trims
@@ -137,7 +161,9 @@ impl Requests for Varied {
             None => (self.offsets.next_offset(), self.bs),
             Some(sizes) => {
                 let len = sizes.draw(action == Action::Read);
-                (self.offsets.next_offset_of(len.into()), len)
+                // A smaller request begins at a block too.
+                let room = u64::from(len.max(self.bs));
+                (self.offsets.next_offset_of(room), len)
             }
         };
         Request {
@@ -157,6 +183,7 @@ impl Requests for Varied {
 
     fn may_go_on(&mut self, now: u64) -> bool {
         self.pauses.as_mut().is_none_or(|pauses| pauses.allow(now))
+            && self.flow.as_mut().is_none_or(FlowPart::allows)
     }
 
     fn repeats(&mut self) -> bool {
@@ -164,7 +191,11 @@ impl Requests for Varied {
     }
 
     fn rest(&mut self, now: u64) -> u64 {
-        self.pauses.as_mut().map_or(now, |pauses| pauses.begin(now))
+        match &mut self.pauses {
+            Some(pauses) => pauses.begin(now),
+            None if self.flow.is_some() => now.saturating_add(self.flow_wait),
+            None => now,
+        }
     }
 
     fn sizes(&self) -> RequestSizes {
@@ -326,7 +357,7 @@ mod tests {
                 seed, threads, pattern, layout, offset,
                 region: blocks * 4096,
                 read_percent: 50,
-                bs_mix: Some("4k:50,8k:30,40k:20".parse().expect("a mix")),
+                bs_mix: Some("4k:50,1k:20,8k:10,40k:20".parse().expect("a mix")),
                 limit: Limit { bytes: Some(1 << 20), ..Limit::default() },
                 ..TrialSpec::default()
             };

@@ -158,18 +158,92 @@ fn a_delayed_group_starts_later() {
     assert_eq!(in_series, 20);
 }
 
-#[test]
-fn an_interrupt_ends_all_groups() {
-    let (_folder, target) = scratch(SIZE);
-    let endless = TrialSpec {
+fn endless() -> TrialSpec {
+    TrialSpec {
         limit: Limit {
             time: Some(Duration::from_secs(3600)),
             ..Limit::default()
         },
         ..spec(100)
+    }
+}
+
+#[test]
+fn the_first_group_that_ends_the_trial_ends_it() {
+    let (_folder, target) = scratch(SIZE);
+    let ender = TrialSpec {
+        ends_trial: true,
+        limit: requests(50),
+        ..spec(0)
     };
+    let never = TrialSpec {
+        ends_trial: true,
+        ..endless()
+    };
+    let outcome = run(&cell(vec![ender, endless(), never]), &target);
+    let [ender, endless, never] = outcome.groups.as_slice() else {
+        panic!("three groups");
+    };
+    assert_eq!(ender.outcome.writes.requests, 50);
+    assert_eq!(ender.outcome.ended, Ended::Done);
+    assert_eq!(endless.outcome.ended, Ended::Time);
+    assert_eq!(never.outcome.ended, Ended::Time);
+    assert!(endless.outcome.reads.requests > 0);
+}
+
+#[test]
+fn groups_keep_the_proportion_of_their_flows() {
+    let (_folder, target) = scratch(SIZE);
+    let of = |flow, threads, limit| TrialSpec {
+        flow: Some(flow),
+        threads,
+        limit,
+        pattern: Pattern::Rand,
+        ..spec(100)
+    };
+    // The first ends the trial at its bound, so that all have come as far as their weights.
+    let first = TrialSpec {
+        ends_trial: true,
+        ..of(2, 1, requests(1000))
+    };
+    let outcome = run(
+        &cell(vec![first, of(6, 3, endless().limit), endless()]),
+        &target,
+    );
+    let [one, three, _] = outcome.groups.as_slice() else {
+        panic!("three groups");
+    };
+    assert_eq!(one.outcome.reads.requests, 1000);
+    let others = three.outcome.reads.requests;
+    assert!((2900..=3100).contains(&others), "{others} for 1000");
+}
+
+#[test]
+fn an_interrupt_ends_a_trial_that_one_of_its_groups_would_end() {
+    let (_folder, target) = scratch(SIZE);
     let stop = AtomicBool::new(false);
-    let cell = cell(vec![endless, spec(0)]);
+    let ender = TrialSpec {
+        ends_trial: true,
+        ..endless()
+    };
+    let cell = cell(vec![ender, endless()]);
+    let outcome = std::thread::scope(|scope| {
+        let run = scope
+            .spawn(|| trial::run_groups(&cell.group_trials(), &target, &Clock::calibrate(), &stop));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        run.join().expect("no panic")
+    });
+    match outcome {
+        Ok(outcome) => assert_eq!(outcome.ended, Ended::Interrupted),
+        Err(error) => assert_eq!(error.kind(), iolab_spec::Kind::Interrupted),
+    }
+}
+
+#[test]
+fn an_interrupt_ends_all_groups() {
+    let (_folder, target) = scratch(SIZE);
+    let stop = AtomicBool::new(false);
+    let cell = cell(vec![endless(), spec(0)]);
     let outcome = std::thread::scope(|scope| {
         let run = scope
             .spawn(|| trial::run_groups(&cell.group_trials(), &target, &Clock::calibrate(), &stop));

@@ -36,6 +36,17 @@ pub(super) fn put_count(place: &mut u32, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// A weight beside others.
+pub(super) fn parse_weight(text: &str) -> Result<u32> {
+    const MOST: u64 = 1_000_000;
+    let weight = u32::try_from(parse_count(text)?.min(MOST + 1)).unwrap_or(u32::MAX);
+    match u64::from(weight) <= MOST {
+        true => Ok(weight),
+        false => Err(Error::usage(format!("the weight {text} is above {MOST}"))
+            .hint("weights only count against each other: choose smaller ones")),
+    }
+}
+
 pub(super) fn put_duration(place: &mut Duration, text: &str) -> Result<()> {
     *place = parse_duration(text)?;
     Ok(())

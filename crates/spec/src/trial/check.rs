@@ -7,6 +7,7 @@ use super::{
     FirstOffset, Layout, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
+use crate::units::format_size;
 
 /// What carries one checksum in a verified block, bytes.
 const SECTOR: u64 = 512;
@@ -127,6 +128,7 @@ impl TrialSpec {
                 "a file that grows begins at its first byte; set first_offset=zero",
             );
         }
+        self.check_skip()?;
         self.check_sizes()?;
         self.check_pauses()?;
         self.check_trims()?;
@@ -136,6 +138,30 @@ impl TrialSpec {
         check_sharing(self)?;
         self.check_durability()?;
         check_rate(self)
+    }
+}
+
+impl TrialSpec {
+    /// What is visited between two skips.
+    fn check_skip(&self) -> Result<()> {
+        let Some(every) = self.skip_every else {
+            return Ok(());
+        };
+        if self.pattern != Pattern::Strided {
+            return Err(
+                Error::usage(format!("skip_every with pattern {}", self.pattern))
+                    .hint("only pattern=strided skips bytes: set it, or leave skip_every out"),
+            );
+        }
+        if self.bs == 0 || every == 0 || !every.is_multiple_of(self.bs) {
+            return Err(Error::usage(format!(
+                "skip_every={} is not a multiple of bs={}",
+                format_size(every),
+                format_size(self.bs)
+            ))
+            .hint("choose a multiple of bs, or none to skip after each I/O"));
+        }
+        Ok(())
     }
 }
 

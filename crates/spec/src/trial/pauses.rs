@@ -70,6 +70,12 @@ impl TrialSpec {
                 "both determine when threads pause: set thinktime for pauses by requests, or bursts for pauses by time",
             );
         }
+        if self.flow.is_some() && (self.pauses() || self.rate.is_some()) {
+            return fail(
+                "a flow with thinktime, bursts or a rate",
+                "each determines when the next request starts: leave out one of the two",
+            );
+        }
         if self.pauses() && self.rate.is_some() {
             return fail(
                 "a rate with thinktime or bursts",
@@ -105,6 +111,13 @@ mod tests {
         };
         think.check().expect("possible");
         for (wrong, part) in [
+            (
+                TrialSpec {
+                    flow: Some(2),
+                    ..think.clone()
+                },
+                "a flow with thinktime",
+            ),
             (
                 TrialSpec {
                     thinktime_every: 0,

@@ -149,6 +149,14 @@ impl TrialSpec {
         sizes.map(|share| share.bytes).max().unwrap_or(self.bs)
     }
 
+    /// The size of some requests of a mix that is not a multiple of `alignment` bytes.
+    pub fn unaligned_request(&self, alignment: u64) -> Option<u64> {
+        let sizes = self.bs_mix.iter().flat_map(SizeMix::all);
+        sizes
+            .map(|share| share.bytes)
+            .find(|bytes| !bytes.is_multiple_of(alignment))
+    }
+
     /// Mean size of a request, bytes.
     pub fn mean_request(&self) -> f64 {
         let Some(mix) = &self.bs_mix else {
@@ -176,15 +184,15 @@ impl TrialSpec {
             share.bytes == 0
                 || share.bytes > BS_MAX
                 || self.bs == 0
-                || !share.bytes.is_multiple_of(self.bs)
+                || share.bytes > self.bs && !share.bytes.is_multiple_of(self.bs)
         }) {
             return fail(
                 format!(
-                    "bs_mix has requests of {}, which is not a multiple of bs={}",
+                    "bs_mix has requests of {}, which is neither below bs={} nor a multiple of it",
                     format_size(odd.bytes),
                     format_size(self.bs)
                 ),
-                "with bs_mix, requests start at multiples of bs: set bs to a size that divides all sizes of the mix",
+                "with bs_mix, requests start at multiples of bs: set bs to a size that divides all larger sizes of the mix",
             );
         }
         let largest = self.largest_request();
@@ -280,15 +288,21 @@ mod tests {
             ..TrialSpec::default()
         };
         spec.check().expect("possible");
+        // Smaller ones begin at a block too.
+        let small = TrialSpec {
+            bs_mix: Some("512:50,1536:20,8k:30".parse().expect("a mix")),
+            ..spec.clone()
+        };
+        small.check().expect("possible");
         assert_eq!(spec.largest_request(), 65536);
         assert_eq!(spec.bytes_bound(), Some(1 << 20));
         for (wrong, part) in [
             (
                 TrialSpec {
-                    bs: 8192,
+                    bs: 12_288,
                     ..spec.clone()
                 },
-                "multiple of bs=8KiB",
+                "neither below bs=12KiB",
             ),
             (
                 TrialSpec {

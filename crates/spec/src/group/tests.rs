@@ -1,0 +1,213 @@
+use super::*;
+
+fn cell(groups: Vec<(&str, TrialSpec)>) -> CellSpec {
+    let groups = groups.into_iter().map(|(name, trial)| GroupSpec {
+        name: name.to_owned(),
+        spec: CellSpec {
+            trial,
+            ..CellSpec::default()
+        },
+    });
+    let mut cell = CellSpec {
+        groups: groups.collect(),
+        ..CellSpec::default()
+    };
+    cell.trial = cell.together();
+    cell
+}
+
+fn time(seconds: u64) -> Limit {
+    Limit {
+        time: Some(Duration::from_secs(seconds)),
+        ..Limit::default()
+    }
+}
+
+fn writer() -> TrialSpec {
+    TrialSpec {
+        read_percent: 0,
+        bs: 1 << 20,
+        threads: 2,
+        ..TrialSpec::default()
+    }
+}
+
+#[test]
+fn a_group_without_a_bound_runs_as_long_as_the_others() {
+    let delayed = TrialSpec {
+        start_delay: Duration::from_secs(1),
+        ..TrialSpec::default()
+    };
+    let reader = TrialSpec {
+        limit: time(3),
+        ..TrialSpec::default()
+    };
+    let with = cell(vec![
+        ("reader", reader),
+        ("writer", writer()),
+        ("late", delayed),
+    ]);
+    let trials = with.group_trials();
+    let times: Vec<_> = trials.iter().map(|group| group.trial.limit.time).collect();
+    assert_eq!(times, [3, 3, 2].map(|s| Some(Duration::from_secs(s))));
+    assert_eq!(
+        trials.iter().map(|g| g.follows).collect::<Vec<_>>(),
+        [false, true, true]
+    );
+    // Without any bound each has one pass.
+    let none = cell(vec![("a", TrialSpec::default()), ("b", writer())]);
+    assert!(
+        none.group_trials()
+            .iter()
+            .all(|g| !g.follows && g.trial.limit.time.is_none())
+    );
+    // Where requests bound the others, it is ended with them.
+    let counted = TrialSpec {
+        limit: Limit {
+            requests: Some(5),
+            ..Limit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let followed = cell(vec![("a", counted), ("b", writer())]);
+    let b = &followed.group_trials()[1];
+    assert!(b.follows && b.trial.requests_bound().is_none());
+}
+
+#[test]
+fn an_idle_group_is_not_there() {
+    let idle = TrialSpec {
+        rate: Some(Rate::ZERO),
+        ..writer()
+    };
+    let cell = cell(vec![("reader", TrialSpec::default()), ("writer", idle)]);
+    assert_eq!(cell.group_trials().len(), 1);
+    assert_eq!(cell.trial.read_percent, 100);
+    cell.check().expect("one group is enough");
+}
+
+#[test]
+fn together_they_have_all_threads_and_the_whole_range() {
+    let far = TrialSpec {
+        offset: 4 << 30,
+        ..writer()
+    };
+    let all = cell(vec![("reader", TrialSpec::default()), ("writer", far)]).trial;
+    assert_eq!((all.threads, all.offset, all.region), (3, 0, 5 << 30));
+    assert_eq!((all.read_percent, all.bs), (50, 1 << 20));
+    let late = TrialSpec {
+        start_delay: Duration::from_secs(60),
+        limit: time(1),
+        ..TrialSpec::default()
+    };
+    let counted = TrialSpec {
+        limit: Limit {
+            requests: Some(10),
+            ..Limit::default()
+        },
+        ..writer()
+    };
+    let all = cell(vec![("late", late), ("writer", counted.clone())]).trial;
+    assert_eq!(all.limit, time(61));
+    let all = cell(vec![("a", counted.clone()), ("b", counted)]).trial;
+    assert_eq!(all.limit.bytes, Some(20 << 20));
+}
+
+#[test]
+fn what_groups_cannot_be_is_refused() {
+    let verified = TrialSpec {
+        verify: true,
+        ..writer()
+    };
+    let private = TrialSpec {
+        layout: Layout::Private,
+        ..writer()
+    };
+    let many = TrialSpec {
+        threads: 600,
+        ..TrialSpec::default()
+    };
+    let idle = TrialSpec {
+        rate: Some(Rate::ZERO),
+        ..writer()
+    };
+    for (groups, part) in [
+        (vec![("a", verified.clone()), ("b", writer())], "same bytes"),
+        (vec![("a", private), ("b", writer())], "layout=private"),
+        (vec![("a", many.clone()), ("b", many)], "1200 threads"),
+        (vec![("a", idle)], "nothing is done"),
+        (
+            vec![
+                (
+                    "a",
+                    TrialSpec {
+                        flow: Some(2),
+                        ..writer()
+                    },
+                ),
+                ("b", writer()),
+            ],
+            "no other group has one",
+        ),
+        (vec![("a", TrialSpec { bs: 0, ..writer() })], "group a"),
+    ] {
+        let error = cell(groups).check().expect_err(part);
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let apart = TrialSpec {
+        offset: 1 << 30,
+        ..writer()
+    };
+    cell(vec![("a", verified.clone()), ("b", apart)])
+        .check()
+        .expect("apart");
+    cell(vec![("a", verified), ("b", TrialSpec::default())])
+        .check()
+        .expect("a reader");
+}
+
+#[test]
+fn a_name_before_a_dot_is_a_group() {
+    assert_eq!(split_group("reader.p99"), (Some("reader"), "p99"));
+    assert_eq!(split_group("reader.p99.9"), (Some("reader"), "p99.9"));
+    assert_eq!(split_group("p99.9"), (None, "p99.9"));
+    assert_eq!(split_group("throughput"), (None, "throughput"));
+    for name in ["", "all", "a.b", "1st", "x y"] {
+        assert!(check_group_name(name).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn what_needs_other_groups_is_refused_without_them() {
+    for (trial, part) in [
+        (
+            TrialSpec {
+                flow: Some(2),
+                ..writer()
+            },
+            "flow",
+        ),
+        (
+            TrialSpec {
+                ends_trial: true,
+                ..writer()
+            },
+            "ends_trial",
+        ),
+        (
+            TrialSpec {
+                start_delay: Duration::from_secs(1),
+                ..writer()
+            },
+            "start_delay",
+        ),
+    ] {
+        let alone = CellSpec {
+            trial,
+            ..CellSpec::default()
+        };
+        let error = alone.check().expect_err(part);
+        assert!(error.message().contains(part), "{error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+}
