@@ -1,6 +1,7 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
 
 mod jobs;
+mod level;
 mod lines;
 mod mistakes;
 mod side_by_side;
@@ -79,16 +80,22 @@ impl JobFile {
         let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs).into_iter().unzip();
         let several = side_by_side::has_several(&stages);
         let named = match several {
-            true => {
-                side_by_side::check(&jobs, &mut mistakes);
-                side_by_side::named(&jobs, &mut mistakes)
-            }
+            true => side_by_side::named(&jobs, &mut mistakes),
             false => target::named_by(&jobs, &mut mistakes),
         };
+        let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
+        let held = level::held(&jobs, &mut mistakes);
         let target = target.map(Path::to_owned).or(named.map(target::reachable));
         let whole = target.as_deref().and_then(target::bytes_of);
-        let mut cells = cells_of(&jobs, several, whole, &mut mistakes);
+        let mut cells = cells_of(&jobs, whole, &mut mistakes);
         mistakes.told()?;
+        for (cell, ends) in cells.iter_mut().zip(ends) {
+            cell.trial.ends_trial = ends;
+        }
+        side_by_side::leave_out_what_takes_two(&stages, &mut cells);
+        if let (Some(held), Some(cell)) = (&held, cells.first_mut()) {
+            held.bound(cell);
+        }
         if several {
             side_by_side::place(&jobs, &mut cells);
         }
@@ -110,6 +117,9 @@ impl JobFile {
         match several {
             true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
             false => put_settings(&mut experiment, &cells)?,
+        }
+        if let (Some(held), Some(cell)) = (held, cells.first()) {
+            held.put(&mut experiment, cell.trial.depth)?;
         }
         experiment.check()?;
         Ok(Self {
@@ -145,12 +155,7 @@ impl JobFile {
 }
 
 /// What each job measures; of those with mistakes nothing.
-fn cells_of(
-    jobs: &[Job],
-    several: bool,
-    whole: Option<u64>,
-    mistakes: &mut Mistakes,
-) -> Vec<CellSpec> {
+fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<CellSpec> {
     let size_else = whole.unwrap_or(CellSpec::default().trial.region);
     let mut cells = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -160,14 +165,8 @@ fn cells_of(
             mistakes.add(job.line_of(fault.option), fault.error);
         }
         match cell_or_faults(&job.options, size_else) {
-            Ok(mut cell) => match cell.trial.check() {
-                Ok(()) => {
-                    if !several {
-                        // Nothing runs that it could start later than.
-                        cell.trial.start_delay = Duration::ZERO;
-                    }
-                    cells.push(cell);
-                }
+            Ok(cell) => match cell.trial.check() {
+                Ok(()) => cells.push(cell),
                 Err(error) => mistakes.add(job.line, error),
             },
             Err(faults) => {
@@ -274,6 +273,20 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
         (
             whole.is_none() && !jobs.iter().all(sized),
             "a job names no size: it uses 1 GiB of a directory; --size changes that",
+        ),
+        (
+            jobs.iter().zip(cells).any(|(job, cell)| {
+                is_set(&job.options, "time_based") && cell.trial.limit.time.is_none()
+            }),
+            "time_based has no effect without runtime, as in fio",
+        ),
+        (
+            any(|cell| cell.trial.skip_every.is_some()),
+            "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file",
+        ),
+        (
+            any(|cell| cell.trial.ends_trial),
+            "a trial ends for all groups once a job with exitall is over",
         ),
         (
             any(|cell| cell.trial.rate.is_some()),

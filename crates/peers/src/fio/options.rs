@@ -1,5 +1,6 @@
 //! fio's options of a job, and the cell that they describe.
 
+mod extent;
 mod varied;
 
 use std::collections::BTreeMap;
@@ -9,8 +10,8 @@ use iolab_spec::Error;
 use iolab_spec::Result;
 use iolab_spec::foreign::{Answer, answer};
 use iolab_spec::trial::{
-    Arrivals, BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Layout, Pattern, Rate,
-    SyncPolicy, THREADS_MAX, TrialSpec,
+    BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX,
+    TrialSpec,
 };
 
 use iolab_spec::settings::CellSpec;
@@ -72,8 +73,9 @@ pub(crate) fn cell_or_faults(
     varied::pauses(options, &mut trial, &mut faults);
     let sync = durability(options);
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
-    bounds(options, &mut trial, size_else, &mut faults);
-    load(options, &mut trial, &mut faults);
+    extent::bounds(options, &mut trial, size_else, &mut faults);
+    extent::zones(options, &mut trial, &mut faults);
+    extent::load(options, &mut trial, &mut faults);
     trial.latency = !is_set(options, "gtod_reduce") && !is_set(options, "disable_lat");
     if is_set(options, "zero_buffers") {
         trial.content = Content::Zero;
@@ -211,6 +213,8 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let backend = match engine {
         // One buffer a request: the same calls.
         "pvsync" => Ok(Backend::Pvsync2),
+        // fio's example of an engine in C++, which does what its null engine does.
+        "cpp_null" => Ok(Backend::Null),
         _ => engine.parse::<Backend>().map_err(|error| Fault {
             option: name,
             error: Error::usage(format!(
@@ -342,104 +346,6 @@ fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
     })
 }
 
-/// The region, who touches what of it, and what ends the job.
-fn bounds(options: &Options, trial: &mut TrialSpec, size_else: u64, faults: &mut Faults) {
-    let mut bytes_of = |names: &[&'static str]| {
-        let (name, text) = value(options, names)?;
-        Some(faults.or(size(name, text), size_else))
-    };
-    let file = bytes_of(&["filesize"]);
-    let offset = bytes_of(&["offset"]).unwrap_or(0);
-    let increment = bytes_of(&["offset_increment"]).filter(|bytes| *bytes > 0);
-    // Of a file whose size is given, the job goes from its offset to the end.
-    let rest = file.map(|file| file.saturating_sub(offset));
-    let own = bytes_of(&["size"]).or(rest).unwrap_or(size_else);
-    let of_one = bytes_of(&["io_size", "io_limit"])
-        .filter(|bytes| *bytes > 0)
-        .unwrap_or(own);
-    let loops = faults.or(count(options, "loops", u32::MAX), 1);
-    let of_all = |bytes: u64| bytes.saturating_mul(u64::from(trial.threads));
-    let time = match value(options, &["runtime", "timeout"]) {
-        Some((name, text)) => faults.or(duration(name, text), Duration::ZERO),
-        None => Duration::ZERO,
-    };
-    trial.limit.time = (!time.is_zero()).then_some(time);
-    if let Some((name, text)) = value(options, &["startdelay", "start_delay"]) {
-        trial.start_delay = faults.or(duration(name, text), Duration::ZERO);
-    }
-    let time_based = is_set(options, "time_based");
-    if time_based && time.is_zero() {
-        let error = Error::usage("time_based has no runtime");
-        let error = error.hint("add runtime=30, or take time_based out");
-        faults.0.push(Fault {
-            option: "time_based",
-            error,
-        });
-    }
-    let bytes = of_all(of_one.saturating_mul(u64::from(loops)));
-    // A run file keeps its numbers signed.
-    let bytes = bytes.min(i64::MAX as u64);
-    trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
-    if let Some((name, text)) = value(options, &["number_ios"]) {
-        let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
-        trial.limit.requests = Some(of_all(faults.or(requests, 1))).filter(|count| *count > 0);
-    }
-    trial.offset = offset;
-    let shared = options.contains_key("filename");
-    (trial.layout, trial.region) = match increment {
-        _ if trial.threads == 1 => (Layout::Shared, own),
-        // A file in a directory is each clone's own.
-        None if !shared => (Layout::Private, of_all(own)),
-        None if trial.pattern.shares_region() => (Layout::Shared, own),
-        None => (Layout::Overlapping, own),
-        Some(step) if step == own && shared && !trial.pattern.shares_region() => {
-            (Layout::Shared, of_all(own))
-        }
-        Some(step) => {
-            let error = Error::usage(format!("offset_increment={step} is not the size of a job"));
-            let option = "offset_increment";
-            let error = error.hint(
-                "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
-            );
-            faults.or(Err(Fault { option, error }), (Layout::Shared, own))
-        }
-    };
-    trial.region = trial.region.max(trial.bs);
-}
-
-/// Requests at a given rate. fio's is that of each job.
-fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let both = trial.read_percent > 0 && trial.read_percent < 100;
-    let number = |(name, text): (&'static str, &str)| {
-        if both {
-            let error = Error::usage(format!(
-                "{name}={} in a mix of reads and writes",
-                short(text)
-            ));
-            let error =
-                error.hint("fio has a rate for each of them, iolab one for all: --rate 1000");
-            return Err(Fault {
-                option: name,
-                error,
-            });
-        }
-        let counted = size(name, text.trim_end_matches(','))?;
-        let all = counted.checked_mul(u64::from(trial.threads));
-        let all = all.filter(|all| *all > 0);
-        all.ok_or_else(|| unknown(name, text))
-    };
-    let iops = value(options, &["rate_iops"]).map(|given| number(given).map(Rate::Requests));
-    let bytes = value(options, &["rate"]).map(|given| number(given).map(Rate::Bytes));
-    if let Some(rate) = iops.or(bytes) {
-        trial.rate = faults.or(rate.map(Some), None);
-    }
-    trial.arrivals = match value(options, &["rate_process"]) {
-        None | Some((_, "linear")) => Arrivals::Constant,
-        Some((_, "poisson")) => Arrivals::Poisson,
-        Some((name, text)) => faults.or(Err(unknown(name, text)), Arrivals::Constant),
-    };
-}
-
 /// Checksums that fio writes into blocks and checks: iolab has one of its own for all of them.
 const CHECKSUMS: [&str; 16] = [
     "md5",
@@ -505,6 +411,11 @@ pub(crate) fn duration(name: &'static str, text: &str) -> Read<Duration> {
         .and_then(|number| number.checked_mul(us))
         .map(Duration::from_micros)
         .ok_or_else(|| unknown(name, text))
+}
+
+/// A time whose bare numbers are microseconds.
+pub(crate) fn micros(name: &'static str, text: &str) -> Read<Duration> {
+    varied::time(name, text, 1)
 }
 
 /// As much of a value as a message has room for.

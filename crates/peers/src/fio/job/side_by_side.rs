@@ -1,6 +1,7 @@
 //! Jobs that run side by side, as groups of one trial.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use iolab_plan::experiment::{Combination, Experiment, Scoped};
 use iolab_spec::group::check_group_name;
@@ -49,15 +50,75 @@ pub(super) fn has_several(stages: &[usize]) -> bool {
     stages.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// What one job cannot have beside others.
-pub(super) fn check(jobs: &[Job], mistakes: &mut Mistakes) {
-    for job in jobs {
-        for option in ["exitall", "exit_what"] {
-            if is_set(&job.options, option) {
-                let error = Error::usage(format!("{option} with jobs that run side by side"));
-                let error = error.hint("a trial of iolab ends when all groups that have a bound are over: give each a runtime");
-                mistakes.add(job.line_of(option), error);
-            }
+/// Which jobs end all that run beside them once they are over (`exitall`, `exit_what`).
+pub(super) fn ends(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) -> Vec<bool> {
+    // A report of its own begins with new_group, and with each stage.
+    let mut report = 0;
+    let mut reports = Vec::with_capacity(jobs.len());
+    for (number, job) in jobs.iter().enumerate() {
+        let is_new_stage = number > 0 && stages.get(number - 1) != stages.get(number);
+        if number > 0 && (is_new_stage || is_set(&job.options, "new_group")) {
+            report += 1;
+        }
+        reports.push(report);
+    }
+    let places = stages.iter().zip(&reports);
+    let of_job = |(job, (stage, report)): (&Job, (&usize, &usize))| {
+        if !is_set(&job.options, "exitall") {
+            return false;
+        }
+        let beside = || {
+            let others = stages
+                .iter()
+                .zip(&reports)
+                .filter(|(other, _)| *other == stage);
+            others.map(|(_, other)| other == report)
+        };
+        let what = job
+            .options
+            .get("exit_what")
+            .map_or("group", |text| text.trim());
+        let why = match what {
+            "stonewall" => return true,
+            "all" if stages.last() == Some(stage) => return true,
+            "all" => "it ends jobs that run later, and cells of a run do not end each other",
+            "group" if beside().all(|is_own| is_own) => return true,
+            // It reports, and ends, for itself.
+            "group" if beside().filter(|is_own| *is_own).count() == 1 => return false,
+            "group" => "it ends a part of the jobs that run side by side",
+            _ => "it is group, stonewall or all",
+        };
+        let error = Error::usage(format!("iolab cannot carry out exit_what={what}: {why}"));
+        let error = error.hint(
+            "ends_trial=true in a group ends all groups of its trial: write exit_what=stonewall",
+        );
+        let option = ["exit_what", "exitall"].map(|option| job.options.get(option).map(|_| option));
+        let option = option.into_iter().flatten().next();
+        mistakes.add(option.map_or(job.line, |option| job.line_of(option)), error);
+        false
+    };
+    jobs.iter().zip(places).map(of_job).collect()
+}
+
+/// Takes out what has no effect on a job that runs alone, or has no other to keep a proportion to.
+pub(super) fn leave_out_what_takes_two(stages: &[usize], cells: &mut [CellSpec]) {
+    let of_stage = |cells: &[CellSpec], stage: usize, has: fn(&CellSpec) -> bool| {
+        let own = cells.iter().zip(stages).filter(|(_, own)| **own == stage);
+        own.filter(|(cell, _)| has(cell)).count()
+    };
+    for (number, stage) in stages.iter().enumerate() {
+        let flows = of_stage(cells, *stage, |cell| cell.trial.flow.is_some());
+        let jobs = of_stage(cells, *stage, |_| true);
+        let Some(cell) = cells.get_mut(number) else {
+            continue;
+        };
+        if flows < 2 {
+            cell.trial.flow = None;
+        }
+        if jobs < 2 {
+            cell.trial.ends_trial = false;
+            // Nothing runs that it could start later than.
+            cell.trial.start_delay = Duration::ZERO;
         }
     }
 }

@@ -5,6 +5,8 @@
 pub(super) enum Effect {
     /// It decides these settings.
     Decides(&'static [&'static str]),
+    /// It asks something of the run; what.
+    Asks(&'static str),
     /// It names where the job works.
     Target,
     /// It changes nothing that is measured, or iolab always does it; the reason.
@@ -46,6 +48,15 @@ const fn target(names: &'static [&'static str]) -> Known {
         is_flag: false,
         only: &[],
         effect: Effect::Target,
+    }
+}
+
+const fn asks(names: &'static [&'static str], what: &'static str) -> Known {
+    Known {
+        names,
+        is_flag: false,
+        only: &[],
+        effect: Effect::Asks(what),
     }
 }
 
@@ -191,10 +202,23 @@ pub(super) static KNOWN: &[Known] = &[
         &["stonewall", "wait_for_previous", "wait_for"],
         "cells run one after the other",
     ),
+    flag(&["exitall", "exit_what"], &["ends_trial"]),
+    idle(&["exitall_on_error"], "a trial ends at its first error"),
+    decides(&["flow"], &["flow"]),
+    only(&["flow_id"], &["0"], "groups share one flow of requests"),
     idle(
-        &["exitall", "exitall_on_error", "exit_what"],
-        "a trial ends when all groups that have a bound are over",
+        &["flow_sleep"],
+        "a group that is ahead of its share looks again every 100 us",
     ),
+    decides(
+        &["zonemode", "zonesize", "zonerange", "zoneskip"],
+        &["pattern", "skip_every", "skip"],
+    ),
+    asks(
+        &["latency_target", "latency_percentile", "latency_window"],
+        "the run says at which depths, from 1 to iodepth, this level of latency holds (depth, time, hold)",
+    ),
+    idle(&["latency_run"], "trials are repeated anyway"),
     idle(&["ramp_time"], "the first trial of every cell is a warm-up"),
     idle(
         &["randrepeat", "allrandrepeat", "randseed"],

@@ -158,6 +158,53 @@ fn threads_share_files_as_the_jobs_of_fio_do() {
 }
 
 #[test]
+fn a_job_ends_those_beside_it() {
+    let text = "[global]\nfilename=/x\nsize=1m\nexitall\n[slow]\nrw=read\nnumber_ios=10\nexit_what=stonewall\n[fast]\nnew_group\nrw=randrw\nnumjobs=3\nrate=300,300,300\n[last]\nstonewall\nrw=write\nexit_what=all\n[beside]\nrw=randread\n";
+    assert_eq!(
+        grouped(text, &["ends_trial", "rate"]),
+        [
+            // The second one reports alone, and ends itself alone.
+            vec!["slow true none", "fast false 1800B/s"],
+            // Both are of one report, and the first of them that is over ends the other.
+            vec!["last true none", "beside true none"]
+        ]
+    );
+    assert_eq!(
+        planned("[a]\nsize=1m\nexitall\n", &["ends_trial"]),
+        ["false"]
+    );
+}
+
+#[test]
+fn jobs_keep_a_proportion() {
+    let text = "[global]\nfilename=/x\nsize=1m\n[a]\nrw=write\nflow=1\n[b]\nrw=randread\nflow=8\nnumjobs=2\n";
+    assert_eq!(grouped(text, &["flow"]), [["a 1", "b 16"]]);
+    // Alone it has nothing to keep it to.
+    assert_eq!(planned("[a]\nsize=1m\nflow=3\n", &["flow"]), ["none"]);
+}
+
+#[test]
+fn zones_of_a_disk_are_runs_with_skips() {
+    let text = "[a]\nrw=read\nbs=64k\nsize=10m\nzonemode=strided\nzonesize=1m\nzoneskip=3m\n";
+    assert_eq!(
+        planned(text, &["pattern", "skip_every", "skip", "bytes"]),
+        ["strided 1MiB 3MiB 3MiB"]
+    );
+}
+
+#[test]
+fn a_level_of_latency_is_judged_at_each_depth() {
+    let text = "[a]\nrw=randread\nioengine=libaio\niodepth=6\nlatency_target=500\nlatency_window=2000000\nlatency_percentile=99.9\n";
+    assert_eq!(
+        planned(text, &["depth", "time", "bytes"]),
+        ["1 2s none", "2 2s none", "4 2s none", "6 2s none"]
+    );
+    let file = JobFile::parse(text, "x").expect("a job file");
+    let held = file.experiment.hold.expect("a level").to_string();
+    assert_eq!(held, "p99.9<500us");
+}
+
+#[test]
 fn every_option_is_told_with_what_it_means() {
     let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_pattern=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
     let file = JobFile::parse(text, "x").expect("a job file");
@@ -193,7 +240,6 @@ fn what_is_not_understood_is_named_with_its_line() {
         ("[a]\nrw=read\nbsrange=4k-8k\n", "line 3", "bsrange"),
         ("[a]\nnrfiles=8\n", "line 2", "one file"),
         ("[a]\nruntime\n", "line 2", "no value"),
-        ("[a]\ntime_based\n", "line 2", "no runtime"),
         ("[a]\nrw=read\nioengine=rbd\n", "line 3", "ioengine"),
         ("[global]\nbs=4q\n[a]\nrw=read\n", "line 2", "bs=4q"),
         ("[a]\r\nrw=read\r\n\r\nbs=4q\r\n", "line 4", "bs=4q"),
@@ -202,9 +248,26 @@ fn what_is_not_understood_is_named_with_its_line() {
         ("[a\n", "line 1", "bracket"),
         ("rw=read\n", "line 1", "no job"),
         (
-            "[a]\nrw=read\n[b]\nrw=write\nexitall\n",
-            "line 5",
-            "side by side",
+            "[a]\nrw=read\nexitall\nexit_what=all\n[b]\nstonewall\nrw=write\n",
+            "line 4",
+            "run later",
+        ),
+        (
+            "[a]\nrw=read\n[b]\nrw=write\nexitall\n[c]\nrw=randread\nnew_group\n",
+            "line 4",
+            "a part of the jobs",
+        ),
+        (
+            "[a]\nrw=randrw\nrate=1m,2m\n",
+            "line 3",
+            "in a mix with 50 % reads",
+        ),
+        ("[a]\nrw=randread\nzonesize=1m\n", "line 2", "zonemode"),
+        ("[a]\nrw=read\nzonemode=zbd\n", "line 3", "zonemode"),
+        (
+            "[a]\nrw=read\nlatency_target=5q\n",
+            "line 3",
+            "latency_target",
         ),
         ("[a]\nfilename=/x:/y\n", "line 2", "colon"),
         ("[a]\nramp_time=soon\n", "line 2", "ramp_time"),

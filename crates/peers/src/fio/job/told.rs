@@ -54,6 +54,7 @@ fn means(name: &str, cell: &CellSpec) -> String {
             let values = settings.map(|setting| format!("{}={}", setting.name, setting.get(cell)));
             values.collect::<Vec<_>>().join(", ")
         }
+        Some(Effect::Asks(what)) => what.to_owned(),
         Some(Effect::Target) => "TARGET, unless one is given".to_owned(),
         Some(Effect::Idle(why)) => format!("nothing changes: {why}"),
         None => "switched off".to_owned(),

@@ -197,7 +197,7 @@ pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faul
 }
 
 /// A time whose bare numbers are so many microseconds each.
-fn time(name: &'static str, given: &str, bare_us: u64) -> Read<Duration> {
+pub(super) fn time(name: &'static str, given: &str, bare_us: u64) -> Read<Duration> {
     match given.trim().parse::<u64>() {
         Ok(number) => number
             .checked_mul(bare_us)

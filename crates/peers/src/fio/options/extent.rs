@@ -1,0 +1,193 @@
+//! How much a job does, on which part of its file, until when, and how fast.
+
+use std::time::Duration;
+
+use iolab_spec::Error;
+use iolab_spec::trial::{Arrivals, Layout, Pattern, Rate, TrialSpec};
+
+use super::{
+    Fault, Faults, Options, Read, count, duration, is_set, refused, short, size, unknown, value,
+};
+
+/// The region, who touches what of it, and what ends the job.
+pub(super) fn bounds(
+    options: &Options,
+    trial: &mut TrialSpec,
+    size_else: u64,
+    faults: &mut Faults,
+) {
+    let mut bytes_of = |names: &[&'static str]| {
+        let (name, text) = value(options, names)?;
+        Some(faults.or(size(name, text), size_else))
+    };
+    let file = bytes_of(&["filesize"]);
+    let offset = bytes_of(&["offset"]).unwrap_or(0);
+    let increment = bytes_of(&["offset_increment"]).filter(|bytes| *bytes > 0);
+    // Of a file whose size is given, the job goes from its offset to the end.
+    let rest = file.map(|file| file.saturating_sub(offset));
+    let own = bytes_of(&["size"]).or(rest).unwrap_or(size_else);
+    let of_one = bytes_of(&["io_size", "io_limit"])
+        .filter(|bytes| *bytes > 0)
+        .unwrap_or(own);
+    let loops = faults.or(count(options, "loops", u32::MAX), 1);
+    let of_all = |bytes: u64| bytes.saturating_mul(u64::from(trial.threads));
+    let time = match value(options, &["runtime", "timeout"]) {
+        Some((name, text)) => faults.or(duration(name, text), Duration::ZERO),
+        None => Duration::ZERO,
+    };
+    trial.limit.time = (!time.is_zero()).then_some(time);
+    if let Some((name, text)) = value(options, &["startdelay", "start_delay"]) {
+        trial.start_delay = faults.or(duration(name, text), Duration::ZERO);
+    }
+    // Without a time fio says so, and runs as if it was not given.
+    let time_based = is_set(options, "time_based") && !time.is_zero();
+    let bytes = of_all(of_one.saturating_mul(u64::from(loops)));
+    // A run file keeps its numbers signed.
+    let bytes = bytes.min(i64::MAX as u64);
+    trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
+    if let Some((name, text)) = value(options, &["number_ios"]) {
+        let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
+        trial.limit.requests = Some(of_all(faults.or(requests, 1))).filter(|count| *count > 0);
+    }
+    trial.offset = offset;
+    let shared = options.contains_key("filename");
+    (trial.layout, trial.region) = match increment {
+        _ if trial.threads == 1 => (Layout::Shared, own),
+        // A file in a directory is each clone's own.
+        None if !shared => (Layout::Private, of_all(own)),
+        None if trial.pattern.shares_region() => (Layout::Shared, own),
+        None => (Layout::Overlapping, own),
+        Some(step) if step == own && shared && !trial.pattern.shares_region() => {
+            (Layout::Shared, of_all(own))
+        }
+        Some(step) => {
+            let error = Error::usage(format!("offset_increment={step} is not the size of a job"));
+            let option = "offset_increment";
+            let error = error.hint(
+                "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
+            );
+            faults.or(Err(Fault { option, error }), (Layout::Shared, own))
+        }
+    };
+    trial.region = trial.region.max(trial.bs);
+}
+
+/// Requests at a given rate, or in the proportion of a weight. fio's are those of each job.
+pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    let iops =
+        value(options, &["rate_iops"]).map(|given| (given, Rate::Requests as fn(u64) -> Rate));
+    let bytes = value(options, &["rate"]).map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
+    if let Some(((name, text), kind)) = iops.or(bytes) {
+        let of_all = |one: Option<u64>| match one.filter(|one| *one > 0) {
+            None => Ok(None),
+            Some(one) => one
+                .checked_mul(u64::from(trial.threads))
+                .map(|all| Some(kind(all)))
+                .ok_or_else(|| unknown(name, text)),
+        };
+        let rate = rate_of_one(name, text, trial).and_then(of_all);
+        trial.rate = faults.or(rate, None);
+    }
+    trial.arrivals = match value(options, &["rate_process"]) {
+        None | Some((_, "linear")) => Arrivals::Constant,
+        Some((_, "poisson")) => Arrivals::Poisson,
+        Some((name, text)) => faults.or(Err(unknown(name, text)), Arrivals::Constant),
+    };
+    trial.flow = match value(options, &["flow"]) {
+        None | Some((_, "0")) => None,
+        Some((name, text)) => {
+            let weight = text.parse::<u32>().map_err(|_| unknown(name, text));
+            Some(faults.or(weight, 1).saturating_mul(trial.threads))
+        }
+    };
+}
+
+/// The rate of one job: that of its direction, or of both together where they keep the share of reads; none where that
+/// direction has none.
+fn rate_of_one(name: &'static str, text: &str, trial: &TrialSpec) -> Read<Option<u64>> {
+    let mut given = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        given.push(match part {
+            "" => None,
+            part => Some(size(name, part)?),
+        });
+    }
+    let reads = given.first().copied().flatten();
+    // What is given once holds for every direction.
+    let writes = match given.len() {
+        1 => reads,
+        _ => given.get(1).copied().flatten(),
+    };
+    let percent = u64::from(trial.read_percent);
+    match percent {
+        100 => Ok(reads),
+        0 => Ok(writes),
+        _ => {
+            let both = reads
+                .zip(writes)
+                .map(|(reads, writes)| (reads, reads.saturating_add(writes)));
+            let keeps = |(reads, all): &(u64, u64)| {
+                reads.saturating_mul(100) == all.saturating_mul(percent) && trial.bs_mix.is_none()
+            };
+            let Some((_, all)) = both.filter(keeps) else {
+                let error = Error::usage(format!(
+                    "{name}={} in a mix with {percent} % reads",
+                    short(text)
+                ));
+                let hint = "fio has a rate for reads and one for writes, iolab one for both: give rates in the proportion of the mix, or make the directions jobs of their own";
+                return Err(Fault {
+                    option: name,
+                    error: error.hint(hint),
+                });
+            };
+            Ok(Some(all))
+        }
+    }
+}
+
+/// Zones of a disk: runs of blocks with others left out between them. fio wraps to the first one again, so that a trial that
+/// bytes bound ends with one pass over them.
+pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    let zone = value(options, &["zonesize"]);
+    let is_strided = match value(options, &["zonemode"]) {
+        None => zone.is_some(),
+        Some((_, "none")) => false,
+        Some((_, "strided")) => true,
+        Some((name, text)) => return faults.or(Err(refused(name, text, name)), ()),
+    };
+    if !is_strided {
+        return;
+    }
+    let mut bytes = |name: &'static str, otherwise: u64| match value(options, &[name]) {
+        Some((name, text)) => faults.or(size(name, text), otherwise),
+        None => otherwise,
+    };
+    let run = bytes("zonesize", 0);
+    let range = bytes("zonerange", run);
+    let skip = bytes("zoneskip", 0);
+    if run == 0 || range < run || trial.pattern != Pattern::Seq {
+        let error = Error::usage(format!(
+            "zonemode=strided with zonesize={run}, zonerange={range} and pattern {}",
+            trial.pattern
+        ));
+        let error = error.hint("iolab visits zones in order, each once: give a zonesize of at most zonerange, and rw=read or write");
+        faults.or(
+            Err(Fault {
+                option: "zonemode",
+                error,
+            }),
+            (),
+        );
+        return;
+    }
+    trial.pattern = Pattern::Strided;
+    (trial.skip_every, trial.skip) = (Some(run), range - run + skip);
+    let stride = range.saturating_add(skip).max(1);
+    let (whole, rest) = (trial.region / stride, trial.region % stride);
+    let pass = whole.saturating_mul(run).saturating_add(rest.min(run));
+    let own = pass.saturating_mul(match trial.layout {
+        Layout::Overlapping => u64::from(trial.threads),
+        _ => 1,
+    });
+    trial.limit.bytes = trial.limit.bytes.map(|bytes| bytes.min(own));
+}
