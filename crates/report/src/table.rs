@@ -286,7 +286,7 @@ fn mix_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
                         &mix.writes
                     })
                 };
-                let values = analysis.cells.iter().map(|c| of(c).unwrap_or_else(none));
+                let values = rows.iter().map(|row| of(row.cell).unwrap_or_else(none));
                 Column::new(format!("{name} {heading}"), dispensable, values)
             };
         columns.extend([

@@ -106,6 +106,24 @@ fn groups_are_swept_shown_exported_drawn_and_compared() {
 }
 
 #[test]
+fn a_group_that_mixes_reads_and_writes_is_shown_in_full() {
+    let folder = folder();
+    let path = folder.path();
+    let sets = [
+        "--set",
+        "writer.rate=none",
+        "--set",
+        "writer.read_percent=50",
+    ];
+    interference(path, "m.iolab", &sets).expect(0);
+    let done = run(path, &["table", "m.iolab"]).expect(0);
+    for part in ["read MB/s", "write p99"] {
+        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    }
+    run(path, &["report", "m.iolab", "-o", "m.html"]).expect(0);
+}
+
+#[test]
 fn what_groups_write_is_verified() {
     let folder = folder();
     let sets = [

@@ -148,7 +148,10 @@ impl Reader<'_> {
         let index = self.table.index(start);
         match block.judge(start) {
             Judgement::Whole(generation) => self.table.holds(index, generation),
-            Judgement::Mixed(parts, offset) if self.mixed.len() < MIXED_MAX => {
+            // Writes that are atomic do not mix, whichever comes last.
+            Judgement::Mixed(parts, offset)
+                if !self.spec.atomic && self.mixed.len() < MIXED_MAX =>
+            {
                 self.table.is_mixed(index);
                 self.mixed.insert(index, (parts, offset));
             }

@@ -15,7 +15,7 @@ use iolab_spec::trial::TrialSpec;
 use super::*;
 use crate::buffer::Buffers;
 use crate::pattern::Offsets;
-use iolab_spec::trial::{CacheState, Pattern};
+use iolab_spec::trial::{CacheState, Layout, Pattern};
 use iolab_target::{Need, Target};
 use std::sync::atomic::AtomicBool;
 
@@ -242,6 +242,31 @@ fn half_a_write_is_torn_whatever_was_there() {
     assert_eq!((kind, torn), (FaultKind::Torn, faults(1, 11 * BS + 2048)));
     assert_eq!(first.wanted, write(0, BLOCKS + 11));
     assert_eq!(first.found, Found::Written(write(0, 11)));
+}
+
+#[test]
+fn atomic_writes_of_two_threads_do_not_mix() {
+    for atomic in [false, true] {
+        let mut bench = bench(TrialSpec {
+            threads: 2,
+            layout: Layout::Overlapping,
+            atomic,
+            ..TrialSpec::default()
+        });
+        bench.write_all();
+        bench.write(1, TRIAL, BLOCKS, |file, number, offset, block| {
+            let length = if number == 11 { 2048 } else { block.len() };
+            store(file, offset, &block[..length]);
+        });
+        match atomic {
+            // Which thread came last is not known: either may have, in part.
+            false => assert_eq!(bench.look().0.faulty_blocks(), 0),
+            true => {
+                let (kind, torn, _) = bench.only();
+                assert_eq!((kind, torn), (FaultKind::Torn, faults(1, 11 * BS + 2048)));
+            }
+        }
+    }
 }
 
 #[test]

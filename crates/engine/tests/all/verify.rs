@@ -9,7 +9,9 @@ use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_spec::outcome::{Ended, Outcome};
-use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
+use iolab_spec::trial::{
+    Backend, Batch, CacheState, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
+};
 use iolab_target::Target;
 
 use crate::files::scratch;
@@ -102,6 +104,26 @@ fn blocks_that_are_written_again_and_again_hold_the_last() {
             };
             clean(&spec, &target);
         }
+    }
+}
+
+#[test]
+fn threads_that_write_the_same_blocks_leave_one_of_their_writes() {
+    let (_folder, target) = scratch(SIZE);
+    for pattern in [Pattern::Seq, Pattern::Rand, Pattern::Strided] {
+        let spec = TrialSpec {
+            pattern,
+            layout: Layout::Overlapping,
+            skip: BS,
+            region: 16 * BS,
+            threads: 4,
+            limit: Limit {
+                requests: Some(2000),
+                ..Limit::default()
+            },
+            ..writes()
+        };
+        assert_eq!(clean(&spec, &target), Some(16));
     }
 }
 

@@ -207,12 +207,6 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
             "what is written is read back from one file: set another layout, or leave verify out",
         );
     }
-    if spec.layout == Layout::Overlapping && spec.threads > 1 {
-        return fail(
-            "verify with layout=overlapping".to_owned(),
-            "threads that write the same block race for what it holds: set layout=shared, or one thread",
-        );
-    }
     if spec.content != Content::Unique {
         return fail(
             format!("verify with content={}", spec.content),

@@ -254,7 +254,7 @@ fn what_is_not_understood_is_named_with_its_line() {
         ),
         (
             "[a]\nrw=read\n[b]\nrw=write\nexitall\n[c]\nrw=randread\nnew_group\n",
-            "line 4",
+            "line 5",
             "a part of the jobs",
         ),
         (
@@ -262,7 +262,7 @@ fn what_is_not_understood_is_named_with_its_line() {
             "line 3",
             "in a mix with 50 % reads",
         ),
-        ("[a]\nrw=randread\nzonesize=1m\n", "line 2", "zonemode"),
+        ("[a]\nrw=randread\nzonesize=1m\n", "line 1", "zonemode"),
         ("[a]\nrw=read\nzonemode=zbd\n", "line 3", "zonemode"),
         (
             "[a]\nrw=read\nlatency_target=5q\n",
