@@ -18,7 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::mm::{Advice, madvise};
 
 use crate::arena::{Arena, HUGE_PAGE, Pieces, no_memory, stride};
-use crate::pattern::derive;
+use iolab_pattern::derive;
 use iolab_spec::trial::{BufferInit, Content, TrialSpec};
 use iolab_spec::{Error, Result};
 

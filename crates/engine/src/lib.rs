@@ -7,7 +7,6 @@ mod backend;
 mod buffer;
 mod clock_sampling;
 pub mod flags;
-pub mod pattern;
 pub mod placement;
 mod request;
 pub mod schedule;

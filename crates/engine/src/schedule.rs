@@ -5,8 +5,8 @@ use iolab_spec::trial::{Arrivals, Rate};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::pattern::derive;
 use iolab_observe::clock::Clock;
+use iolab_pattern::derive;
 use iolab_spec::trial::TrialSpec;
 
 /// One worker's endless stream of intended starts, in ticks since its own start; its memory is constant.

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use iolab_spec::verify::{Found, Write};
 
-use crate::pattern::derive;
+use iolab_pattern::derive;
 
 use format::Generation;
 pub(crate) use read_back::{Reading, read_back};

@@ -16,13 +16,12 @@ use std::time::Duration;
 
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock_sampling::ClockSampling;
-use crate::pattern::derive;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::Signer;
 use iolab_observe::clock::Clock;
+use iolab_pattern::{derive, quota};
 use iolab_spec::outcome::{Ended, FailedRequest, Tally};
 use iolab_spec::series::Done;
-use iolab_spec::trial::share;
 use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
 
 pub(crate) use outcome::WorkerOutcome;
@@ -83,17 +82,6 @@ pub(crate) struct Worker<'a, B, T, R> {
     /// Set when no further request shall be issued.
     stopping: bool,
     outcome: WorkerOutcome,
-}
-
-/// Requests that fall to one worker under the trial's bounds; time may end it earlier, and so may the bytes of requests
-/// whose sizes are drawn.
-pub(crate) fn quota(spec: &TrialSpec, worker: u32) -> u64 {
-    let bound = match spec.bs_mix {
-        None => spec.requests_bound(),
-        Some(_) => spec.limit.requests,
-    };
-    let number = spec.number_of(worker);
-    bound.map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
 }
 
 impl<B: Backend, const TIMED: bool, R: Requests> Run for Worker<'_, B, Closed<TIMED>, R> {

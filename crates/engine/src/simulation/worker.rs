@@ -3,8 +3,9 @@
 use super::{Ask, Disk};
 use crate::request::Action;
 use crate::worker::open::Open;
-use crate::worker::{Following, Requests, Timing, Varied, WorkerOutcome, quota};
+use crate::worker::{Following, Requests, Timing, Varied, WorkerOutcome};
 use iolab_observe::clock::Clock;
+use iolab_pattern::quota;
 use iolab_spec::outcome::{Effective, Ended};
 use iolab_spec::series::Done;
 use iolab_spec::trial::{SyncPolicy, TrialSpec};

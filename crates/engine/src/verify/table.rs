@@ -2,7 +2,7 @@
 
 use super::format::Generation;
 use super::signer::Signed;
-use crate::pattern::{Mix, Offsets};
+use iolab_pattern::{Mix, Offsets};
 use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
 

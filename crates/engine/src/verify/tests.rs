@@ -14,7 +14,7 @@ use iolab_spec::trial::TrialSpec;
 
 use super::*;
 use crate::buffer::Buffers;
-use crate::pattern::Offsets;
+use iolab_pattern::Offsets;
 use iolab_spec::trial::{CacheState, Layout, Pattern};
 use iolab_target::{Need, Target};
 use std::sync::atomic::AtomicBool;

@@ -5,9 +5,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::flow::FlowPart;
 use super::rest::Pauses;
-use crate::pattern::{Mix, Offsets, derive};
 use crate::request::{Action, Request};
 use iolab_observe::clock::Clock;
+use iolab_pattern::{Mix, Offsets, derive};
 use iolab_spec::request_sizes::{RequestSizes, SizeCount};
 use iolab_spec::trial::{SizeMix, TrialSpec, share};
 
@@ -77,7 +77,7 @@ impl Requests for Plain {
     #[inline(always)]
     fn next(&mut self) -> Request {
         Request {
-            action: self.mix.next_action(),
+            action: next_action(&mut self.mix),
             offset: self.offsets.next_offset(),
             at: 0,
             len: self.bs,
@@ -150,7 +150,7 @@ impl Requests for Varied {
         if let Some(flow) = &self.flow {
             flow.issued();
         }
-        let mut action = self.mix.next_action();
+        let mut action = next_action(&mut self.mix);
         if let Some(trims) = &mut self.trims
             && action == Action::Write
             && trims.comes()
@@ -202,6 +202,15 @@ impl Requests for Varied {
         self.sizes
             .as_ref()
             .map_or_else(RequestSizes::default, Drawn::counts)
+    }
+}
+
+/// What the next request of a mix does.
+#[inline(always)]
+fn next_action(mix: &mut Mix) -> Action {
+    match mix.next_is_read() {
+        true => Action::Read,
+        false => Action::Write,
     }
 }
 

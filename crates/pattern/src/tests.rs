@@ -7,7 +7,6 @@ use iolab_spec::trial::Others;
 use proptest::prelude::*;
 
 use super::*;
-use crate::worker::quota;
 
 fn spec(pattern: Pattern, bs: u64, blocks: u64, threads: u32) -> TrialSpec {
     TrialSpec {

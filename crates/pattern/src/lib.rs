@@ -6,7 +6,6 @@
 
 mod permutation;
 
-use crate::request::Action;
 use iolab_spec::trial::share;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
@@ -18,6 +17,17 @@ use iolab_spec::trial::{FirstOffset, Layout, Pattern, TrialSpec, Zone, Zones};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
+
+/// Requests that fall to one worker under the trial's bounds; time may end it earlier, and so may the bytes of requests
+/// whose sizes are drawn.
+pub fn quota(spec: &TrialSpec, worker: u32) -> u64 {
+    let bound = match spec.bs_mix {
+        None => spec.requests_bound(),
+        Some(_) => spec.limit.requests,
+    };
+    let number = spec.number_of(worker);
+    bound.map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
+}
 
 /// One worker's endless stream of offsets.
 #[derive(Debug, Clone)]
@@ -97,7 +107,8 @@ struct Zoned {
 }
 
 /// A key for one purpose, derived from a seed (SplitMix64's output function, Steele et al. 2014).
-pub(crate) fn derive(seed: u64, purpose: u64) -> u64 {
+#[inline]
+pub fn derive(seed: u64, purpose: u64) -> u64 {
     let mut z = seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -419,15 +430,6 @@ impl Mix {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(key),
             read_percent: spec.read_percent,
-        }
-    }
-
-    /// What the next request does.
-    #[inline(always)]
-    pub(crate) fn next_action(&mut self) -> Action {
-        match self.next_is_read() {
-            true => Action::Read,
-            false => Action::Write,
         }
     }
 
