@@ -1,20 +1,18 @@
 //! The glance as a picture to post: 1200 by 630 pixels, the size that previews of links have.
 
-use std::fmt::Write as _;
-
 use iolab_analysis::glance::{Operation, Order, Row};
 use iolab_spec::Result;
 use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_spec::units::format_size;
 
-use super::palette::{GRID, INK, MUTED, PAPER, SERIES};
-use super::svg::escaped;
-use super::text::{FAMILIES, fitted};
+use super::palette::{SERIES, colour};
+use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
+use super::text::{fitted, width};
 
 /// Width and height, pixels.
 const SIZE: (f64, f64) = (1200.0, 630.0);
-/// Pixels per inch that make a pixel of the SVG one of the picture.
-const DPI: f64 = 96.0;
+/// Pixels per inch that make a point of the scene a pixel of the picture.
+const DPI: f64 = 72.0;
 /// Distance of everything from the edges, pixels.
 const MARGIN: f64 = 48.0;
 /// Where the rows begin and end, pixels from the top.
@@ -42,24 +40,19 @@ pub struct Words<'a> {
 /// # Errors
 /// Of kind failed when it cannot be drawn.
 pub fn png(rows: &[Row<'_>], words: &Words<'_>) -> Result<Vec<u8>> {
-    super::png::png(&svg(rows, words), DPI)
+    super::png::png(&scene(rows, words), DPI)
 }
 
-/// The picture as SVG.
-pub fn svg(rows: &[Row<'_>], words: &Words<'_>) -> String {
-    let (width, height) = SIZE;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"{FAMILIES}\"><rect width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n"
-    );
-    let room = width - 2.0 * MARGIN;
-    for (text, y, size, fill) in [
-        (words.title, 72.0, 36.0, INK),
-        (words.subject, 108.0, 19.0, MUTED),
-        (words.trust, 584.0, 18.0, INK),
-        (words.source, 610.0, 16.0, MUTED),
+fn scene(rows: &[Row<'_>], words: &Words<'_>) -> Scene {
+    let mut items = Vec::new();
+    let room = SIZE.0 - 2.0 * MARGIN;
+    for (text, y, size, paint) in [
+        (words.title, 72.0, 36.0, Paint::Ink),
+        (words.subject, 108.0, 19.0, Paint::Muted),
+        (words.trust, 584.0, 18.0, Paint::Ink),
+        (words.source, 610.0, 16.0, Paint::Muted),
     ] {
-        svg.push_str(&text_at(MARGIN, y, size, fill, &fitted(text, size, room)));
+        items.push(text_at(MARGIN, y, size, paint, fitted(text, size, room)));
     }
     let groups = groups(rows);
     let operations: Vec<Operation> = Operation::ALL
@@ -69,48 +62,56 @@ pub fn svg(rows: &[Row<'_>], words: &Words<'_>) -> String {
     let column = (room - NAMES) / operations.len().max(1) as f64;
     for (i, operation) in operations.iter().enumerate() {
         let x = MARGIN + NAMES + column * i as f64;
-        svg.push_str(&text_at(x, ROWS.0 - 14.0, 19.0, MUTED, operation.name()));
+        let name = operation.name().to_owned();
+        items.push(text_at(x, ROWS.0 - 14.0, 19.0, Paint::Muted, name));
     }
     let line = (ROWS.1 - ROWS.0) / groups.len().max(1) as f64;
     for (place, group) in groups.iter().enumerate() {
         let top = ROWS.0 + line * place as f64;
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{MARGIN} {top}h{room}\" stroke=\"{GRID}\" stroke-width=\"2\"/>"
-        );
+        items.push(Item::Path {
+            class: "",
+            points: vec![(MARGIN, top), (MARGIN + room, top)],
+            width: 2.0,
+            dash: "",
+            paint: Paint::Grid,
+        });
         let middle = top + line / 2.0;
         if let Some(row) = group.first() {
-            svg.push_str(&text_at(MARGIN, middle - 2.0, 28.0, INK, &name(row)));
-            svg.push_str(&text_at(
+            items.push(text_at(MARGIN, middle - 2.0, 28.0, Paint::Ink, name(row)));
+            let concurrency = concurrency(row);
+            items.push(text_at(
                 MARGIN,
                 middle + 24.0,
                 18.0,
-                MUTED,
-                &concurrency(row),
+                Paint::Muted,
+                concurrency,
             ));
         }
         for row in group {
             let at = operations.iter().position(|o| *o == row.operation);
-            let x = MARGIN + NAMES + column * at.unwrap_or(0) as f64;
+            let at = at.unwrap_or(0);
+            let x = MARGIN + NAMES + column * at as f64;
             let share = share(row, &groups);
-            svg.push_str(&number(
-                row,
-                x,
-                middle,
-                column - 36.0,
-                share,
-                at.unwrap_or(0),
-            ));
+            items.extend(number(row, (x, middle), column - 36.0, share, at));
         }
     }
-    svg.push_str("</svg>\n");
-    svg
+    Scene {
+        width: SIZE.0,
+        height: SIZE.1,
+        items,
+    }
 }
 
 /// The value with its unit, its interval and p99, and a bar of its share.
-fn number(row: &Row<'_>, x: f64, middle: f64, room: f64, share: f64, colour: usize) -> String {
+fn number(
+    row: &Row<'_>,
+    (x, middle): (f64, f64),
+    room: f64,
+    share: f64,
+    place: usize,
+) -> Vec<Item> {
     let Some(rate) = row.rate() else {
-        return String::new();
+        return Vec::new();
     };
     let precision = rate.precision.map_or_else(
         || "no interval".to_owned(),
@@ -128,19 +129,24 @@ fn number(row: &Row<'_>, x: f64, middle: f64, room: f64, share: f64, colour: usi
     };
     let below = fitted(&format!("{precision}{p99}{served}"), 17.0, room);
     let value = significant(rate.value);
-    let unit_x = x + super::text::width(&value, 38.0) + 8.0;
-    [
-        text_at(x, middle, 38.0, INK, &value),
-        text_at(unit_x, middle, 19.0, MUTED, rate.unit),
-        text_at(x, middle + 24.0, 17.0, MUTED, &below),
-        format!(
-            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"6\" fill=\"{}\"/>\n",
-            middle + 34.0,
-            (room * share).max(2.0),
-            SERIES[colour % SERIES.len()]
-        ),
+    let unit_x = x + width(&value, 38.0) + 8.0;
+    let bar = Frame {
+        left: x,
+        top: middle + 34.0,
+        right: x + (room * share).max(2.0),
+        bottom: middle + 40.0,
+    };
+    vec![
+        text_at(x, middle, 38.0, Paint::Ink, value),
+        text_at(unit_x, middle, 19.0, Paint::Muted, rate.unit.to_owned()),
+        text_at(x, middle + 24.0, 17.0, Paint::Muted, below),
+        Item::Rectangle {
+            class: "",
+            frame: bar,
+            fill: Paint::Fixed(SERIES[colour(place)].to_owned()),
+            outlined: false,
+        },
     ]
-    .concat()
 }
 
 /// A value over the greatest of the same unit.
@@ -182,9 +188,14 @@ fn concurrency(row: &Row<'_>) -> String {
     format!("Q{} T{}", trial.depth, trial.threads)
 }
 
-fn text_at(x: f64, y: f64, size: f64, fill: &str, text: &str) -> String {
-    format!(
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" fill=\"{fill}\">{}</text>\n",
-        escaped(text)
-    )
+fn text_at(x: f64, y: f64, size: f64, paint: Paint, text: String) -> Item {
+    Item::Text(Text {
+        x,
+        y,
+        size,
+        anchor: Anchor::Start,
+        upwards: false,
+        paint,
+        text,
+    })
 }

@@ -1,8 +1,7 @@
 //! iolab-figure: from analyses to a picture on paper or in a page.
 //!
 //! A figure goes one way: the data of runs becomes a model (panels, axes, series: values, no places), layout gives
-//! everything its place by the metrics of the font (a scene), and a writer writes that as SVG; PNG and PDF are made
-//! from the SVG. The same data and options give the same bytes.
+//! everything its place by the metrics of the font (a scene), and writers draw that as SVG, PNG and PDF. The same data and options give the same bytes.
 //!
 //! In the SVG each series is a `<g class="series cN" data-series="NAME">` whose `color` is that of all its marks, and
 //! each mark a `<g class="mark">` with `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and
@@ -22,6 +21,7 @@ mod pdf;
 mod png;
 mod scale;
 mod scene;
+mod shapes;
 mod svg;
 #[cfg(test)]
 mod tests;
@@ -159,15 +159,19 @@ impl Figure {
         })
     }
 
+    /// Its title; what it shows where it has none.
+    fn title(&self) -> &str {
+        match self.model.title.as_str() {
+            "" => &self.model.description,
+            title => title,
+        }
+    }
+
     /// The figure as SVG, in its true size.
     pub fn svg(&self) -> String {
-        let title = match self.model.title.as_str() {
-            "" => self.model.description.as_str(),
-            title => title,
-        };
         let words = svg::Words {
             id: &self.id,
-            title,
+            title: self.title(),
             description: &self.model.description,
             unit: &self.model.unit,
         };
@@ -179,7 +183,7 @@ impl Figure {
     /// # Errors
     /// Of kind usage when it would have more pixels than fit into memory.
     pub fn png(&self, dpi: f64) -> Result<Vec<u8>> {
-        png::png(&self.svg(), dpi)
+        png::png(&self.scene, dpi)
     }
 
     /// The figure as PDF: one page of its true size, lines as lines, text as text, the font embedded.
@@ -187,7 +191,7 @@ impl Figure {
     /// # Errors
     /// Of kind failed when it cannot be made.
     pub fn pdf(&self) -> Result<Vec<u8>> {
-        pdf::pdf(&self.svg())
+        pdf::pdf(&self.scene, self.title())
     }
 
     /// Whether the other one looks the same, whatever the ids of the two.

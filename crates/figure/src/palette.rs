@@ -80,20 +80,26 @@ pub(super) fn shade(share: f64) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
 }
 
+/// Red, green and blue of a colour written `#rrggbb`.
+pub(super) fn channels(colour: &str) -> [u8; 3] {
+    [1, 3, 5].map(|at| {
+        let hex = colour.get(at..at + 2);
+        hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .unwrap_or(0)
+    })
+}
+
 /// Relative luminance of a colour written `#rrggbb`, 0 to 1 (WCAG 2.2, "relative luminance").
 pub(super) fn luminance(colour: &str) -> f64 {
-    let channel = |at: usize| {
-        let byte = colour
-            .get(at..at + 2)
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        let value = f64::from(byte.unwrap_or(0)) / 255.0;
+    let [red, green, blue] = channels(colour).map(|channel| {
+        let value = f64::from(channel) / 255.0;
         if value <= 0.040_45 {
             value / 12.92
         } else {
             ((value + 0.055) / 1.055).powf(2.4)
         }
-    };
-    0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    });
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
 /// Contrast of two luminances, 1 to 21 (WCAG 2.2, "contrast ratio").

@@ -1,36 +1,304 @@
-//! An SVG as PDF.
+//! A scene as PDF: one page of its true size, lines as lines, text as text. Section numbers are those of ISO 32000-1.
 
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use iolab_record::digest;
+use iolab_spec::plain::plain;
 use iolab_spec::{Error, Result};
-use krilla::Document;
-use krilla::geom::Size;
-use krilla::page::PageSettings;
-use krilla_svg::{SurfaceExt, SvgSettings};
+use subsetter::{GlyphRemapper, subset};
 
-use super::png::tree;
+use super::scene::{Scene, Text};
+use super::shapes::{Colour, Drawn, Segment, Stroke, drawn};
+use super::text;
 
-/// Points per pixel of a parsed SVG: an inch has 72 of the one and 96 of the other.
-const POINTS_PER_PIXEL: f32 = 0.75;
+/// Numbers of the objects, in the order in which they are written.
+const CATALOG: usize = 1;
+const PAGES: usize = 2;
+const PAGE: usize = 3;
+const CONTENT: usize = 4;
+const FONT: usize = 5;
+const GLYPHS: usize = 6;
+const DESCRIPTOR: usize = 7;
+const FONT_FILE: usize = 8;
+const TO_UNICODE: usize = 9;
+const INFORMATION: usize = 10;
 
-/// One page of the SVG's true size, with its text as text.
+/// One page of the scene's size with this title, its text as text, and what it needs of the font.
 ///
 /// # Errors
 /// Of kind failed when it cannot be made.
-pub(super) fn pdf(svg: &str) -> Result<Vec<u8>> {
-    let failed = |what: String| Error::failed(format!("the PDF cannot be made: {what}"));
-    let tree = tree(svg)?;
-    let (width, height) = (
-        tree.size().width() * POINTS_PER_PIXEL,
-        tree.size().height() * POINTS_PER_PIXEL,
-    );
-    let size = Size::from_wh(width, height).ok_or_else(|| failed("it has no size".to_owned()))?;
-    let mut document = Document::new();
-    let mut page = document.start_page_with(PageSettings::new(size));
-    let mut surface = page.surface();
-    let drawn = surface.draw_svg(&tree, size, SvgSettings::default());
-    surface.finish();
-    page.finish();
-    drawn.ok_or_else(|| failed("the figure cannot be drawn".to_owned()))?;
-    document
-        .finish()
-        .map_err(|error| failed(format!("{error:?}")))
+pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
+    let mut page = Page::new(scene.height);
+    for item in drawn(scene) {
+        match item {
+            Drawn::Shape {
+                outline,
+                fill,
+                stroke,
+            } => page.shape(&outline, fill, stroke.as_ref()),
+            Drawn::Text(text, colour) => page.text(text, colour),
+        }
+    }
+    let font = subset(text::FONT, 0, &page.glyphs)
+        .map_err(|error| Error::failed(format!("the PDF cannot be made: {error}")))?;
+    let name = page.font_name();
+    let mut file = File::new();
+    file.object(&format!("<</Type/Catalog/Pages {PAGES} 0 R>>"));
+    file.object(&format!("<</Type/Pages/Kids[{PAGE} 0 R]/Count 1>>"));
+    file.object(&format!(
+        "<</Type/Page/Parent {PAGES} 0 R/MediaBox [0 0 {} {}]/Contents {CONTENT} 0 R\
+         /Resources<</Font<</F {FONT} 0 R>>/ExtGState<<{}>>>>>>",
+        number(scene.width),
+        number(scene.height),
+        page.opacities(),
+    ));
+    file.stream("", page.content.as_bytes());
+    // A font of glyphs that are named by their numbers (9.7).
+    file.object(&format!(
+        "<</Type/Font/Subtype/Type0/BaseFont/{name}/Encoding/Identity-H/DescendantFonts[{GLYPHS} 0 R]\
+         /ToUnicode {TO_UNICODE} 0 R>>"
+    ));
+    file.object(&format!(
+        "<</Type/Font/Subtype/CIDFontType2/BaseFont/{name}/CIDToGIDMap/Identity\
+         /CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>\
+         /FontDescriptor {DESCRIPTOR} 0 R/W[0[{}]]>>",
+        page.widths()
+    ));
+    let [left, bottom, right, top] = text::bounds();
+    file.object(&format!(
+        "<</Type/FontDescriptor/FontName/{name}/Flags 4/FontBBox[{} {} {} {}]/ItalicAngle 0/Ascent {}/Descent {}\
+         /CapHeight {}/StemV 80/FontFile2 {FONT_FILE} 0 R>>",
+        number(left * 1e3),
+        number(bottom * 1e3),
+        number(right * 1e3),
+        number(top * 1e3),
+        number(top * 1e3),
+        number(bottom * 1e3),
+        number(text::CAP_HEIGHT * 1e3),
+    ));
+    file.stream(&format!("/Length1 {}", font.len()), &font);
+    file.stream("", page.to_unicode().as_bytes());
+    file.object(&format!(
+        "<</Title {}/Producer(iolab)>>",
+        text_string(title)
+    ));
+    Ok(file.finish())
+}
+
+/// What is drawn, and what it needs.
+struct Page {
+    /// Places count from the lower edge in PDF.
+    height: f64,
+    content: String,
+    glyphs: GlyphRemapper,
+    /// Width, in ems, and character of each glyph of the page, by its number there.
+    shown: Vec<(f64, Option<char>)>,
+    /// The opacities that are in use, in percent.
+    percents: Vec<u32>,
+}
+
+impl Page {
+    fn new(height: f64) -> Self {
+        Self {
+            height,
+            // Lines join round.
+            content: "1 j\n".to_owned(),
+            glyphs: GlyphRemapper::new(),
+            shown: vec![(text::MISSING_WIDTH, None)],
+            percents: Vec::new(),
+        }
+    }
+
+    fn place(&self, (x, y): (f64, f64)) -> String {
+        format!("{} {}", number(x), number(self.height - y))
+    }
+
+    fn shape(&mut self, outline: &[Segment], fill: Option<Colour>, stroke: Option<&Stroke>) {
+        let how = match (fill, stroke) {
+            (None, None) => return,
+            (Some(_), None) => "f",
+            (None, Some(_)) => "S",
+            (Some(_), Some(_)) => "B",
+        };
+        let mut ops = String::from("q ");
+        if let Some(fill) = fill {
+            let _ = write!(ops, "{} rg ", channels(fill));
+            let percent = (fill.opacity * 100.0).round() as u32;
+            if percent < 100 {
+                if !self.percents.contains(&percent) {
+                    self.percents.push(percent);
+                }
+                let _ = write!(ops, "/O{percent} gs ");
+            }
+        }
+        if let Some(stroke) = stroke {
+            let dashes: Vec<String> = stroke.dashes.iter().map(|length| number(*length)).collect();
+            let (colour, width) = (channels(stroke.colour), number(stroke.width));
+            let _ = write!(ops, "{colour} RG {width} w [{}] 0 d ", dashes.join(" "));
+        }
+        for segment in outline {
+            let _ = match segment {
+                Segment::Move(to) => write!(ops, "{} m ", self.place(*to)),
+                Segment::Line(to) => write!(ops, "{} l ", self.place(*to)),
+                Segment::Curve(points) => {
+                    write!(ops, "{} c ", points.map(|to| self.place(to)).join(" "))
+                }
+                Segment::Close => write!(ops, "h "),
+            };
+        }
+        let _ = writeln!(self.content, "{ops}{how} Q");
+    }
+
+    fn text(&mut self, text: &Text, colour: Colour) {
+        let mut codes = String::new();
+        for glyph in text::glyphs(&plain(&text.text)) {
+            let code = self.glyphs.remap(glyph.id);
+            if usize::from(code) == self.shown.len() {
+                self.shown.push((glyph.advance, Some(glyph.character)));
+            }
+            let _ = write!(codes, "{code:04x}");
+        }
+        let turn = match text.upwards {
+            true => "0 1 -1 0",
+            false => "1 0 0 1",
+        };
+        let _ = writeln!(
+            self.content,
+            "BT {} rg /F {} Tf {turn} {} Tm <{codes}> Tj ET",
+            channels(colour),
+            number(text.size),
+            self.place(text.start()),
+        );
+    }
+
+    /// States of graphics, one for each opacity (8.4.5).
+    fn opacities(&self) -> String {
+        let state = |percent: &u32| format!("/O{percent}<</ca {}>>", f64::from(*percent) / 100.0);
+        self.percents.iter().map(state).collect()
+    }
+
+    /// A name for this subset of the font: six letters before it, so that no reader takes two subsets for one (9.6.4).
+    fn font_name(&self) -> String {
+        let glyphs = self.glyphs.remapped_gids().flat_map(u16::to_be_bytes);
+        let letter = |hex: char| char::from(b'A' + hex.to_digit(16).unwrap_or(0) as u8);
+        let tag: String = digest(glyphs).chars().take(6).map(letter).collect();
+        format!("{tag}+NotoSans-Regular")
+    }
+
+    fn widths(&self) -> String {
+        let widths = self.shown.iter().map(|(width, _)| number(width * 1e3));
+        widths.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Which character each glyph is, so that text can be searched and copied (9.10.3).
+    fn to_unicode(&self) -> String {
+        let mut map = String::from(
+            "/CIDInit/ProcSet findresource begin\n12 dict begin\nbegincmap\n\
+             /CIDSystemInfo<</Registry(Adobe)/Ordering(UCS)/Supplement 0>>def\n\
+             /CMapName/Adobe-Identity-UCS def\n/CMapType 2 def\n\
+             1 begincodespacerange\n<0000> <ffff>\nendcodespacerange\n",
+        );
+        let known = |(code, (_, character)): (usize, &(f64, Option<char>))| {
+            character.map(|character| (code, character))
+        };
+        let pairs: Vec<(usize, char)> = self.shown.iter().enumerate().filter_map(known).collect();
+        // A list has a hundred entries at most.
+        for list in pairs.chunks(100) {
+            let _ = writeln!(map, "{} beginbfchar", list.len());
+            for (code, character) in list {
+                let units = utf16(&character.to_string());
+                let _ = writeln!(map, "<{code:04x}> <{units}>");
+            }
+            map.push_str("endbfchar\n");
+        }
+        map.push_str("endcmap\nCMapName currentdict/CMap defineresource pop\nend\nend\n");
+        map
+    }
+}
+
+/// Numbered objects, and where each begins.
+struct File {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+}
+
+impl File {
+    fn new() -> Self {
+        // The bytes of the second line tell programs that transfer files that this is no text (7.5.2).
+        Self {
+            bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(),
+            starts: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.starts.push(self.bytes.len());
+        let number = self.starts.len();
+        self.bytes.extend(format!("{number} 0 obj\n").bytes());
+    }
+
+    fn object(&mut self, body: &str) {
+        self.begin();
+        self.bytes.extend(body.bytes());
+        self.bytes.extend(b"\nendobj\n");
+    }
+
+    /// A stream with these further entries in its dictionary.
+    fn stream(&mut self, entries: &str, data: &[u8]) {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        let packed = encoder.write_all(data).and_then(|()| encoder.finish());
+        let packed = packed.expect("memory takes all");
+        self.begin();
+        let length = packed.len();
+        let head = format!("<</Length {length}/Filter/FlateDecode{entries}>>\nstream\n");
+        self.bytes.extend(head.bytes());
+        self.bytes.extend(packed);
+        self.bytes.extend(b"\nendstream\nendobj\n");
+    }
+
+    /// The file with its table of objects (7.5.4).
+    fn finish(mut self) -> Vec<u8> {
+        let table = self.bytes.len();
+        let count = self.starts.len() + 1;
+        let mut end = format!("xref\n0 {count}\n0000000000 65535 f \n");
+        for start in &self.starts {
+            let _ = writeln!(end, "{start:010} 00000 n ");
+        }
+        let _ = write!(
+            end,
+            "trailer\n<</Size {count}/Root {CATALOG} 0 R/Info {INFORMATION} 0 R>>\nstartxref\n{table}\n%%EOF\n"
+        );
+        self.bytes.extend(end.bytes());
+        self.bytes
+    }
+}
+
+/// A text of a dictionary, in UTF-16 (7.9.2.2).
+fn text_string(text: &str) -> String {
+    format!("<feff{}>", utf16(text))
+}
+
+fn utf16(text: &str) -> String {
+    text.encode_utf16()
+        .map(|unit| format!("{unit:04x}"))
+        .collect()
+}
+
+/// Red, green and blue, 0 to 1.
+fn channels(colour: Colour) -> String {
+    let shares = colour.rgb.map(|channel| number(f64::from(channel) / 255.0));
+    shares.join(" ")
+}
+
+/// A number with four decimals at most: PDF knows no exponents.
+fn number(value: f64) -> String {
+    let text = format!("{value:.4}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    match text {
+        "-0" | "" => "0".to_owned(),
+        text => text.to_owned(),
+    }
 }

@@ -1,4 +1,4 @@
-//! A figure as things to draw, each at its place: what layout makes and the SVG writer writes. Places are in points
+//! A figure as things to draw, each at its place: what layout makes and the writers draw. Places are in points
 //! from the upper left corner.
 
 use super::palette::Marker;
@@ -76,14 +76,28 @@ impl Text {
         text::width(&self.text, self.size)
     }
 
-    /// The rectangle that it covers, by the metrics of the font.
-    pub(super) fn frame(&self) -> Frame {
-        let length = self.length();
-        let before = match self.anchor {
+    /// How much of its length lies before its place, points.
+    fn before(&self, length: f64) -> f64 {
+        match self.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => length / 2.0,
             Anchor::End => length,
-        };
+        }
+    }
+
+    /// Where its baseline begins.
+    pub(super) fn start(&self) -> (f64, f64) {
+        let before = self.before(self.length());
+        match self.upwards {
+            true => (self.x, self.y + before),
+            false => (self.x - before, self.y),
+        }
+    }
+
+    /// The rectangle that it covers, by the metrics of the font.
+    pub(super) fn frame(&self) -> Frame {
+        let length = self.length();
+        let before = self.before(length);
         let (up, down) = (self.size * text::CAP_HEIGHT, self.size * text::DESCENT);
         if self.upwards {
             Frame {

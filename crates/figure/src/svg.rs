@@ -10,7 +10,9 @@ use super::text;
 use iolab_spec::plain::plain;
 
 /// Width of the outline of a marker, points.
-const OUTLINE: f64 = 0.8;
+pub(super) const OUTLINE: f64 = 0.8;
+/// How much a dot covers what is below it, 0 to 1.
+pub(super) const DOTS_OPACITY: f64 = 0.45;
 
 /// What a page that holds figures puts into its style sheet once: the colours of all figures as custom properties, for
 /// light and for dark. A page may set the properties itself, behind this.
@@ -158,7 +160,7 @@ fn item_to(out: &mut String, item: &Item) {
             }
             let _ = writeln!(
                 out,
-                "<path class=\"trials\" d=\"{path}\" stroke=\"currentColor\" stroke-opacity=\"0.45\" \
+                "<path class=\"trials\" d=\"{path}\" stroke=\"currentColor\" stroke-opacity=\"{DOTS_OPACITY}\" \
                  stroke-width=\"{}\" stroke-linecap=\"round\"/>",
                 number(*diameter)
             );
@@ -250,7 +252,7 @@ fn text_to(out: &mut String, text: &Text) {
 }
 
 /// The class and the colour of a paint.
-fn painted(paint: &Paint) -> (&'static str, &str) {
+pub(super) fn painted(paint: &Paint) -> (&'static str, &str) {
     match paint {
         Paint::Ink => ("ink", INK),
         Paint::Muted => ("muted", MUTED),

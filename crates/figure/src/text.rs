@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use ttf_parser::Face;
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 /// The font that comes with iolab, Noto Sans: what layout measures with, and what PNG and PDF embed.
 pub(super) const FONT: &[u8] = ttf_noto_sans::REGULAR;
@@ -20,17 +20,55 @@ pub(super) const DESCENT: f64 = 0.2;
 /// Height of a line of text, as a share of its size: what labels need to stay apart.
 pub(super) const LINE_HEIGHT: f64 = 1.2;
 
+/// Width of a character that the font lacks, in ems: a viewer of SVG takes another font, PNG and PDF show a box.
+pub(super) const MISSING_WIDTH: f64 = 0.67;
+
+/// A character as the font draws it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Glyph {
+    /// Its number in the font; 0 is the box for characters that the font lacks.
+    pub(super) id: u16,
+    /// Distance to the next one, in ems.
+    pub(super) advance: f64,
+    pub(super) character: char,
+}
+
+/// The glyphs of a text, one for each character.
+pub(super) fn glyphs(text: &str) -> impl Iterator<Item = Glyph> {
+    text.chars().map(|character| {
+        let known = FACE.glyph_index(character);
+        let known = known.and_then(|id| Some((id.0, FACE.glyph_hor_advance(id)?)));
+        let (id, advance) = known.map_or((0, MISSING_WIDTH), |(id, units)| {
+            (id, f64::from(units) / units_per_em())
+        });
+        Glyph {
+            id,
+            advance,
+            character,
+        }
+    })
+}
+
+/// Draws a glyph in units of the font.
+pub(super) fn outline(id: u16, builder: &mut dyn OutlineBuilder) {
+    // A space has no outline.
+    let _ = FACE.outline_glyph(GlyphId(id), builder);
+}
+
+/// Units of the font in an em.
+pub(super) fn units_per_em() -> f64 {
+    f64::from(FACE.units_per_em())
+}
+
+/// The rectangle that every glyph lies in, in ems: left, bottom, right, top.
+pub(super) fn bounds() -> [f64; 4] {
+    let all = FACE.global_bounding_box();
+    [all.x_min, all.y_min, all.x_max, all.y_max].map(|units| f64::from(units) / units_per_em())
+}
+
 /// Width of a text in points when it is set at `size` points.
 pub(super) fn width(text: &str, size: f64) -> f64 {
-    let advance = |c: char| {
-        // A character that the font lacks is drawn by another one, or as a box: two thirds of an em on average.
-        let glyph = FACE.glyph_index(c);
-        let units = glyph.and_then(|glyph| FACE.glyph_hor_advance(glyph));
-        units.map_or(0.67, |units| {
-            f64::from(units) / f64::from(FACE.units_per_em())
-        })
-    };
-    text.chars().map(advance).sum::<f64>() * size
+    glyphs(text).map(|glyph| glyph.advance).sum::<f64>() * size
 }
 
 /// The text, cut and ended by an ellipsis where it is wider than `room` points.
