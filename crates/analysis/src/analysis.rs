@@ -41,6 +41,9 @@ use iolab_record::{
 /// [`iolab_stats::quantile_ranks`]).
 pub const TAIL_REQUESTS_MIN: u64 = Response::P99.requests_min();
 
+/// Fewest values with a 95 % interval of their median.
+pub const TRIALS_MIN: usize = 6;
+
 /// Latency quantiles of a cell, ns: medians over its trials, and the greatest of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
@@ -131,6 +134,11 @@ pub struct CellAnalysis {
 }
 
 impl CellAnalysis {
+    /// Whether trials enough for an interval were measured, and too few of them have requests enough for a value.
+    pub fn lacks_requests(&self) -> bool {
+        self.n >= TRIALS_MIN && self.values.len() < TRIALS_MIN
+    }
+
     /// Whether every measured trial was served by the device.
     pub fn is_device(&self) -> bool {
         self.served.as_ref().is_some_and(Served::is_device)

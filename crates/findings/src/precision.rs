@@ -1,6 +1,6 @@
 //! Whether the intervals are as narrow as was asked for.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_plan::cells::label;
 use iolab_record::EndedBy;
 use iolab_spec::quantity::format_percent;
@@ -21,7 +21,10 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     let wide: Vec<&CellAnalysis> = measured()
         .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
         .collect();
-    let without: Vec<&CellAnalysis> = measured().filter(|c| c.precision.is_none()).collect();
+    // A trial may have a value only when it has enough requests.
+    let (lacking, without): (Vec<&CellAnalysis>, Vec<&CellAnalysis>) = measured()
+        .filter(|c| c.precision.is_none())
+        .partition(|c| c.lacks_requests());
     let mut findings = Vec::new();
     let worst = wide.iter().max_by(|a, b| {
         a.precision
@@ -46,10 +49,22 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: BELOW_PRECISION,
             text: format!(
-                "{} {} too few trials for a 95 % interval of the median (6 are needed). {}",
+                "{} {} too few trials for a 95 % interval of the median ({TRIALS_MIN} are needed). {}",
                 cells_of(without.len(), analysis),
                 has(without.len()),
                 more_trials(&without),
+            ),
+        });
+    }
+    if !lacking.is_empty() {
+        let response = analysis.response;
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!(
+                "{} {} no 95 % interval of the median: fewer than {TRIALS_MIN} trials had enough requests for a {response} ({} per trial). Increase --time.",
+                cells_of(lacking.len(), analysis),
+                has(lacking.len()),
+                response.requests_min(),
             ),
         });
     }

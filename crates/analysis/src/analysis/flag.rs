@@ -166,6 +166,10 @@ flags! {
     FewTrials = "few trials",
         Some(Caution::new(16, "too few trials for an interval")),
         |seen| seen.has_few_trials();
+    /// Enough trials, and too few of them with enough requests for the quantile that is asked about.
+    FewRequests = "few requests",
+        Some(Caution::new(16, "too few requests for an interval")),
+        |seen| seen.has_few_requests();
     /// Data that was read back was not as it was written.
     VerifyFailed = "verify failed",
         Some(Caution::new(1, "wrong data was read back").ruins()),
@@ -209,6 +213,12 @@ impl Seen<'_> {
         (cell.n > 0 || cell.gap.is_none())
             && (cell.n < context.trials_min
                 || cell.response.is_none_or(|r| r.median_interval.is_none()))
+            && !self.has_few_requests()
+    }
+
+    fn has_few_requests(&self) -> bool {
+        let Self { cell, context, .. } = self;
+        cell.n >= context.trials_min && cell.lacks_requests()
     }
 
     /// Share of the bytes of a trial with `dontcache` that the page cache held after it; what must still be written is left out.

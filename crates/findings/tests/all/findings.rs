@@ -1,6 +1,6 @@
 //! Every rule, once where it speaks and once where it keeps silent.
 
-use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_findings::{
     Finding, below_precision, best_size, cost_of_skipping, cross_findings, dependence, drift,
     failed_trials, not_the_device, plateau, steady, two_groups, unfinished, writes_against_reads,
@@ -270,6 +270,24 @@ fn missing_intervals_are_told() {
         found.starts_with("1 of 6 cells has too few trials"),
         "{found}"
     );
+}
+
+#[test]
+fn requests_that_are_too_few_for_a_quantile_are_not_called_trials() {
+    let mut record = bent();
+    record.experiment.response = Response::P99;
+    for sample in &mut record.samples {
+        sample.reads.requests = 100;
+    }
+    let analysis = analyse(&record);
+    let found = text(&below_precision(&analysis));
+    assert!(
+        found.starts_with("All cells have no 95 % interval") && found.contains("368 per trial"),
+        "{found}"
+    );
+    assert!(!found.contains("few trials"), "{found}");
+    let flags = &analysis.cells[0].flags;
+    assert!(flags.contains(&Flag::FewRequests) && !flags.contains(&Flag::FewTrials));
 }
 
 #[test]
