@@ -3,6 +3,7 @@
 //! Pure: the search says which rate comes next, receives the result of a trial at it, and says at the end between which rates
 //! the limit lies. What carries the trials out is elsewhere; the tests simulate it.
 
+mod curve;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use iolab_record::{RunRecord, SampleLatency};
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
+use iolab_spec::trial::RATE_MAX;
 
 use crate::fitness::{keeps, times_of_samples};
 
@@ -51,7 +53,7 @@ pub fn limit(
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
 ) -> Result<Limit> {
-    let mut search = Search::new(1, 1, u64::MAX, record.run.seed);
+    let mut search = Search::new(1, 1, RATE_MAX, record.run.seed);
     for (rate, kept) in visits(levels, record, latencies)? {
         search.recall(rate, kept);
     }

@@ -36,8 +36,12 @@ impl Plan {
     /// # Errors
     /// As [`cells`].
     pub fn of(experiment: Experiment) -> Result<Self> {
+        let mut cells = cells(&experiment)?;
+        for cell in &mut cells {
+            lengthen(&experiment, cell);
+        }
         Ok(Self {
-            cells: cells(&experiment)?,
+            cells,
             left_out: left_out(&experiment),
             experiment,
         })
@@ -127,6 +131,12 @@ impl Plan {
     pub fn factor_names(&self) -> Vec<String> {
         factor_names(&self.experiment)
     }
+}
+
+/// Gives the trials of a cell the time that the levels of the experiment ask for.
+pub fn lengthen(experiment: &Experiment, cell: &mut PlannedCell) {
+    let trial = &mut cell.spec.trial;
+    trial.limit.time = experiment.trial_time(trial).or(trial.limit.time);
 }
 
 /// Names of the factors of an experiment in order.

@@ -12,6 +12,7 @@ mod refined;
 mod room;
 mod scope;
 mod seek;
+mod trial_time;
 mod written;
 
 use std::path::Path;
@@ -256,6 +257,7 @@ impl Experiment {
         self.check_groups()?;
         self.check_workload()?;
         self.check_seek()?;
+        self.check_levels()?;
         self.design.check()
     }
 

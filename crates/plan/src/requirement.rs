@@ -8,6 +8,7 @@ use iolab_spec::names::unknown;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
 use iolab_spec::trial::Layout;
+use iolab_spec::units::format_duration;
 use iolab_spec::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -15,7 +16,7 @@ use toml::{Spanned, Value};
 use crate::experiment::document::{
     Definition, DesignEntries, DocumentText, Entries, Groups, budget,
 };
-use crate::experiment::{Design, Experiment, check_name, check_question, read_text};
+use crate::experiment::{Design, Experiment, TRIALS_MAX, check_name, check_question, read_text};
 
 /// Name and TOML text of every built-in requirement, in alphabetical order; the build finds them in `requirements/`.
 pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
@@ -181,6 +182,17 @@ impl Requirement {
                     8.0 * trial.as_secs_f64()
                 )));
             }
+            if trials > TRIALS_MAX {
+                return Err(Error::usage(format!(
+                    "{}: {} of load are more than {TRIALS_MAX} trials",
+                    self.name,
+                    format_duration(hold)
+                ))
+                .hint(format!(
+                    "load the storage for at most {}",
+                    format_duration(trial.saturating_mul(TRIALS_MAX))
+                )));
+            }
             experiment.design = Design {
                 trials_min: trials,
                 trials_max: trials,
@@ -307,6 +319,13 @@ mod tests {
                 .hold_for(Duration::from_secs(600))
                 .expect("ten minutes");
             assert_eq!(requirement.workloads[0].experiment.design.trials_max, 600);
+            let error = requirement
+                .hold_for(Duration::from_secs(3_600_000))
+                .expect_err("a thousand hours");
+            assert!(
+                error.message().contains("more than 10000 trials"),
+                "{error}"
+            );
         }
     }
 

@@ -1,9 +1,12 @@
 //! Service levels of a run: the greatest rate at which they hold, or whether they hold at a rate.
 
+use std::time::Duration;
+
 use iolab_analysis::fitness::{Verdict, Verdicts};
 use iolab_analysis::slo::{Limit, RatePoint};
 use iolab_spec::level::Levels;
-use iolab_spec::quantity::significant;
+use iolab_spec::quantity::{format_percent, significant};
+use iolab_spec::units::format_duration;
 
 use crate::fitness::{amount, interval};
 use crate::layout::{self, Column, none, paragraph};
@@ -11,6 +14,9 @@ use iolab_spec::plain::plain;
 
 /// Rates that are shown at most: those nearest to the limit.
 const POINTS_MAX: usize = 8;
+
+/// Overload that trials are too short for, from which on the answer tells it.
+const OVERLOAD_TOLD: f64 = 0.03;
 
 /// What a search has found.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +29,8 @@ pub struct Searched<'a> {
     pub limit: &'a Limit,
     /// Why its times may say nothing of the storage.
     pub doubts: &'a [String],
-    /// What one trial is: `250 ms`.
-    pub trial: &'a str,
+    /// How long the trials lasted, the shortest and the longest; `None` without trials.
+    pub times: Option<(Duration, Duration)>,
 }
 
 impl Searched<'_> {
@@ -39,40 +45,76 @@ impl Searched<'_> {
             vec![
                 column("requests/s", &|point| point.rate.to_string()),
                 column("trials", &|point| point.trials.to_string()),
-                column("kept", &|point| point.kept.to_string()),
-                column("shown to", &|point| {
-                    let shown = match point.shown {
-                        Some(true) => "hold",
-                        Some(false) => "fail",
+                column("kept the level", &|point| point.kept.to_string()),
+                column("level", &|point| {
+                    let level = match point.holds {
+                        Some(true) => "holds",
+                        Some(false) => "fails",
                         None => "-",
                     };
-                    shown.to_owned()
+                    level.to_owned()
                 })
                 .left(),
             ],
             width,
         );
         text.push('\n');
-        let mut remarks = Vec::new();
-        if self.limit.contradicts {
-            remarks.push(
-                "A rate is shown to fail and a higher one to hold: the target changed during the search, and the interval covers both.".to_owned(),
-            );
-        }
-        if self.limit.holds.is_none() {
-            remarks.push(
-                "To find a smaller rate that holds, increase --budget. Where trials have too few requests for the quantile, increase --time.".to_owned(),
-            );
-        }
-        remarks.extend(self.doubts.iter().map(|doubt| format!("{doubt}.")));
-        remarks.push(format!(
-            "The limit is the rate at which half of the trials of {} keep the level. Response times count from the scheduled start of a request. Longer loads, which use up burst credits and caches, are not covered.",
-            self.trial
-        ));
-        for remark in remarks {
+        for remark in self.remarks() {
             text += &paragraph(&plain(&remark), "- ", width);
         }
         text
+    }
+
+    /// What limits the answer.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.limit.contradicts {
+            remarks.push(
+                "The level fails at one rate and holds at a higher one: the target changed during the search, and the interval covers both.".to_owned(),
+            );
+        }
+        if self.limit.holds.is_none() || self.limit.fails.is_none() {
+            remarks.push("The interval has an open end. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
+        }
+        let short = self.times.map(|(_, longest)| longest);
+        if let Some((longest, hidden)) =
+            short.and_then(|longest| Some((longest, self.hidden(longest)?)))
+        {
+            remarks.push(format!(
+                "In trials of {} an overload of up to {} does not show. A larger --budget makes them longer.",
+                format_duration(longest),
+                format_percent(hidden)
+            ));
+        }
+        remarks.extend(self.doubts.iter().map(|doubt| format!("{doubt}.")));
+        remarks.push(format!(
+            "The limit is the rate at which half of the trials{} keep the level. Response times count from the scheduled start of a request. Longer loads, which use up burst credits and caches, are not covered.",
+            self.lengths()
+        ));
+        remarks
+    }
+
+    /// ` of 250 ms to 2 s`.
+    fn lengths(&self) -> String {
+        match self.times {
+            Some((least, most)) if least == most => format!(" of {}", format_duration(least)),
+            Some((least, most)) => {
+                format!(
+                    " of {} to {}",
+                    format_duration(least),
+                    format_duration(most)
+                )
+            }
+            None => String::new(),
+        }
+    }
+
+    /// The share of requests beyond the capacity that trials of this length do not show; `None` where it is small.
+    fn hidden(&self, time: Duration) -> Option<f64> {
+        let all = self.levels.all().iter();
+        let hidden = all.map(|level| level.time_to_notice(1.0).as_secs_f64() / time.as_secs_f64());
+        let greatest = hidden.fold(0.0, f64::max);
+        (greatest > OVERLOAD_TOLD).then_some(greatest)
     }
 
     /// The number, its interval and the level.
@@ -90,16 +132,14 @@ impl Searched<'_> {
                 )
             }
             (Some(holds), None, _) => format!(
-                "{levels} holds at {} requests/s; no higher rate is shown to fail",
+                "{levels} holds up to {} requests/s at least; no higher rate was shown to fail",
                 rate(holds)
             ),
             (None, Some(fails), _) => format!(
-                "{levels} fails at {} requests/s; no lower rate is shown to hold",
+                "{levels} fails from {} requests/s on at the latest; no lower rate was shown to hold",
                 rate(fails)
             ),
-            (None, None, _) => {
-                format!("cannot tell at which rate {levels} holds; a larger --budget may settle it")
-            }
+            (None, None, _) => format!("cannot tell at which rate {levels} holds"),
         }
     }
 

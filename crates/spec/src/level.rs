@@ -61,6 +61,13 @@ pub struct Level {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels(Vec<Level>);
 
+/// Fewest requests of which none took longer that make a greatest time worth telling: with 95 % confidence fewer than 1 %
+/// of all do (the rule of three).
+pub const REQUESTS_OF_MAX: u64 = 300;
+/// Fewest requests for a mean, and those that are enough: the standard error of the mean of exponential times is 10 % then.
+const MEAN_REQUESTS_MIN: f64 = 10.0;
+const MEAN_REQUESTS: f64 = 100.0;
+
 /// Quantiles are told apart to a millionth of a percent.
 const QUANTILE_STEPS: f64 = 1e8;
 
@@ -80,12 +87,41 @@ impl Level {
         }
     }
 
-    /// The share of the requests that may take longer; `None` where it is no quantile of times.
-    pub fn allowance(&self) -> Option<f64> {
+    /// Fewest requests of a trial whose times say something of it: with fewer, a quantile is the greatest of them.
+    pub fn requests_min(&self) -> f64 {
         match self.quantity {
-            Quantity::Quantile(q) => Some(1.0 - q),
-            _ => None,
+            Quantity::Quantile(q) => (1.0 / q.min(1.0 - q)).round(),
+            Quantity::Mean => MEAN_REQUESTS_MIN,
+            Quantity::Max | Quantity::Iops | Quantity::Throughput => 1.0,
         }
+    }
+
+    /// Requests of a trial that are enough for it. For a quantile `q` of independent times: those of which both ends of its
+    /// 95 % interval exist, `n` with `q^n` and `(1 - q)^n` at most 2.5 % (David and Nagaraja, Order Statistics, 3rd ed.
+    /// (2003), 7.1). For a maximum: those of which none took longer when, at 95 %, fewer than 1 % of all do.
+    pub fn requests_enough(&self) -> f64 {
+        match self.quantity {
+            Quantity::Quantile(q) => (0.025_f64.ln() / q.max(1.0 - q).ln()).ceil(),
+            Quantity::Mean => MEAN_REQUESTS,
+            Quantity::Max => REQUESTS_OF_MAX as f64,
+            Quantity::Iops | Quantity::Throughput => 1.0,
+        }
+    }
+
+    /// How long a trial lasts in which this share of requests more than the storage serves makes the level fail: the times
+    /// grow by that share of the time that has passed. Zero where no times are bound.
+    pub fn time_to_notice(&self, overload: f64) -> Duration {
+        let Bound::Below(limit) = self.bound else {
+            return Duration::ZERO;
+        };
+        // Which share of the trial has passed when half of the requests, or all but 1 %, are behind.
+        let part = match self.quantity {
+            Quantity::Quantile(q) => q,
+            Quantity::Mean => 0.5,
+            Quantity::Max | Quantity::Iops | Quantity::Throughput => 1.0,
+        };
+        Duration::try_from_secs_f64(limit.as_secs_f64() / (part * overload))
+            .unwrap_or(Duration::MAX)
     }
 
     /// What it bounds: `syncs.p99`.
@@ -192,15 +228,6 @@ impl fmt::Display for Level {
 }
 
 impl Levels {
-    /// Fewest requests whose quantiles say something of these levels: with fewer, a quantile is the greatest of them.
-    pub fn requests_min(&self) -> u64 {
-        let of = |level: &Level| match level.allowance() {
-            Some(allowance) => (1.0 / allowance).round() as u64,
-            None => 1,
-        };
-        self.0.iter().map(of).max().unwrap_or(1)
-    }
-
     /// These levels.
     pub fn all(&self) -> &[Level] {
         &self.0
@@ -254,7 +281,28 @@ mod tests {
         let both: Levels = "p50<200us,p99.9<5ms".parse().expect("two");
         assert_eq!(both.all().len(), 2);
         assert_eq!(both.to_string(), "p50<200us,p99.9<5ms");
-        assert_eq!(both.requests_min(), 1000);
+    }
+
+    #[test]
+    fn a_level_tells_what_a_trial_of_it_needs() {
+        for (text, fewest, enough, seconds) in [
+            ("p99<10ms", 100.0, 368.0, 0.505),
+            ("p99.9<10ms", 1000.0, 3688.0, 0.501),
+            ("p50<10ms", 2.0, 6.0, 1.0),
+            ("p1<10ms", 100.0, 368.0, 50.0),
+            ("mean<10ms", 10.0, 100.0, 1.0),
+            ("max<10ms", 1.0, 300.0, 0.5),
+            ("iops>500", 1.0, 1.0, 0.0),
+        ] {
+            let level: Level = text.parse().expect(text);
+            assert_eq!(
+                (level.requests_min(), level.requests_enough()),
+                (fewest, enough),
+                "{text}"
+            );
+            let time = level.time_to_notice(0.02).as_secs_f64();
+            assert!((time - seconds).abs() < 0.001, "{text}: {time}");
+        }
     }
 
     #[test]

@@ -50,8 +50,9 @@ pub use interval::{Interval, mean_interval, median_interval, median_interval_rea
 pub use lasting::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, two_modes};
+pub use normal::{cdf as normal_cdf, quantile as normal_quantile};
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
-pub use pooled::{Pooled, pooled_mean, pooled_quantile};
+pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
 pub use power::{power_of_t_test, trials_for_difference, trials_for_equivalence};
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
 pub use ratio::{Ratio, ratio_of_means, ratio_of_medians};

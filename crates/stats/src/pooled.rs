@@ -8,7 +8,7 @@ use crate::t_distribution;
 use crate::tail::lower_rank;
 
 /// Fewest clusters that tell how much they differ, as for the interval of a median.
-const CLUSTERS_MIN: usize = 6;
+pub const CLUSTERS_MIN: usize = 6;
 
 /// Where a quantity of pooled values lies.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use iolab_record::{LatencyOf, Operation, RequestTime, RunRecord, Sample, SampleLatency};
 use iolab_spec::Result;
 use iolab_spec::histogram::LatencyHistogram;
-use iolab_spec::level::{Bound, Level, Quantity, Requests};
+use iolab_spec::level::{Bound, Level, Quantity, REQUESTS_OF_MAX, Requests};
 use iolab_stats::{
-    CONFIDENCE, Lasting, Pooled, lasting_shifts, mean_interval, median, pooled_mean,
+    CLUSTERS_MIN, CONFIDENCE, Lasting, Pooled, lasting_shifts, mean_interval, median, pooled_mean,
     pooled_quantile,
 };
 
@@ -18,9 +18,6 @@ use super::Answer;
 const MARGIN: f64 = 0.05;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
-/// Fewest requests of which none took longer that make a greatest time worth telling: with 95 % confidence fewer than 1 %
-/// of all do (the rule of three).
-const REQUESTS_OF_MAX: u64 = 300;
 /// What a change of the times over the trials must be to count, as for changes of throughput over a run.
 const CHANGE: Lasting = Lasting {
     length: 4,
@@ -368,11 +365,13 @@ fn verdict(judged: &Judged) -> (Answer, String) {
     let limit = level.limit();
     let unknown = |why: String| (Answer::CannotTell, why);
     let (Some(estimate), Some(low)) = (judged.estimate, judged.low) else {
-        return match judged.requests {
-            0 => unknown("no such request was measured".to_owned()),
-            n => unknown(format!(
-                "{n} requests in {} trials are too few for an interval",
-                judged.trials
+        return match (judged.requests, judged.trials) {
+            (0, _) => unknown("no such request was measured".to_owned()),
+            (_, trials) if trials < CLUSTERS_MIN => unknown(format!(
+                "{trials} trials are too few for an interval ({CLUSTERS_MIN} are needed)"
+            )),
+            (n, trials) => unknown(format!(
+                "{n} requests in {trials} trials are too few for an interval"
             )),
         };
     };
@@ -499,8 +498,9 @@ mod tests {
         let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 10)]; 12]);
         assert_eq!((found.answer, found.high), (Answer::CannotTell, None));
         assert!(found.why.contains("120 requests"), "{}", found.why);
-        let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 1000)]; 3]);
+        let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 1000)]; 5]);
         assert_eq!(found.answer, Answer::CannotTell);
+        assert!(found.why.starts_with("5 trials"), "{}", found.why);
         let found = judged("reads.p99<10ms", &vec![vec![(2.0, 1000)]; 12]);
         assert_eq!(found.answer, Answer::CannotTell);
         assert!(found.why.contains("no such request"), "{}", found.why);

@@ -1,32 +1,25 @@
 //! Which rate comes next, and between which the limit lies.
 //!
 //! The limit is the rate at which half of the trials keep all levels. Rates lie on a grid of [`STEPS`] per doubling. The
-//! search doubles or halves the rate until one trial keeps the levels and one misses them, then visits the rates in between in
-//! rounds, each in random order, so that a machine that drifts cannot pose as an effect of the rate. What a single trial says
-//! decides nothing but where to look: a rate is shown to hold when the trials at it and at some of the next greater rates
-//! together reject that half of them miss (an exact binomial test), and to fail with the next smaller ones. More load never
-//! makes requests faster, so that a greater rate that keeps the levels is evidence for this one.
-
-use std::collections::BTreeMap;
+//! search doubles or halves the rate until one trial keeps the levels and one misses them, then visits rates in rounds: those
+//! where the limit lies by all trials so far ([`super::curve`]), and those at the ends of its interval, each round in random
+//! order, so that a machine that drifts cannot pose as an effect of the rate.
 
 use iolab_plan::blocks::block_order;
 use iolab_stats::share_bounds;
 
+use super::curve::{Posterior, Visits};
+
 /// Rates of the grid per doubling: 4.4 % apart.
 const STEPS: f64 = 16.0;
-/// Greater or smaller rates whose trials count too at most.
-const NEIGHBOURS: i32 = 5;
-/// Error of each test. Several are looked at, again and again: by simulation the interval then holds the limit in 95 of 100
-/// searches or more.
-const ALPHA: f64 = 0.008;
-/// Gaps between the rates of a round at most.
-const ROUND: i32 = 4;
-/// By how many rates the first rounds look beyond a side that is not shown yet.
-const BEYOND: i32 = 3;
-/// After so many rounds they look one rate farther.
-const WIDER_EVERY: u32 = 2;
+/// Probability on either side of the interval. By simulation it then holds the limit in 95 of 100 searches or more.
+const TAIL: f64 = 0.005;
+/// Where the limit lies by what is known that the rates of a round are at.
+const ROUND: [f64; 3] = [0.05, 0.5, 0.95];
 /// The interval is narrow enough when its ends are so many rates apart: 9 %.
-const ENOUGH: i32 = 2;
+const ENOUGH: f64 = 2.0;
+/// Error of the tests by which trials at two rates contradict each other.
+const ALPHA: f64 = 0.005;
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,34 +36,32 @@ pub struct RatePoint {
     /// Requests per second.
     pub rate: u64,
     /// Trials.
-    pub trials: usize,
+    pub trials: u32,
     /// Those that kept all levels.
-    pub kept: usize,
-    /// Whether the trials show that the levels hold (`true`) or that one is missed (`false`).
-    pub shown: Option<bool>,
+    pub kept: u32,
+    /// Whether the levels hold here (`true`) or fail (`false`); `None` within the interval of the limit.
+    pub holds: Option<bool>,
 }
 
 /// Between which rates the limit lies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// The greatest rate that is shown to hold, below every one that is shown to fail; `None` where none is.
+    /// Lower end of its interval; `None` where the limit may lie below every rate that was visited.
     pub holds: Option<u64>,
-    /// The least rate that is shown to fail, above every one that is shown to hold; `None` where none is.
+    /// Upper end; `None` where it may lie above.
     pub fails: Option<u64>,
-    /// Where the share of trials that keep the levels falls through one half, by isotonic regression; `None` where it does
-    /// not.
+    /// The middle of what is known; `None` where an end is missing.
     pub estimate: Option<f64>,
     /// The curve that it rests on, in the order of the rates.
     pub points: Vec<RatePoint>,
-    /// Whether some rate is shown to fail and a greater one to hold: the target changed while it was measured.
+    /// Whether the trials show that some rate fails and a greater one holds: the target changed while it was measured.
     pub contradicts: bool,
 }
 
 /// A search under way.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// By the place of the rate on the grid: whether each trial kept all levels.
-    visits: BTreeMap<i32, Vec<bool>>,
+    visits: Visits,
     ends: (i32, i32),
     next: Vec<i32>,
     seed: u64,
@@ -82,7 +73,7 @@ impl Search {
     pub fn new(start: u64, least: u64, greatest: u64, seed: u64) -> Self {
         let ends = (place(least), place(greatest));
         Self {
-            visits: BTreeMap::new(),
+            visits: Visits::new(),
             ends,
             next: vec![place(start).clamp(ends.0, ends.1)],
             seed,
@@ -104,28 +95,29 @@ impl Search {
     /// Takes whether a trial at the rate that was asked for kept all levels.
     pub fn visited(&mut self, kept: bool) {
         if let Some(place) = self.next.pop() {
-            self.visits.entry(place).or_default().push(kept);
+            self.note(place, kept);
         }
     }
 
     /// Takes a trial of an earlier session.
     pub fn recall(&mut self, at: u64, kept: bool) {
-        self.visits.entry(place(at)).or_default().push(kept);
+        self.note(place(at), kept);
     }
 
-    /// Doubles or halves the rate until one trial keeps and one misses, then looks in between; `None` when that is done.
+    fn note(&mut self, place: i32, kept: bool) {
+        let (all_kept, trials) = self.visits.entry(place).or_default();
+        *all_kept += u32::from(kept);
+        *trials += 1;
+    }
+
+    /// Doubles or halves the rate until one trial keeps and one misses; `None` when that is done.
     fn bracket(&self) -> Option<Vec<i32>> {
-        let misses = |place: &i32| self.kept_share(*place) <= 0.5;
-        let fails = self.visits.keys().copied().find(misses);
-        let below = |place: &i32| !misses(place) && fails.is_none_or(|fails| *place < fails);
-        let holds = self.visits.keys().copied().rfind(below);
-        let double = STEPS as i32;
+        let misses = |(_, (kept, trials)): &(&i32, &(u32, u32))| 2 * kept <= *trials;
+        let fails = self.visits.iter().find(misses).map(|(place, _)| *place);
+        let holds = self.visits.iter().rfind(|visit| !misses(visit));
         let next = match (holds, fails) {
-            (Some(holds), None) => (holds + double).min(self.ends.1),
-            (None, Some(fails)) => (fails - double).max(self.ends.0),
-            (Some(holds), Some(fails)) if self.rounds == 0 && fails - holds > 2 * BEYOND => {
-                i32::midpoint(holds, fails)
-            }
+            (Some((holds, _)), None) => (holds + STEPS as i32).min(self.ends.1),
+            (None, Some(fails)) => (fails - STEPS as i32).max(self.ends.0),
             _ => return None,
         };
         let next = settled(next);
@@ -136,164 +128,104 @@ impl Search {
     /// The rates of the next round, in random order; none when enough is known.
     fn round(&mut self) -> Vec<i32> {
         self.rounds += 1;
-        let (holds, fails, _) = ends(&self.verdicts());
-        if let (Some(holds), Some(fails)) = (holds, fails)
-            && fails - holds <= ENOUGH
-        {
+        let known = Posterior::of(&self.visits, self.ends);
+        let (low, high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
+        let outside = low > f64::from(self.ends.1) || high < f64::from(self.ends.0);
+        if outside || high - low <= ENOUGH || self.is_between_neighbours(low, high) {
             return Vec::new();
         }
-        let guess = self.crossing().unwrap_or_else(|| self.nearest_end());
-        // A share that falls slowly is told from one half farther away.
-        let beyond = BEYOND + (self.rounds / WIDER_EVERY) as i32;
-        let low = holds
-            .unwrap_or(guess.floor() as i32 - beyond)
-            .max(self.ends.0);
-        let high = fails
-            .unwrap_or(guess.ceil() as i32 + beyond)
-            .min(self.ends.1);
-        if low == high && self.visits.contains_key(&low) && self.shown(low).is_some() {
-            return Vec::new();
-        }
-        // What is shown already is not asked again.
-        let (low, high) = (
-            low + i32::from(holds == Some(low)),
-            high - i32::from(fails == Some(high)),
-        );
-        let step = ((high - low) / ROUND).max(1);
-        // Every other round takes the rates between those of the one before.
-        let offset = match self.rounds % 2 {
-            0 => step / 2,
-            _ => 0,
-        };
-        let mut places: Vec<i32> = (low + offset..=high.max(low + offset))
-            .step_by(step as usize)
-            .map(settled)
-            .filter(|place| ![holds, fails].contains(&Some(*place)))
+        let mut places: Vec<i32> = ROUND
+            .iter()
+            .map(|probability| known.quantile(*probability).round() as i32)
+            .map(|place| settled(place.clamp(self.ends.0, self.ends.1)))
             .collect();
         places.dedup();
         let order = block_order(self.seed, self.rounds, places.len());
         order.into_iter().map(|at| places[at]).collect()
     }
 
-    /// The end of the grid that every trial points to.
-    fn nearest_end(&self) -> f64 {
-        let kept = self.visits.values().flatten().filter(|kept| **kept).count();
-        let all: usize = self.visits.values().map(Vec::len).sum();
-        f64::from(if 2 * kept > all {
-            self.ends.1
-        } else {
-            self.ends.0
-        })
+    /// Whether no whole rate lies inside of an interval.
+    fn is_between_neighbours(&self, low: f64, high: f64) -> bool {
+        ceiling(high) <= floor(low) + 1
     }
 
-    /// Share of the trials at a place that kept all levels.
-    fn kept_share(&self, place: i32) -> f64 {
-        let trials = self.visits.get(&place).map_or(&[][..], Vec::as_slice);
-        let kept = trials.iter().filter(|kept| **kept).count();
-        kept as f64 / trials.len().max(1) as f64
-    }
-
-    /// What the trials at a place and its neighbours show.
+    /// What the trials at this place and at greater ones, or smaller ones, show: an exact binomial test of one half.
     fn shown(&self, place: i32) -> Option<bool> {
-        let pooled = |from: i32, to: i32| {
-            let trials = || self.visits.range(from..=to).flat_map(|(_, trials)| trials);
-            let kept = trials().filter(|kept| **kept).count();
-            share_bounds(kept as f64, trials().count() as f64, ALPHA)
-        };
-        // Where the limit lies right beside this rate, its neighbour would testify against it.
-        let holds = (0..=NEIGHBOURS)
-            .filter_map(|more| pooled(place, place + more))
-            .any(|(low, _)| low > 0.5);
-        let fails = (0..=NEIGHBOURS)
-            .filter_map(|more| pooled(place - more, place))
-            .any(|(_, high)| high < 0.5);
-        match (holds, fails) {
-            (true, false) => Some(true),
-            (false, true) => Some(false),
+        let (kept, trials) = self.visits[&place];
+        let (low, high) = share_bounds(f64::from(kept), f64::from(trials), ALPHA)?;
+        match (low > 0.5, high < 0.5) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
             _ => None,
         }
     }
 
-    fn verdicts(&self) -> Vec<(i32, Option<bool>)> {
-        let places = self.visits.keys();
-        places.map(|place| (*place, self.shown(*place))).collect()
-    }
-
-    /// Where the share of trials that keep the levels falls through one half, a place on the grid: pool-adjacent-violators
-    /// over the rates, then linear between them.
-    fn crossing(&self) -> Option<f64> {
-        let falling = self.isotonic();
-        let at = falling.iter().position(|(_, share)| *share <= 0.5)?;
-        let before = falling.get(at.checked_sub(1)?)?;
-        let after = falling[at];
-        let part = (before.1 - 0.5) / (before.1 - after.1);
-        Some(before.0 + (after.0 - before.0) * part)
-    }
-
-    /// The share of each rate, made to fall by pooling neighbours that do not.
-    fn isotonic(&self) -> Vec<(f64, f64)> {
-        let mut blocks: Vec<(Vec<i32>, f64, f64)> = Vec::new();
-        for (place, trials) in &self.visits {
-            let mut block = (vec![*place], self.kept_share(*place), trials.len() as f64);
-            while let Some(before) = blocks.pop_if(|before| before.1 < block.1) {
-                let weight = before.2 + block.2;
-                let share = (before.1 * before.2 + block.1 * block.2) / weight;
-                block = ([before.0, block.0].concat(), share, weight);
-            }
-            blocks.push(block);
-        }
-        let points = blocks.into_iter().flat_map(|(places, share, _)| {
-            places
-                .into_iter()
-                .map(move |place| (f64::from(place), share))
-        });
-        points.collect()
+    /// The least rate that is shown to fail by its own trials with a greater one that is shown to hold.
+    fn contradiction(&self) -> Option<(i32, i32)> {
+        let places = |wanted: bool| {
+            let all = self.visits.keys().copied();
+            all.filter(move |place| self.shown(*place) == Some(wanted))
+        };
+        let (fails, holds) = (places(false).min()?, places(true).max()?);
+        (fails < holds).then_some((fails, holds))
     }
 
     /// Between which rates the limit lies, as far as is known.
     pub fn limit(&self) -> Limit {
-        let verdicts = self.verdicts();
-        let (holds, fails, contradicts) = ends(&verdicts);
-        let within = |place: f64| {
-            let low = holds.map_or(place, f64::from);
-            let high = fails.map_or(place, f64::from);
-            place.max(low).min(high.max(low))
+        let known = Posterior::of(&self.visits, self.ends);
+        let (mut low, mut high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
+        let contradiction = self.contradiction();
+        if let Some((fails, holds)) = contradiction {
+            let below = self.visits.keys().copied().rfind(|place| *place < fails);
+            let above = self.visits.keys().copied().find(|place| *place > holds);
+            low = low.min(f64::from(below.unwrap_or(self.ends.0 - 1)));
+            high = high.max(f64::from(above.unwrap_or(self.ends.1 + 1)));
+        }
+        // Of rates that were not visited nothing is said.
+        let visited =
+            |place: Option<(&i32, &(u32, u32))>| place.map(|(place, _)| f64::from(*place));
+        let least = visited(self.visits.first_key_value());
+        let greatest = visited(self.visits.last_key_value());
+        let (holds, fails) = match (least, greatest) {
+            (Some(least), Some(greatest)) => (
+                (low >= least).then(|| floor(low.min(greatest))),
+                (high <= greatest).then(|| ceiling(high.max(least))),
+            ),
+            _ => (None, None),
         };
-        let point = |(place, shown): &(i32, Option<bool>)| {
-            let trials = self.visits.get(place).map_or(&[][..], Vec::as_slice);
-            RatePoint {
-                rate: rate(*place),
-                trials: trials.len(),
-                kept: trials.iter().filter(|kept| **kept).count(),
-                shown: *shown,
-            }
-        };
+        let points = self.visits.iter().map(|(place, (kept, trials))| RatePoint {
+            rate: rate(*place),
+            trials: *trials,
+            kept: *kept,
+            holds: match rate(*place) {
+                at if holds.is_some_and(|holds| at <= holds) => Some(true),
+                at if fails.is_some_and(|fails| at >= fails) => Some(false),
+                _ => None,
+            },
+        });
         Limit {
-            holds: holds.map(rate),
-            fails: fails.map(rate),
-            estimate: self.crossing().map(|at| (within(at) / STEPS).exp2()),
-            points: verdicts.iter().map(point).collect(),
-            contradicts,
+            holds,
+            fails,
+            estimate: (holds.and(fails)).map(|_| (known.quantile(0.5) / STEPS).exp2()),
+            points: points.collect(),
+            contradicts: contradiction.is_some(),
         }
     }
-}
-
-/// The ends of the interval, and whether rates that fail and rates that hold are mixed.
-fn ends(verdicts: &[(i32, Option<bool>)]) -> (Option<i32>, Option<i32>, bool) {
-    let of = |wanted: bool| {
-        let places = verdicts.iter().filter(move |(_, v)| *v == Some(wanted));
-        places.map(|(place, _)| *place)
-    };
-    let (least_fail, greatest_hold) = (of(false).min(), of(true).max());
-    let holds = of(true).filter(|p| least_fail.is_none_or(|fail| *p < fail));
-    let fails = of(false).filter(|p| greatest_hold.is_none_or(|hold| *p > hold));
-    let mixed = matches!((least_fail, greatest_hold), (Some(fail), Some(hold)) if fail < hold);
-    (holds.max(), fails.min(), mixed)
 }
 
 /// The rate at a place of the grid.
 fn rate(place: i32) -> u64 {
     (f64::from(place) / STEPS).exp2().round().max(1.0) as u64
+}
+
+/// The greatest rate up to a place.
+fn floor(place: f64) -> u64 {
+    (place / STEPS).exp2().floor().max(1.0) as u64
+}
+
+/// The least rate from a place on.
+fn ceiling(place: f64) -> u64 {
+    (place / STEPS).exp2().ceil().max(1.0) as u64
 }
 
 /// The place nearest to a rate.

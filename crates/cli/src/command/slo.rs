@@ -1,5 +1,6 @@
 //! What a run tells of service levels: `iolab run --slo`.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -9,7 +10,6 @@ use iolab_plan::experiment::Experiment;
 use iolab_report::slo::{Searched, at_rates};
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
-use iolab_spec::units::format_duration;
 
 use crate::exit::Outcome;
 use crate::output::style;
@@ -19,16 +19,18 @@ fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome {
     let record = iolab_runfile::read(path)?;
     let found = limit(levels, &record, iolab_runfile::read_latency(path)?)?;
     let doubts = doubts_of_run(&record);
-    let time = record
+    let visited: BTreeSet<i64> = record.samples.iter().map(|sample| sample.cell).collect();
+    let cells = record
         .cells
-        .first()
-        .and_then(|cell| cell.trial().limit.time);
+        .iter()
+        .filter(|cell| visited.contains(&cell.id));
+    let times = || cells.clone().filter_map(|cell| cell.trial().limit.time);
     let searched = Searched {
         experiment: &record.experiment.name,
         levels,
         limit: &found,
         doubts: &doubts,
-        trial: &time.map_or_else(|| "one pass".to_owned(), format_duration),
+        times: times().min().zip(times().max()),
     };
     write!(to, "{}", searched.text(style().width))?;
     Ok(())

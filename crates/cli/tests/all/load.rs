@@ -168,9 +168,9 @@ fn what_a_rate_cannot_be_combined_with_is_refused() {
 fn a_resumed_run_answers_what_it_was_asked() {
     let folder = folder();
     for (name, levels, rate, code) in [
-        ("yes.iolab", "p99<1s", Some("100"), 0),
+        ("yes.iolab", "p99<100ms", Some("100"), 0),
         ("no.iolab", "p99<1us", Some("100"), 4),
-        ("search.iolab", "p99<1s", None, 0),
+        ("search.iolab", "p99<5ms", None, 0),
     ] {
         let mut run_it = vec!["run", "load-latency", "model:sata-ssd", "-o", name];
         run_it.extend(["--seed", "7", "--size", "16MiB", "--budget", "10s"]);

@@ -12,9 +12,9 @@ use super::{Change, Experiment};
 const RATE: &str = "rate";
 /// Where a search begins when the experiment names no rate, requests/s.
 const START: u64 = 1000;
-/// Time of a trial of a search: many short trials say more about a rate than few long ones.
+/// Least time of a trial of a search: many short trials say more about a rate than few long ones.
 const TIME: &str = "250ms";
-/// Time of a search, within the minute that an answer may take.
+/// Time of an answer about levels, so that all of it takes less than a minute.
 const BUDGET: &str = "50s";
 /// Precision of a trial's median where levels are judged at given rates: as many trials as the budget pays for, since the
 /// interval is that of all requests, and not of the median.
@@ -25,19 +25,21 @@ impl Experiment {
     /// `is_given` tells whether the user chose a setting, or the budget.
     ///
     /// # Errors
-    /// Of kind usage, as [`Experiment::seek`].
+    /// Of kind usage, as [`Experiment::seek`], and levels of requests that there are none of.
     pub fn answer(&mut self, levels: &Levels, is_given: &dyn Fn(&str) -> bool) -> Result<()> {
-        if is_given(RATE) {
-            self.design.precision = self.design.precision.min(PRECISION);
-            self.hold = Some(levels.clone());
-            return Ok(());
-        }
-        for (name, value) in [("time", TIME), ("budget", BUDGET)] {
-            if !is_given(name) {
+        let at_rates = is_given(RATE);
+        for (name, value) in [("budget", BUDGET), ("time", TIME)] {
+            let is_set = is_given(name) || at_rates && name == "time";
+            if !is_set {
                 self.apply(&Change::of(name, value)?)?;
             }
         }
-        self.seek(levels.clone())
+        if !at_rates {
+            return self.seek(levels.clone());
+        }
+        self.design.precision = self.design.precision.min(PRECISION);
+        self.hold = Some(levels.clone());
+        self.check()
     }
 
     /// Has the run search for the greatest rate at which these levels hold: the rates are the search's, from the first one of

@@ -9,4 +9,5 @@ mod doctor;
 mod equivalence;
 mod overview;
 mod report;
+mod slo;
 mod snapshots;

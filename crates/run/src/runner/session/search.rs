@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use iolab_analysis::fitness::keeps;
 use iolab_analysis::slo::{Search, Step, visits};
-use iolab_plan::cells::PlannedCell;
+use iolab_plan::cells::{PlannedCell, lengthen};
 use iolab_record::EventKind;
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
@@ -27,9 +27,7 @@ impl Session<'_> {
     ) -> Result<Ended> {
         let trial = &self.plan.cells[0].spec.trial;
         let start = trial.rate.and_then(Rate::requests).unwrap_or(1);
-        let time = trial.limit.time.map_or(1.0, |time| time.as_secs_f64());
-        // A trial with fewer requests would keep a level because it has few.
-        let least = (levels.requests_min() as f64 / time).ceil() as u64;
+        let least = self.plan.experiment().least_rate()?;
         let mut search = Search::new(start, least.clamp(1, RATE_MAX), RATE_MAX, self.seed);
         // What an earlier session has measured.
         let path = self.file.path().to_owned();
@@ -72,6 +70,8 @@ impl Session<'_> {
         let mut cell = self.plan.cells[0].clone();
         cell.levels = vec![rate.to_string()];
         cell.spec.trial.rate = Some(Rate::Requests(rate));
+        cell.spec.trial.limit.time = experiment.base()?.trial.limit.time;
+        lengthen(&experiment, &mut cell);
         executor.fit(&mut cell)?;
         let id = self.plan.cells.len();
         let rows = [fit::record(id, &cell)];

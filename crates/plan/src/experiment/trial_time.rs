@@ -1,0 +1,237 @@
+//! How long trials last that service levels are judged by: long enough for their quantiles, and for a rate beyond the capacity
+//! to show.
+
+use std::time::Duration;
+
+use iolab_spec::level::{Level, Levels, Requests};
+use iolab_spec::trial::{SyncPolicy, TrialSpec};
+use iolab_spec::units::format_duration;
+use iolab_spec::{Error, Result};
+
+use super::Experiment;
+
+/// A rate beyond the capacity by so much fails in a trial that is long enough: half of what two rates of a search differ by.
+const OVERLOAD: f64 = 0.02;
+/// By so much it fails in any trial.
+const OVERLOAD_MAX: f64 = 0.25;
+/// Trials that the budget of a search pays for where they are long enough.
+const SEARCH: u32 = 40;
+/// Those that it pays for where they are as short as can be.
+const SEARCH_MIN: u32 = 12;
+/// The same for each rate of a run that judges levels at given rates.
+const CELL: u32 = 12;
+const CELL_MIN: u32 = 7;
+
+impl Experiment {
+    /// How long a trial lasts at the rate that it names: at least as long as the settings say, and longer where the levels
+    /// that the run is about need it. `None` without levels, rate or time.
+    pub fn trial_time(&self, trial: &TrialSpec) -> Option<Duration> {
+        let levels = self.levels()?;
+        let shortest = trial.limit.time?;
+        let rate = trial.rate?.per_second(trial.mean_request());
+        let (many, _) = self.trials_paid();
+        let longest = |time: &dyn Fn(&Level) -> Duration| {
+            let times = levels.all().iter().map(time);
+            times.max().unwrap_or_default()
+        };
+        let requests = |level: &Level, n: f64| {
+            let seconds = n / (rate * share(level.of, trial)).max(f64::MIN_POSITIVE);
+            Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        };
+        let enough = longest(&|level| {
+            let requests = requests(level, level.requests_enough());
+            requests.max(level.time_to_notice(OVERLOAD))
+        });
+        let needed = longest(&|level| {
+            let notice = level.time_to_notice(OVERLOAD_MAX);
+            match self.seek {
+                Some(_) => notice.max(requests(level, level.requests_min())),
+                // The requests of all trials at a rate are judged together.
+                None => notice,
+            }
+        });
+        let time = enough.min(self.design.budget / many).max(needed);
+        Some(shortest.max(rounded_up(time)))
+    }
+
+    /// The least rate that a search visits: at smaller ones the budget does not pay for trials with enough requests.
+    ///
+    /// # Errors
+    /// As [`Experiment::base`].
+    pub fn least_rate(&self) -> Result<u64> {
+        let trial = self.base()?.trial;
+        let time = (self.design.budget / SEARCH_MIN).as_secs_f64();
+        let levels = self.levels().map_or(&[][..], Levels::all);
+        let least = |level: &Level| level.requests_min() / (share(level.of, &trial) * time);
+        let rates = levels.iter().map(least);
+        Ok(rates.fold(1.0, f64::max).ceil() as u64)
+    }
+
+    /// Refuses levels of requests that there are none of, and bounds that the budget is too short for.
+    pub(super) fn check_levels(&self) -> Result<()> {
+        let Some(levels) = self.levels() else {
+            return Ok(());
+        };
+        let trial = self.base()?.trial;
+        let varies = ["read_percent", "sync", "sync_every"]
+            .iter()
+            .any(|name| self.factors.iter().any(|f| f.of.is(name)));
+        let lacks = |level: &&Level| share(level.of, &trial) == 0.0;
+        if let Some(level) = levels.all().iter().find(lacks)
+            && !varies
+            && self.groups.is_empty()
+        {
+            let hint = match level.of {
+                Requests::Reads => "leave it out, or have some: --set read_percent=70",
+                Requests::Writes => "leave it out, or have some: --set read_percent=0",
+                _ => "leave it out, or have some: --set read_percent=0 --set sync=fdatasync",
+            };
+            let none = format!("the level {level}: the experiment has no {}", level.of);
+            return Err(Error::usage(none).hint(hint));
+        }
+        let (_, few) = self.trials_paid();
+        let late = |level: &&Level| level.time_to_notice(OVERLOAD_MAX) > self.design.budget / few;
+        match levels.all().iter().find(late) {
+            Some(level) => {
+                let time = rounded_up(level.time_to_notice(OVERLOAD_MAX));
+                Err(Error::usage(format!(
+                    "the level {level} takes trials of {} at least, and the budget of {} does not pay for {few}",
+                    format_duration(time),
+                    format_duration(self.design.budget)
+                ))
+                .hint(format!("--budget {}s", time.saturating_mul(few).as_secs() + 1)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The levels that the run is about.
+    fn levels(&self) -> Option<&Levels> {
+        self.seek.as_ref().or(self.hold.as_ref())
+    }
+
+    /// Trials that the budget pays for: long ones, and as short ones as can be.
+    fn trials_paid(&self) -> (u32, u32) {
+        if self.seek.is_some() {
+            return (SEARCH, SEARCH_MIN);
+        }
+        let levels = self.factors.iter().map(|factor| factor.levels.len() as u32);
+        let cells = levels.fold(1, u32::saturating_mul).max(1);
+        (CELL.saturating_mul(cells), CELL_MIN.saturating_mul(cells))
+    }
+}
+
+/// The share of the requests of a trial that are of a kind; of syncs, how many there are per request.
+fn share(of: Requests, trial: &TrialSpec) -> f64 {
+    let reads = f64::from(trial.read_percent) / 100.0;
+    match of {
+        Requests::All => 1.0,
+        Requests::Reads => reads,
+        Requests::Writes => 1.0 - reads,
+        Requests::Syncs if trial.sync.follows_writes() => {
+            (1.0 - reads) / f64::from(trial.sync_every.max(1))
+        }
+        // One at the end, however long a trial is.
+        Requests::Syncs if trial.sync == SyncPolicy::End && reads < 1.0 => 1.0,
+        Requests::Syncs => 0.0,
+    }
+}
+
+/// To hundredths of a second.
+fn rounded_up(time: Duration) -> Duration {
+    let hundredths = time.as_nanos().div_ceil(10_000_000);
+    Duration::from_millis(u64::try_from(hundredths * 10).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolab_spec::trial::Rate;
+
+    fn asked(levels: &str, sets: &[&str], given: &[&str]) -> Result<Experiment> {
+        let mut experiment = Experiment::find("load-latency").expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect(set);
+        }
+        let levels = levels.parse().expect("levels");
+        experiment.answer(&levels, &|name| given.contains(&name))?;
+        Ok(experiment)
+    }
+
+    fn seconds(experiment: &Experiment, rate: u64) -> f64 {
+        let mut trial = experiment.base().expect("settings").trial;
+        trial.rate = Some(Rate::Requests(rate));
+        let time = experiment.trial_time(&trial).expect("a time");
+        time.as_secs_f64()
+    }
+
+    #[test]
+    fn trials_are_as_long_as_the_quantile_and_the_bound_ask_for() {
+        // 50 s pay for 40 trials of 1.25 s.
+        for (levels, rate, time) in [
+            ("p99<1ms", 100_000, 0.25),
+            ("p99<1ms", 1000, 0.37),
+            ("p99<1ms", 300, 1.23),
+            // As many requests as the quantile has at all.
+            ("p99<1ms", 50, 2.0),
+            ("p99.9<1ms", 1000, 1.25),
+            ("p99.9<1ms", 500, 2.0),
+            // A queue that grows by 2 % takes this long to reach the bound.
+            ("p99<10ms", 100_000, 0.51),
+            ("p50<10ms", 100_000, 1.0),
+            // By 25 %, where the budget does not pay for more.
+            ("p50<300ms", 100_000, 2.4),
+            ("p99<1ms,p50<10ms", 100_000, 1.0),
+        ] {
+            let experiment = asked(levels, &[], &[]).expect(levels);
+            let found = seconds(&experiment, rate);
+            assert!(
+                (found - time).abs() < 0.001,
+                "{levels} at {rate}: {found} s"
+            );
+        }
+        let mixed = |levels: &str, sets: &[&str]| seconds(&asked(levels, sets, &[]).unwrap(), 1000);
+        assert_eq!(mixed("reads.p99<1ms", &["read_percent=50"]), 0.74);
+        let syncs = ["read_percent=50", "sync=fdatasync", "sync_every=2"];
+        assert_eq!(mixed("syncs.p99<1ms", &syncs), 1.25);
+        // What the user asks for is the least.
+        let long = asked("p99<1ms", &["time=2s"], &["time"]).unwrap();
+        assert_eq!(seconds(&long, 1000), 2.0);
+    }
+
+    #[test]
+    fn at_given_rates_all_requests_count_together() {
+        let given = |levels, rates| asked(levels, &[rates], &["rate"]).unwrap();
+        assert_eq!(seconds(&given("p99<1ms", "rate=100,200"), 100), 2.09);
+        assert_eq!(seconds(&given("p99<1ms", "rate=50"), 50), 4.17);
+        assert_eq!(seconds(&given("p99<500ms", "rate=50"), 50), 4.17);
+    }
+
+    #[test]
+    fn the_least_rate_has_enough_requests_in_what_the_budget_pays_for() {
+        let least = |levels: &str| asked(levels, &[], &[]).unwrap().least_rate().unwrap();
+        assert_eq!((least("p99<1ms"), least("p99.9<1ms")), (25, 241));
+        assert_eq!((least("p50<1ms"), least("max<1ms")), (1, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_refused() {
+        for (levels, sets, part) in [
+            ("syncs.p99<1ms", &[][..], "no syncs"),
+            ("writes.p99<1ms", &[], "no writes"),
+            ("reads.p99<1ms", &["read_percent=0"], "no reads"),
+            ("syncs.p99<1ms", &["read_percent=0"], "no syncs"),
+            ("p99<10s", &[], "does not pay for 12"),
+        ] {
+            for rates in [&[][..], &["rate"]] {
+                let mut sets = sets.to_vec();
+                sets.extend(rates.iter().map(|_| "rate=100"));
+                let error = asked(levels, &sets, rates).expect_err(levels);
+                let expected = part.replace("12", if rates.is_empty() { "12" } else { "7" });
+                assert!(error.message().contains(&expected), "{error}");
+                assert!(error.remedy().is_some(), "{error}");
+            }
+        }
+        assert!(asked("syncs.max<100ms", &["read_percent=0", "sync=end"], &[]).is_ok());
+    }
+}
