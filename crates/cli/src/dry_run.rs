@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use iolab_peers::beyond_budget;
 use iolab_plan::cells::Plan;
 use iolab_plan::forecast::{Forecast, Written};
 use iolab_report::forecast;
@@ -26,6 +27,9 @@ pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outc
         writeln!(to, "{text}")?;
     }
     for text in plans.iter().filter_map(Plan::shortfall) {
+        writeln!(to, "{text}")?;
+    }
+    for text in plans.iter().filter_map(beyond_budget) {
         writeln!(to, "{text}")?;
     }
     let written = forecasts

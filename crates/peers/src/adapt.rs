@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use iolab_plan::cells::cells;
+use iolab_plan::cells::{Plan, PlannedCell, cells};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_spec::Result;
 use iolab_spec::settings::Setting;
 use iolab_spec::tool::Tool;
 use iolab_spec::trial::{BufferInit, Descriptors, Layout, TrialSpec};
+use iolab_spec::units::format_duration;
 
 use super::find;
 
@@ -50,6 +51,27 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
         peers.join(" and "),
         changed.join(", ")
     )))
+}
+
+/// What to tell of a plan whose trials with peers end after their bytes, however long these take: it cannot keep its budget.
+/// `None` where time bounds all of them.
+pub fn beyond_budget(plan: &Plan) -> Option<String> {
+    let unbounded =
+        |cell: &&PlannedCell| cell.spec.tool.is_peer() && cell.spec.trial.time_foreseen().is_none();
+    let cells: Vec<&PlannedCell> = plan.cells().iter().filter(unbounded).collect();
+    let tools: BTreeSet<String> = cells
+        .iter()
+        .map(|cell| cell.spec.tool.to_string())
+        .collect();
+    let tools: Vec<String> = tools.into_iter().collect();
+    (!cells.is_empty()).then(|| {
+        format!(
+            "The run may exceed its budget of {}: trials with {} have no time limit, and each of the {} cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it",
+            format_duration(plan.experiment().design.budget),
+            tools.join(" and "),
+            plan.cells().len()
+        )
+    })
 }
 
 /// What every peer needs: it opens files that are there, and prepares its buffers as it does.
@@ -119,6 +141,22 @@ mod tests {
             let spec = &cell.spec.trial;
             assert_eq!(spec.requests_bound(), Some(spec.region / spec.bs));
         }
+    }
+
+    #[test]
+    fn trials_that_no_time_ends_are_told_beforehand() {
+        let told = |sets: &[&str]| {
+            let plan = Plan::of_new_run(adapted("read-random", sets).0).expect("valid");
+            beyond_budget(&plan)
+        };
+        assert_eq!(told(&["tool=iolab,fio"]), None);
+        assert_eq!(told(&["time=none"]), None, "no peer");
+        let text = told(&["tool=iolab,iozone", "budget=60s"]).expect("told");
+        assert!(
+            text.contains("budget of 1min") && text.contains("with iozone"),
+            "{text}"
+        );
+        assert!(told(&["tool=iolab,fio", "time=none"]).is_some());
     }
 
     #[test]

@@ -26,7 +26,7 @@ use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, Pro
 use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
 use iolab_target::Target;
 
-pub use adapt::{Need, adapt};
+pub use adapt::{Need, adapt, beyond_budget};
 pub use results::{Entry, Results};
 
 use iolab_record::environment::{Environment, KEYS};

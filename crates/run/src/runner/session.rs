@@ -453,10 +453,16 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds.
+    /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds, or when these have none.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
-        let message = self.plan.shortfall();
-        message.map_or(Ok(()), |message| self.event(EventKind::Warning, &message))
+        let messages = [
+            self.plan.shortfall(),
+            iolab_peers::beyond_budget(&self.plan),
+        ];
+        for message in messages.iter().flatten() {
+            self.event(EventKind::Warning, message)?;
+        }
+        Ok(())
     }
 
     /// Notes what differs between the machine of the earlier session and this one.
