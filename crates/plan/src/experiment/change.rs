@@ -161,7 +161,11 @@ impl Experiment {
         match what {
             What::Setting(of, levels) => {
                 self.check_effect(of)?;
+                let region = self.region();
                 self.sweep(of.clone(), levels)?;
+                if of.is("region") && of.group.is_none() {
+                    self.move_groups(region)?;
+                }
                 if of.group.is_none() {
                     self.displace(of.setting);
                     self.displace_parts(of.setting);

@@ -1,11 +1,53 @@
-//! I/O sizes that are larger than what there is to touch.
+//! What there is to touch: I/O sizes that are larger, and groups that lie behind each other.
 
 use iolab_spec::Result;
 use iolab_spec::units::{format_size, parse_size};
 
-use super::Experiment;
+use super::{Experiment, Scoped};
 
 impl Experiment {
+    /// The region of all groups that have none of their own, bytes; `None` where it varies.
+    pub(super) fn region(&self) -> Option<u64> {
+        let varies = self.factors.iter().any(|factor| factor.of.is("region"));
+        (!varies).then(|| Some(self.base().ok()?.trial.region))?
+    }
+
+    /// Keeps groups as many regions behind each other as they were when the region had `before` bytes.
+    ///
+    /// # Errors
+    /// Of kind usage, as [`Experiment::fix`].
+    pub(super) fn move_groups(&mut self, before: Option<u64>) -> Result<()> {
+        let (Some(before), Some(now)) = (before, self.region()) else {
+            return Ok(());
+        };
+        let mut moved = Vec::new();
+        for group in &self.groups {
+            let own = |name| {
+                group
+                    .settings
+                    .iter()
+                    .find(|(setting, _)| setting.name == name)
+            };
+            let (Some((offset, text)), None) = (own("offset"), own("region")) else {
+                continue;
+            };
+            let regions = parse_size(text)
+                .ok()
+                .filter(|bytes| bytes.is_multiple_of(before));
+            if let Some(bytes) = regions.and_then(|bytes| (bytes / before).checked_mul(now)) {
+                let of = Scoped {
+                    group: Some(group.name.clone()),
+                    setting: offset,
+                };
+                moved.push((of, format_size(bytes)));
+            }
+        }
+        for (of, offset) in moved {
+            self.fix(of, &offset)?;
+        }
+        Ok(())
+    }
+
     /// Leaves out the I/O sizes above `room` bytes, and says so. With none left the check of the plan says what is wrong.
     ///
     /// # Errors

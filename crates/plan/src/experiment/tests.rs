@@ -441,3 +441,26 @@ fn what_is_answered_to_options_of_other_tools_works() {
         }
     }
 }
+
+#[test]
+fn groups_stay_behind_each_other_when_the_region_changes() {
+    let mut experiment = Experiment::find("interference").expect("built in");
+    experiment.apply_set("region=8M").expect("valid");
+    let trials = |experiment: &Experiment| -> Vec<(u64, u64)> {
+        let cell = &cells(experiment).expect("valid")[1].spec;
+        let specs = cell.trials().into_iter();
+        specs.map(|spec| (spec.offset, spec.region)).collect()
+    };
+    assert_eq!(trials(&experiment), [(0, 8 << 20), (8 << 20, 8 << 20)]);
+    experiment.apply_set("writer.offset=1G").expect("valid");
+    experiment.apply_set("region=16M").expect("valid");
+    let moved = trials(&experiment);
+    assert_eq!(
+        moved[1],
+        (2 << 30, 16 << 20),
+        "1 GiB is 128 regions of 8 MiB"
+    );
+    experiment.apply_set("writer.offset=20M").expect("valid");
+    experiment.apply_set("region=4M").expect("valid");
+    assert_eq!(trials(&experiment)[1].0, 20 << 20, "no number of regions");
+}
