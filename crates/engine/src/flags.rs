@@ -100,7 +100,7 @@ fn known(target: &Target, flag: i32, name: &str, since: &str, way: &str) -> Resu
         Ok(_) | Err(Errno::AGAIN) => Ok(()),
         Err(errno) => Err(Error::usage(format!(
             "{} does not support {name} ({errno}): {since}",
-            target.path().display()
+            target.named().display()
         ))
         .hint(way.to_owned())),
     }
@@ -119,7 +119,7 @@ pub fn atomic_sizes(target: &Target) -> Option<AtomicSizes> {
 }
 
 fn check_atomic(spec: &TrialSpec, target: &Target) -> Result<()> {
-    let path = target.path().display();
+    let path = target.named().display();
     let Some(AtomicSizes { least, most }) = atomic_sizes(target) else {
         let what = match target.kind() {
             TargetKind::BlockDevice => "the device",

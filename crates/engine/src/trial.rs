@@ -245,7 +245,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     if beside && spec.backend != Backend::Null && target.kind() != TargetKind::Scratch {
         return Err(Error::usage(format!(
             "{} is a single file or device: layout=private, fresh=true, allocate=append and allocate=preallocated need more files",
-            target.path().display()
+            target.named().display()
         ))
         .hint("give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled"));
     }

@@ -281,7 +281,7 @@ impl Target {
         if self.is_memory() {
             self.notes.push(format!(
                 "{} is in memory (tmpfs or similar), not on storage",
-                self.path.display()
+                self.named().display()
             ));
         }
         self
@@ -290,6 +290,14 @@ impl Target {
     /// The path that is read and written (of the scratch file, for a directory).
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the user named, for messages: the directory of a scratch file, else the path itself.
+    pub fn named(&self) -> &Path {
+        match (self.kind, self.path.parent()) {
+            (TargetKind::Scratch, Some(folder)) => folder,
+            _ => &self.path,
+        }
     }
 
     /// The path as other programs take it: from the root on, so that no name can be taken for an option.

@@ -34,7 +34,7 @@ pub(crate) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     let refused = |why: &str| {
         Err(Error::usage(format!(
             "{} cannot be trimmed by {}: {why}",
-            target.path().display(),
+            target.named().display(),
             call.name()
         ))
         .hint("set trim_by=write_zeroes, or trim_percent=0"))

@@ -170,14 +170,16 @@ fn fresh<'a>(spec: &TrialSpec, target: &Target, bytes: u64) -> Result<Held<'a>> 
         Some(Allocate::Recycled) | None => rustix::fs::ftruncate(file.file(), bytes),
     };
     made.map_err(|errno| {
-        let path = file.path().display();
+        let path = target.named().display();
         match errno {
             Errno::OPNOTSUPP => Error::usage(format!(
                 "the file system of {path} does not allocate space before it is written (fallocate)"
             ))
             .hint("set allocate=append or allocate=recycled"),
-            _ => Error::failed(format!("{path} cannot be given its {bytes} bytes: {errno}"))
-                .hint("choose a smaller region with --size, or another directory"),
+            _ => Error::failed(format!(
+                "a new file in {path} cannot be given its {bytes} bytes: {errno}"
+            ))
+            .hint("choose a smaller region with --size, or another directory"),
         }
     })?;
     Ok(Held::Fresh(Box::new(file)))
