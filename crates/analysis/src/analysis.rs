@@ -6,6 +6,7 @@ mod disturbance;
 mod flag;
 mod groups;
 mod mix;
+mod ranks;
 mod rate;
 mod served;
 mod verified;
@@ -17,6 +18,7 @@ pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_spec::response::Response;
 pub use mix::{DirectionSummary, Mix};
+pub use ranks::{CellRanks, RankCourse};
 pub use rate::CellRate;
 pub use served::Served;
 pub use verified::CellVerified;
@@ -131,6 +133,8 @@ pub struct CellAnalysis {
     pub flags: Vec<Flag>,
     /// What its groups did, and last all of them together; none where it has no groups.
     pub groups: Vec<GroupAnalysis>,
+    /// What the processes of a run across hosts did; `None` where there is one.
+    pub ranks: Option<CellRanks>,
 }
 
 impl CellAnalysis {
@@ -197,6 +201,13 @@ pub struct Analysis {
     pub timeline: Timeline,
 }
 
+impl Analysis {
+    /// Whether several processes (ranks) measured together.
+    pub fn spans_ranks(&self) -> bool {
+        self.cells.iter().any(|cell| cell.ranks.is_some())
+    }
+}
+
 /// Analyses a run. The same record gives the same analysis, always.
 pub fn analyse(record: &RunRecord) -> Analysis {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
@@ -255,10 +266,12 @@ pub fn analyse(record: &RunRecord) -> Analysis {
             _ => Ceilings::of(&record.environment.of_target(number)),
         })
         .collect();
+    let parts = ranks::PartsByRank::of(record);
     for cell in &mut cells {
         cell.efficiency = ceilings[record.target_of(&cell.cell)].efficiency(cell);
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
         cell.flags = flag::of(&context, cell, trials);
+        cell.ranks = parts.of_cell(trials);
         let id = cell.cell.id;
         groups::flag(&context, cell, trials, |number| own(id, number));
     }
@@ -370,6 +383,7 @@ impl Context {
             peer_command: peer_command(cell, &ok),
             flags: Vec::new(),
             groups: Vec::new(),
+            ranks: None,
         }
     }
 }

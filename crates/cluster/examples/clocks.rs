@@ -92,7 +92,7 @@ fn wait(team: &mut Team<impl Link>) -> Result<Option<(Whole<Hosts>, Duration)>, 
         bytes: 1,
         rest: Hosts([host].into()),
     };
-    let whole = team.conclude(HABITS, part)?;
+    let whole = team.conclude(HABITS, Some(part))?;
     let took = before.elapsed().saturating_sub(waiting);
     Ok(whole.map(|whole| (whole, took)))
 }

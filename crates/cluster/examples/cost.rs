@@ -164,7 +164,9 @@ fn rank(seat: Seat) -> Option<Cost> {
             ]],
         },
     };
-    let whole = team.conclude(HABITS, part).expect("no rank is lost")?;
+    let whole = team
+        .conclude(HABITS, Some(part))
+        .expect("no rank is lost")?;
     let mut message = Writer::default();
     whole.rest.write(&mut message);
     Some(Cost {

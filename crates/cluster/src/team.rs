@@ -53,6 +53,35 @@ impl Gathered for () {
     fn join(self, _other: Self) -> Self {}
 }
 
+/// What some ranks contribute to, and others do not.
+impl<T: Gathered> Gathered for Option<T> {
+    fn write(&self, to: &mut Writer) {
+        to.number(u64::from(self.is_some()));
+        if let Some(value) = self {
+            value.write(to);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        match from.number()? {
+            0 => Some(None),
+            1 => T::read(from).map(Some),
+            _ => None,
+        }
+    }
+
+    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        self.map(|value| value.seen_through(clock)).transpose()
+    }
+
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Some(a), Some(b)) => Some(a.join(b)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
 /// One rank among the others.
 #[derive(Debug)]
 pub struct Team<L> {

@@ -45,6 +45,8 @@ pub struct Whole<T> {
     pub bytes: u64,
     /// Throughput while all were active, MB/s, with the bounds that the clocks leave; `None` where they never were.
     pub all_active: Option<Bounded>,
+    /// Bytes moved meanwhile, at least and at most.
+    pub all_active_bytes: (u64, u64),
     /// What else was joined.
     pub rest: T,
 }
@@ -134,7 +136,8 @@ impl<L: Link> Team<L> {
             .ok_or(GARBLED.into())
     }
 
-    /// Brings what every rank did to the root, which gets the whole.
+    /// Brings what every rank did to the root, which gets the whole; a rank that took no part has `None`. `None` at the root
+    /// too where no rank took part.
     ///
     /// Clocks are compared once more, so that what lies between is bounded from both sides.
     ///
@@ -143,28 +146,27 @@ impl<L: Link> Team<L> {
     pub fn conclude<T: Gathered>(
         &mut self,
         habits: Habits,
-        part: Part<T>,
+        part: Option<Part<T>>,
     ) -> Result<Option<Whole<T>>, Halt> {
-        let Part {
-            activity,
-            course,
-            bytes,
-            rest,
-        } = part;
         let in_all = self.patience_in_all(habits.patience);
         self.agree(habits, Ok(()))?;
         self.synchronise(habits.rounds, habits.patience)?;
-        let own = Report {
-            activity,
-            bytes,
-            rest,
-        };
-        let all = self.gather(own, habits.patience)?;
+        let (own, course) = part
+            .map(|part| {
+                let report = Report {
+                    activity: part.activity,
+                    bytes: part.bytes,
+                    rest: part.rest,
+                };
+                (report, part.course)
+            })
+            .unzip();
+        let all = self.gather(own, habits.patience)?.flatten();
         let span = all.as_ref().and_then(|all| all.activity.all_active());
         let window = span.map(|(from, to)| [Moment::exactly(from), Moment::exactly(to)]);
         let window = self.announce(window.as_ref().map_or(&[], |both| &both[..]), in_all)?;
-        let own = match window[..] {
-            [from, to] => course.between(from, to),
+        let own = match (&window[..], course) {
+            ([from, to], Some(course)) => course.between(*from, *to),
             _ => Bounded::default(),
         };
         let moved = self.gather(Moved::new(own), habits.patience)?;
@@ -172,6 +174,7 @@ impl<L: Link> Team<L> {
             activity: all.activity,
             bytes: all.bytes,
             all_active: span.map(|(from, to)| moved.per(to - from)),
+            all_active_bytes: (moved.least, moved.greatest),
             rest: all.rest,
         }))
     }

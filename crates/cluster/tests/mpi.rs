@@ -253,7 +253,7 @@ fn measure(team: &mut Team<impl Link>, habits: Habits) -> Result<(), Halt> {
         },
     };
     let ranks = link.size() as u64;
-    let Some(whole) = team.conclude(habits, part)? else {
+    let Some(whole) = team.conclude(habits, Some(part))? else {
         return Ok(());
     };
     let truth = whole.rest;

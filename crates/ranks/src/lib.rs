@@ -15,7 +15,7 @@ use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Habits, Halt};
 use iolab_observe::clock::Clock;
 use iolab_plan::cells::{Plan, PlannedCell};
-use iolab_record::Part;
+use iolab_record::RankReport;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::tables::Rank;
 use iolab_spec::outcome::{Failure, Outcome};
@@ -45,7 +45,7 @@ struct Member {
     /// Of every rank, in their order; known to the root.
     hosts: Vec<Host>,
     /// What each rank did in the last trial; known to the root.
-    parts: Vec<Part>,
+    report: RankReport,
     /// Its own.
     host: Host,
     /// Whether the counters of its host are those that it reads.
@@ -63,7 +63,7 @@ impl Ranks {
             clock,
             words,
             hosts: Vec::new(),
-            parts: Vec::new(),
+            report: RankReport::default(),
             host: Host::here(),
             speaks: true,
             lost: false,
@@ -224,15 +224,15 @@ impl Ranks {
         let member = &mut *self.0.borrow_mut();
         member.give(&Order::Trial(Box::new(task.clone())))?;
         let whole = member.trial(&task, target, stop)?;
-        let (outcome, parts) =
+        let (outcome, report) =
             whole.ok_or_else(|| Error::failed("the root of the ranks has no result"))?;
-        member.parts = parts;
+        member.report = report;
         Ok(outcome)
     }
 
     /// The root: what each rank did in the last trial; nothing where there is one.
-    pub fn take_parts(&self) -> Vec<Part> {
-        std::mem::take(&mut self.0.borrow_mut().parts)
+    pub fn take_report(&self) -> RankReport {
+        std::mem::take(&mut self.0.borrow_mut().report)
     }
 
     /// The root: the ranks, as a run file keeps them; none where there is one.

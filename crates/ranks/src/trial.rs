@@ -10,7 +10,7 @@ use iolab_cluster::span::{Activity, Course};
 use iolab_cluster::team::Team;
 use iolab_cluster::trial::{self as course, Habits, Halt, Whole};
 use iolab_engine::trial;
-use iolab_record::{Part, PartId};
+use iolab_record::{Part, PartId, RankReport, Together};
 use iolab_spec::outcome::{FailedRank, Failure, Outcome};
 use iolab_spec::trial::{Layout, Others, TrialSpec};
 use iolab_spec::{Error, Result};
@@ -28,7 +28,7 @@ impl Member {
         task: &Task,
         target: &Target,
         stop: &AtomicBool,
-    ) -> Result<Option<(Outcome, Vec<Part>)>> {
+    ) -> Result<Option<(Outcome, RankReport)>> {
         let (rank, ranks) = (
             self.team.link().rank() as u32,
             self.team.link().size() as u32,
@@ -73,9 +73,9 @@ impl Member {
             ));
         };
         let own = self.part(outcome, &spec, &workers)?;
-        let whole = self.team.conclude(habits(ANSWER), own);
+        let whole = self.team.conclude(habits(ANSWER), Some(own));
         let whole = whole.map_err(|halt| self.error(halt))?;
-        Ok(whole.map(|whole| merged(whole, ranks)))
+        Ok(whole.map(|whole| merged(whole, ranks as usize)))
     }
 
     /// What goes up the tree.
@@ -135,19 +135,33 @@ impl Member {
 }
 
 /// The outcome of the trial as a whole, and what each rank did where there are several.
-fn merged(whole: Whole<Deed>, ranks: u32) -> (Outcome, Vec<Part>) {
-    let Whole { activity, rest, .. } = whole;
-    let mut outcome = rest.outcome;
-    let mut parts = Vec::new();
-    if ranks > 1 {
-        let begin = activity.first_start.middle();
-        parts = rest.parts.iter().map(|part| stored(part, begin)).collect();
-        parts.sort_unstable_by_key(|part: &Part| part.id);
-        outcome.elapsed_ns = activity.elapsed_ns().middle().round() as u64;
-        let span = activity.all_active();
-        outcome.all_active_ns = span.map_or(0, |(from, to)| to.abs_diff(from));
+fn merged(whole: Whole<Deed>, ranks: usize) -> (Outcome, RankReport) {
+    let activity = whole.activity;
+    let mut outcome = whole.rest.outcome;
+    if ranks < 2 {
+        return (outcome, RankReport::default());
     }
-    (outcome, parts)
+    let begin = activity.first_start.middle();
+    let parts = whole.rest.parts.iter();
+    let mut parts: Vec<Part> = parts.map(|part| stored(part, begin)).collect();
+    parts.sort_unstable_by_key(|part| part.id);
+    let (elapsed, skew) = (activity.elapsed_ns(), activity.skew_ns());
+    outcome.elapsed_ns = elapsed.middle().round() as u64;
+    let span = activity.all_active();
+    outcome.all_active_ns = span.map_or(0, |(from, to)| to.abs_diff(from));
+    let (least, most) = whole.all_active_bytes;
+    let together = Together {
+        elapsed_error_ns: elapsed.error().ceil() as u64,
+        start_skew_ns: skew.middle().round() as u64,
+        start_skew_error_ns: skew.error().ceil() as u64,
+        all_active_least_bytes: least,
+        all_active_most_bytes: most,
+    };
+    let report = RankReport {
+        parts,
+        together: Some(together),
+    };
+    (outcome, report)
 }
 
 /// A rank's part as a run file keeps it, in a trial that begins at this moment of the root's clock.

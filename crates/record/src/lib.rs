@@ -36,7 +36,8 @@ use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
 
 pub use effective::parse as effective_before_5;
 pub use sample::{
-    Direction, LatencyOf, LatencySummary, Part, PartId, Sample, SampleLatency, SampleSeries,
+    Direction, LatencyOf, LatencySummary, Part, PartId, RankReport, Sample, SampleLatency,
+    SampleSeries, Together,
 };
 pub use tables::{FurtherTarget, Group, Rank};
 pub use words::{

@@ -119,6 +119,8 @@ pub struct Sample {
     pub effective: Effective,
     /// Where the bytes came from.
     pub verdict: Verdict,
+    /// When its ranks were active; `None` where one process carried it out.
+    pub together: Option<Together>,
 }
 
 impl Default for Sample {
@@ -159,6 +161,7 @@ impl Default for Sample {
             verified: None,
             effective: Effective::default(),
             verdict: Verdict::default(),
+            together: None,
         }
     }
 }
@@ -203,6 +206,30 @@ pub struct Part {
     pub trim_bytes: u64,
     /// Requests that failed.
     pub errors: u64,
+}
+
+/// When the processes (ranks) of a trial were active, by the clock of rank 0, and what they moved while all of them were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Together {
+    /// How far the time from the first start to the last end can be from the truth, ns: the bound that the clocks leave.
+    pub elapsed_error_ns: u64,
+    /// From the first worker's start to the last worker's start, ns.
+    pub start_skew_ns: u64,
+    /// How far that can be from the truth, ns.
+    pub start_skew_error_ns: u64,
+    /// Bytes moved while all were active, at least.
+    pub all_active_least_bytes: u64,
+    /// The same, at most.
+    pub all_active_most_bytes: u64,
+}
+
+/// What the processes (ranks) of a trial did; nothing where there is one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RankReport {
+    /// Each of them.
+    pub parts: Vec<Part>,
+    /// All of them.
+    pub together: Option<Together>,
 }
 
 /// Which latencies of a part: what the requests did, and which of their times.

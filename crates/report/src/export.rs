@@ -212,6 +212,7 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis, group: Option<&String>) ->
     ] {
         row.extend(summary_fields(name, summary.as_ref()));
     }
+    row.extend(rank_fields(analysis, cell));
     row.extend(disturbance_fields(&cell.disturbance));
     let at_once = cell.concurrency;
     let efficiency = cell.efficiency;
@@ -265,6 +266,33 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis, group: Option<&String>) ->
         field("flags", flags.join(", ")),
     ]);
     row
+}
+
+/// What the processes of a run across hosts did; nothing where there was one.
+fn rank_fields(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
+    if !analysis.spans_ranks() {
+        return Vec::new();
+    }
+    let ranks = cell.ranks.as_ref();
+    // As factors they are there already.
+    let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
+    let mut fields = Vec::new();
+    if !varies("ranks") {
+        fields.push(field("ranks", ranks.map(|r| r.ranks)));
+    }
+    if !varies("hosts") {
+        fields.push(field("hosts", ranks.map(|r| r.hosts)));
+    }
+    fields.push(field("clock_bound", ranks.map(|r| r.clock_bound)));
+    fields.extend(summary_fields(
+        "all_active_mb_s",
+        ranks.and_then(|r| r.all_active.as_ref()),
+    ));
+    fields.extend([
+        field("all_active_clock_bound", ranks.map(|r| r.all_active_bound)),
+        field("start_skew_ns_max", ranks.map(|r| r.start_skew_ns)),
+    ]);
+    fields
 }
 
 fn disturbance_fields(around: &CellDisturbance) -> Vec<Field> {

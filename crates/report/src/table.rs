@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, DirectionSummary, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, DirectionSummary, Response};
 use iolab_record::EndedBy;
 use iolab_record::RunStatus;
-use iolab_spec::quantity::{digits, format_ns, format_percent, significant};
+use iolab_spec::quantity::{counted, digits, format_ns, format_percent, significant};
 use iolab_spec::tool::Tool;
 use iolab_spec::trial::Rate;
 use iolab_stats::Interval;
@@ -56,10 +56,33 @@ pub(crate) fn caption(analysis: &Analysis) -> String {
     let served = common_source(analysis)
         .map_or_else(String::new, |source| format!("; all served by: {source}"));
     format!(
-        "{}: {}, median of n trials{served}{unfinished}\n{model}95 % interval: within this run{}",
+        "{}: {}, median of n trials{served}{unfinished}\n{model}{}95 % interval: within this run{}",
         plain(&analysis.experiment),
         plain(&analysis.asked()),
+        of_ranks(analysis),
         times(analysis),
+    )
+}
+
+/// How many processes measured together, and what their clocks leave open; nothing where there was one.
+fn of_ranks(analysis: &Analysis) -> String {
+    let ranks = || analysis.cells.iter().filter_map(|cell| cell.ranks.as_ref());
+    let (Some(most), Some(hosts)) = (
+        ranks().map(|r| r.ranks).max(),
+        ranks().map(|r| r.hosts).max(),
+    ) else {
+        return String::new();
+    };
+    let bound = |of: fn(&CellRanks) -> f64| {
+        let share = ranks().map(of).fold(0.0, f64::max);
+        format!("+/- {} %", significant(share * 100.0))
+    };
+    format!(
+        "{} on {}: throughput from the first start to the last end, clock bound {}; all active: while all ranks were, clock bound {}\n",
+        counted(most as u32, "rank"),
+        counted(hosts as u32, "host"),
+        bound(|r| r.clock_bound),
+        bound(|r| r.all_active_bound),
     )
 }
 
@@ -219,6 +242,23 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
                 .map_or_else(none, |r| bare(response, r.q3 - r.q1))
         }),
     ]);
+    if analysis.spans_ranks() {
+        let of = |c: &CellAnalysis, value: fn(&CellRanks) -> usize| {
+            c.ranks.as_ref().map_or_else(none, |r| value(r).to_string())
+        };
+        let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
+        if !varies("ranks") {
+            columns.push(column("ranks", 5, &|c| of(c, |r| r.ranks)));
+        }
+        if !varies("hosts") {
+            columns.push(column("hosts", 5, &|c| of(c, |r| r.hosts)));
+        }
+        let active = |c: &CellAnalysis| {
+            let summary = c.ranks.as_ref().and_then(|ranks| ranks.all_active);
+            summary.map_or_else(none, |s| significant(s.median))
+        };
+        columns.push(column("all active MB/s", 2, &active));
+    }
     if cells().any(|c| c.rate_report.is_some()) {
         let achieved = |c: &CellAnalysis| {
             let rate_report = c.rate_report.as_ref();

@@ -98,7 +98,7 @@ fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> Whole<T
                     bytes,
                 }]),
             };
-            last = team.conclude(HABITS, part)?;
+            last = team.conclude(HABITS, Some(part))?;
         }
         Ok::<_, Halt>(last)
     });

@@ -97,6 +97,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         verified(),
         effective(),
         verdict(),
+        together(),
     ]
     .into_iter()
     .flatten()
@@ -267,6 +268,23 @@ fn course() -> Columns {
         plain!("errors", errors, "requests that failed"),
         text!("failure", Sample, failure?).doc("the first of them in words"),
     ]
+}
+
+fn together() -> Columns {
+    const SKEW: &str = "first worker's start to last worker's start over all ranks, and how far that can be from the truth";
+    const ALL: &str = "bytes that the ranks moved in `all_active_ns`, at least and at most";
+    let columns = [
+        of!(
+            "elapsed_error_ns",
+            together => elapsed_error_ns,
+            "how far `elapsed_ns` can be from the truth by the bound of the ranks' clocks; NULL where one process measured, like the next"
+        ),
+        of!("start_skew_ns", together => start_skew_ns, SKEW),
+        of!("start_skew_error_ns", together => start_skew_error_ns, SKEW),
+        of!("all_active_least_bytes", together => all_active_least_bytes, ALL),
+        of!("all_active_most_bytes", together => all_active_most_bytes, ALL),
+    ];
+    columns.map(|column| column.since(LATER).hidden()).into()
 }
 
 fn reads() -> Columns {

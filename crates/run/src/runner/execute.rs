@@ -17,7 +17,7 @@ use crate::evidence::Origin;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_ranks::Ranks;
-use iolab_record::Part;
+use iolab_record::RankReport;
 use iolab_spec::settings::CellSpec;
 
 /// How often a pause looks whether it is to end early.
@@ -32,8 +32,8 @@ pub trait Executor {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
 
     /// What each process did in the last trial, where several carried it out.
-    fn parts(&mut self) -> Vec<Part> {
-        Vec::new()
+    fn by_ranks(&mut self) -> RankReport {
+        RankReport::default()
     }
 
     /// Why a cell cannot be carried out by the tool that it asks for; `None` where it can.
@@ -97,8 +97,9 @@ impl Executor for Engine<'_> {
         }
     }
 
-    fn parts(&mut self) -> Vec<Part> {
-        self.ranks.map_or_else(Vec::new, Ranks::take_parts)
+    fn by_ranks(&mut self) -> RankReport {
+        self.ranks
+            .map_or_else(RankReport::default, Ranks::take_report)
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {

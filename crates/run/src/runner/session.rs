@@ -26,7 +26,9 @@ use iolab_machine::doctor::{Remark, Severity};
 use iolab_plan::blocks::{block_visits, group_seed, trial_seed};
 use iolab_plan::cells::Plan;
 use iolab_record::environment::{Environment, differences};
-use iolab_record::{ClockDomain, Event, EventKind, LatencyOf, RunRecord, RunStatus, Sample};
+use iolab_record::{
+    ClockDomain, Event, EventKind, LatencyOf, RankReport, RunRecord, RunStatus, Sample,
+};
 use iolab_runfile::RunFile;
 use iolab_spec::series::INTERVAL_NS;
 
@@ -364,7 +366,8 @@ impl<'a> Session<'a> {
             self.profiles.entry(place.cell).or_default().extend(profile);
             outcome.series = outcome.series.coarsened(INTERVAL_NS);
         }
-        let sample = sample::sample(
+        let RankReport { parts, together } = executor.by_ranks();
+        let mut sample = sample::sample(
             &spec.trial,
             place,
             &outcome,
@@ -372,9 +375,9 @@ impl<'a> Session<'a> {
             started_utc,
             wall,
         );
+        sample.together = together;
         let groups = sample::of_groups(&spec, &sample, &outcome);
         let histograms = sample::histograms_by_group(&outcome);
-        let parts = executor.parts();
         let (file, series) = (&mut self.file, &outcome.series);
         let kept = match parts.is_empty() {
             true => file.add_sample_of_groups(&sample, &groups, &histograms, series),
