@@ -19,7 +19,7 @@ pub struct Point<'a> {
 /// The points of one curve in ascending order of size; cells without trials are left out.
 #[derive(Debug, Clone)]
 pub struct Curve<'a> {
-    /// The swept factor: `bs`, `skip`, `threads` or `depth`.
+    /// The swept factor: `bs`, `skip`, `threads`, `depth`, `ranks` or `hosts`.
     pub factor: &'static str,
     /// The levels held, `bs=4KiB`; empty when nothing else varies.
     pub held: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Curve<'a> {
     pub points: Vec<Point<'a>>,
 }
 
-/// The curves over `factor` (`bs`, `skip`, `threads` or `depth`), in the order of the definition. Empty unless the
+/// The curves over `factor` (`bs`, `skip`, `threads`, `depth`, `ranks` or `hosts`), in the order of the definition. Empty unless the
 /// experiment sweeps it; a curve has two points or more.
 pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a>> {
     let Some(swept) = analysis.factors.iter().position(|f| f == factor) else {
@@ -44,6 +44,8 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
                 "skip" => cell.cell.trial().skip,
                 "threads" => cell.cell.trial().threads.into(),
                 "depth" => cell.cell.trial().depth.into(),
+                "ranks" => cell.ranks.as_ref().map_or(1, |ranks| ranks.ranks as u64),
+                "hosts" => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
                 _ => cell.cell.trial().bs,
             },
             summary,

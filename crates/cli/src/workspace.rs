@@ -96,7 +96,8 @@ impl Workspace {
     /// # Errors
     /// What keeps one of them from that.
     pub(crate) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
-        if let Place::Targets(targets) = &self.place {
+        if let Place::Targets(targets) = &mut self.place {
+            targets.divide(ranks.count() as u32);
             // The clocks of the ranks are compared by the one that each of them reads.
             self.clock = ranks.clock();
             ranks.open(targets.iter().map(|(_, target)| target), needs)?;

@@ -1,18 +1,7 @@
 //! Which part of the region a rank reads: its own, or one that another rank or host wrote, whose caches are not its own.
 
+use iolab_spec::trial::Shift;
 use iolab_spec::{Error, Result};
-
-/// Whose part a rank takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shift {
-    /// Its own.
-    #[default]
-    None,
-    /// That of the next rank.
-    Rank,
-    /// That of a rank on another host.
-    Host,
-}
 
 /// The part of each rank, where part `r` was written by rank `r`; every part is taken once. `hosts` says on which host each
 /// rank is.

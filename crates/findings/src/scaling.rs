@@ -1,4 +1,4 @@
-//! How throughput and IOPS grow with threads and depth, and where that ends.
+//! How throughput and IOPS grow with threads, depth, ranks and hosts, and where that ends.
 
 use iolab_stats::Ratio;
 
@@ -10,18 +10,21 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::curve::{Curve, Point, by_size};
 use iolab_spec::quantity::{format_percent, significant};
 
+/// What makes a workload more parallel.
+const FACTORS: [&str; 4] = ["threads", "depth", "ranks", "hosts"];
+
 pub(crate) const SCALING: Rule = Rule::result("scaling", RATIOS);
 
 /// What is said of a run, in this order.
 pub(crate) const SAYS: &[Says] = &[Says::OfCells(scaling)];
 
-/// For each curve over threads and over depth: what the growth from the least count is, and the count from which no
+/// For each curve over what makes the workload more parallel: what the growth from the least count is, and the count from which no
 /// larger one is shown to be faster.
 pub fn scaling(analysis: &Analysis) -> Vec<Finding> {
     if analysis.response.is_time() {
         return Vec::new();
     }
-    ["threads", "depth"]
+    FACTORS
         .into_iter()
         .flat_map(|factor| of_factor(analysis, factor))
         .map(|text| Finding {
@@ -60,12 +63,12 @@ pub(crate) struct Growth<'a> {
     place: String,
 }
 
-/// Growth on all curves over threads and over depth that have intervals.
+/// Growth on all curves over what makes the workload more parallel that have intervals.
 pub(crate) fn growths(analysis: &Analysis) -> Vec<Growth<'_>> {
     if analysis.response.is_time() {
         return Vec::new();
     }
-    ["threads", "depth"]
+    FACTORS
         .into_iter()
         .flat_map(|factor| by_size(analysis, factor))
         .filter(has_interval)

@@ -1,6 +1,6 @@
 //! The hosts that ranks run on. Ranks under the same kernel share its page cache and its counters.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::team::Gathered;
@@ -69,25 +69,35 @@ pub(super) fn count(hosts: &[Host]) -> usize {
     kernels.len()
 }
 
-/// The first rank of each host, as a message.
-pub(super) fn write_speakers(hosts: &[Host]) -> Vec<u8> {
-    let mut seen = HashSet::new();
-    let first = |(_, host): &(usize, &Host)| seen.insert(host.kernel.clone());
-    let speakers: Vec<u64> = hosts
-        .iter()
-        .enumerate()
-        .filter(first)
-        .map(|(rank, _)| rank as u64)
-        .collect();
+/// On which host each rank is, by numbers in the order of their first ranks.
+pub(super) fn places(hosts: &[Host]) -> Vec<usize> {
+    let mut kernels: HashMap<&str, usize> = HashMap::new();
+    let place = |host| {
+        let next = kernels.len();
+        *kernels.entry(host).or_insert(next)
+    };
+    hosts.iter().map(|host| &*host.kernel).map(place).collect()
+}
+
+/// The same as a message.
+pub(super) fn write_places(hosts: &[Host]) -> Vec<u8> {
+    let places = places(hosts).into_iter();
+    let places: Vec<u64> = places.map(|place| place as u64).collect();
     let mut to = Writer::default();
-    speakers.write(&mut to);
+    places.write(&mut to);
     to.into_bytes()
 }
 
-/// Whether a rank is among the first ones of their hosts.
-pub(super) fn speaks(message: &[u8], rank: u64) -> bool {
-    let speakers: Option<Vec<u64>> = Wire::read(&mut Reader::new(message));
-    speakers.is_some_and(|speakers| speakers.contains(&rank))
+/// What [`write_places`] wrote; `None` where the message is another one.
+pub(super) fn read_places(message: &[u8]) -> Option<Vec<usize>> {
+    let places: Vec<u64> = Wire::read(&mut Reader::new(message))?;
+    Some(places.into_iter().map(|place| place as usize).collect())
+}
+
+/// Whether a rank is the first one of its host.
+pub(super) fn speaks(places: &[usize], rank: usize) -> bool {
+    let own = places.get(rank);
+    own.is_some() && places.iter().position(|place| Some(place) == own) == Some(rank)
 }
 
 /// The ranks as a run file keeps them; none where there is one.
@@ -95,19 +105,11 @@ pub(super) fn rows(hosts: &[Host]) -> Vec<Rank> {
     if hosts.len() < 2 {
         return Vec::new();
     }
-    let mut kernels: Vec<&str> = Vec::new();
-    let mut rows = Vec::with_capacity(hosts.len());
-    for (id, host) in hosts.iter().enumerate() {
-        let known = kernels.iter().position(|kernel| *kernel == host.kernel);
-        let number = known.unwrap_or_else(|| {
-            kernels.push(&host.kernel);
-            kernels.len() - 1
-        });
-        rows.push(Rank {
-            id: id as u32,
-            host: number as u32,
-            name: host.name.clone(),
-        });
-    }
-    rows
+    let numbered = hosts.iter().zip(places(hosts)).enumerate();
+    let row = |(id, (host, place)): (usize, (&Host, usize))| Rank {
+        id: id as u32,
+        host: place as u32,
+        name: host.name.clone(),
+    };
+    numbered.map(row).collect()
 }

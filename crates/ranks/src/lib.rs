@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use iolab_cluster::link::Link;
 use iolab_cluster::order::{self, Order, Task};
+use iolab_cluster::roster::taking_part;
+use iolab_cluster::shift;
 use iolab_cluster::team::Team;
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Habits, Halt};
@@ -20,7 +22,7 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::tables::Rank;
 use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::settings::CellSpec;
-use iolab_spec::trial::{Layout, Others, TrialSpec};
+use iolab_spec::trial::{Layout, Others, Shift, TrialSpec};
 use iolab_spec::{Error, Result};
 use iolab_target::{Need, Share, Target, TargetKind};
 
@@ -44,6 +46,8 @@ struct Member {
     words: Words,
     /// Of every rank, in their order; known to the root.
     hosts: Vec<Host>,
+    /// On which host each rank is, by number.
+    places: Vec<usize>,
     /// What each rank did in the last trial; known to the root.
     report: RankReport,
     /// Its own.
@@ -63,6 +67,7 @@ impl Ranks {
             clock,
             words,
             hosts: Vec::new(),
+            places: Vec::new(),
             report: RankReport::default(),
             host: Host::here(),
             speaks: true,
@@ -94,13 +99,14 @@ impl Ranks {
         self.0.borrow_mut().greet()
     }
 
-    /// The root: gives the workers of a cell their place among those of all ranks.
-    pub fn span(&self, trial: &mut TrialSpec) {
-        let others = self.count().saturating_sub(1) as u32;
-        trial.others = Others {
-            before: 0,
-            after: trial.threads.saturating_mul(others),
-        };
+    /// The root: gives the workers of a cell their place among those of all ranks that take part.
+    ///
+    /// # Errors
+    /// Of kind usage: more of them than there are.
+    pub fn span(&self, trial: &mut TrialSpec) -> Result<()> {
+        let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
+        span(trial, part.len() as u32);
+        Ok(())
     }
 
     /// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
@@ -111,15 +117,17 @@ impl Ranks {
         for cell in &plan.cells {
             self.check(&cell.spec)?;
         }
-        for cell in &mut plan.cells {
-            self.span(&mut cell.spec.trial);
-        }
-        Ok(())
+        plan.cells
+            .iter_mut()
+            .try_for_each(|cell| self.span_cell(cell))
     }
 
     /// The root: as [`Ranks::span`], of a cell that is added.
-    pub fn span_cell(&self, cell: &mut PlannedCell) {
-        self.span(&mut cell.spec.trial);
+    ///
+    /// # Errors
+    /// As [`Ranks::span`].
+    pub fn span_cell(&self, cell: &mut PlannedCell) -> Result<()> {
+        self.span(&mut cell.spec.trial)
     }
 
     fn check(&self, cell: &CellSpec) -> Result<()> {
@@ -138,10 +146,12 @@ impl Ranks {
                 "start one process, without mpirun",
             );
         }
+        let trial = &cell.trial;
+        // Refuses what cannot be, before anything is opened.
+        shift::parts(&self.0.borrow().places, trial.shift)?;
         if self.count() < 2 {
             return Ok(());
         }
-        let trial = &cell.trial;
         if trial.starts_fresh() && trial.layout != Layout::Private {
             return alone(
                 "one fresh file for all workers (layout=shared with fresh=true or allocate)",
@@ -304,15 +314,16 @@ impl Member {
             .team
             .gather(Hosts::of(rank, self.host.clone()), ANSWER)
             .map_err(|lost| self.error(lost.into()))?;
-        let speakers = hosts.map(|hosts| {
+        let places = hosts.map(|hosts| {
             self.hosts = hosts.in_order();
-            hosts::write_speakers(&self.hosts)
+            hosts::write_places(&self.hosts)
         });
-        let speakers = self
+        let places = self
             .team
-            .broadcast(&speakers.unwrap_or_default(), ANSWER)
+            .broadcast(&places.unwrap_or_default(), ANSWER)
             .map_err(|lost| self.error(lost.into()))?;
-        self.speaks = hosts::speaks(&speakers, rank);
+        self.places = hosts::read_places(&places).ok_or_else(unreadable)?;
+        self.speaks = hosts::speaks(&self.places, rank as usize);
         self.agree(ANSWER, same)
     }
 
@@ -402,12 +413,14 @@ impl Member {
 
     fn open(&mut self, places: &[order::Place]) -> Result<Vec<Target>> {
         let rank = self.team.link().rank() as u32;
+        let ranks = self.team.link().size() as u32;
         let opened = places.iter().map(|place| {
             let path = PathBuf::from(&place.path);
             if place.scratch {
                 let share = Share {
                     bytes: place.bytes,
                     rank,
+                    ranks,
                     private: place.private.clone(),
                 };
                 return Target::join(&path, &share);
@@ -424,6 +437,24 @@ impl Member {
             target.fill(seed, stop, &mut |_| {})?;
         }
         Ok(())
+    }
+}
+
+/// Gives the workers of rank 0 their place among those of so many ranks.
+fn span(trial: &mut TrialSpec, ranks: u32) {
+    trial.others = Others {
+        before: 0,
+        after: trial.threads.saturating_mul(ranks.saturating_sub(1)),
+    };
+}
+
+/// As [`Ranks::span_plan`], where the ranks are not there and only what the plan asks for is to be told.
+pub fn foresee(plan: &mut Plan) {
+    for cell in &mut plan.cells {
+        let trial = &mut cell.spec.trial;
+        let shifted = if trial.shift == Shift::None { 1 } else { 2 };
+        let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
+        span(trial, ranks.max(trial.hosts.unwrap_or(1)));
     }
 }
 

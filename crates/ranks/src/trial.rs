@@ -6,6 +6,8 @@ use std::time::Duration;
 use iolab_cluster::link::Link;
 use iolab_cluster::order::{Task, patience};
 use iolab_cluster::outcome::{Deed, RankPart};
+use iolab_cluster::roster::taking_part;
+use iolab_cluster::shift;
 use iolab_cluster::span::{Activity, Course};
 use iolab_cluster::team::Team;
 use iolab_cluster::trial::{self as course, Habits, Halt, Whole};
@@ -29,17 +31,23 @@ impl Member {
         target: &Target,
         stop: &AtomicBool,
     ) -> Result<Option<(Outcome, RankReport)>> {
-        let (rank, ranks) = (
-            self.team.link().rank() as u32,
-            self.team.link().size() as u32,
-        );
-        let threads = task.trial.threads;
+        let rank = self.team.link().rank();
+        let asked = &task.trial;
+        let roster = taking_part(&self.places, asked.ranks, asked.hosts)?;
+        let Some(number) = roster.iter().position(|other| *other == rank) else {
+            return self.idle(asked).map(|()| None);
+        };
+        let part = match asked.is_shifted() {
+            true => shift::parts(&self.places, asked.shift)?[rank],
+            false => number,
+        };
+        let after = roster.len() - 1 - part;
         let spec = TrialSpec {
             others: Others {
-                before: threads.saturating_mul(rank),
-                after: threads.saturating_mul(ranks - 1 - rank),
+                before: asked.threads.saturating_mul(part as u32),
+                after: asked.threads.saturating_mul(after as u32),
             },
-            ..task.trial.clone()
+            ..asked.clone()
         };
         let (preparing, carrying) = patience(&task.trial, ANSWER);
         let mut meeting = Meeting {
@@ -75,7 +83,21 @@ impl Member {
         let own = self.part(outcome, &spec, &workers)?;
         let whole = self.team.conclude(habits(ANSWER), Some(own));
         let whole = whole.map_err(|halt| self.error(halt))?;
-        Ok(whole.map(|whole| merged(whole, ranks as usize)))
+        Ok(whole.map(|whole| merged(whole, self.places.len())))
+    }
+
+    /// Waits, without work for the CPU, until the ranks that take part are through.
+    fn idle(&mut self, trial: &TrialSpec) -> Result<()> {
+        let (preparing, carrying) = patience(trial, ANSWER);
+        let team = &mut self.team;
+        let waited = team
+            .agree(habits(preparing), Ok(()))
+            .and_then(|()| team.start(habits(ANSWER), Ok(())))
+            // Those that measure have ended, and then have no reason to give up.
+            .and_then(|_| team.agree(habits(carrying), Ok(())))
+            .and_then(|()| team.agree(habits(carrying), Ok(())))
+            .and_then(|()| team.conclude::<Deed>(habits(ANSWER), None));
+        waited.map(drop).map_err(|halt| self.error(halt))
     }
 
     /// What goes up the tree.

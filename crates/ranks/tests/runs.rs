@@ -69,7 +69,8 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     ranks.span_plan(&mut plan)?;
     let named = [folder.to_owned()];
     let needs = needs(&plan, &named, &Consent::No, true)?;
-    let targets = Targets::open(&named, &needs)?;
+    let mut targets = Targets::open(&named, &needs)?;
+    targets.divide(ranks.count() as u32);
     ranks.open(targets.iter().map(|(_, target)| target), &needs)?;
     let place = runner::Place::Targets(&targets);
     fit_to(&mut plan, place)?;
@@ -174,6 +175,9 @@ fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
         ("read-size", "tool=fio"),
         ("write-size", "fresh=true"),
         ("linkage", "threads=1"),
+        ("read-size", "ranks=1,3"),
+        ("read-size", "hosts=2"),
+        ("read-size", "shift=host"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let (result, _) = with_ranks(2, |ranks| {
@@ -207,4 +211,58 @@ fn a_rank_that_raises_its_stop_flag_ends_the_run() {
         assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);
         ranks.end();
     });
+}
+
+#[test]
+fn ranks_are_a_factor_and_those_that_idle_have_no_part() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (record, others) = with_ranks(4, |ranks| {
+        let sets = ["bs=64k", "ranks=1,2,4", "layout=interleaved"];
+        measure(ranks, folder.path(), "read-size", &sets)
+    });
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(record.experiment.factors, ["ranks"]);
+    assert_eq!(record.cells.len(), 3);
+    for sample in &record.samples {
+        let cell = &record.cells[sample.cell as usize];
+        let wanted: u32 = cell.levels[0].parse().expect("a number");
+        assert_eq!(sample.reads.bytes, 1 << 20, "ranks={wanted}");
+        let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+        let ranks: Vec<u32> = parts.map(|part| part.id.rank).collect();
+        // All run on one host, whose ranks are taken in their order.
+        assert_eq!(ranks, (0..wanted).collect::<Vec<u32>>());
+        let together = sample.together.expect("several ranks");
+        let (least, most) = (
+            together.all_active_least_bytes,
+            together.all_active_most_bytes,
+        );
+        assert!(least <= most && most <= 1 << 20, "{together:?}");
+    }
+    let analysis = iolab_analysis::analysis::analyse(&record);
+    let counts = analysis
+        .cells
+        .iter()
+        .map(|cell| cell.ranks.as_ref().map(|r| (r.ranks, r.hosts)));
+    assert_eq!(
+        counts.collect::<Vec<_>>(),
+        [Some((1, 1)), Some((2, 1)), Some((4, 1))]
+    );
+}
+
+#[test]
+fn a_rank_reads_what_the_next_one_wrote() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
+    let (record, _) = with_ranks(3, |ranks| measure(ranks, folder.path(), "read-size", &sets));
+    let record = record.expect("measured");
+    // 16 blocks are shared by 3 ranks: 6, 5 and 5. Who reads the part of the next one has its number of blocks.
+    for sample in &record.samples {
+        let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+        let blocks: Vec<u64> = parts
+            .map(|part| (part.read_bytes + part.write_bytes) >> 16)
+            .collect();
+        let writes = sample.writes.bytes > 0;
+        assert_eq!(blocks, if writes { [6, 5, 5] } else { [5, 5, 6] });
+    }
 }

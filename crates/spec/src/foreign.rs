@@ -386,9 +386,9 @@ pub static FOREIGN: &[Foreign] = &[
         "eta eta-newline eta-interval status-interval",
         "progress is shown on a terminal, and as lines elsewhere",
     ),
-    none(
-        "client server remote-config hostname hosts hostsfile",
-        "iolab measures on one host",
+    way(
+        "client server remote-config hostname hostsfile",
+        "mpirun -n 4 iolab run EXPERIMENT (several hosts are one run under MPI: docs/CLUSTER.md)",
     ),
     none(
         "profile device-names load read-req-num-512-blocks large-block-op-kbytes prep",

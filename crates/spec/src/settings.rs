@@ -11,7 +11,7 @@ pub use self::setting::{Setting, Topic, ValueKind};
 pub use self::value::Value;
 use self::values::{
     parse_count, parse_weight, put, put_batch, put_bound, put_count, put_duration, put_flag,
-    put_memory_node, put_or_none, put_percent, put_size, put_workload,
+    put_memory_node, put_or_none, put_part, put_percent, put_size, put_workload,
 };
 use crate::units::{parse_duration, parse_size};
 
@@ -773,6 +773,45 @@ pub static SETTINGS: &[Setting] = &[
         exported: false,
         set: |cell, text| put_or_none(&mut cell.target, text),
         get: |cell| Value::word(cell.target.as_ref()),
+    },
+    Setting {
+        name: "ranks",
+        topic: Topic::Load,
+        aliases: &[],
+        unit: "",
+        doc: "processes (ranks) that take part, of those that mpirun or srun started, spread evenly over hosts; none: all",
+        kind: ValueKind::Count,
+        column: "ranks",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_part(&mut cell.trial.ranks, text),
+        get: |cell| cell.trial.ranks.into(),
+    },
+    Setting {
+        name: "hosts",
+        topic: Topic::Load,
+        aliases: &[],
+        unit: "",
+        doc: "hosts whose processes take part, of those that mpirun or srun started processes on; none: all",
+        kind: ValueKind::Count,
+        column: "hosts",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_part(&mut cell.trial.hosts, text),
+        get: |cell| cell.trial.hosts.into(),
+    },
+    Setting {
+        name: "shift",
+        topic: Topic::Place,
+        aliases: &[],
+        unit: "",
+        doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (that of the next) or host (that of a rank on another host)",
+        kind: ValueKind::Word,
+        column: "shift",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put(&mut cell.trial.shift, text),
+        get: |cell| Value::word(Some(cell.trial.shift)),
     },
 ];
 

@@ -25,7 +25,7 @@ pub use durability::{Allocate, SyncCall, SyncPolicy};
 pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX};
 pub use pauses::Bursts;
 pub use rate::{RATE_MAX, Rate};
-pub use sharing::{Descriptors, Layout, Others, share};
+pub use sharing::{Descriptors, Layout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
 pub use trims::TrimBy;
 pub use zones::{Zone, Zones};
@@ -205,6 +205,12 @@ pub struct TrialSpec {
     pub threads: u32,
     /// Workers of other processes that share the region, the bounds and the rate with these.
     pub others: Others,
+    /// Processes (ranks) that take part, of those that measure together; `None`: all.
+    pub ranks: Option<u32>,
+    /// Hosts whose processes take part; `None`: all.
+    pub hosts: Option<u32>,
+    /// Whose part of the region a process reads.
+    pub shift: Shift,
     /// The CPUs that workers may run on; `None`: all that the process may use.
     pub cpus: Option<Cpus>,
     /// How workers are placed on them.
@@ -310,6 +316,9 @@ impl Default for TrialSpec {
             region: 1 << 30,
             threads: 1,
             others: Others::default(),
+            ranks: None,
+            hosts: None,
+            shift: Shift::None,
             cpus: None,
             placement: Placement::Float,
             memory_node: None,

@@ -75,6 +75,9 @@ pub enum Medium {
     Elsewhere,
 }
 
+/// The parts that processes fill of one file begin at multiples of this, bytes.
+const FILL_UNIT: u64 = 1 << 12;
+
 /// Alignment that direct I/O needs, as `statx` reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectAlignment {
@@ -92,6 +95,8 @@ pub struct Target {
     path: PathBuf,
     kind: TargetKind,
     size: u64,
+    // The number of this process among those that fill the file, and how many these are.
+    portion: (u64, u64),
     // Declared before the file: it is dropped first, while the lock still guards the name.
     scratch: Option<Scratch>,
     file: File,
@@ -177,6 +182,7 @@ impl Target {
         scratch::check_writable(&found.handle, dir)?;
         let (scratch, file) = Scratch::join(found.handle, path, share.bytes, share.rank)?;
         let mut target = Self::of_scratch(scratch, file, share.bytes, Vec::new());
+        target.portion = (share.rank.into(), share.ranks.max(1).into());
         target.private = share
             .private
             .iter()
@@ -192,6 +198,7 @@ impl Target {
             path: scratch.path().to_owned(),
             kind: TargetKind::Scratch,
             size,
+            portion: (0, 1),
             scratch: Some(scratch),
             file,
             writable: true,
@@ -235,6 +242,7 @@ impl Target {
             path: found.path.clone(),
             kind: existing.kind,
             size: existing.size,
+            portion: (0, 1),
             scratch: None,
             file: existing.file,
             writable: need.write,
@@ -268,6 +276,7 @@ impl Target {
             path: found.path.clone(),
             kind: TargetKind::CharDevice,
             size: need.size.wanted(),
+            portion: (0, 1),
             scratch: None,
             file,
             writable: false,
@@ -336,12 +345,29 @@ impl Target {
         self.private.iter().map(|file| file.size).sum::<u64>() + self.own_bytes()
     }
 
-    /// Bytes of the file itself that are this process's to fill.
-    fn own_bytes(&self) -> u64 {
-        match &self.scratch {
-            Some(scratch) if scratch.is_of_another() => 0,
-            _ => self.size,
+    /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.
+    pub fn divide(&mut self, ranks: u32) {
+        if self.kind == TargetKind::Scratch {
+            self.portion = (0, ranks.max(1).into());
         }
+    }
+
+    /// The range of the file itself that is this process's to fill.
+    fn own_range(&self) -> Range<u64> {
+        let (number, of) = self.portion;
+        let at = |number: u64| match number == of {
+            true => self.size,
+            false => {
+                let start = u128::from(self.size) * u128::from(number) / u128::from(of);
+                start as u64 / FILL_UNIT * FILL_UNIT
+            }
+        };
+        at(number)..at(number + 1)
+    }
+
+    fn own_bytes(&self) -> u64 {
+        let range = self.own_range();
+        range.end - range.start
     }
 
     /// Remarks for the user: a cut size, a followed symlink, "not storage".
@@ -457,7 +483,7 @@ impl Target {
         }
         let mut before = self.own_bytes();
         if before > 0 {
-            self.fill_own(0..before, seed, stop, progress)?;
+            self.fill_own(self.own_range(), seed, stop, progress)?;
         }
         for (number, file) in self.private.iter().enumerate() {
             let seed = seed.wrapping_add(number as u64 + 1);

@@ -68,6 +68,8 @@ pub struct Share {
     pub bytes: u64,
     /// Number of this process among those that use the file; that which made it has 0.
     pub rank: u32,
+    /// How many these are, at least 1.
+    pub ranks: u32,
     /// Sizes of the files of the own workers, bytes.
     pub private: Vec<u64>,
 }

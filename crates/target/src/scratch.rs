@@ -43,8 +43,6 @@ pub(super) struct Scratch {
     path: PathBuf,
     stat: Stat,
     removed: bool,
-    /// Another process made it, and removes it.
-    of_another: bool,
     /// Files with a number that were made beside it.
     made: AtomicU64,
 }
@@ -86,16 +84,11 @@ impl Scratch {
             name,
             path: path.to_owned(),
             stat,
+            // Another process made it, and removes it.
             removed: true,
-            of_another: true,
             made: AtomicU64::new(u64::from(rank) << 32),
         };
         Ok((scratch, file))
-    }
-
-    /// Whether another process made it.
-    pub(super) fn is_of_another(&self) -> bool {
-        self.of_another
     }
 
     /// Creates, locks and marks a file with a usable region of `region` bytes.
@@ -129,7 +122,6 @@ impl Scratch {
                 path,
                 stat,
                 removed: false,
-                of_another: false,
                 made: AtomicU64::new(0),
             };
             if !scratch.name_is_ours() {
@@ -180,7 +172,6 @@ impl Scratch {
             path,
             stat,
             removed: false,
-            of_another: false,
             made: AtomicU64::new(0),
         };
         Ok((scratch, file))

@@ -274,7 +274,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 55] = [
+    const OTHER: [(&str, &str); 58] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -330,6 +330,9 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("fadvise", "random"),
         ("ioprio", "idle"),
         ("target", "/mnt/b"),
+        ("ranks", "2"),
+        ("hosts", "2"),
+        ("shift", "rank"),
     ];
     let mut same = record("mine", &[]);
     add_cell(&mut same, &[], &around(100.0));

@@ -5,8 +5,8 @@
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
-    ExperimentRecord, LatencySummary, ProcessIo, RateReport, Region, ResourceUse, Run, RunRecord,
-    RunStatus, Sample, ServedBy, TargetKind, Verdict,
+    ExperimentRecord, LatencySummary, Part, PartId, ProcessIo, Rank, RateReport, Region,
+    ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind, Together, Verdict,
 };
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
@@ -139,6 +139,7 @@ pub(crate) fn add_trial(
         ended: Ended::Done,
         elapsed_ns,
         all_active_ns: elapsed_ns,
+        together: None,
         end_sync_ns: 0,
         paused_ns: 0,
         wall_ns: elapsed_ns + 1_000_000,
@@ -248,4 +249,46 @@ pub(crate) fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
         add_cell(&mut record, &[&format!("bs={size}")], &around(*mb_s));
     }
     record
+}
+
+/// Has ranks carry out every sample, each on a host of its own: all move as many bytes, at these speeds to each other.
+pub(crate) fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
+    let hosts = speeds.iter().zip(0..);
+    record.ranks = hosts
+        .map(|(_, id)| Rank {
+            id,
+            host: id,
+            name: format!("node{id:02}"),
+        })
+        .collect();
+    let slowest = speeds.iter().copied().fold(f64::INFINITY, f64::min);
+    let fastest = speeds.iter().copied().fold(0.0, f64::max);
+    for sample in &mut record.samples {
+        let each = sample.reads.bytes / speeds.len() as u64;
+        let elapsed = sample.elapsed_ns as f64;
+        let active = elapsed * slowest / fastest;
+        let mut moved = 0.0;
+        for (speed, rank) in speeds.iter().zip(0..) {
+            let own = elapsed * slowest / speed;
+            moved += each as f64 * active / own;
+            record.parts.push(Part {
+                sample: sample.id,
+                id: PartId {
+                    rank,
+                    ..PartId::default()
+                },
+                elapsed_ns: own as u64,
+                read_bytes: each,
+                ..Part::default()
+            });
+        }
+        sample.all_active_ns = active as u64;
+        sample.together = Some(Together {
+            elapsed_error_ns: sample.elapsed_ns / 1000,
+            start_skew_ns: 2000,
+            start_skew_error_ns: 500,
+            all_active_least_bytes: (moved * 0.999) as u64,
+            all_active_most_bytes: (moved * 1.001) as u64,
+        });
+    }
 }

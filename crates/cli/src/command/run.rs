@@ -59,6 +59,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let mut plan = Plan::of_new_run(experiment)?;
     let name = plan.experiment().name.clone();
     if options.changes.dry_run {
+        iolab_ranks::foresee(&mut plan);
         let needs = match model.is_some() || plan.experiment().runs_programs() {
             true => Vec::new(),
             false => needs(options, &changes, &targets, &plan)?,

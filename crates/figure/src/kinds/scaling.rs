@@ -12,7 +12,7 @@ use super::super::scale::Scale;
 use super::super::words;
 
 /// The factors that make a workload more parallel, the first that varies.
-const PARALLEL: [&str; 3] = ["threads", "depth", "ranks"];
+const PARALLEL: [&str; 4] = ["threads", "depth", "ranks", "hosts"];
 
 /// Makes the model: the median of each cell over that with the least level, a line for each level of the series, and the line
 /// of growth in proportion.

@@ -122,7 +122,7 @@ impl Executor for Engine<'_> {
 
     fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
         if let Some(ranks) = self.ranks {
-            ranks.span_cell(cell);
+            ranks.span_cell(cell)?;
         }
         fit::fit(cell, self.target(&cell.spec)?)
     }

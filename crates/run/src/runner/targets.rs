@@ -41,6 +41,13 @@ impl Targets {
             .map(|(named, target)| (named.as_path(), target))
     }
 
+    /// Has the other processes of a run fill their parts of the scratch files; see [`Target::divide`].
+    pub fn divide(&mut self, ranks: u32) {
+        self.0
+            .iter_mut()
+            .for_each(|(_, target)| target.divide(ranks));
+    }
+
     /// Bytes that [`Targets::fill`] writes.
     pub fn fill_bytes(&self) -> u64 {
         self.iter().map(|(_, target)| target.fill_bytes()).sum()

@@ -8,7 +8,7 @@ use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, Rate, SyncPolicy, Tri
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
     Faults, Hardware, HardwareEvents, LatencySummary, Pressure, ProcessIo, RateReport, Region,
-    Residency, ResourceUse, RingFlag, ServedBy, TargetKind, Verdict, Verified,
+    Residency, ResourceUse, RingFlag, ServedBy, TargetKind, Together, Verdict, Verified,
 };
 use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
@@ -259,6 +259,13 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             device_fraction: Some(0.75),
             reason: "read-ahead".to_owned(),
         },
+        together: Some(Together {
+            elapsed_error_ns: 6001,
+            start_skew_ns: 6002,
+            start_skew_error_ns: 6003,
+            all_active_least_bytes: 6004,
+            all_active_most_bytes: 6005,
+        }),
     }
 }
 
@@ -282,6 +289,7 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
             device_fraction: None,
             reason: "nothing was transferred".to_owned(),
         },
+        together: None,
         ..sample_row(cell, block)
     }
 }

@@ -145,6 +145,7 @@ fn sample(block: u32) -> Sample {
         ended: Ended::Done,
         elapsed_ns: 1000,
         all_active_ns: 1000,
+        together: None,
         end_sync_ns: 0,
         paused_ns: 0,
         wall_ns: 1000,

@@ -61,6 +61,9 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("command", " cat  {file} ", "cat  {file}"),
     ("tool", "fio", "fio"),
     ("target", " /mnt/a ", "/mnt/a"),
+    ("ranks", "4", "4"),
+    ("hosts", "2", "2"),
+    ("shift", "rank", "rank"),
 ];
 
 #[test]

@@ -64,6 +64,14 @@ pub(super) fn put_memory_node(cell: &mut CellSpec, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Sets how many of something take part; none: all of them.
+pub(super) fn put_part(place: &mut Option<u32>, text: &str) -> Result<()> {
+    put_bound(place, text, |text| {
+        let mut count = 0;
+        put_count(&mut count, text).map(|()| count)
+    })
+}
+
 pub(super) fn put_percent(place: &mut u8, text: &str) -> Result<()> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
     *place = u8::try_from(parse_count(number)?)

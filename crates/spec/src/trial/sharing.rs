@@ -1,5 +1,6 @@
 //! How the workers of a trial share what they read and write.
 
+use crate::error::{Error, Result};
 use crate::named::named;
 
 use super::{Backend, TrialSpec};
@@ -28,6 +29,18 @@ named! {
     }
 }
 
+named! {
+    /// Whose part of the region a process (rank) reads, where several measure together.
+    pub enum Shift: "shift" {
+        /// Its own.
+        None = "none",
+        /// That of the next rank.
+        Rank = "rank",
+        /// That of a rank on another host.
+        Host = "host",
+    }
+}
+
 /// Workers of other processes that take part in the same trial. The region, the bounds and the rate are those of all workers
 /// together; each process is only told which of them are its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,6 +60,45 @@ impl TrialSpec {
     /// The number, among all workers, of worker `worker` of this process.
     pub fn number_of(&self, worker: u32) -> u32 {
         self.others.before + worker
+    }
+
+    /// Checks what is asked of processes that measure together.
+    pub(super) fn check_ranks(&self) -> Result<()> {
+        let alone = self.others == Others::default();
+        for (name, count) in [("ranks", self.ranks), ("hosts", self.hosts)] {
+            if let Some(count) = count.filter(|count| *count > 1 && alone) {
+                return Err(Error::usage(format!("{name}={count}, and this is one process")).hint(
+                    format!("start as many with mpirun or srun (iolab built with the feature mpi), or leave {name} out"),
+                ));
+            }
+        }
+        if self.shift == Shift::None {
+            return Ok(());
+        }
+        let shift = self.shift;
+        if alone {
+            return Err(
+                Error::usage(format!("shift={shift}, and this is one process"))
+                    .hint("start at least two with mpirun or srun, or leave shift out"),
+            );
+        }
+        if self.layout != Layout::Shared {
+            return Err(
+                Error::usage(format!("shift={shift} with layout={}", self.layout)).hint(
+                    "each rank reads the contiguous part that another one wrote: set layout=shared",
+                ),
+            );
+        }
+        if self.ranks.or(self.hosts).is_some() {
+            return Err(Error::usage(format!("shift={shift} with ranks or hosts"))
+                .hint("with fewer ranks the parts are others than those that were written: leave ranks and hosts out"));
+        }
+        Ok(())
+    }
+
+    /// Whether this process reads a part that another one wrote: trials that write use the own part.
+    pub fn is_shifted(&self) -> bool {
+        self.shift != Shift::None && !self.writes()
     }
 
     /// Whether a trial starts on a file that was created for it: one that only writes, and was asked to.

@@ -1,0 +1,112 @@
+//! Which of the ranks take part in a trial that does not ask for all.
+
+use iolab_spec::quantity::counted;
+use iolab_spec::{Error, Result};
+
+/// The ranks that take part, in ascending order, rank 0 among them. `hosts` says on which host each rank is. Hosts are taken in
+/// the order of their first ranks, and ranks in turn from each of them, so that they lie as evenly as they can.
+///
+/// # Errors
+/// Of kind usage: more than there are.
+pub fn taking_part(
+    hosts: &[usize],
+    ranks: Option<u32>,
+    on_hosts: Option<u32>,
+) -> Result<Vec<usize>> {
+    let mut in_order: Vec<usize> = Vec::new();
+    // The turn of each rank on its host.
+    let mut turns: Vec<(usize, usize)> = Vec::with_capacity(hosts.len());
+    let mut seen: Vec<usize> = Vec::new();
+    for (rank, host) in hosts.iter().enumerate() {
+        let place = in_order.iter().position(|known| known == host);
+        let place = place.unwrap_or_else(|| {
+            in_order.push(*host);
+            seen.push(0);
+            in_order.len() - 1
+        });
+        if on_hosts.is_none_or(|count| place < count as usize) {
+            turns.push((seen[place], rank));
+        }
+        seen[place] += 1;
+    }
+    if let Some(count) = on_hosts.filter(|count| *count as usize > in_order.len()) {
+        return Err(Error::usage(format!(
+            "hosts={count}, and the ranks are on {}",
+            counted(in_order.len() as u64, "host")
+        ))
+        .hint("start ranks on more hosts, or choose fewer"));
+    }
+    let wanted = ranks.map_or(turns.len(), |count| count as usize);
+    if wanted > turns.len() {
+        return Err(Error::usage(format!(
+            "ranks={wanted}, and there are {}{}",
+            turns.len(),
+            if on_hosts.is_some() {
+                " on so many hosts"
+            } else {
+                ""
+            }
+        ))
+        .hint("start more, or choose fewer"));
+    }
+    if let Some(count) = on_hosts.filter(|count| (*count as usize) > wanted) {
+        return Err(Error::usage(format!("ranks={wanted} on hosts={count}"))
+            .hint("at least one rank is needed on each host"));
+    }
+    turns.sort_unstable();
+    let mut roster: Vec<usize> = turns
+        .into_iter()
+        .take(wanted)
+        .map(|(_, rank)| rank)
+        .collect();
+    roster.sort_unstable();
+    Ok(roster)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ranks_are_taken_from_all_hosts_in_turn() {
+        let hosts = [0, 0, 0, 7, 7, 3];
+        let of = |ranks, on| taking_part(&hosts, ranks, on).expect("there are as many");
+        assert_eq!(of(None, None), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(of(Some(1), None), [0]);
+        assert_eq!(of(Some(3), None), [0, 3, 5]);
+        assert_eq!(of(Some(4), None), [0, 1, 3, 5]);
+        assert_eq!(of(None, Some(2)), [0, 1, 2, 3, 4]);
+        assert_eq!(of(Some(4), Some(2)), [0, 1, 3, 4]);
+        for (ranks, on, what) in [
+            (Some(7), None, "there are 6"),
+            (None, Some(4), "3 hosts"),
+            (Some(6), Some(2), "5 on so many"),
+            (Some(1), Some(2), "ranks=1 on hosts=2"),
+        ] {
+            let error = taking_part(&hosts, ranks, on).expect_err("more than there are");
+            assert!(error.message().contains(what), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_host_has_two_more_than_another_that_has_room(
+            hosts in prop::collection::vec(0usize..5, 1..40), share in 0.0f64..=1.0,
+        ) {
+            let wanted = ((hosts.len() as f64 * share) as u32).max(1);
+            let roster = taking_part(&hosts, Some(wanted), None).expect("there are as many");
+            prop_assert_eq!(roster.len(), wanted as usize);
+            prop_assert_eq!(roster[0], 0);
+            let count = |host, of: &[usize]| of.iter().filter(|rank| hosts[**rank] == host).count();
+            let all: Vec<usize> = (0..hosts.len()).collect();
+            for a in 0..5 {
+                for b in 0..5 {
+                    let has_room = count(b, &roster) < count(b, &all);
+                    prop_assert!(!has_room || count(a, &roster) <= count(b, &roster) + 1);
+                }
+            }
+        }
+    }
+}
