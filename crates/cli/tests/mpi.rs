@@ -109,6 +109,44 @@ fn what_ranks_write_is_read_back() {
 }
 
 #[test]
+fn a_run_is_resumed_by_as_many_ranks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = [&["run", "read-size", ".", "--set", "ranks=1,2"], &TINY[..]].concat();
+    let Some(output) = mpirun(folder.path(), 2, &arguments) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let open = || Connection::open(folder.path().join("run.iolab")).expect("a run file");
+    let samples = |file: &Connection| -> i64 {
+        let query = "SELECT count(*) FROM sample";
+        file.query_row(query, [], |row| row.get(0)).expect(query)
+    };
+    let file = open();
+    let before = samples(&file);
+    // As if the run had been cut off before its last trial.
+    let cut = "DELETE FROM part WHERE sample_id = (SELECT max(id) FROM sample);
+        DELETE FROM latency WHERE sample_id = (SELECT max(id) FROM sample);
+        DELETE FROM series WHERE sample_id = (SELECT max(id) FROM sample);
+        DELETE FROM sample WHERE id = (SELECT max(id) FROM sample);
+        UPDATE run SET status = 'interrupted'; UPDATE cell SET ended_by = NULL;";
+    file.execute_batch(cut).expect("cut");
+    drop(file);
+    for ranks in [1, 3] {
+        let output = mpirun(folder.path(), ranks, &["resume", "run.iolab"]).expect("mpirun");
+        let stderr = text(&output.stderr);
+        assert!(!output.status.success(), "{ranks}: {stderr}");
+        assert!(
+            stderr.contains("mpirun -n 2 iolab resume run.iolab"),
+            "{stderr}"
+        );
+    }
+    let output = mpirun(folder.path(), 2, &["resume", "run.iolab"]).expect("mpirun");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(samples(&open()) >= before);
+    assert_eq!(names(folder.path()), ["run.iolab"]);
+}
+
+#[test]
 fn an_error_is_told_once() {
     let folder = tempfile::tempdir().expect("a folder");
     for arguments in [

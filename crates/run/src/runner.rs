@@ -223,14 +223,6 @@ pub fn resume(
                 .hint("see it with: iolab table, or start a new run"),
         );
     }
-    if !record.ranks.is_empty() {
-        return Err(Error::usage(format!(
-            "the run in {} is one of {} ranks, which cannot be resumed",
-            path.display(),
-            record.ranks.len()
-        ))
-        .hint("start a new run; the trials in the file stay readable"));
-    }
     let further = setup.place.further();
     let now = std::iter::once(setup.place.bytes()).chain(further.iter().map(|t| t.bytes));
     let before = record.further_targets.iter().map(|target| target.bytes);
@@ -255,6 +247,14 @@ pub fn resume(
         &format!("resumed after {} samples", record.samples.len()),
     )?;
     session.note_changes(&record.environment, &environment)?;
+    if let Some(ranks) = setup.ranks.filter(|ranks| ranks.rows() != record.ranks) {
+        let hosts: Vec<String> = ranks.rows().into_iter().map(|rank| rank.name).collect();
+        let message = format!(
+            "the ranks are on other hosts since the run was resumed: {}; the run file names those that it began on",
+            hosts.join(", ")
+        );
+        session.event(EventKind::Warning, &message)?;
+    }
     session.remark(&remarks)?;
     session.carry_out(&mut *executor, setup.stop)
 }

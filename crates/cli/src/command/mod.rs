@@ -46,7 +46,7 @@ pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
         Command::Table(options) => table::table(&options),
         Command::Import(options) => import::import(&options),
         Command::Plot(options) => plot::plot(&options),
-        Command::Resume(options) => resume::resume(&options),
+        Command::Resume(options) => resume::resume(&options, ranks),
         Command::Compare(options) => compare::compare(&options),
         Command::Gate(options) => gate::gate(&options),
         Command::History(options) => history::history(&options),
@@ -74,7 +74,7 @@ impl Command {
     /// Whether several processes can carry it out together.
     #[cfg(feature = "mpi")]
     pub(crate) fn spans_ranks(&self) -> bool {
-        matches!(self, Command::Run(_))
+        matches!(self, Command::Run(_) | Command::Resume(_))
     }
 }
 

@@ -1,14 +1,17 @@
 //! `iolab resume`: the rest of a run that was cut off.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
+use iolab_ranks::Ranks;
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
 use iolab_run::runner;
 use iolab_runfile::RunFile;
+use iolab_spec::quantity::counted;
 use iolab_spec::{Error, Result};
 use iolab_target::Size;
 
@@ -18,8 +21,16 @@ use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
 use crate::workspace::Workspace;
 
-fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Workspace> {
+fn open(
+    record: &RunRecord,
+    plan: &mut Plan,
+    options: &Resume,
+    ranks: Option<Rc<Ranks>>,
+) -> Result<Workspace> {
     let targets = runner::target_paths(record);
+    if let Some(ranks) = &ranks {
+        ranks.span_plan(plan)?;
+    }
     if plan.experiment().runs_programs() {
         return Workspace::for_programs(&targets, plan);
     }
@@ -29,11 +40,35 @@ fn open(record: &RunRecord, plan: &Plan, options: &Resume) -> Result<Workspace> 
     for (need, bytes) in needs.iter_mut().zip(sizes) {
         need.size = Size::Exactly(bytes);
     }
-    Workspace::open(&targets, &needs)
+    let mut workspace = Workspace::open(&targets, &needs)?;
+    if let Some(ranks) = ranks {
+        workspace.share(ranks, &needs)?;
+    }
+    Ok(workspace)
+}
+
+/// Refuses to go on with another number of processes than the run began with.
+fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
+    let (before, now) = (
+        record.ranks.len().max(1),
+        ranks.map_or(1, |ranks| ranks.count()),
+    );
+    if before == now {
+        return Ok(());
+    }
+    let place = file.display();
+    let (before_text, now_text) = (counted(before as u64, "rank"), counted(now as u64, "rank"));
+    Err(Error::usage(format!(
+        "the run in {place} is one of {before_text}, not of {now_text}"
+    ))
+    .hint(match before {
+        1 => format!("start one: iolab resume {place}"),
+        _ => format!("start as many: mpirun -n {before} iolab resume {place}"),
+    }))
 }
 
 /// Prepares the target as the run had it and finishes the plan.
-pub(crate) fn resume(options: &Resume) -> Outcome {
+pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
     let record = iolab_runfile::read(&options.file)?;
     let mut path = options.file.clone();
     if record.run.status == RunStatus::Done {
@@ -50,11 +85,12 @@ pub(crate) fn resume(options: &Resume) -> Outcome {
             .hint("run it again; the same seed gives the same results")
             .into());
         }
+        check_ranks(&record, &options.file, ranks.as_ref())?;
         // What cannot be written is noticed before the target is filled.
         drop(RunFile::open_resume(&options.file)?);
         let source = options.file.display().to_string();
-        let plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
-        let mut workspace = open(&record, &plan, options)?;
+        let mut plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
+        let mut workspace = open(&record, &mut plan, options, ranks)?;
         workspace.fill(record.run.seed)?;
         workspace.look_around(std::slice::from_ref(&plan));
         let mut display = workspace.display(&record.experiment.name);

@@ -36,6 +36,11 @@ pub trait Executor {
         RankReport::default()
     }
 
+    /// How many processes carry trials out together.
+    fn processes(&self) -> usize {
+        1
+    }
+
     /// Why a cell cannot be carried out by the tool that it asks for; `None` where it can.
     fn gap(&self, cell: &CellSpec) -> Option<String>;
 
@@ -100,6 +105,10 @@ impl Executor for Engine<'_> {
     fn by_ranks(&mut self) -> RankReport {
         self.ranks
             .map_or_else(RankReport::default, Ranks::take_report)
+    }
+
+    fn processes(&self) -> usize {
+        self.ranks.map_or(1, Ranks::count)
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {

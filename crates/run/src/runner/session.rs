@@ -152,6 +152,10 @@ impl<'a> Session<'a> {
             .filter(|_| status == RunStatus::Failed);
         let error = error.map(ToString::to_string);
         let is_computed = self.clock == ClockDomain::Virtual;
+        let launcher = match executor.processes() {
+            1 => String::new(),
+            ranks => format!("mpirun -n {ranks} "),
+        };
         let ended = self.end(status, error.as_deref());
         match (result, ended) {
             (Ok(()), ended) => ended,
@@ -159,7 +163,7 @@ impl<'a> Session<'a> {
                 Err(error.hint(if is_computed {
                     "start it again: the state of a model is not kept".to_owned()
                 } else {
-                    format!("finish it with: iolab resume {}", path.display())
+                    format!("finish it with: {launcher}iolab resume {}", path.display())
                 }))
             }
             (Err(error), Ok(_)) => Err(error),
