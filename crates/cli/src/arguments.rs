@@ -287,6 +287,9 @@ pub(crate) struct Export {
     /// Write trials over time: one row per interval of each sample, 100 ms or longer
     #[arg(long, conflicts_with = "histogram")]
     pub(crate) series: bool,
+    /// One row per trial and rank, of runs by several processes
+    #[arg(long, conflicts_with_all = ["histogram", "series"])]
+    pub(crate) ranks: bool,
     /// New file to write instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

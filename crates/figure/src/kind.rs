@@ -68,6 +68,9 @@ kinds! {
     /// Rows and columns of coloured fields.
     Heat = "heat", Needs::Cells,
         "two factors as rows and columns of colours";
+    /// Throughput of hosts or ranks by block.
+    Ranks = "ranks", Needs::Cells,
+        "throughput of each host (or each rank of one host) by block as colours, of a run by several processes";
 }
 
 impl FigureKind {

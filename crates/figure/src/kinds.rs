@@ -9,6 +9,7 @@ pub(super) mod history;
 mod latency;
 mod load;
 mod order;
+mod ranks;
 mod response;
 mod scaling;
 
@@ -41,6 +42,7 @@ pub(super) fn model(kind: FigureKind, runs: &[Run<'_>], options: &Options) -> Re
         FigureKind::Order => order::model(runs, options),
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),
+        FigureKind::Ranks => ranks::model(runs, options),
         FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),
         FigureKind::PValues => compare::p_values(&compared(runs, options)?, options),
     }

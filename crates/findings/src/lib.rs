@@ -15,6 +15,7 @@ mod precision;
 mod preparation;
 mod programs;
 mod random;
+mod ranks;
 mod rate;
 mod rule;
 mod run;
@@ -48,6 +49,7 @@ pub use preparation::untouched_buffers;
 pub use programs::programs;
 pub use random::random_against_sequential;
 pub(crate) use random::{Pair, pairs};
+pub use ranks::{imbalance, stragglers};
 pub use rate::{load, rate_not_held};
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
@@ -100,6 +102,7 @@ const TOPICS: &[&[Says]] = &[
     preparation::SAYS,
     memory::SAYS,
     scaling::SAYS,
+    ranks::SAYS,
     tail::SAYS,
     programs::SAYS,
     timeline::SAYS,

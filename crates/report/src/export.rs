@@ -10,8 +10,8 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency};
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::tables::{IntervalRow, SAMPLE, SERIES};
-use iolab_record::{Cell, EndedBy, Interval, RunRecord, Sample, SampleSeries, TargetKind};
+use iolab_record::tables::{IntervalRow, PART, SAMPLE, SERIES};
+use iolab_record::{Cell, EndedBy, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
 use iolab_spec::group::ALL;
 use iolab_spec::plain::plain;
 use iolab_stats::Summary;
@@ -82,6 +82,50 @@ pub fn samples(
         writer.row(&row)?;
     }
     writer.finish()
+}
+
+/// Writes one row per sample and rank of each run that several processes carried out.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn ranks(runs: &[(RunName, &RunRecord)], format: Format, to: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<Vec<Field>> = runs.iter().flat_map(rank_rows).collect();
+    let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
+    for row in &rows {
+        writer.row(row)?;
+    }
+    writer.finish()
+}
+
+fn rank_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
+    let parts = record.parts.iter().filter(|_| !record.ranks.is_empty());
+    let row = |part: &Part| {
+        // In the order of their numbers, all three.
+        let sample = record.samples.binary_search_by_key(&part.sample, |s| s.id);
+        let sample = &record.samples[sample.ok()?];
+        let cell = record.cells.iter().find(|c| c.id == sample.cell)?;
+        let rank = record.ranks.get(part.id.rank as usize)?;
+        let mut row = run_fields(run).to_vec();
+        row.extend([
+            text("experiment", &record.experiment.name),
+            field("sample", sample.id),
+            field("cell", sample.cell),
+        ]);
+        row.extend(level_fields(&record.experiment.factors, cell));
+        row.extend([
+            field("block", sample.block),
+            field("warmup", sample.warmup),
+            field("ok", sample.ok),
+            field("rank", part.id.rank),
+            field("rank_host_id", rank.host),
+            text("rank_host", &rank.name),
+        ]);
+        let numbers = PART.columns.iter();
+        let numbers = numbers.filter(|column| !column.name.ends_with("_id"));
+        row.extend(numbers.map(|column| column_field(column, part)));
+        Some(row)
+    };
+    parts.filter_map(row).collect()
 }
 
 /// The latencies of one direction of one sample.
@@ -274,16 +318,11 @@ fn rank_fields(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
         return Vec::new();
     }
     let ranks = cell.ranks.as_ref();
-    // As factors they are there already.
-    let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
-    let mut fields = Vec::new();
-    if !varies("ranks") {
-        fields.push(field("ranks", ranks.map(|r| r.ranks)));
-    }
-    if !varies("hosts") {
-        fields.push(field("hosts", ranks.map(|r| r.hosts)));
-    }
-    fields.push(field("clock_bound", ranks.map(|r| r.clock_bound)));
+    let mut fields = vec![
+        field("ranks", ranks.map(|r| r.ranks)),
+        field("hosts", ranks.map(|r| r.hosts)),
+        field("clock_bound", ranks.map(|r| r.clock_bound)),
+    ];
     fields.extend(summary_fields(
         "all_active_mb_s",
         ranks.and_then(|r| r.all_active.as_ref()),

@@ -84,8 +84,9 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 /// Refuses what does not go together, before anything is read or made.
 fn check(options: &Export) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
-    if (options.histogram || options.series) && !is_of_rows(&options.format) {
-        let error = Error::usage("this format cannot hold the rows of --histogram and --series");
+    if (options.histogram || options.series || options.ranks) && !is_of_rows(&options.format) {
+        let error =
+            Error::usage("this format cannot hold the rows of --histogram, --series and --ranks");
         let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
         let names: Vec<&str> = formats.map(ExportFormat::name).collect();
         return Err(error.hint(format!("choose --format {}", names.join(", "))));
@@ -132,7 +133,11 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
         let runs: Vec<_> = files()
             .map(|(record, path)| (name(record, path), record))
             .collect();
-        Ok(export::samples(&runs, format, to)?)
+        let written = match options.ranks {
+            true => export::ranks(&runs, format, to),
+            false => export::samples(&runs, format, to),
+        };
+        Ok(written?)
     }
 }
 

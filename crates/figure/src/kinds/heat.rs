@@ -104,7 +104,7 @@ fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
 }
 
 /// A value as a field has room for it.
-fn short(quantity: Response, value: f64) -> String {
+pub(super) fn short(quantity: Response, value: f64) -> String {
     if quantity.is_time() {
         return quantity.format(value).replace(" us", " µs");
     }

@@ -203,7 +203,11 @@ impl<'a> Grid<'a> {
             );
         }
         if let Some((fields, scale)) = &panel.heat {
-            heat::draw(canvas, frame, panel, fields, *scale, model);
+            heat::draw(canvas, frame, panel, fields, *scale);
+            // All panels have the same colours, and room for the bar is right of the last column.
+            if (i + 1).is_multiple_of(self.columns) {
+                heat::bar(canvas, frame, *scale, model);
+            }
         }
         uprights::draw(canvas, frame, panel, i < self.columns);
         marks::draw(canvas, frame, panel);

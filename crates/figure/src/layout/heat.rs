@@ -35,14 +35,13 @@ pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &Model) -> f64 {
     BAR_GAP + BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
 }
 
-/// Draws the fields of a panel and the bar beside it.
+/// Draws the fields of a panel.
 pub(super) fn draw(
     canvas: &mut Canvas,
     frame: Frame,
     panel: &Panel,
     fields: &[Field],
     scale: Scale,
-    model: &Model,
 ) {
     let steps = |axis: &Axis| {
         let (low, high) = axis.scale.ends();
@@ -63,7 +62,6 @@ pub(super) fn draw(
         };
         draw_field(canvas, field, place, &colour, labelled);
     }
-    bar(canvas, frame, scale, model);
 }
 
 fn draw_field(canvas: &mut Canvas, field: &Field, place: Frame, colour: &str, labelled: bool) {
@@ -121,7 +119,8 @@ fn draw_field(canvas: &mut Canvas, field: &Field, place: Frame, colour: &str, la
     canvas.close();
 }
 
-fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &Model) {
+/// Draws the bar of colours right of a panel.
+pub(super) fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &Model) {
     let size = canvas.sizes.tick;
     let left = frame.right + BAR_GAP;
     let step = frame.height() / STEPS as f64;

@@ -10,7 +10,7 @@ use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::response::Response;
 use iolab_spec::series::{Done, Interval, Series};
 
-use super::synthetic::{add_cell, around, rate_report, record, serve, size_curve};
+use super::synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
 use crate::{Figure, FigureKind, Options, Reference, Run, draw};
 
 /// A throughput that grows with size and threads and ends at a ceiling.
@@ -26,6 +26,16 @@ const SIZES: [(&str, f64); 6] = [
     ("1MiB", 1_048_576.0),
     ("4MiB", 4_194_304.0),
 ];
+
+/// Four hosts, one of which is slower.
+fn ranks() -> RunRecord {
+    let mut record = record("read-size", &["bs"]);
+    for size in ["bs=4KiB", "bs=64KiB"] {
+        add_cell(&mut record, &[size], &around(500.0));
+    }
+    by_ranks(&mut record, &[1.0, 1.0, 0.7, 1.0]);
+    record
+}
 
 /// Sizes by threads: a line for each of `lines` numbers of threads.
 pub(super) fn sizes_by_threads(lines: usize) -> RunRecord {
@@ -241,5 +251,6 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
             kind(FigureKind::Course),
         ),
         ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
+        ("ranks", vec![ranks()], kind(FigureKind::Ranks)),
     ]
 }

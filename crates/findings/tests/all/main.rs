@@ -11,6 +11,7 @@ mod equivalence;
 mod findings;
 mod peers;
 mod preparation;
+mod ranks;
 mod rate;
 mod shape;
 mod timeline;
