@@ -2,6 +2,7 @@
 //! sizes and budgets are replaced.
 #![allow(clippy::print_stderr)] // a test that skips says so
 
+mod cargo;
 mod line;
 mod shown;
 mod supplies;
@@ -30,6 +31,12 @@ fn documented_commands_are_understood() {
 #[ignore = "measures for about five minutes: cargo test -p iolab --test all documented -- --ignored"]
 fn documented_commands_do_what_is_promised() {
     carried_out(Scope::Measure);
+}
+
+#[test]
+fn commands_of_cargo_name_what_is_there() {
+    let mistakes = cargo::mistakes(&shown::root(), &shown::documents());
+    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
 
 fn carried_out(scope: Scope) {

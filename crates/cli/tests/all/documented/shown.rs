@@ -2,22 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::support::run;
 
-/// Every command that is shown, with the place where it is shown first.
-pub(super) fn shown(place: &Path) -> BTreeMap<String, String> {
-    let mut shown = BTreeMap::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let documents = |folder: &Path| {
+/// The top folder of the repository.
+pub(super) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The documents for people: those of the top folder and of docs.
+pub(super) fn documents() -> Vec<PathBuf> {
+    let of = |folder: PathBuf| {
         let entries = fs::read_dir(folder).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());
         paths
             .filter(|path| path.extension().is_some_and(|e| e == "md"))
             .collect::<Vec<_>>()
     };
-    for path in [documents(&root), documents(&root.join("docs"))].concat() {
+    [of(root()), of(root().join("docs"))].concat()
+}
+
+/// Every command that is shown, with the place where it is shown first.
+pub(super) fn shown(place: &Path) -> BTreeMap<String, String> {
+    let mut shown = BTreeMap::new();
+    for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
         let at = path.file_name().unwrap().to_string_lossy();
         for command in in_markdown(&text) {
