@@ -86,7 +86,7 @@ impl Disturber {
                 "raise the CPU quota of the control group (cpu.max), then repeat the run"
             }
             Self::Splitting => {
-                "repeat the run with --set buffer_init=huge, which keeps the buffers in one piece"
+                "repeat the run with --set buffer_memory=contiguous, which keeps the buffers in one piece"
             }
             Self::Fragmentation => {
                 "free memory, so that the kernel has huge pages again ('echo 1 > /proc/sys/vm/compact_memory' as root), then repeat the run"

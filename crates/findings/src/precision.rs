@@ -35,8 +35,11 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: BELOW_PRECISION,
             text: format!(
-                "{} missed the {} precision goal (worst: {} with {} after {} trials). {}",
-                cells_of(wide.len(), analysis),
+                "{} the {} precision goal (worst: {}, ±{} after {} trials). {}",
+                match wide.len() == analysis.cells.len() {
+                    true if wide.len() > 1 => "No cell reached".to_owned(),
+                    _ => format!("{} missed", cells_of(wide.len(), analysis)),
+                },
                 format_percent(analysis.precision_goal),
                 label(&analysis.factors, &worst.cell.levels),
                 format_percent(worst.precision.unwrap_or(0.0)),

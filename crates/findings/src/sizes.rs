@@ -128,8 +128,8 @@ fn bend(curve: &Curve<'_>) -> Option<String> {
     let range = match (first, reaches_end) {
         (0, true) => format!("At all sizes, {start} to {end}, throughput is"),
         _ if first == last => format!("Only at {start} throughput is"),
-        (_, true) => format!("From {start} on throughput stays"),
-        (_, false) => format!("From {start} to {end} throughput stays"),
+        (_, true) => format!("From {start} up, throughput is"),
+        (_, false) => format!("From {start} to {end}, throughput is"),
     };
     let undecided = if curve.points[first..=last].iter().all(near) {
         ""
@@ -137,7 +137,7 @@ fn bend(curve: &Curve<'_>) -> Option<String> {
         " or indistinguishable from it"
     };
     let mut text = format!(
-        "{range} within 5 % of the best{}, {}{}{undecided}.",
+        "{range} within 5 % of the best{} ({}{}){undecided}.",
         curve.place(),
         response.format(best.summary.median),
         origin(best.cell),

@@ -160,7 +160,13 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         column(
             "finds 90 %",
             2,
-            &of(|j| Some(format!("x{}", factor(1.0 + j.detectable?)))),
+            &of(|j| {
+                let change = 1.0 + j.detectable?;
+                Some(match change > DETECTABLE_MAX {
+                    true => format!(">x{DETECTABLE_MAX}"),
+                    false => format!("x{}", factor(change)),
+                })
+            }),
         ),
     ]);
     if compared.cells.iter().any(RunsCell::is_served_differently) {
@@ -286,12 +292,24 @@ fn rates(compared: &RunsComparison) -> Option<String> {
     })
 }
 
+/// Largest factor of a change that is told as detectable. Beyond it there are too few runs for the spread between them to be known.
+const DETECTABLE_MAX: f64 = 10.0;
+
 /// What would have been found.
 fn power(compared: &RunsComparison) -> Option<String> {
     let found = compared.cells.iter().filter_map(|c| c.judged.detectable);
     let found: Vec<f64> = found.map(|share| 1.0 + share).collect();
     let least = found.iter().copied().min_by(f64::total_cmp)?;
     let most = found.iter().copied().max_by(f64::total_cmp)?;
+    if most > DETECTABLE_MAX {
+        let beyond = found.iter().filter(|change| **change > DETECTABLE_MAX);
+        let few = beyond.count();
+        return Some(format!(
+            "In {} even a change by a factor of {DETECTABLE_MAX} would not have been found with a chance of {}: give more runs of each side.",
+            cells(few),
+            format_percent(GATE_POWER)
+        ));
+    }
     let single = match found.len() {
         1 => format!("A change by a factor of {}", factor(most)),
         _ => format!(

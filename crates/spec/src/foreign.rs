@@ -200,7 +200,7 @@ pub static FOREIGN: &[Foreign] = &[
         "compressratio dedupratio",
         "--set compressible=50 for a ratio of 2, --set dedup=50",
     ),
-    way("mem iomem hugepage-size", "--set buffer_init=huge"),
+    way("mem iomem hugepage-size", "--set buffer_memory=contiguous"),
     none("mem_align iomem_align", "buffers are aligned to pages"),
     none(
         "lockmem",

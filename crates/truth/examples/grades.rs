@@ -298,7 +298,7 @@ fn bounded() -> Vec<String> {
     let reads = Said::of("read-size", "bounded.toml", &sets);
     let random = Said::of("read-random", "bounded.toml", &sets);
     let strides = Said::of("read-stride", "bounded.toml", &["bs=1M", "region=1GiB"]);
-    let told = reads.between("- From ", " on throughput");
+    let told = reads.between("- From ", " up, throughput");
     let told = told.replace("MiB", " MiB").replace("KiB", " KiB");
     let bend = reads.between("Throughput bends at ", " (");
     let mut rows = vec![

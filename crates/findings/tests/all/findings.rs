@@ -78,7 +78,7 @@ fn nothing_is_best_without_a_swept_size() {
 fn the_plateau_and_the_fall_below_it() {
     let found = text(&plateau(&analyse(&bent())));
     assert!(
-        found.starts_with("From 256KiB on throughput stays within 5 % of the best, 502 MB/s"),
+        found.starts_with("From 256KiB up, throughput is within 5 % of the best (502 MB/s)"),
         "{found}"
     );
     assert!(
@@ -118,7 +118,7 @@ fn a_size_that_cannot_be_told_from_the_best_belongs_to_the_plateau() {
         }
     }
     let found = text(&plateau(&analyse(&record)));
-    assert!(found.starts_with("From 256KiB on"), "{found}");
+    assert!(found.starts_with("From 256KiB up"), "{found}");
     assert!(found.contains("or indistinguishable from it"), "{found}");
 }
 
@@ -254,7 +254,7 @@ fn wide_intervals_are_told() {
     let found = text(&below_precision(&analyse(&record)));
     assert!(
         found.starts_with(
-            "1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB with 20 % after 7 trials)."
+            "1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, ±20 % after 7 trials)."
         ),
         "{found}"
     );

@@ -168,7 +168,7 @@ pub(super) fn smt(facts: &Facts) -> Vec<Finding> {
 pub(super) fn huge_pages(facts: &Facts) -> Vec<Finding> {
     let meaning = match facts.huge_pages.as_deref() {
         Some("always") => "always: large buffers get them unless buffer_init=nohuge",
-        Some("madvise") => "madvise: buffers get them with buffer_init=huge",
+        Some("madvise") => "madvise: buffers of direct I/O get them",
         Some("never") => "never: buffer_init=huge changes nothing",
         _ => return Vec::new(),
     };
