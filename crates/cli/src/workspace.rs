@@ -9,7 +9,7 @@ use iolab_machine::doctor::Preflight;
 use iolab_observe::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_ranks::Ranks;
+use iolab_ranks::{Ranks, own};
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::Peaks;
@@ -46,10 +46,14 @@ impl Workspace {
     ///
     /// # Errors
     /// When a target does not have what is needed, or must not be used.
-    pub(crate) fn open(named: &[PathBuf], needs: &[Need]) -> Result<Self> {
+    pub(crate) fn open(named: &[PathBuf], needs: &[Need], ranks: Option<&Ranks>) -> Result<Self> {
         // Before a scratch file is there: from then on no signal may leave it behind.
         let stop = stop::on_signals()?;
-        let targets = Targets::open(named, needs)?;
+        let place = |named: &Path| match ranks {
+            Some(ranks) => ranks.place(named),
+            None => own::alone(named),
+        };
+        let targets = Targets::open_at(named, needs, &place)?;
         Ok(Self::at(Place::Targets(targets), stop))
     }
 
@@ -100,7 +104,7 @@ impl Workspace {
             targets.divide(ranks.count() as u32);
             // The clocks of the ranks are compared by the one that each of them reads.
             self.clock = ranks.clock();
-            ranks.open(targets.iter().map(|(_, target)| target), needs)?;
+            ranks.open(targets.iter(), needs)?;
             self.ranks = Some(ranks);
         }
         Ok(())

@@ -32,6 +32,19 @@ pub struct Place {
     pub bytes: u64,
     /// Sizes of the files that each rank makes for its own workers, bytes.
     pub private: Vec<u64>,
+    /// What each rank needs, where the path stands for another one at each of them.
+    pub own: Option<Own>,
+}
+
+/// What a rank needs of a target of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// Whether it is written.
+    pub write: bool,
+    /// Trials with a file for each worker: workers, and of these I/O size and number of ranks.
+    pub private: Vec<(u64, (u64, u64))>,
+    /// Whether trials start on fresh files.
+    pub fresh: bool,
 }
 
 /// A trial.
@@ -171,5 +184,6 @@ const KINDS: [Kind; 4] = [Kind::Failed, Kind::Usage, Kind::Refused, Kind::Interr
 const UNIT: &str = "\u{1f}";
 
 wired! {
-    Place { path, scratch, bytes, private }
+    Place { path, scratch, bytes, private, own }
+    Own { write, private, fresh }
 }

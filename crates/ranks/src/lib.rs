@@ -1,6 +1,7 @@
 //! iolab-ranks: one run by several processes (ranks). The root has the others carry out their part of each trial.
 
 mod hosts;
+pub mod own;
 mod trial;
 
 use std::cell::RefCell;
@@ -24,9 +25,10 @@ use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Layout, Others, Shift, TrialSpec};
 use iolab_spec::{Error, Result};
-use iolab_target::{Need, Share, Target, TargetKind};
+use iolab_target::{Beside, Consent, Need, PrivateFiles, Share, Size, Target, TargetKind};
 
 use hosts::{Host, Hosts};
+use own::is_own;
 
 /// How long a rank waits for a short answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -113,9 +115,15 @@ impl Ranks {
     ///
     /// # Errors
     /// Of kind usage: what one process alone can do.
-    pub fn span_plan(&self, plan: &mut Plan) -> Result<()> {
+    pub fn span_plan(&self, plan: &mut Plan, targets: &[PathBuf]) -> Result<()> {
+        let has_own = targets.iter().any(|target| is_own(target));
         for cell in &plan.cells {
             self.check(&cell.spec)?;
+            let shift = cell.spec.trial.shift;
+            if has_own && shift != Shift::None {
+                return Err(Error::usage(format!("shift={shift} with {{rank}} or {{host}} in a target"))
+                    .hint("a rank reads what another one wrote where all see the same target: name one, or leave shift out"));
+            }
         }
         plan.cells
             .iter_mut()
@@ -161,17 +169,26 @@ impl Ranks {
         Ok(())
     }
 
-    /// The root: has the other ranks open what it has opened.
+    /// The path that this rank uses for a target of this name.
+    ///
+    /// # Errors
+    /// Of kind usage: a name that cannot be sent to other ranks.
+    pub fn place(&self, named: &Path) -> Result<PathBuf> {
+        let member = &mut *self.0.borrow_mut();
+        own::place(named, member.team.link().rank(), &member.host.name)
+    }
+
+    /// The root: has the other ranks open what it has opened, each target by its name.
     ///
     /// # Errors
     /// What keeps a rank from that.
     pub fn open<'a>(
         &self,
-        targets: impl Iterator<Item = &'a Target>,
+        targets: impl Iterator<Item = (&'a Path, &'a Target)>,
         needs: &[Need],
     ) -> Result<()> {
         let mut places = Vec::new();
-        for (target, need) in targets.zip(needs) {
+        for ((named, target), need) in targets.zip(needs) {
             let scratch = target.kind() == TargetKind::Scratch;
             if need.write && !scratch && self.count() > 1 {
                 return Err(Error::usage(format!(
@@ -180,7 +197,8 @@ impl Ranks {
                 ))
                 .hint("give a directory, or measure reads"));
             }
-            let path = target.path();
+            let own = is_own(named);
+            let path = if own { named } else { target.path() };
             let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             let path = path.to_str().ok_or_else(|| {
                 Error::usage(format!("{} is not UTF-8", path.display()))
@@ -194,6 +212,16 @@ impl Ranks {
                     true => need.beside.sizes(target.size()),
                     false => Vec::new(),
                 },
+                own: own.then(|| order::Own {
+                    write: need.write,
+                    private: need
+                        .beside
+                        .private
+                        .iter()
+                        .map(|files| (files.threads.into(), (files.bs, files.ranks.into())))
+                        .collect(),
+                    fresh: need.beside.fresh,
+                }),
             });
         }
         let member = &mut *self.0.borrow_mut();
@@ -414,8 +442,13 @@ impl Member {
     fn open(&mut self, places: &[order::Place]) -> Result<Vec<Target>> {
         let rank = self.team.link().rank() as u32;
         let ranks = self.team.link().size() as u32;
+        let host = self.host.name.clone();
         let opened = places.iter().map(|place| {
             let path = PathBuf::from(&place.path);
+            if let Some(own) = &place.own {
+                let path = own::place(&path, rank as usize, &host)?;
+                return Target::open(&path, &need_of(own, place.bytes));
+            }
             if place.scratch {
                 let share = Share {
                     bytes: place.bytes,
@@ -437,6 +470,26 @@ impl Member {
             target.fill(seed, stop, &mut |_| {})?;
         }
         Ok(())
+    }
+}
+
+/// What a rank needs of a target of its own.
+fn need_of(own: &order::Own, bytes: u64) -> Need {
+    let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let files = own.private.iter();
+    let private = files.map(|(threads, (bs, ranks))| PrivateFiles {
+        threads: count(*threads),
+        bs: *bs,
+        ranks: count(*ranks),
+    });
+    Need {
+        size: Size::Exactly(bytes),
+        write: own.write,
+        consent: Consent::No,
+        beside: Beside {
+            private: private.collect(),
+            fresh: own.fresh,
+        },
     }
 }
 

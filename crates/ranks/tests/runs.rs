@@ -66,12 +66,12 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         experiment.apply_set(set)?;
     }
     let mut plan = Plan::of_new_run(experiment)?;
-    ranks.span_plan(&mut plan)?;
     let named = [folder.to_owned()];
+    ranks.span_plan(&mut plan, &named)?;
     let needs = needs(&plan, &named, &Consent::No, true)?;
-    let mut targets = Targets::open(&named, &needs)?;
+    let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
     targets.divide(ranks.count() as u32);
-    ranks.open(targets.iter().map(|(_, target)| target), &needs)?;
+    ranks.open(targets.iter(), &needs)?;
     let place = runner::Place::Targets(&targets);
     fit_to(&mut plan, place)?;
     let stop = AtomicBool::new(false);
@@ -84,7 +84,11 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         peaks: &Environment::default(),
         ranks: Some(ranks),
     };
-    let path = folder.join("run.iolab");
+    let path = match folder.is_dir() {
+        true => folder.join("run.iolab"),
+        // A name that stands for another one at each rank.
+        false => folder.with_file_name("run.iolab"),
+    };
     runner::run(plan, 1, NewFile::At(&path), setup, &mut Silent)?;
     ranks.end();
     targets.remove()?;
@@ -160,7 +164,7 @@ fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
         let targets = Targets::open(&[folder.path().to_owned()], std::slice::from_ref(&need))?;
         let (_, target) = targets.iter().next().expect("one");
         std::fs::remove_file(target.path()).expect("it was there");
-        ranks.open(targets.iter().map(|(_, target)| target), &[need])
+        ranks.open(targets.iter(), &[need])
     });
     let error = result.expect_err("gone");
     assert!(error.message().starts_with("rank 1 on "), "{error}");
@@ -183,7 +187,7 @@ fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
         let (result, _) = with_ranks(2, |ranks| {
             let mut experiment = Experiment::find(experiment)?;
             experiment.apply_set(set)?;
-            ranks.span_plan(&mut Plan::of_new_run(experiment)?)
+            ranks.span_plan(&mut Plan::of_new_run(experiment)?, &[])
         });
         assert_eq!(result.expect_err("refused").kind(), Kind::Usage, "{set}");
         assert!(names(folder.path()).is_empty());
@@ -265,4 +269,40 @@ fn a_rank_reads_what_the_next_one_wrote() {
         let writes = sample.writes.bytes > 0;
         assert_eq!(blocks, if writes { [6, 5, 5] } else { [5, 5, 6] });
     }
+}
+
+#[test]
+fn a_rank_has_a_target_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for rank in 0..3 {
+        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+    }
+    let named = folder.path().join("r{rank}");
+    let (record, others) = with_ranks(3, |ranks| {
+        measure(
+            ranks,
+            &named,
+            "write-size",
+            &["bs=64k", "layout=private", "fresh=true"],
+        )
+    });
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert!(
+        record.run.target.ends_with("r{rank}"),
+        "{}",
+        record.run.target
+    );
+    for sample in &record.samples {
+        let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+        assert_eq!((sample.writes.bytes, parts.count()), (1 << 20, 3));
+    }
+    for rank in 0..3 {
+        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+    }
+    let (result, _) = with_ranks(2, |ranks| {
+        measure(ranks, &named, "read-size", &["bs=64k", "shift=rank"])
+    });
+    let error = result.expect_err("each reads its own");
+    assert!(error.message().contains("{rank}"), "{error}");
 }

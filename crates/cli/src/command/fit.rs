@@ -35,7 +35,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
     let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
     let need = runner::need_of_all(&plans, &options.consent.consent(), false)?;
-    let mut workspace = Workspace::open(std::slice::from_ref(&options.target), &[need])?;
+    let mut workspace = Workspace::open(std::slice::from_ref(&options.target), &[need], None)?;
     workspace.settle_cache(&mut plans)?;
     for plan in &mut plans {
         runner::fit_to(plan, workspace.place())?;

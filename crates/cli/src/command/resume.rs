@@ -29,7 +29,7 @@ fn open(
 ) -> Result<Workspace> {
     let targets = runner::target_paths(record);
     if let Some(ranks) = &ranks {
-        ranks.span_plan(plan)?;
+        ranks.span_plan(plan, &targets)?;
     }
     if plan.experiment().runs_programs() {
         return Workspace::for_programs(&targets, plan);
@@ -40,7 +40,7 @@ fn open(
     for (need, bytes) in needs.iter_mut().zip(sizes) {
         need.size = Size::Exactly(bytes);
     }
-    let mut workspace = Workspace::open(&targets, &needs)?;
+    let mut workspace = Workspace::open(&targets, &needs, ranks.as_deref())?;
     if let Some(ranks) = ranks {
         workspace.share(ranks, &needs)?;
     }

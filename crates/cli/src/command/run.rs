@@ -146,18 +146,18 @@ fn open(
     ranks: Option<Rc<Ranks>>,
 ) -> Result<Workspace> {
     if let Some(ranks) = &ranks {
-        ranks.span_plan(plan)?;
+        ranks.span_plan(plan, targets)?;
     }
     if plan.experiment().runs_programs() {
         return Workspace::for_programs(targets, plan);
     }
     let needs = needs(options, changes, targets, plan)?;
-    let mut workspace = Workspace::open(targets, &needs)?;
+    let mut workspace = Workspace::open(targets, &needs, ranks.as_deref())?;
     if !changes.has("cache") {
         workspace.settle_cache(std::slice::from_mut(plan))?;
     }
     if let Some(ranks) = ranks {
-        ranks.span_plan(plan)?;
+        ranks.span_plan(plan, targets)?;
         workspace.share(ranks, &needs)?;
     }
     Ok(workspace)

@@ -45,7 +45,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             }
             Workspace::for_model(disk)?
         }
-        None => Workspace::open(std::slice::from_ref(&options.target), &[need()?])?,
+        None => Workspace::open(std::slice::from_ref(&options.target), &[need()?], None)?,
     };
     if !asked.has("cache") {
         workspace.settle_cache(&mut plans)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_cluster::order::{Order, Place, Task, error_of, error_text};
+use iolab_cluster::order::{Order, Own, Place, Task, error_of, error_text};
 use iolab_spec::settings::{CellSpec, SETTINGS};
 use iolab_spec::trial::{Batch, Limit, Others, Pattern, TrialSpec};
 use iolab_spec::{Error, Kind};
@@ -24,6 +24,18 @@ fn orders_arrive_as_they_were_given() {
         scratch: true,
         bytes: 1 << 40,
         private: vec![4096, 8192],
+        own: None,
+    }]));
+    round(&Order::Open(vec![Place {
+        path: "/mnt/{host}/{rank}".to_owned(),
+        scratch: false,
+        bytes: 4096,
+        private: Vec::new(),
+        own: Some(Own {
+            write: true,
+            private: vec![(2, (4096, 3))],
+            fresh: true,
+        }),
     }]));
     round(&Order::Trial(Box::new(Task {
         trial: TrialSpec {

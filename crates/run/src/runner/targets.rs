@@ -11,6 +11,7 @@ use iolab_target::{Consent, Need, Target, TargetKind};
 use super::fit;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
+use iolab_ranks::own::is_own;
 use iolab_record::FurtherTarget;
 
 /// See the module. The first one is the run's own: cells that name none work on it.
@@ -23,8 +24,21 @@ impl Targets {
     /// # Errors
     /// As [`Target::open`].
     pub fn open(named: &[PathBuf], needs: &[Need]) -> Result<Self> {
+        Self::open_at(named, needs, &|named| Ok(named.to_owned()))
+    }
+
+    /// As [`Targets::open`], of names that stand for other paths in this process.
+    ///
+    /// # Errors
+    /// As [`Target::open`], and what `place` gives.
+    pub fn open_at(
+        named: &[PathBuf],
+        needs: &[Need],
+        place: &dyn Fn(&Path) -> Result<PathBuf>,
+    ) -> Result<Self> {
         let opened = named.iter().zip(needs);
-        let opened = opened.map(|(named, need)| Ok((full(named), Target::open(named, need)?)));
+        let opened =
+            opened.map(|(named, need)| Ok((full(named), Target::open(&place(named)?, need)?)));
         let opened: Vec<(PathBuf, Target)> = opened.collect::<Result<_>>()?;
         match opened.is_empty() {
             true => {
@@ -43,9 +57,8 @@ impl Targets {
 
     /// Has the other processes of a run fill their parts of the scratch files; see [`Target::divide`].
     pub fn divide(&mut self, ranks: u32) {
-        self.0
-            .iter_mut()
-            .for_each(|(_, target)| target.divide(ranks));
+        let shared = self.0.iter_mut().filter(|(named, _)| !is_own(named));
+        shared.for_each(|(_, target)| target.divide(ranks));
     }
 
     /// Bytes that [`Targets::fill`] writes.
