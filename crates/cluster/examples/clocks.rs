@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::link::Link;
 use iolab_cluster::mpi::Mpi;
-use iolab_cluster::span::{Activity, Course};
+use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Habits, Halt, Part, Whole};
@@ -88,7 +88,7 @@ fn wait(team: &mut Team<impl Link>) -> Result<Option<(Whole<Hosts>, Duration)>, 
         .into_owned();
     let part = Part {
         activity: Activity::of([(starts, ends)].into_iter()).expect("a worker"),
-        course: Course::new(starts, [(ends, 1)].into_iter()),
+        cumulative: CumulativeBytes::new(starts, [(ends, 1)].into_iter()),
         bytes: 1,
         rest: Hosts([host].into()),
     };

@@ -12,7 +12,7 @@ use std::time::Duration;
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::histogram;
 use iolab_cluster::link::Link;
-use iolab_cluster::span::{Activity, Course};
+use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Habits, Part, Whole};
@@ -150,7 +150,7 @@ fn rank(seat: Seat) -> Option<Cost> {
     let ends = link.now_ns();
     let part = Part {
         activity: Activity::of([(begins, ends)].into_iter()).expect("a worker"),
-        course: Course::new(begins, [(ends, 1 << 30)].into_iter()),
+        cumulative: CumulativeBytes::new(begins, [(ends, 1 << 30)].into_iter()),
         bytes: 1 << 30,
         rest: Yield {
             latency: None,

@@ -150,13 +150,13 @@ fn between(from: Moment, to: Moment) -> Bounded {
 
 /// Bytes moved by a rank over time, by its own clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct CumulativeBytes {
     /// Moments, ns, and the bytes moved until then: both never fall.
     points: Vec<(i64, u64)>,
 }
 
-impl Course {
-    /// A course that begins with nothing at `start`; each interval ends at a moment and adds bytes.
+impl CumulativeBytes {
+    /// Begins with nothing at `start`; each interval ends at a moment and adds bytes.
     pub fn new(start: i64, intervals: impl Iterator<Item = (i64, u64)>) -> Self {
         let mut points = vec![(start, 0u64)];
         for (end, bytes) in intervals {
@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn a_course_is_even_within_an_interval() {
-        let course = Course::new(100, [(200, 1000), (300, 0), (400, 500)].into_iter());
+        let cumulative = CumulativeBytes::new(100, [(200, 1000), (300, 0), (400, 500)].into_iter());
         let exact = |from, to| {
-            course
+            cumulative
                 .between(Moment::exactly(from), Moment::exactly(to))
                 .middle()
         };
@@ -230,7 +230,7 @@ mod tests {
             earliest: 140,
             latest: 160,
         };
-        let bytes = course.between(blurred, Moment::exactly(400));
+        let bytes = cumulative.between(blurred, Moment::exactly(400));
         assert_eq!((bytes.least, bytes.greatest), (900.0, 1100.0));
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::{ClockJumped, Moment, OtherClock};
 use crate::link::{Link, Lost, Why};
-use crate::span::{Activity, Bounded, Course};
+use crate::span::{Activity, Bounded, CumulativeBytes};
 use crate::team::{Gathered, Team};
 use crate::wire::{Reader, Writer};
 
@@ -29,7 +29,7 @@ pub struct Part<T> {
     /// When its workers were active.
     pub activity: Activity,
     /// What they moved over time.
-    pub course: Course,
+    pub cumulative: CumulativeBytes,
     /// Bytes moved.
     pub bytes: u64,
     /// What else is joined on the way to the root.
@@ -151,22 +151,22 @@ impl<L: Link> Team<L> {
         let in_all = self.patience_in_all(habits.patience);
         self.agree(habits, Ok(()))?;
         self.synchronise(habits.rounds, habits.patience)?;
-        let (own, course) = part
+        let (own, cumulative) = part
             .map(|part| {
                 let report = Report {
                     activity: part.activity,
                     bytes: part.bytes,
                     rest: part.rest,
                 };
-                (report, part.course)
+                (report, part.cumulative)
             })
             .unzip();
         let all = self.gather(own, habits.patience)?.flatten();
         let span = all.as_ref().and_then(|all| all.activity.all_active());
         let window = span.map(|(from, to)| [Moment::exactly(from), Moment::exactly(to)]);
         let window = self.announce(window.as_ref().map_or(&[], |both| &both[..]), in_all)?;
-        let own = match (&window[..], course) {
-            ([from, to], Some(course)) => course.between(*from, *to),
+        let own = match (&window[..], cumulative) {
+            ([from, to], Some(cumulative)) => cumulative.between(*from, *to),
             _ => Bounded::default(),
         };
         let moved = self.gather(Moved::new(own), habits.patience)?;

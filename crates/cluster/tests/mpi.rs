@@ -17,7 +17,7 @@ use std::time::Duration;
 use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
 use iolab_cluster::mpi::Mpi;
-use iolab_cluster::span::{Activity, Bounded, Course};
+use iolab_cluster::span::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::trial::{Habits, Halt, Part};
 use iolab_cluster::virtual_network::Skew;
@@ -243,7 +243,7 @@ fn measure(team: &mut Team<impl Link>, habits: Habits) -> Result<(), Halt> {
     let bytes = 1 << 20;
     let part = Part {
         activity: Activity::of([(starts, ends)].into_iter()).expect("a worker"),
-        course: Course::new(starts, [(ends, bytes)].into_iter()),
+        cumulative: CumulativeBytes::new(starts, [(ends, bytes)].into_iter()),
         bytes,
         rest: Truth {
             first_start: begins,

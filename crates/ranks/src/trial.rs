@@ -8,9 +8,9 @@ use iolab_cluster::order::{Task, patience};
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::roster::taking_part;
 use iolab_cluster::shift;
-use iolab_cluster::span::{Activity, Course};
+use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::Team;
-use iolab_cluster::trial::{self as course, Habits, Halt, Whole};
+use iolab_cluster::trial::{self as joint, Habits, Halt, Whole};
 use iolab_engine::trial;
 use iolab_record::{Part, PartId, RankReport, Together};
 use iolab_spec::outcome::{FailedRank, Failure, Outcome};
@@ -106,7 +106,7 @@ impl Member {
         mut outcome: Outcome,
         spec: &TrialSpec,
         workers: &[(u64, u64)],
-    ) -> Result<course::Part<Deed>> {
+    ) -> Result<joint::Part<Deed>> {
         let ns = |ticks: u64| self.clock.ns_between(0, ticks) as i64;
         let spans = workers.iter().map(|(start, end)| (ns(*start), ns(*end)));
         let Some(activity) = Activity::of(spans) else {
@@ -114,7 +114,7 @@ impl Member {
         };
         let start = activity.first_start.middle();
         let intervals = outcome.series.intervals.iter();
-        let course = Course::new(
+        let cumulative = CumulativeBytes::new(
             start,
             intervals.map(|interval| {
                 let end = start.saturating_add_unsigned(interval.end_ns());
@@ -142,9 +142,9 @@ impl Member {
             syncs: outcome.syncs,
             errors: outcome.errors,
         };
-        Ok(course::Part {
+        Ok(joint::Part {
             activity,
-            course,
+            cumulative,
             bytes: outcome.bytes(),
             rest: Deed {
                 outcome,

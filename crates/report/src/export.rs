@@ -1,4 +1,4 @@
-//! Everything measured, as tidy rows for other programs: cells, samples, their intervals, latency buckets.
+//! Everything measured, as rows for other programs: cells, samples, their intervals, latency buckets.
 
 use std::io::{self, Write};
 use std::rc::Rc;

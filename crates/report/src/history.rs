@@ -18,7 +18,7 @@ use crate::table::bare;
 use iolab_figure::Options;
 use iolab_spec::plain::plain;
 
-/// Most runs of the small course in the table: the last ones.
+/// Most runs of the sparkline of the table: the last ones.
 const COURSE_MAX: usize = 40;
 /// Most environment changes that are listed one by one for each line.
 const CHANGES_MAX: usize = 20;
@@ -88,13 +88,13 @@ fn columns(line: &Line, ascii: bool) -> Vec<Column> {
         column("shifts", 1, &|c| c.shifts.len().to_string()),
     ]);
     if !ascii {
-        columns.push(column("course", 3, &small_course).left());
+        columns.push(column("course", 3, &sparkline).left());
     }
     columns
 }
 
 /// The last runs as small bars between the least and the greatest median.
-fn small_course(trajectory: &Trajectory) -> String {
+fn sparkline(trajectory: &Trajectory) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let known = || trajectory.points.iter().flatten().map(|point| point.median);
     let least = known().fold(f64::INFINITY, f64::min);

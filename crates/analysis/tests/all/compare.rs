@@ -219,14 +219,14 @@ fn warm_ups_and_failed_trials_do_not_count() {
 #[test]
 fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
     // The machine gets slower by a third while both are measured, block by block.
-    let course = |mb_s: f64| -> Vec<f64> {
+    let drifting = |mb_s: f64| -> Vec<f64> {
         (0..20)
             .map(|i| mb_s * (1.0 - f64::from(i) / 60.0) * (1.0 + f64::from(i * 7 % 5) / 500.0))
             .collect()
     };
     let mut run = record("write-size", &["sync"]);
     for (sync, mb_s) in [("none", 100.0), ("odsync", 90.0), ("osync", 100.3)] {
-        let cell = add_cell(&mut run, &[&format!("sync={sync}")], &course(mb_s));
+        let cell = add_cell(&mut run, &[&format!("sync={sync}")], &drifting(mb_s));
         run.cells[cell].spec.trial.sync = sync.parse().expect("a value");
     }
     let verdict = |levels| of(&run, &run, Some(("sync", levels))).unwrap().cells[0].verdict;
@@ -235,7 +235,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
     // Two runs might have drifted apart.
     let alone = |mb_s| {
         let mut run = record("write-size", &["bs"]);
-        add_cell(&mut run, &["bs=4KiB"], &course(mb_s));
+        add_cell(&mut run, &["bs=4KiB"], &drifting(mb_s));
         run
     };
     let comparison = of(&alone(100.0), &alone(85.0), None).unwrap();
@@ -246,7 +246,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
 #[test]
 fn all_cells_together_are_told_from_the_blocks_that_they_share() {
     // Both sides see the same ups and downs; what one cell loses the other gains.
-    let course = |mb_s: f64, blocks: u32| -> Vec<f64> {
+    let drifting = |mb_s: f64, blocks: u32| -> Vec<f64> {
         (0..blocks)
             .map(|i| mb_s * (1.0 + f64::from(i * 7 % 5) / 10.0))
             .collect()
@@ -260,7 +260,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
     ] {
         let levels = [format!("sync={sync}"), format!("bs={bs}")];
         let levels = levels.each_ref().map(String::as_str);
-        let cell = add_cell(&mut run, &levels, &course(mb_s, blocks));
+        let cell = add_cell(&mut run, &levels, &drifting(mb_s, blocks));
         run.cells[cell].spec.trial.sync = sync.parse().expect("a value");
     }
     let comparison = of(&run, &run, Some(("sync", ["none", "osync"]))).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::link::Link;
-use iolab_cluster::span::{Activity, Course};
+use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::Gathered;
 use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Habits, Halt, Part, Whole};
@@ -89,7 +89,7 @@ fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> Whole<T
             let bytes = bytes_each * ends.len() as u64;
             let part = Part {
                 activity: Activity::of([(begins, link.now_ns())].into_iter()).expect("a worker"),
-                course: Course::new(begins, ends.into_iter()),
+                cumulative: CumulativeBytes::new(begins, ends.into_iter()),
                 bytes,
                 rest: Truths(vec![Truth {
                     rank: rank as u64,

@@ -189,7 +189,7 @@ fn at_a_rate_response_time_counts_from_the_intended_start() {
         (rate_report.rate_achieved, rate_report.backlog_end),
         (10_000.0, 0)
     );
-    // One every 5 us, of which the disk does half: the queue grows, and the pace says so.
+    // One every 5 us, of which the disk does half: the queue grows, and the rate report says so.
     let hard = carry_out(&at(200_000, time(10_000)), &mut Fixed::new(1, 10 * US, 0));
     let rate_report = hard.rate_report.expect("at a rate");
     assert!((rate_report.rate_achieved / 100_000.0 - 1.0).abs() < 0.01);

@@ -126,7 +126,7 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
         })
         .collect();
     lines.extend(place(spec)?);
-    lines.extend(pace(spec)?);
+    lines.extend(rate_and_pauses(spec)?);
     if spec.cache == CacheState::Hot {
         lines.extend(["invalidate=0".to_owned(), "pre_read=1".to_owned()]);
     }
@@ -138,7 +138,7 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
 }
 
 /// The rate of each thread.
-fn pace(spec: &TrialSpec) -> Result<Vec<String>, String> {
+fn rate_and_pauses(spec: &TrialSpec) -> Result<Vec<String>, String> {
     let Some(rate) = spec.rate else {
         return Ok(Vec::new());
     };

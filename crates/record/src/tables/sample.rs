@@ -78,7 +78,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
     exported: true,
     columns: [
         place(),
-        course(),
+        timing(),
         reads(),
         writes(),
         syncs(),
@@ -138,7 +138,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         exported: false,
         columns: [
             key,
-            course(),
+            timing(),
             reads(),
             writes(),
             syncs(),
@@ -220,7 +220,7 @@ fn ended() -> Column<Sample> {
         .doc("`done` (bytes, requests or the pass), `time`, `failed`")
 }
 
-fn course() -> Columns {
+fn timing() -> Columns {
     vec![
         Column::real(
             "throughput_mb_s",

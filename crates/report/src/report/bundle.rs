@@ -37,7 +37,7 @@ pub(super) struct Chapter<'a> {
     /// All runs over time; `None` of a single run.
     pub(super) series: Option<Shown>,
     /// The same as a table.
-    pub(super) course: Option<Captioned>,
+    pub(super) over_time: Option<Captioned>,
 }
 
 /// Draws the figures of all experiments, as `PREFIX-e1-NAME.EXTENSION`.
@@ -54,8 +54,8 @@ pub(super) fn chapters<'a>(
             content: write(&figure)?,
         })
     };
-    let chapter = |course: &RunSequence| -> Option<Result<Chapter<'a>>> {
-        let place = course.latest()?;
+    let chapter = |sequence: &RunSequence| -> Option<Result<Chapter<'a>>> {
+        let place = sequence.latest()?;
         let (section, input) = (report.sections.get(place)?, report.inputs.get(place)?);
         let name = format!(
             "{}-{}",
@@ -63,7 +63,7 @@ pub(super) fn chapters<'a>(
             file_name(&input.run.record().experiment.name)
         );
         let own = picture::on_paper(input).map(|figure| shown(figure, name.clone()));
-        let series = course.figure(report.inputs, &picture::paper_options());
+        let series = sequence.figure(report.inputs, &picture::paper_options());
         let series = series.map(|figure| shown(figure, format!("{name}-over-time")));
         let chapter = || {
             Ok(Chapter {
@@ -71,7 +71,7 @@ pub(super) fn chapters<'a>(
                 place,
                 own: own.transpose()?,
                 series: series.transpose()?,
-                course: course.table(report.inputs),
+                over_time: sequence.table(report.inputs),
             })
         };
         Some(chapter())

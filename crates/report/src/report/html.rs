@@ -49,8 +49,8 @@ struct View<'a> {
     section: &'a Section,
     picture: Option<Picture>,
     findings: Vec<Statement>,
-    course: Option<Captioned>,
-    /// The course as a figure, and what it shows in words.
+    over_time: Option<Captioned>,
+    /// The same as a figure, and what it shows in words.
     series: Option<(String, String)>,
     earlier: Vec<&'a Section>,
 }
@@ -122,7 +122,7 @@ fn view<'a>(report: &'a Report<'a>, sequence: &RunSequence) -> Option<View<'a>> 
             .into_iter()
             .flat_map(|kind| statements(kind, own))
             .collect(),
-        course: sequence.table(report.inputs),
+        over_time: sequence.table(report.inputs),
         series: sequence
             .figure(
                 report.inputs,

@@ -142,7 +142,7 @@ fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
             escaped(&shown.words)
         );
     }
-    text.extend(chapter.course.iter().chain(&section.tables).map(table));
+    text.extend(chapter.over_time.iter().chain(&section.tables).map(table));
     text
 }
 

@@ -78,10 +78,10 @@ fn experiment(chapter: &Chapter<'_>) -> String {
         line(&section.question)
     );
     let figure = |shown: &Shown| format!("![{}]({})\n\n", escaped(&shown.words), shown.file);
-    if let Some(course) = &chapter.course {
+    if let Some(over_time) = &chapter.over_time {
         text.push_str("### Over time\n\n");
         text.extend(chapter.series.iter().map(figure));
-        text.push_str(&table(course));
+        text.push_str(&table(over_time));
         text.push_str("### Latest run\n\n");
     }
     text.extend(chapter.own.iter().map(figure));
