@@ -59,14 +59,29 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         .collect();
     let scale = axis::of_quantity(quantity, &values, true, options).scale;
     let mut hidden = 0;
-    let mut panels = Vec::new();
-    for ((factors, cell, ranks), mut lines) in cells().zip(lines) {
+    let mut shown: Vec<Vec<Line>> = Vec::new();
+    for mut lines in lines {
         if lines.len() > ROWS_MAX {
             hidden += lines.len() - ROWS_MAX;
             keep_slowest(&mut lines);
         }
-        panels.push(panel(factors, cell, ranks, &lines, scale));
+        shown.push(lines);
     }
+    // Panels have the same rows, as only those of the left column are named.
+    let longest = shown.iter().max_by_key(|lines| lines.len());
+    let mut names: Vec<String> = longest.map_or_else(Vec::new, |lines| {
+        lines.iter().map(|line| line.name.clone()).collect()
+    });
+    for line in shown.iter().flatten() {
+        if !names.contains(&line.name) {
+            names.push(line.name.clone());
+        }
+    }
+    let one_host = cells().all(|(_, _, ranks)| ranks.hosts == 1);
+    let panels = cells().zip(&shown);
+    let panels = panels
+        .map(|((factors, cell, _), lines)| panel(factors, cell, lines, &names, one_host, scale));
+    let panels = panels.collect();
     let left_out = match hidden {
         0 => String::new(),
         rows => format!("; {rows} faster rows are left out"),
@@ -75,8 +90,13 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         description: "Throughput of each rank or host, by block".to_owned(),
         unit: quantity.unit().to_owned(),
         note: format!(
-            "Colour: {}, MB/s, of the median rank of a host{left_out}.",
-            words::of_response(quantity)
+            "Colour: {}, MB/s{}{left_out}.",
+            words::of_response(quantity),
+            if one_host {
+                ""
+            } else {
+                ", of the median rank of a host"
+            },
         ),
         ..Model::of(panels)
     })
@@ -132,8 +152,9 @@ fn keep_slowest(lines: &mut Vec<Line>) {
 fn panel(
     factors: &[String],
     cell: &CellAnalysis,
-    ranks: &CellRanks,
     lines: &[Line],
+    rows: &[String],
+    one_host: bool,
     scale: super::super::scale::Scale,
 ) -> Panel {
     let mut blocks: Vec<u32> = lines
@@ -142,17 +163,17 @@ fn panel(
         .collect();
     blocks.sort_unstable();
     blocks.dedup();
-    let names: Vec<String> = blocks.iter().map(u32::to_string).collect();
+    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
     let named = |level: &str| level.to_owned();
     let columns = axis::names(
-        names.iter().map(String::as_str).collect(),
+        numbers.iter().map(String::as_str).collect(),
         named,
         "Block".to_owned(),
         true,
     );
-    let what = if ranks.hosts == 1 { "Rank" } else { "Host" };
-    let rows = axis::names(
-        lines.iter().map(|line| line.name.as_str()).collect(),
+    let what = if one_host { "Rank" } else { "Host" };
+    let names = axis::names(
+        rows.iter().map(String::as_str).collect(),
         named,
         what.to_owned(),
         true,
@@ -160,7 +181,10 @@ fn panel(
     let quantity = Response::Throughput;
     let verdict = verdict(cell);
     let mut fields = Vec::new();
-    for (row, line) in lines.iter().enumerate() {
+    for line in lines {
+        let Some(row) = rows.iter().position(|name| *name == line.name) else {
+            continue;
+        };
         for (block, value) in &line.values {
             let Ok(column) = blocks.binary_search(block) else {
                 continue;
@@ -185,7 +209,7 @@ fn panel(
             });
         }
     }
-    let mut panel = Panel::new(columns.axis, rows.axis);
+    let mut panel = Panel::new(columns.axis, names.axis);
     if !factors.is_empty() {
         panel.title = iolab_plan::cells::label(factors, &cell.cell.levels);
     }
