@@ -27,6 +27,7 @@ mod skipping;
 mod sync;
 mod tail;
 mod timeline;
+mod together;
 pub mod trust;
 mod verified;
 
@@ -66,6 +67,7 @@ pub use sync::cost_of_sync;
 pub(crate) use sync::{Pair as SyncPair, sync_pairs};
 pub use tail::{tail, tail_unknown};
 pub use timeline::{level_over_run, level_within_trials};
+pub use together::shared_limit;
 pub use verified::verified;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
@@ -103,6 +105,7 @@ const TOPICS: &[&[Says]] = &[
     memory::SAYS,
     scaling::SAYS,
     ranks::SAYS,
+    together::SAYS,
     tail::SAYS,
     programs::SAYS,
     timeline::SAYS,

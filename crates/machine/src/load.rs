@@ -59,12 +59,12 @@ impl Snapshot {
             tasks: tasks(proc),
             at: Instant::now(),
             busy_ticks: busy_ticks_now(proc),
-            counters: counters::snapshot(stack),
+            counters: counters::snapshot(std::slice::from_ref(stack)),
         }
     }
 
     fn until_now(&self, proc: &Path, stack: &Stack) -> Load {
-        let counters = counters::since(&self.counters, stack);
+        let counters = counters::since(&self.counters, std::slice::from_ref(stack));
         let busy_ticks = busy_ticks_now(proc);
         let seconds = self.at.elapsed().as_secs_f64().max(1e-3);
         let per_second = rustix::param::clock_ticks_per_second() as f64;

@@ -21,11 +21,11 @@ use iolab_spec::counters::{Counters, Hardware};
 
 use iolab_target::Stack;
 
-/// Reads everything now, what is read slowly and concerns the whole machine first.
-pub fn snapshot(stack: &Stack) -> Counters {
+/// Reads everything now, of the devices of these stacks together; what is read slowly and concerns the whole machine first.
+pub fn snapshot(stacks: &[Stack]) -> Counters {
     let pressure = pressure::read();
-    let bottom = device::read_bottom(stack);
-    let device = stack.device.and_then(device::read_device);
+    let bottom = device::read_bottom(stacks);
+    let device = device::read_devices(stacks);
     Counters {
         process_io: process::read_process_io(),
         usage: process::read_usage(),
@@ -49,11 +49,11 @@ pub fn of_this_thread() -> Counters {
 /// What happened since a snapshot was taken. The order of reading is turned round, so that what reading itself
 /// costs lies outside of what is counted finest.
 #[must_use]
-pub fn since(earlier: &Counters, stack: &Stack) -> Counters {
+pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
     let usage = process::read_usage();
     let process_io = process::read_process_io();
-    let device = stack.device.and_then(device::read_device);
-    let bottom = device::read_bottom(stack);
+    let device = device::read_devices(stacks);
+    let bottom = device::read_bottom(stacks);
     let now = Counters {
         process_io,
         usage,
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn this_process_uses_cpu_and_faults() {
-        let nowhere = Stack::default();
+        let nowhere = [Stack::default()];
         let before = snapshot(&nowhere);
         // More than an allocator keeps of memory that others gave back.
         let fresh = std::hint::black_box(vec![1u8; 40 << 20]);

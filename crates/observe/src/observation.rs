@@ -11,15 +11,16 @@ use iolab_target::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
 pub struct Observation<'a> {
-    stack: Stack,
+    /// Of each device that is used.
+    stacks: Vec<Stack>,
     watched: Vec<FileRange<'a>>,
     region: Region,
     spent: Duration,
 }
 
 impl<'a> Observation<'a> {
-    /// Prepares to look at ranges (target, offset, length) of files on the same device, or of one device; and looks at
-    /// what can be looked at long before the start.
+    /// Prepares to look at ranges (target, offset, length) of files and devices, and looks at what can be looked at long
+    /// before the start.
     pub fn new(ranges: impl Iterator<Item = (&'a Target, u64, u64)>) -> Self {
         let began = Instant::now();
         let ranges: Vec<_> = ranges.collect();
@@ -33,17 +34,23 @@ impl<'a> Observation<'a> {
                 length: *length,
             })
             .collect();
-        let regular = ranges
-            .first()
-            .is_some_and(|(target, ..)| target.kind() != TargetKind::BlockDevice);
+        let regular = !ranges.is_empty()
+            && ranges
+                .iter()
+                .all(|(target, ..)| target.kind() != TargetKind::BlockDevice);
         let region = Region {
             extents: regular.then(|| extents(&watched)).flatten(),
             ..Region::default()
         };
+        let mut stacks: Vec<Stack> = Vec::new();
+        for (target, ..) in &ranges {
+            let stack = target.stack();
+            if !stacks.contains(&stack) {
+                stacks.push(stack);
+            }
+        }
         Self {
-            stack: ranges
-                .first()
-                .map_or_else(Stack::default, |(target, ..)| target.stack()),
+            stacks,
             watched,
             region,
             spent: began.elapsed(),
@@ -54,7 +61,7 @@ impl<'a> Observation<'a> {
     pub fn before(&mut self) -> Counters {
         let began = Instant::now();
         self.region.before = residency(&self.watched);
-        let seen = counters::snapshot(&self.stack);
+        let seen = counters::snapshot(&self.stacks);
         self.spent += began.elapsed();
         seen
     }
@@ -62,7 +69,7 @@ impl<'a> Observation<'a> {
     /// The first look after the end: what happened since, and the state that it left.
     pub fn after(mut self, before: &Counters) -> (Counters, Region) {
         let began = Instant::now();
-        let counted = counters::since(before, &self.stack);
+        let counted = counters::since(before, &self.stacks);
         self.region.after = residency(&self.watched);
         let spent = self.spent + began.elapsed();
         let region = Region {

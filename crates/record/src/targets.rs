@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use iolab_spec::target::TargetName;
+
 use crate::environment::Environment;
 use crate::{Cell, RunRecord};
 
@@ -19,7 +21,11 @@ impl RunRecord {
 
     /// The number of the target that a cell works on: 0 for that of table `run`.
     pub fn target_of(&self, cell: &Cell) -> usize {
-        let named = cell.spec.target.as_ref();
+        self.target_number(cell.spec.target.as_ref())
+    }
+
+    /// The number of the target of a name; 0 without one.
+    pub fn target_number(&self, named: Option<&TargetName>) -> usize {
         let found = named.and_then(|name| self.targets().position(|t| t == name.as_str()));
         found.unwrap_or(0)
     }

@@ -407,7 +407,13 @@ fn sample_row(
     sample: &Sample,
 ) -> Vec<Field> {
     let mut row = run_fields(run).to_vec();
-    let number = cell.map_or(0, |cell| record.target_of(cell));
+    let groups = cell.map_or(&[][..], |cell| &cell.spec.groups);
+    let group = groups.get((sample.group as usize).wrapping_sub(1));
+    let named = match group {
+        Some(group) => group.spec.target.as_ref(),
+        None => cell.and_then(|cell| cell.spec.target.as_ref()),
+    };
+    let number = record.target_number(named);
     let further = number
         .checked_sub(1)
         .and_then(|n| record.further_targets.get(n));
@@ -424,8 +430,6 @@ fn sample_row(
     ]);
     if let Some(cell) = cell {
         row.extend(level_fields(&record.experiment.factors, cell));
-        let groups = &cell.spec.groups;
-        let group = groups.get((sample.group as usize).wrapping_sub(1));
         if !groups.is_empty() {
             row.push(text("group", group.map_or(ALL, |group| &group.name)));
         }

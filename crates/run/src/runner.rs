@@ -36,7 +36,7 @@ pub use place::Place;
 pub use programs::Programs;
 pub use sample::words;
 pub use simulated::{Disk, adapt, budget_on_model, model_definition};
-pub use targets::{Targets, needs, settle_targets};
+pub use targets::{Targets, join_targets, needs, settle_targets};
 
 use iolab_machine::doctor::{Preflight, Remark};
 use iolab_peers::Peers;
@@ -47,6 +47,7 @@ use iolab_record::environment::Environment;
 use iolab_record::{EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
 use iolab_spec::settings::CellSpec;
+use iolab_spec::target::TargetName;
 use iolab_spec::tool::Tool;
 use session::Session;
 
@@ -114,9 +115,10 @@ impl Setup<'_> {
         let names: Vec<&Path> = self.place.names().collect();
         let mut all: Vec<Remark> = Vec::new();
         for (number, preflight) in self.preflight.iter().enumerate() {
-            let is_own = |spec: &&CellSpec| {
-                targets::number_of(names.iter().copied(), spec).is_ok_and(|own| own == number)
+            let is_it = |name: Option<&TargetName>| {
+                targets::number_of(names.iter().copied(), name).is_ok_and(|own| own == number)
             };
+            let is_own = |spec: &&CellSpec| spec.targets().into_iter().any(is_it);
             let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);
             for remark in preflight.remarks(specs) {
                 // What is said of the machine is said once.

@@ -254,11 +254,11 @@ pub static FOREIGN: &[Foreign] = &[
     ),
     way(
         "exitall exit_what",
-        "--set GROUP.ends_trial=true ends all groups of a trial with this one",
+        "the setting ends_trial of a group ends all groups of its trial with this one",
     ),
     none(
         "flow_id flow_sleep wait_for new_group exitall_on_error",
-        "a trial ends when all groups that have a bound are over; groups with a weight share one flow of requests: --set GROUP.flow=8",
+        "a trial ends when all groups that have a bound are over; groups whose setting flow is a weight share one flow of requests",
     ),
     way(
         "stonewall wait_for_previous",

@@ -1,9 +1,12 @@
 //! Groups: workers of one trial that do different things side by side.
 
+use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::settings::CellSpec;
+use crate::target::TargetName;
 use crate::trial::{Backend, CacheState, Layout, Limit, Rate, THREADS_MAX, TrialSpec};
 use crate::{Error, Result};
 
@@ -23,11 +26,47 @@ pub struct GroupSpec {
     pub spec: CellSpec,
 }
 
+/// The groups of a cell that run, where not all do: `a+b`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Active(Vec<String>);
+
+impl Active {
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl FromStr for Active {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut names: Vec<String> = Vec::new();
+        for name in text.split('+').map(str::trim) {
+            check_group_name(name)?;
+            if names.iter().any(|other| other == name) {
+                return Err(Error::usage(format!("'{text}' names {name} twice"))
+                    .hint("name each group once: a+b"));
+            }
+            names.push(name.to_owned());
+        }
+        Ok(Self(names))
+    }
+}
+
+impl fmt::Display for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0.join("+"))
+    }
+}
+
 /// What one group of a trial is carried out with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupTrial {
     /// Its number among the groups of the cell, from 1.
     pub group: u32,
+    /// The target that it works on; `None`: the run's own.
+    pub target: Option<TargetName>,
     /// What its workers are asked to do.
     pub trial: TrialSpec,
     /// Whether it has no bound of its own and ends when those that have one do.
@@ -103,6 +142,35 @@ impl CellSpec {
         }
     }
 
+    /// The targets that its workers use, each once; `None` stands for the run's own.
+    pub fn targets(&self) -> Vec<Option<&TargetName>> {
+        let mut targets: Vec<Option<&TargetName>> = match self.has_groups() {
+            true => {
+                let groups = self.active();
+                groups.map(|group| group.spec.target.as_ref()).collect()
+            }
+            false => vec![self.target.as_ref()],
+        };
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+
+    /// What is asked of the groups of workers that use these targets.
+    pub fn trials_on(&self, is_one: impl Fn(Option<&TargetName>) -> bool) -> Vec<&TrialSpec> {
+        match self.has_groups() {
+            true => self
+                .active()
+                .filter(|group| is_one(group.spec.target.as_ref()))
+                .map(|group| &group.spec.trial)
+                .collect(),
+            false => match is_one(self.target.as_ref()) {
+                true => vec![&self.trial],
+                false => Vec::new(),
+            },
+        }
+    }
+
     /// As [`CellSpec::trials`], to be changed.
     pub fn trials_mut(&mut self) -> Vec<&mut TrialSpec> {
         match self.groups.is_empty() {
@@ -131,6 +199,7 @@ impl CellSpec {
                 }
                 GroupTrial {
                     group: number,
+                    target: group.spec.target.clone(),
                     ends: trial.ends_trial,
                     trial,
                     follows,
@@ -155,12 +224,6 @@ impl CellSpec {
             );
         }
         for group in self.active() {
-            if group.spec.target != self.target {
-                return Err(
-                    Error::usage(format!("group {} has a target of its own", group.name))
-                        .hint("the groups of a trial share one target: set target for all of them"),
-                );
-            }
             group
                 .check_alone()
                 .map_err(|error| error.within(format!("group {}", group.name)))?;
@@ -199,6 +262,7 @@ impl CellSpec {
             (!trial.start_delay.is_zero(), "start_delay", "delays"),
             (trial.flow.is_some(), "flow", "weighs"),
             (trial.ends_trial, "ends_trial", "ends the others with"),
+            (self.active.is_some(), "active", "chooses"),
         ];
         match given.into_iter().find(|(is_given, ..)| *is_given) {
             Some((_, name, does)) => Err(Error::usage(format!("{name} in a trial without groups"))
@@ -248,6 +312,7 @@ impl CellSpec {
                 let trial = &other.spec.trial;
                 let theirs = range(other);
                 other.name != group.name
+                    && other.spec.target == group.spec.target
                     && trial.writes()
                     && trial.backend != Backend::Null
                     && !trial.starts_fresh()

@@ -10,9 +10,10 @@ pub use self::cell::CellSpec;
 pub use self::setting::{Setting, Topic, ValueKind};
 pub use self::value::Value;
 use self::values::{
-    parse_count, parse_weight, put, put_batch, put_bound, put_count, put_duration, put_flag,
-    put_memory_node, put_or_none, put_part, put_percent, put_size, put_workload,
+    parse_count, parse_weight, put, put_active, put_batch, put_bound, put_count, put_duration,
+    put_flag, put_memory_node, put_or_none, put_part, put_percent, put_size, put_workload,
 };
+use crate::group::ALL;
 use crate::units::{parse_duration, parse_size};
 
 /// Version of the run file's schema for columns that later releases brought within the present one: a file may lack them.
@@ -721,6 +722,25 @@ pub static SETTINGS: &[Setting] = &[
         exported: false,
         set: |cell, text| put_flag(&mut cell.trial.ends_trial, text),
         get: |cell| cell.trial.ends_trial.into(),
+    },
+    Setting {
+        name: "active",
+        topic: Topic::Load,
+        aliases: &[],
+        unit: "",
+        doc: "groups that run: all, or names with plus signs between: reader+writer",
+        kind: ValueKind::Word,
+        column: "active",
+        since: LATER,
+        exported: false,
+        set: put_active,
+        get: |cell| {
+            Value::word(Some(
+                cell.active
+                    .as_ref()
+                    .map_or(ALL.to_owned(), ToString::to_string),
+            ))
+        },
     },
     Setting {
         name: "linkage",

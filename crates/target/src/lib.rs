@@ -386,6 +386,18 @@ impl Target {
         }
     }
 
+    /// Whether it is the same file or device as another one, whatever both are called.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let identity = |target: &Self| {
+            let stat = rustix::fs::fstat(&target.file).ok()?;
+            Some(match target.kind {
+                TargetKind::Scratch | TargetKind::File => (stat.st_dev, stat.st_ino),
+                TargetKind::BlockDevice | TargetKind::CharDevice => (stat.st_rdev, 0),
+            })
+        };
+        self.kind == other.kind && identity(self).is_some_and(|own| identity(other) == Some(own))
+    }
+
     /// The block devices below it, down to the disks.
     pub fn stack(&self) -> Stack {
         let stack = self.stack.get_or_init(|| Stack::below(self.device()));

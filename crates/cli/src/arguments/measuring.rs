@@ -133,6 +133,10 @@ pub(crate) struct Run {
     /// target, measured in the same blocks: 'iolab compare FILE --by target' compares them
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
+    /// Use all TARGETs at once, a group of workers for each: measures each alone, the first two, three, ...
+    /// together, and all of them (factor active)
+    #[arg(long)]
+    pub(crate) together: bool,
     /// Run file to write; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -200,3 +200,186 @@ fn what_takes_no_groups_says_so() {
     let done = run(folder.path(), &arguments).expect(2);
     assert!(done.stderr.contains("rate is 0"), "{}", done.stderr);
 }
+
+/// Small, short, and the same everywhere.
+const WRITES: [&str; 14] = [
+    "--set",
+    "bs=64k",
+    "--set",
+    "sync=none",
+    "--set",
+    "cache=cold",
+    "--size",
+    "1M",
+    "--time",
+    "20ms",
+    "--budget",
+    "1s",
+    "--seed",
+    "7",
+];
+
+#[test]
+fn targets_are_used_at_once_and_each_alone() {
+    let folder = folder();
+    let path = folder.path();
+    for name in ["a", "b", "c"] {
+        fs::create_dir(path.join(name)).expect("a directory");
+    }
+    let command = [
+        "run",
+        "write-size",
+        "a",
+        "b",
+        "c",
+        "--together",
+        "-o",
+        "t.iolab",
+    ];
+    run(path, &[&command[..], &WRITES[..]].concat()).expect(0);
+    let rows = exported(path, "t.iolab");
+    let actives: Vec<&str> = ["a", "b", "c", "a+b", "all"].to_vec();
+    for active in &actives {
+        let own: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["level_active"] == *active)
+            .collect();
+        assert!(!own.is_empty(), "{active} in {:#?}", rows.first());
+        for name in ["a", "b", "c"] {
+            let runs = *active == "all" || active.split('+').any(|part| part == name);
+            let group: Vec<&&Value> = own.iter().filter(|row| row["group"] == name).collect();
+            assert_eq!(!group.is_empty(), runs, "{name} in {active}");
+            for row in group {
+                // Each has its own file, in its own directory.
+                let target = row["target"].as_str().unwrap_or_default();
+                assert!(target.ends_with(&format!("/{name}")), "{target}");
+                assert!(row["write_bytes"].as_u64() > Some(0));
+            }
+        }
+    }
+    for name in ["a", "b", "c"] {
+        let left = fs::read_dir(path.join(name)).expect("a directory").count();
+        assert_eq!(left, 0, "{name} is left empty");
+    }
+}
+
+#[test]
+fn nothing_is_written_to_a_target_that_was_not_consented_to() {
+    let folder = folder();
+    let path = folder.path();
+    fs::create_dir(path.join("a")).expect("a directory");
+    let text = vec![b'x'; 2 << 20];
+    fs::write(path.join("file"), &text).expect("written");
+    let definition = "name = \"two\"\nquestion = \"?\"\nresponse = \"throughput\"\n[settings]\nbs = \"64k\"\nregion = \"1M\"\ncache = \"cold\"\ntime = \"20ms\"\n[group.one]\nread_percent = 100\n[group.two]\nread_percent = 0\ntarget = \"FILE\"\n";
+    let named = path.join("file");
+    let definition = definition.replace("FILE", named.to_str().expect("UTF-8"));
+    fs::write(path.join("two.toml"), definition).expect("written");
+    // The group that reads is the one on the target that the command names.
+    for arguments in [
+        &["run", "two.toml", "a", "--budget", "1s", "-o", "x.iolab"][..],
+        &[
+            "run",
+            "write-size",
+            "a",
+            "file",
+            "--together",
+            "--budget",
+            "1s",
+            "-o",
+            "x.iolab",
+        ],
+        &[
+            "run",
+            "write-size",
+            "file",
+            "a",
+            "--together",
+            "--budget",
+            "1s",
+            "-o",
+            "x.iolab",
+        ],
+        &[
+            "run",
+            "two.toml",
+            "a",
+            "--precondition",
+            "seq:1",
+            "--set",
+            "two.read_percent=100",
+            "-o",
+            "x.iolab",
+        ],
+    ] {
+        let done = run(path, arguments).expect(3);
+        assert!(done.stderr.contains("--destroy-data"), "{}", done.stderr);
+        assert_eq!(fs::read(&named).expect("the file"), text, "{arguments:?}");
+        assert!(!path.join("x.iolab").exists());
+    }
+    // With consent that group writes there, and the other one still reads its own scratch file.
+    let consented = [
+        "run",
+        "two.toml",
+        "a",
+        "--destroy-data",
+        "--budget",
+        "1s",
+        "-o",
+        "y.iolab",
+    ];
+    run(path, &consented).expect(0);
+    assert_ne!(fs::read(&named).expect("the file"), text);
+    let rows = exported(path, "y.iolab");
+    for row in of_group(&rows, "one") {
+        assert_eq!(
+            (
+                &row["write_bytes"],
+                row["target"].as_str().map(|t| t.ends_with("/a"))
+            ),
+            (&Value::from(0), Some(true))
+        );
+    }
+    for row in of_group(&rows, "two") {
+        assert_eq!(
+            (
+                &row["read_bytes"],
+                row["target"].as_str().map(|t| t.ends_with("/file"))
+            ),
+            (&Value::from(0), Some(true))
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_used_at_once_is_refused() {
+    let folder = folder();
+    let path = folder.path();
+    fs::write(path.join("file"), vec![0; 1 << 20]).expect("written");
+    std::os::unix::fs::symlink("file", path.join("link")).expect("a link");
+    for (arguments, part) in [
+        (
+            &["run", "read-size", "file", "link", "--together"][..],
+            "are the same",
+        ),
+        (&["run", "read-size", "file", "--together"], "1 target"),
+        (
+            &["run", "interference", "file", "link", "--together"],
+            "has groups already",
+        ),
+        (
+            &["run", "read-size", "model:sata-ssd", "--together"],
+            "a model",
+        ),
+        (
+            &["run", "interference", "--set", "active=reader,cleaner"],
+            "cleaner",
+        ),
+        (
+            &["run", "read-size", "--set", "active=reader"],
+            "active in a trial without groups",
+        ),
+    ] {
+        let done = run(path, arguments).expect(2);
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+}

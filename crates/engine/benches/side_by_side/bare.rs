@@ -20,7 +20,7 @@ pub(crate) fn read(path: &Path, size: u64, requests: u64, clock: &Clock) -> Reac
     let file = File::open(path).expect("the file opens");
     let mut buffer = vec![1u8; BS];
     let mut latency = new_latency_histogram();
-    let before = counters::snapshot(&Stack::default());
+    let before = counters::snapshot(&[Stack::default()]);
     let start = clock.now();
     let (mut stamp, mut offset) = (start, 0);
     for _ in 0..requests {
@@ -36,7 +36,7 @@ pub(crate) fn read(path: &Path, size: u64, requests: u64, clock: &Clock) -> Reac
         };
     }
     let elapsed = clock.ns_between(start, clock.now());
-    let usage = counters::since(&before, &Stack::default()).usage;
+    let usage = counters::since(&before, &[Stack::default()]).usage;
     assert_eq!(latency.len(), requests);
     Reached {
         iops: requests as f64 * 1e9 / elapsed as f64,
@@ -49,13 +49,13 @@ pub(crate) fn read_small(path: &Path, clock: &Clock) -> Reached {
     let file = File::open(path).expect("the file opens");
     let mut buffer = [1u8; SMALL];
     let mut requests = 0u64;
-    let before = counters::snapshot(&Stack::default());
+    let before = counters::snapshot(&[Stack::default()]);
     let start = clock.now();
     while rustix::io::read(&file, &mut buffer).expect("the file is readable") == SMALL {
         requests += 1;
     }
     let elapsed = clock.ns_between(start, clock.now());
-    let usage = counters::since(&before, &Stack::default()).usage;
+    let usage = counters::since(&before, &[Stack::default()]).usage;
     Reached {
         iops: requests as f64 * 1e9 / elapsed as f64,
         user_ns: usage.user_ns as f64 / requests as f64,

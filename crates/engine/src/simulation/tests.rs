@@ -299,6 +299,7 @@ fn requests_of_several_sizes_ask_for_their_bytes() {
 fn group(number: u32, trial: TrialSpec, follows: bool) -> GroupTrial {
     GroupTrial {
         group: number,
+        target: None,
         ends: trial.ends_trial,
         trial,
         follows,

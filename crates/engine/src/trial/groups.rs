@@ -16,7 +16,7 @@ use iolab_spec::verify::Verified;
 use iolab_spec::{Error, Result};
 use iolab_target::Target;
 
-/// Carries a trial of several groups out on `target`; what each did stands in [`Outcome::groups`]. A group that follows is
+/// Carries a trial of several groups out, each on its own of the `targets`; what each did stands in [`Outcome::groups`]. A group that follows is
 /// ended when those that do not are over, and every group once a worker of one that ends the trial is done. Raising `stop`
 /// ends it early.
 ///
@@ -24,7 +24,7 @@ use iolab_target::Target;
 /// As [`super::run`].
 pub fn run_groups(
     groups: &[GroupTrial],
-    target: &Target,
+    targets: &[&Target],
     clock: &Clock,
     stop: &AtomicBool,
 ) -> Result<Outcome> {
@@ -36,7 +36,8 @@ pub fn run_groups(
     let flow = Arc::new(Flow::new(weights()));
     let sides: Vec<Side<'_>> = groups
         .iter()
-        .map(|group| Side::new(&group.trial, target, flag(group)))
+        .zip(targets)
+        .map(|(group, target)| Side::new(&group.trial, target, flag(group)))
         .collect::<Result<_>>()?;
     // What one group has dropped from the page cache another may want in it.
     let (hot, others): (Vec<_>, Vec<_>) = sides

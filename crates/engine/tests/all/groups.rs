@@ -48,7 +48,9 @@ fn cell(trials: Vec<TrialSpec>) -> CellSpec {
 
 fn run(cell: &CellSpec, target: &Target) -> Outcome {
     let stop = AtomicBool::new(false);
-    trial::run_groups(&cell.group_trials(), target, &Clock::calibrate(), &stop).expect("it runs")
+    let trials = cell.group_trials();
+    let targets = vec![target; trials.len()];
+    trial::run_groups(&trials, &targets, &Clock::calibrate(), &stop).expect("it runs")
 }
 
 #[test]
@@ -228,8 +230,14 @@ fn an_interrupt_ends_a_trial_that_one_of_its_groups_would_end() {
     };
     let cell = cell(vec![ender, endless()]);
     let outcome = std::thread::scope(|scope| {
-        let run = scope
-            .spawn(|| trial::run_groups(&cell.group_trials(), &target, &Clock::calibrate(), &stop));
+        let run = scope.spawn(|| {
+            trial::run_groups(
+                &cell.group_trials(),
+                &[&target, &target],
+                &Clock::calibrate(),
+                &stop,
+            )
+        });
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         run.join().expect("no panic")
     });
@@ -245,8 +253,14 @@ fn an_interrupt_ends_all_groups() {
     let stop = AtomicBool::new(false);
     let cell = cell(vec![endless(), spec(0)]);
     let outcome = std::thread::scope(|scope| {
-        let run = scope
-            .spawn(|| trial::run_groups(&cell.group_trials(), &target, &Clock::calibrate(), &stop));
+        let run = scope.spawn(|| {
+            trial::run_groups(
+                &cell.group_trials(),
+                &[&target, &target],
+                &Clock::calibrate(),
+                &stop,
+            )
+        });
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         run.join().expect("no panic")
     });

@@ -15,6 +15,7 @@ mod ranks;
 mod rate;
 mod shape;
 mod timeline;
+mod together;
 mod verified;
 
 use iolab_analysis::analysis::Analysis;

@@ -1,22 +1,47 @@
 //! What block devices counted; traffic of all processes.
 
+use std::collections::BTreeSet;
+
 use iolab_spec::counters::{Bottom, DeviceStat};
 
 use iolab_target::Stack;
 
-/// The counters of the disks at the bottom; `None` where they are not known, or are those of the device itself.
-pub(super) fn read_bottom(stack: &Stack) -> Option<Bottom> {
-    let disks = stack.bottom.as_ref()?;
-    let stat = disks.iter().try_fold(DeviceStat::default(), |sum, disk| {
-        Some(sum.plus(read_device(*disk)?))
-    })?;
+/// The counters of the disks at the bottom; `None` where they are not known, or are those of the devices themselves. Stacks
+/// that share a disk count it once.
+pub(super) fn read_bottom(stacks: &[Stack]) -> Option<Bottom> {
+    if stacks.iter().all(|stack| stack.bottom.is_none()) {
+        return None;
+    }
+    let mut disks = BTreeSet::new();
+    for stack in stacks {
+        match &stack.bottom {
+            Some(below) => disks.extend(below.iter().copied()),
+            None => {
+                disks.insert(stack.device?);
+            }
+        }
+    }
     Some(Bottom {
-        stat,
-        in_file: stack.in_file,
+        stat: sum(disks)?,
+        in_file: stacks.iter().any(|stack| stack.in_file),
     })
 }
 
-pub(super) fn read_device((major, minor): (u32, u32)) -> Option<DeviceStat> {
+/// The counters of the devices that targets lie on; `None` where one has none.
+pub(super) fn read_devices(stacks: &[Stack]) -> Option<DeviceStat> {
+    let devices = stacks.iter().map(|stack| stack.device);
+    let devices = devices.collect::<Option<BTreeSet<(u32, u32)>>>()?;
+    (!devices.is_empty()).then(|| sum(devices)).flatten()
+}
+
+fn sum(disks: BTreeSet<(u32, u32)>) -> Option<DeviceStat> {
+    let mut disks = disks.into_iter();
+    disks.try_fold(DeviceStat::default(), |sum, disk| {
+        Some(sum.plus(read_device(disk)?))
+    })
+}
+
+fn read_device((major, minor): (u32, u32)) -> Option<DeviceStat> {
     parse_device(&std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?)
 }
 
@@ -86,11 +111,29 @@ mod tests {
             in_file: true,
             ..Stack::default()
         };
-        let none = read_bottom(&stack(Some(Vec::new()))).expect("known");
+        let none = read_bottom(&[stack(Some(Vec::new()))]).expect("known");
         assert_eq!((none.stat, none.in_file), (DeviceStat::default(), true));
-        assert_eq!(read_bottom(&stack(None)), None);
+        assert_eq!(read_bottom(&[stack(None)]), None);
         // One disk that cannot be read makes the sum unknown.
-        assert_eq!(read_bottom(&stack(Some(vec![(4095, 1_048_575)]))), None);
+        assert_eq!(read_bottom(&[stack(Some(vec![(4095, 1_048_575)]))]), None);
+    }
+
+    #[test]
+    fn several_targets_are_counted_together() {
+        let on = |device: u32, bottom: Option<Vec<(u32, u32)>>| Stack {
+            device: Some((4095, device)),
+            bottom,
+            in_file: false,
+        };
+        assert_eq!(read_devices(&[]), None);
+        // One that cannot be read makes the sum unknown, and so does one that lies on no device.
+        assert_eq!(read_devices(&[on(1, None)]), None);
+        assert_eq!(read_devices(&[Stack::default()]), None);
+        // A device beside one that ends in memory is a bottom of its own.
+        assert_eq!(read_bottom(&[on(1, Some(Vec::new())), on(2, None)]), None);
+        let memory = [on(1, Some(Vec::new())), on(2, Some(Vec::new()))];
+        let none = read_bottom(&memory).expect("known");
+        assert_eq!(none.stat, DeviceStat::default());
     }
 
     proptest! {

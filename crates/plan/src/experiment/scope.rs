@@ -136,6 +136,19 @@ impl Experiment {
                 spec,
             });
         }
+        if let Some(active) = &common.active {
+            let names: Vec<&str> = self
+                .groups
+                .iter()
+                .map(|group| group.name.as_str())
+                .collect();
+            if let Some(unknown) = active.names().find(|name| !names.contains(name)) {
+                return Err(no_group(&self.name, unknown, &names).within("active"));
+            }
+            let others = cell.groups.iter_mut();
+            let others = others.filter(|group| !active.names().any(|name| name == group.name));
+            others.for_each(|group| group.spec.trial.rate = Some(Rate::ZERO));
+        }
         // What a group does not write it cannot verify, while others do.
         if cell.groups.iter().any(|group| group.spec.trial.writes()) {
             let own = self
@@ -159,9 +172,37 @@ impl Experiment {
         }
     }
 
-    fn every_group_has(&self, setting: &'static Setting) -> bool {
+    /// Whether every group has a setting of its own; not where there are no groups.
+    pub fn every_group_has(&self, setting: &'static Setting) -> bool {
         let has = |group: &Group| self.says_of(group, setting.name);
         !self.groups.is_empty() && self.groups.iter().all(has)
+    }
+
+    /// The values that groups have for a setting of their own, each once.
+    pub fn group_values(&self, setting: &'static Setting) -> Vec<String> {
+        let fixed = self.groups.iter().flat_map(|group| &group.settings);
+        let fixed = fixed
+            .filter(|(own, _)| *own == setting)
+            .map(|(_, value)| value);
+        let factors = self.factors.iter().filter(|f| f.of.group.is_some());
+        let varied = factors
+            .filter(|f| f.of.setting == setting)
+            .flat_map(|f| &f.levels);
+        let mut values: Vec<String> = fixed.chain(varied).cloned().collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// The value of a setting of all groups, or its levels; none where it is left at its default.
+    pub fn common_values(&self, setting: &'static Setting) -> Vec<String> {
+        let fixed = self.settings.iter().filter(|(own, _)| *own == setting);
+        let factors = self.factors.iter().filter(|f| f.of.is(setting.name));
+        let fixed = fixed.map(|(_, value)| value);
+        fixed
+            .chain(factors.flat_map(|f| &f.levels))
+            .cloned()
+            .collect()
     }
 
     /// Whether a group has a setting of its own.

@@ -8,7 +8,8 @@ use iolab_engine::trial;
 use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_spec::outcome::Outcome;
-use iolab_target::Target;
+use iolab_spec::target::TargetName;
+use iolab_target::{Medium, Target};
 
 use super::fit;
 use super::programs::Programs;
@@ -75,29 +76,40 @@ pub(super) struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// The target that a cell works on.
-    fn target(&self, cell: &CellSpec) -> Result<&'a Target> {
-        self.number(cell).map(|number| self.targets[number].1)
+    /// The target of a name.
+    fn target(&self, name: Option<&TargetName>) -> Result<&'a Target> {
+        self.number(name).map(|number| self.targets[number].1)
     }
 
     /// The number of that target.
-    fn number(&self, cell: &CellSpec) -> Result<usize> {
-        number_of(self.targets.iter().map(|(named, _)| *named), cell)
+    fn number(&self, name: Option<&TargetName>) -> Result<usize> {
+        number_of(self.targets.iter().map(|(named, _)| *named), name)
+    }
+
+    /// One trial of several groups, each on its own target.
+    fn run_groups(&self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let groups = cell.group_trials();
+        let targets = groups
+            .iter()
+            .map(|group| self.target(group.target.as_ref()));
+        let targets = targets.collect::<Result<Vec<&Target>>>()?;
+        trial::run_groups(&groups, &targets, self.clock, stop)
     }
 }
 
 impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
-        let target = self.target(cell)?;
+        if cell.has_groups() && self.ranks.is_none() {
+            return self.run_groups(cell, stop);
+        }
+        let name = cell.target.as_ref();
+        let target = self.target(name)?;
         if let Some(ranks) = self.ranks {
-            return ranks.run(&cell.trial, self.number(cell)?, target, stop);
+            return ranks.run(&cell.trial, self.number(name)?, target, stop);
         }
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
             None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
-            None if cell.has_groups() => {
-                trial::run_groups(&cell.group_trials(), target, self.clock, stop)
-            }
             None => trial::run(&cell.trial, target, self.clock, stop),
         }
     }
@@ -112,7 +124,7 @@ impl Executor for Engine<'_> {
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
-        match self.target(cell) {
+        match self.target(cell.target.as_ref()) {
             Ok(target) => self.peers.gap(cell, target),
             Err(error) => Some(error.message().to_owned()),
         }
@@ -133,7 +145,7 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.span_cell(cell)?;
         }
-        fit::fit(cell, self.target(&cell.spec)?)
+        fit::fit(cell, &|name| self.target(name))
     }
 
     fn alignment(&self) -> u64 {
@@ -146,8 +158,14 @@ impl Executor for Engine<'_> {
     }
 
     fn origin(&self, cell: &CellSpec) -> Origin {
-        let target = self.target(cell).ok().or(self.targets.first().map(|t| t.1));
-        target.map_or(Origin::Model, |target| Origin::Medium(target.medium()))
+        let named = cell.targets().into_iter();
+        let targets: Vec<&Target> = named.filter_map(|name| self.target(name).ok()).collect();
+        let media = targets.iter().map(|target| target.medium());
+        // What is not all storage's is not told as storage's.
+        let least = media.clone().find(|medium| *medium != Medium::Storage);
+        let first = least.or_else(|| media.clone().next());
+        let first = first.or_else(|| self.targets.first().map(|(_, target)| target.medium()));
+        first.map_or(Origin::Model, Origin::Medium)
     }
 
     fn now(&self) -> Duration {

@@ -12,6 +12,7 @@ use iolab_machine::capture::AvailableMemory;
 use iolab_plan::cells::{Plan, PlannedCell, label};
 use iolab_record::Cell;
 use iolab_spec::settings::CellSpec;
+use iolab_spec::target::TargetName;
 use iolab_spec::units::format_size;
 
 /// A region is cut to whole multiples of this.
@@ -22,18 +23,19 @@ const REGION_UNIT: u64 = 4096;
 /// # Errors
 /// Of kind usage: a cell that no target could serve, or whose tool is no peer.
 pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
-    need_of(plan, plan.cells().iter(), consent, exact)
+    need_of(plan, &|_| true, consent, exact)
 }
 
-/// What some cells of a plan need of their target.
-pub(super) fn need_of<'a>(
+/// What the cells of a plan need of one of its targets, which `is_it` knows by its name.
+pub(super) fn need_of(
     plan: &Plan,
-    cells: impl Iterator<Item = &'a PlannedCell>,
+    is_it: &dyn Fn(Option<&TargetName>) -> bool,
     consent: Consent,
     exact: bool,
 ) -> Result<Need> {
     let experiment = plan.experiment();
-    let cells: Vec<&PlannedCell> = cells.collect();
+    let uses = |cell: &&PlannedCell| cell.spec.targets().into_iter().any(is_it);
+    let cells: Vec<&PlannedCell> = plan.cells().iter().filter(uses).collect();
     if experiment.runs_programs() {
         return Err(Error::usage(format!(
             "{} runs programs on files made for them, and cannot share a target",
@@ -50,7 +52,7 @@ pub(super) fn need_of<'a>(
             .map_err(|error| error.within(plan.describe(cell)))?;
     }
     let end = |spec: &TrialSpec, region: u64| spec.offset.saturating_add(region);
-    let specs = || cells.iter().flat_map(|cell| cell.spec.trials());
+    let specs = || cells.iter().flat_map(|cell| cell.spec.trials_on(is_it));
     let most = specs()
         .map(|spec| end(spec, spec.region))
         .max()
@@ -143,14 +145,18 @@ pub fn fit_to(plan: &mut Plan, place: Place<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Cuts a cell's region to what the target has, and checks it against it and against the memory that there is now.
-pub(super) fn fit(cell: &mut PlannedCell, target: &Target) -> Result<()> {
-    fit_into(cell, target, AvailableMemory::read())
+/// Cuts a cell's region to what its target has, and checks it against it and against the memory that there is now. `find`
+/// finds a target by its name.
+pub(super) fn fit<'a>(
+    cell: &mut PlannedCell,
+    find: &dyn Fn(Option<&TargetName>) -> Result<&'a Target>,
+) -> Result<()> {
+    fit_into(cell, find, AvailableMemory::read())
 }
 
-fn fit_into(
+fn fit_into<'a>(
     cell: &mut PlannedCell,
-    target: &Target,
+    find: &dyn Fn(Option<&TargetName>) -> Result<&'a Target>,
     memory: Option<AvailableMemory>,
 ) -> Result<()> {
     if cell.spec.runs_program() {
@@ -160,13 +166,15 @@ fn fit_into(
         return check_memory(&cell.spec, memory);
     }
     if cell.spec.has_groups() {
-        let own = |spec: &mut TrialSpec| {
+        let own = |name: Option<&TargetName>, spec: &mut TrialSpec| {
+            let target = find(name)?;
             cut_region(spec, target.size());
             trial::check_against(spec, target)
         };
         fit_groups(&mut cell.spec, own)?;
         return check_memory(&cell.spec, memory);
     }
+    let target = find(cell.spec.target.as_ref())?;
     cut_region(&mut cell.spec.trial, target.size());
     let spec = &mut cell.spec.trial;
     if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
@@ -185,7 +193,7 @@ fn fit_into(
 /// Fits each group of a cell, idle ones too, so that all are told alike; their completions are taken as they come.
 pub(super) fn fit_groups(
     cell: &mut CellSpec,
-    own: impl Fn(&mut TrialSpec) -> Result<()>,
+    own: impl Fn(Option<&TargetName>, &mut TrialSpec) -> Result<()>,
 ) -> Result<()> {
     cell.check()?;
     cell.batch_auto = false;
@@ -195,7 +203,7 @@ pub(super) fn fit_groups(
             group.spec.batch_auto = false;
         }
         let idle = group.is_idle();
-        match own(&mut group.spec.trial) {
+        match own(group.spec.target.as_ref(), &mut group.spec.trial) {
             Err(_) if idle => {}
             fitted => fitted.map_err(|error| error.within(format!("group {}", group.name)))?,
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use iolab_engine::trial::floor_ns;
 use iolab_observe::clock::Clock;
 use iolab_spec::Result;
+use iolab_spec::target::TargetName;
 use iolab_target::Target;
 
 use super::execute::{Engine, Executor};
@@ -38,11 +39,13 @@ impl<'a> Place<'a> {
         if let Place::Model(disk) = self {
             return disk.fit(cell);
         }
-        let number = number_of(self.names(), &cell.spec)?;
-        match self.targets().get(number) {
-            Some((_, target)) => fit::fit(cell, target),
-            None => Ok(()),
+        let targets = self.targets();
+        if targets.is_empty() {
+            return Ok(());
         }
+        let names = || targets.iter().map(|(named, _)| *named);
+        let find = |name: Option<&TargetName>| number_of(names(), name).map(|n| targets[n].1);
+        fit::fit(cell, &find)
     }
 
     /// The files or devices that are used, each with its path from the root on; for programs what stands for the directories of

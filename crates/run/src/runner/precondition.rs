@@ -14,6 +14,7 @@ use super::execute::Executor;
 use super::sample;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::precondition::Precondition;
+use iolab_spec::group::GroupSpec;
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::target::TargetName;
@@ -50,6 +51,7 @@ pub(super) fn carry_out(
     stop: &AtomicBool,
     report: &mut dyn Report,
 ) -> Result<()> {
+    let cells: Vec<PlannedCell> = cells.iter().flat_map(groups_apart).collect();
     let mut targets: Vec<&Option<TargetName>> = cells.iter().map(|c| &c.spec.target).collect();
     targets.sort_unstable();
     targets.dedup();
@@ -59,6 +61,18 @@ pub(super) fn carry_out(
         of_one(plan, &own, seed, executor, stop, report)?;
     }
     Ok(())
+}
+
+/// A cell for each group that has a target of its own, or shares one: what is written is written target by target.
+fn groups_apart(cell: &PlannedCell) -> Vec<PlannedCell> {
+    if !cell.spec.has_groups() {
+        return vec![cell.clone()];
+    }
+    let of = |group: &GroupSpec| PlannedCell {
+        spec: group.spec.clone(),
+        ..cell.clone()
+    };
+    cell.spec.active().map(of).collect()
 }
 
 /// The same of the one target of these cells.

@@ -47,7 +47,10 @@ impl Programs {
         let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
         let mut sizes: Vec<Vec<u64>> = vec![Vec::new(); named.len()];
         for cell in cells {
-            let number = number_of(named.iter().map(PathBuf::as_path), &cell.spec)?;
+            let number = number_of(
+                named.iter().map(PathBuf::as_path),
+                cell.spec.target.as_ref(),
+            )?;
             sizes[number].push(cell.spec.trial.region);
         }
         let folders = directories.iter().zip(named).zip(sizes);
@@ -123,7 +126,7 @@ impl Programs {
         let spec = &cell.trial;
         let missing = || Error::failed("a program or its file was not prepared for this cell");
         let names = self.folders.iter().map(|(named, _)| named.as_path());
-        let (_, folder) = &self.folders[number_of(names, cell)?];
+        let (_, folder) = &self.folders[number_of(names, cell.target.as_ref())?];
         let file = folder.file(spec.region).ok_or_else(missing)?;
         let template = cell.program().ok_or_else(missing)?;
         let path = file.path_for_programs()?;

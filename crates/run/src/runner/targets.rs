@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
-use iolab_spec::settings::{CellSpec, Setting};
+use iolab_spec::group::{ALL, check_group_name};
+use iolab_spec::quantity::counted;
+use iolab_spec::settings::Setting;
 use iolab_spec::target::TargetName;
 use iolab_spec::{Error, Result};
 use iolab_target::{Consent, Need, Target, TargetKind};
 
 use super::fit;
 use iolab_plan::cells::Plan;
-use iolab_plan::experiment::Experiment;
+use iolab_plan::experiment::{Experiment, Scoped};
 use iolab_ranks::own::is_own;
 use iolab_record::FurtherTarget;
 
@@ -40,6 +42,7 @@ impl Targets {
         let opened =
             opened.map(|(named, need)| Ok((full(named), Target::open(&place(named)?, need)?)));
         let opened: Vec<(PathBuf, Target)> = opened.collect::<Result<_>>()?;
+        check_apart(&opened)?;
         match opened.is_empty() {
             true => {
                 Err(Error::usage("no target is named").hint("name a directory, file or device"))
@@ -90,20 +93,38 @@ impl Targets {
     }
 }
 
+/// Refuses two names of one file or device: trials on one would be trials on the other.
+fn check_apart(opened: &[(PathBuf, Target)]) -> Result<()> {
+    for (number, (named, target)) in opened.iter().enumerate() {
+        let same = opened[..number]
+            .iter()
+            .find(|(_, other)| other.is_same(target));
+        if let Some((other, _)) = same {
+            return Err(Error::usage(format!(
+                "{} and {} are the same",
+                other.display(),
+                named.display()
+            ))
+            .hint("name each file or device once"));
+        }
+    }
+    Ok(())
+}
+
 /// The path from the root on.
 pub(super) fn full(path: &Path) -> PathBuf {
     absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The number of the target of this name.
+/// The number of the target of this name; without a name that of the run's own.
 ///
 /// # Errors
 /// Of kind usage: the run has none of this name.
 pub(super) fn number_of<'a>(
     mut names: impl Iterator<Item = &'a Path>,
-    cell: &CellSpec,
+    named: Option<&TargetName>,
 ) -> Result<usize> {
-    let Some(named) = &cell.target else {
+    let Some(named) = named else {
         return Ok(0);
     };
     names
@@ -115,13 +136,107 @@ pub(super) fn number_of<'a>(
 }
 
 /// Settles on what an experiment runs: the targets that the user gives, several of them as levels of the factor `target`; else
-/// those that its definition names; else the current directory.
+/// those that its definition names; else the current directory. Those that groups name come behind.
 ///
 /// # Errors
 /// Of kind usage: a path that cannot be a level, one given twice, or what the experiment does not take.
 pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let setting =
-        Setting::find("target").ok_or_else(|| Error::failed("there is no setting 'target'"))?;
+    let setting = target_setting()?;
+    let of_groups = experiment.group_values(setting);
+    if of_groups.is_empty() {
+        return settle_common(experiment, setting, given);
+    }
+    let mut all = match experiment.every_group_has(setting) {
+        false => settle_common(experiment, setting, given)?,
+        true if given.is_empty() => Vec::new(),
+        true => {
+            return Err(Error::usage(format!(
+                "{} has no effect: every group has a target of its own",
+                given[0].display()
+            ))
+            .hint("give no TARGET, or change that of a group: --set GROUP.target=PATH"));
+        }
+    };
+    for named in of_groups {
+        let named = PathBuf::from(named);
+        if !all.iter().any(|other| full(other) == named) {
+            all.push(named);
+        }
+    }
+    Ok(all)
+}
+
+fn target_setting() -> Result<&'static Setting> {
+    Setting::find("target").ok_or_else(|| Error::failed("there is no setting 'target'"))
+}
+
+/// Has an experiment use these targets at once: a group for each, and cells in which each runs alone, the first ones run
+/// together, and all do.
+///
+/// # Errors
+/// Of kind usage: fewer than two targets, a path that cannot be a level, or an experiment that has groups already.
+pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
+    if given.len() < 2 {
+        return Err(Error::usage(format!(
+            "--together with {}",
+            counted(given.len() as u64, "target")
+        ))
+        .hint("name two or more: iolab run EXPERIMENT --together /dev/sda /dev/sdb"));
+    }
+    if !experiment.groups.is_empty() {
+        return Err(Error::usage(format!(
+            "--together, and {} has groups already",
+            experiment.name
+        ))
+        .hint("give each group its target: --set GROUP.target=PATH"));
+    }
+    let (target, active) = (target_setting()?, "active");
+    let active =
+        Setting::find(active).ok_or_else(|| Error::failed("there is no setting 'active'"))?;
+    experiment.forget(target);
+    let mut names: Vec<String> = Vec::with_capacity(given.len());
+    for path in given {
+        let level = level(path)?;
+        let name = group_name(path, &names);
+        experiment.add_group(&name)?;
+        let of = Scoped {
+            group: Some(name.clone()),
+            setting: target,
+        };
+        experiment.fix(of, &level)?;
+        names.push(name);
+    }
+    let alone = names.iter().cloned();
+    let growing = (2..names.len()).map(|count| names[..count].join("+"));
+    let levels: Vec<String> = alone.chain(growing).chain([ALL.to_owned()]).collect();
+    experiment.sweep(active, &levels)?;
+    experiment.check()
+}
+
+/// The last part of a path as the name of a group, unlike those that are taken.
+fn group_name(path: &Path, taken: &[String]) -> String {
+    let last = full(path);
+    let last = last.file_name().unwrap_or_default().to_string_lossy();
+    let fitting = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
+        true => c,
+        false => '-',
+    };
+    let mut name: String = last.chars().map(fitting).take(24).collect();
+    if check_group_name(&name).is_err() {
+        name = format!("target-{name}");
+    }
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    let free = names.find(|name| !taken.contains(name));
+    free.unwrap_or(name)
+}
+
+/// The targets of cells, and of groups that name none.
+fn settle_common(
+    experiment: &mut Experiment,
+    setting: &'static Setting,
+    given: &[PathBuf],
+) -> Result<Vec<PathBuf>> {
     if given.len() > 1 {
         let levels = given.iter().map(|path| level(path));
         let levels = levels.collect::<Result<Vec<String>>>()?;
@@ -129,7 +244,7 @@ pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<
         experiment.check()?;
         return Ok(levels.into_iter().map(PathBuf::from).collect());
     }
-    let levels: Vec<String> = experiment.values("target").map(str::to_owned).collect();
+    let levels = experiment.common_values(setting);
     let named = levels.iter().filter(|level| *level != "none");
     let named: Vec<PathBuf> = named.map(PathBuf::from).collect();
     let own = given.first().cloned();
@@ -162,16 +277,16 @@ fn level(path: &Path) -> Result<String> {
 /// As [`super::need`].
 pub fn needs(plan: &Plan, named: &[PathBuf], consent: &Consent, exact: bool) -> Result<Vec<Need>> {
     let full: Vec<PathBuf> = named.iter().map(|path| full(path)).collect();
-    let names = || full.iter().map(PathBuf::as_path);
-    let numbers = plan
-        .cells()
-        .iter()
-        .map(|cell| number_of(names(), &cell.spec));
-    let numbers: Vec<usize> = numbers.collect::<Result<_>>()?;
+    let number = |name: Option<&TargetName>| number_of(full.iter().map(PathBuf::as_path), name);
+    for cell in plan.cells() {
+        // Nothing works on a target that was not checked for its consent.
+        for target in cell.spec.targets() {
+            number(target)?;
+        }
+    }
     let of = |target: usize| {
-        let cells = plan.cells().iter().zip(&numbers);
-        let own = cells.filter(|(_, number)| **number == target);
-        fit::need_of(plan, own.map(|(cell, _)| cell), consent.clone(), exact)
+        let is_it = |name: Option<&TargetName>| number(name).is_ok_and(|own| own == target);
+        fit::need_of(plan, &is_it, consent.clone(), exact)
     };
     (0..named.len()).map(of).collect()
 }

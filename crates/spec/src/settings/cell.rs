@@ -3,7 +3,7 @@
 use crate::trial::TrialSpec;
 
 use crate::command::Template;
-use crate::group::GroupSpec;
+use crate::group::{Active, GroupSpec};
 use crate::linkage::Linkage;
 use crate::target::TargetName;
 use crate::tool::Tool;
@@ -16,6 +16,8 @@ pub struct CellSpec {
     pub trial: TrialSpec,
     /// Groups that do different things side by side; none where all workers do the same.
     pub groups: Vec<GroupSpec>,
+    /// The groups that run; `None`: all of them.
+    pub active: Option<Active>,
     /// What gives its pattern and its share of reads, where a code does.
     pub workload: Option<Workload>,
     /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
@@ -56,6 +58,7 @@ impl Default for CellSpec {
         Self {
             trial: TrialSpec::default(),
             groups: Vec::new(),
+            active: None,
             workload: None,
             batch_auto: true,
             linkage: None,

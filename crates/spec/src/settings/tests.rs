@@ -57,6 +57,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("start_delay", "0.5", "500ms"),
     ("flow", "8", "8"),
     ("ends_trial", "yes", "true"),
+    ("active", "reader + writer", "reader+writer"),
     ("linkage", "static", "static"),
     ("command", " cat  {file} ", "cat  {file}"),
     ("tool", "fio", "fio"),

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::group::ALL;
 use crate::trial::Batch;
 use crate::{Error, Result};
 
@@ -70,6 +71,14 @@ pub(super) fn put_part(place: &mut Option<u32>, text: &str) -> Result<()> {
         let mut count = 0;
         put_count(&mut count, text).map(|()| count)
     })
+}
+
+pub(super) fn put_active(cell: &mut CellSpec, text: &str) -> Result<()> {
+    cell.active = match text {
+        ALL => None,
+        _ => Some(text.parse()?),
+    };
+    Ok(())
 }
 
 pub(super) fn put_percent(place: &mut u8, text: &str) -> Result<()> {

@@ -121,7 +121,11 @@ impl Disk {
     /// Of kind usage: what does not fit, and what would.
     pub(in super::super) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
         if cell.spec.has_groups() {
-            return fit_groups(&mut cell.spec, |spec| {
+            return fit_groups(&mut cell.spec, |target, spec| {
+                if let Some(target) = target {
+                    return Err(Error::usage(format!("a group on {target}, beside a model"))
+                        .hint("a model is measured alone: leave the target of the group out"));
+                }
                 cut_region(spec, self.bytes);
                 self.check(spec)
             });
@@ -148,6 +152,14 @@ impl Disk {
             .hint("choose a smaller offset or region"));
         }
         let block = self.block();
+        if let Some(bytes) = spec.unaligned_request(block) {
+            return Err(Error::usage(format!(
+                "bs_mix has requests of {bytes} bytes, not a multiple of {}, the block of {}",
+                format_size(block),
+                self.name
+            ))
+            .hint(format!("choose multiples of {}", format_size(block))));
+        }
         for (name, value) in [
             ("bs", spec.bs),
             ("offset", spec.offset),

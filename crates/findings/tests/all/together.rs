@@ -1,0 +1,59 @@
+//! Groups at once against each alone, from records made up for it.
+
+use iolab_analysis::analysis::analyse;
+use iolab_findings::shared_limit;
+use iolab_record::RunRecord;
+use iolab_spec::group::GroupSpec;
+use iolab_spec::settings::CellSpec;
+
+use crate::synthetic::{add_cell, record};
+use crate::text;
+
+/// Cells of these active groups and throughputs, which vary by 1 %.
+fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {
+    let mut record = record("together", &["active"]);
+    for (active, mb_s) in cells {
+        let values: Vec<f64> = (0..12)
+            .map(|n| mb_s * (1.0 + f64::from(n % 3) / 100.0))
+            .collect();
+        let level = format!("active={active}");
+        let cell = add_cell(&mut record, &["bs=4KiB", &level], &values);
+        let group = |name: &&str| GroupSpec {
+            name: (*name).to_owned(),
+            spec: CellSpec::default(),
+        };
+        record.cells[cell].spec.groups = names.iter().map(group).collect();
+    }
+    record
+}
+
+#[test]
+fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
+    for (all, pair, part) in [
+        (300.0, 200.0, "no limit that they share"),
+        (
+            200.0,
+            200.0,
+            "they share a limit, which a and b reaches already",
+        ),
+        (240.0, 200.0, "which fewer of them do not reach"),
+    ] {
+        let cells = [
+            ("a", 100.0),
+            ("b", 100.0),
+            ("c", 100.0),
+            ("a+b", pair),
+            ("all", all),
+        ];
+        let findings = shared_limit(&analyse(&targets(&["a", "b", "c"], &cells)));
+        let told = text(&findings);
+        assert!(told.starts_with("3 groups at once reach"), "{told}");
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn nothing_is_said_where_one_was_not_measured_alone() {
+    let cells = [("a", 100.0), ("all", 150.0)];
+    assert_eq!(shared_limit(&analyse(&targets(&["a", "b"], &cells))), []);
+}
