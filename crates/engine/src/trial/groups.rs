@@ -32,8 +32,12 @@ pub fn run_groups(
     let ends = groups.iter().any(|group| group.ends);
     let is_halted = |group: &GroupTrial| group.follows || ends;
     let flag = |group: &GroupTrial| if is_halted(group) { &halt } else { stop };
-    let weights = || groups.iter().filter_map(|group| group.trial.flow);
-    let flow = Arc::new(Flow::new(weights()));
+    let weight = |group: &GroupTrial| {
+        let starts = group.trial.start_delay.is_zero();
+        let workers = if starts { group.trial.threads } else { 0 };
+        group.trial.flow.map(|weight| (weight, workers))
+    };
+    let flow = Arc::new(Flow::new(groups.iter().filter_map(weight)));
     let sides: Vec<Side<'_>> = groups
         .iter()
         .zip(targets)

@@ -17,7 +17,7 @@ use crate::buffer::Buffers;
 use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::Signer;
-use crate::worker::flow::FlowPart;
+use crate::worker::flow::{Flow, FlowPart};
 use crate::worker::open::{Open, sleep_exactly};
 use crate::worker::rest::pause;
 use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
@@ -113,8 +113,12 @@ impl Drive for Stage<'_> {
                 if spec.pauses() || spec.flow.is_some() {
                     sleep_exactly();
                 }
-                let flow = self.job.flow;
-                let flow = flow.map(|(flow, member)| FlowPart::new(Arc::clone(flow), member));
+                let stays = self.job.side == Beside::Ends;
+                let part = |(flow, member): (&Arc<Flow>, usize)| {
+                    let late = !spec.start_delay.is_zero();
+                    FlowPart::new(Arc::clone(flow), member, late, stays)
+                };
+                let flow = self.job.flow.map(part);
                 let varied = Varied::new(spec, self.number, self.job.clock).in_flow(flow);
                 self.make(varied, backend, buffers)
             }

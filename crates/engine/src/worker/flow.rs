@@ -17,14 +17,15 @@ struct Member {
 }
 
 impl Flow {
-    /// Groups of these weights.
-    pub(crate) fn new(weights: impl IntoIterator<Item = u32>) -> Self {
-        let member = |weight: u32| Member {
+    /// Groups of these weights, each with the workers that start with the trial: the others wait for them from the first
+    /// request on. Those of a group that starts later join when they do.
+    pub(crate) fn new(groups: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        let member = |(weight, workers): (u32, u32)| Member {
             weight: weight.into(),
             issued: AtomicU64::new(0),
-            workers: AtomicU32::new(0),
+            workers: AtomicU32::new(workers),
         };
-        Self(weights.into_iter().map(member).collect())
+        Self(groups.into_iter().map(member).collect())
     }
 
     /// Those whose workers are under way.
@@ -66,15 +67,19 @@ pub(crate) struct FlowPart {
     flow: Arc<Flow>,
     member: usize,
     joined: bool,
+    /// Whether its group counts on when it is over: all end with it, and none is let go before it is halted.
+    stays: bool,
 }
 
 impl FlowPart {
-    /// Of a worker of this member.
-    pub(crate) fn new(flow: Arc<Flow>, member: usize) -> Self {
+    /// Of a worker of this member, which is `late` where it does not start with the trial. It `stays` where the trial ends
+    /// with it.
+    pub(crate) fn new(flow: Arc<Flow>, member: usize, late: bool, stays: bool) -> Self {
         Self {
             flow,
             member,
-            joined: false,
+            joined: !late,
+            stays,
         }
     }
 
@@ -98,7 +103,7 @@ impl FlowPart {
 impl Drop for FlowPart {
     /// Nobody waits for a group that is over.
     fn drop(&mut self) {
-        if self.joined {
+        if self.joined && !self.stays {
             self.flow.0[self.member]
                 .workers
                 .fetch_sub(1, Ordering::Relaxed);
@@ -110,11 +115,13 @@ impl Drop for FlowPart {
 mod tests {
     use super::*;
 
-    fn parts(weights: &[u32]) -> Vec<FlowPart> {
-        let flow = Arc::new(Flow::new(weights.iter().copied()));
+    fn parts(weights: &[u32], late: bool) -> Vec<FlowPart> {
+        let workers = u32::from(!late);
+        let groups = weights.iter().map(|weight| (*weight, workers));
+        let flow = Arc::new(Flow::new(groups));
         let members = 0..weights.len();
         members
-            .map(|member| FlowPart::new(Arc::clone(&flow), member))
+            .map(|member| FlowPart::new(Arc::clone(&flow), member, late, false))
             .collect()
     }
 
@@ -134,10 +141,10 @@ mod tests {
 
     #[test]
     fn groups_keep_the_proportion_of_their_weights() {
-        let counts = turns(&mut parts(&[1, 8]), 10_000);
+        let counts = turns(&mut parts(&[1, 8], false), 10_000);
         let ratio = counts[1] as f64 / counts[0] as f64;
         assert!((7.9..=8.1).contains(&ratio), "{counts:?}");
-        let counts = turns(&mut parts(&[3, 2, 1]), 10_000);
+        let counts = turns(&mut parts(&[3, 2, 1], false), 10_000);
         let thirds = counts.iter().zip([3, 2, 1]).map(|(n, weight)| n / weight);
         let (least, most) = (thirds.clone().min(), thirds.max());
         assert!(
@@ -148,8 +155,15 @@ mod tests {
     }
 
     #[test]
+    fn one_that_starts_with_the_trial_is_waited_for() {
+        let mut both = parts(&[1, 1], false);
+        // Its thread is not on a CPU yet.
+        assert_eq!(turns(&mut both[..1], 100), [1]);
+    }
+
+    #[test]
     fn nobody_waits_for_a_group_that_is_over_or_has_not_begun() {
-        let mut both = parts(&[1, 1]);
+        let mut both = parts(&[1, 1], true);
         // The second has not begun.
         assert_eq!(turns(&mut both[..1], 100), [100]);
         // It begins where the first stands, and does not hold it up.
