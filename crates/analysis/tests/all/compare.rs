@@ -274,7 +274,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 61] = [
+    const OTHER: [(&str, &str); 62] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -336,6 +336,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("skip_every", "256MiB"),
         ("flow", "8"),
         ("ends_trial", "true"),
+        ("active", "a"),
     ];
     let mut same = record("mine", &[]);
     add_cell(&mut same, &[], &around(100.0));
