@@ -430,6 +430,16 @@ fn what_has_no_meaning_is_refused() {
         ),
         (
             TrialSpec {
+                backend: Backend::Mmap,
+                cache: CacheState::Cold,
+                pattern: Pattern::Rand,
+                threads: 2,
+                ..good.clone()
+            },
+            "backend mmap and several threads",
+        ),
+        (
+            TrialSpec {
                 content: Content::Zero,
                 ..good.clone()
             },

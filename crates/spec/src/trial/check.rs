@@ -196,6 +196,12 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
             "a process knows only what its own threads have written: set pattern=seq and layout=shared or interleaved, or leave verify out",
         );
     }
+    if spec.backend == Backend::Mmap && spec.threads > 1 && !(is_ordered && spec.parts_region()) {
+        return fail(
+            "verify with backend mmap and several threads that write the same blocks".to_owned(),
+            "two copies into a mapping can mix within a sector, which would look like damage: set threads=1, backend=psync, or pattern=seq with layout=shared or interleaved",
+        );
+    }
     if spec.backend == Backend::Null {
         return fail(
             "verify with backend null".to_owned(),
