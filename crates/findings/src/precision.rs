@@ -35,7 +35,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: BELOW_PRECISION,
             text: format!(
-                "{} the {} precision goal (worst: {}, ±{} after {} trials). {}",
+                "{} the {} precision goal (worst: {}, +/- {} after {} trials). {}",
                 match wide.len() == analysis.cells.len() {
                     true if wide.len() > 1 => "No cell reached".to_owned(),
                     _ => format!("{} missed", cells_of(wide.len(), analysis)),

@@ -137,7 +137,11 @@ fn pages_are_seen_where_they_are_and_where_they_are_not() {
                 eprintln!("skipped: this file system keeps its pages");
                 return;
             }
-            assert_eq!(before, resident, "{row}");
+            // The kernel may take a few pages back at any time.
+            assert!(
+                before <= resident && before >= resident - resident / 64,
+                "{row}"
+            );
             if cache == "hot" {
                 assert_eq!(row["served_by"], "page-cache", "{row}");
             }

@@ -254,7 +254,7 @@ fn wide_intervals_are_told() {
     let found = text(&below_precision(&analyse(&record)));
     assert!(
         found.starts_with(
-            "1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, ±20 % after 7 trials)."
+            "1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials)."
         ),
         "{found}"
     );
