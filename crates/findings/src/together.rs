@@ -48,7 +48,7 @@ pub fn shared_limit(analysis: &Analysis) -> Vec<Finding> {
             .map(|g| g.name.as_str())
             .collect();
         let at = where_it_is(analysis, place, &own);
-        of_one(analysis, whole, &beside, &names).map(|text| format!("{text}{at}"))
+        of_one(analysis, whole, &beside, &names).map(|text| format!("{at}{text}"))
     });
     let finding = |text| Finding {
         rule: SHARED_LIMIT,
@@ -67,7 +67,7 @@ fn where_it_is(analysis: &Analysis, place: usize, levels: &[String]) -> String {
         .collect();
     match parts.is_empty() {
         true => String::new(),
-        false => format!(" ({})", parts.join(", ")),
+        false => format!("At {}, ", parts.join(", ")),
     }
 }
 

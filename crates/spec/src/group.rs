@@ -259,24 +259,23 @@ impl CellSpec {
     fn check_no_group(&self) -> Result<()> {
         let trial = &self.trial;
         let given = [
-            (!trial.start_delay.is_zero(), "start_delay", "delays"),
-            (trial.flow.is_some(), "flow", "weighs"),
-            (trial.ends_trial, "ends_trial", "ends the others with"),
-            (self.active.is_some(), "active", "chooses"),
+            (!trial.start_delay.is_zero(), "start_delay"),
+            (trial.flow.is_some(), "flow"),
+            (trial.ends_trial, "ends_trial"),
+            (self.active.is_some(), "active"),
         ];
-        match given.into_iter().find(|(is_given, ..)| *is_given) {
-            Some((_, name, does)) => Err(Error::usage(format!("{name} in a trial without groups"))
-                .hint(format!(
-                    "it {does} a group among others: leave it out, or give groups"
-                ))),
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, name)) => Err(Error::usage(format!("{name} in a trial without groups"))
+                .hint("it has a meaning beside other groups alone: leave it out, or give groups")),
             None => Ok(()),
         }
     }
 
-    /// A proportion takes two.
+    /// A proportion takes two. One that runs alone in this cell has no one to keep it to, and does what it can.
     fn check_flows(&self) -> Result<()> {
         let mut flows = self
-            .active()
+            .groups
+            .iter()
             .filter(|group| group.spec.trial.flow.is_some());
         match (flows.next(), flows.next()) {
             (Some(only), None) => Err(Error::usage(format!(

@@ -211,3 +211,15 @@ fn what_needs_other_groups_is_refused_without_them() {
         assert!(error.remedy().is_some(), "{error}");
     }
 }
+
+#[test]
+fn a_group_with_a_flow_may_run_alone() {
+    let with = |rate| TrialSpec {
+        flow: Some(2),
+        rate,
+        ..writer()
+    };
+    // The other one is idle in this cell; its rate is in the place of its flow.
+    let cell = cell(vec![("a", with(None)), ("b", with(Some(Rate::ZERO)))]);
+    cell.check().expect("alone");
+}
