@@ -83,6 +83,11 @@ fn of_one(
     beside: &[(String, &CellAnalysis)],
     names: &[&str],
 ) -> Option<String> {
+    // Where a rate or a proportion holds groups back, what they reach at once tells of that.
+    let mut trials = whole.cell.spec.groups.iter().map(|group| &group.spec.trial);
+    if trials.any(|trial| trial.rate.is_some() || trial.flow.is_some()) {
+        return None;
+    }
     let (at_once, of_all) = reached(whole)?;
     let mut sum = (0.0, 0.0, 0.0);
     for name in names {

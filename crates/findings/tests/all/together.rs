@@ -53,6 +53,15 @@ fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
 }
 
 #[test]
+fn nothing_is_said_of_groups_that_keep_a_proportion() {
+    let cells = [("a", 100.0), ("b", 100.0), ("all", 120.0)];
+    let mut record = targets(&["a", "b"], &cells);
+    let all = record.cells.last_mut().expect("all");
+    all.spec.groups[0].spec.trial.flow = Some(2);
+    assert_eq!(shared_limit(&analyse(&record)), []);
+}
+
+#[test]
 fn nothing_is_said_where_one_was_not_measured_alone() {
     let cells = [("a", 100.0), ("all", 150.0)];
     assert_eq!(shared_limit(&analyse(&targets(&["a", "b"], &cells))), []);
