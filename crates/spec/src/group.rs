@@ -266,7 +266,7 @@ impl CellSpec {
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, name)) => Err(Error::usage(format!("{name} in a trial without groups"))
-                .hint("it has a meaning beside other groups alone: leave it out, or give groups")),
+                .hint("it has a meaning only beside other groups: leave it out, or give groups")),
             None => Ok(()),
         }
     }
