@@ -70,7 +70,16 @@ impl<'a> RowWriter<'a> {
     /// # Errors
     /// When the output cannot be written.
     pub fn row(&mut self, row: &[Field]) -> io::Result<()> {
-        let of = |column: &Column| row.iter().find(|(n, _)| *n == column.name).map(|(_, v)| v);
+        // Rows mostly have their fields in the order of the columns: the search begins behind the field found last.
+        let mut next = 0;
+        let of = |column: &Column| {
+            let (before, behind) = row.split_at(next);
+            let mut places = behind.iter().chain(before);
+            let place = places.position(|(name, _)| *name == column.name);
+            let found = (next + place?) % row.len();
+            next = found + 1;
+            Some(&row[found].1)
+        };
         let values: Vec<_> = self.columns.iter().map(of).collect();
         self.rows.row(&values)
     }
