@@ -113,7 +113,7 @@ impl Topic {
 }
 
 /// One setting of the engine.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Its name in files, arguments and messages.
     pub name: &'static str,

@@ -1,0 +1,33 @@
+//! When writes become durable.
+
+use super::values::{put, put_count};
+use super::{LATER, Setting, Topic, Value, ValueKind};
+
+pub(super) const ROWS: &[Setting] = &[
+    Setting {
+        name: "sync",
+        topic: Topic::Durability,
+        aliases: &[],
+        unit: "",
+        doc: "when writes become durable: none, end, each (fsync after writes), fdatasync (after writes), osync, odsync (open flags) or rwf_dsync (a flag of each write)",
+        kind: ValueKind::Word,
+        column: "sync",
+        since: 1,
+        exported: true,
+        set: |cell, text| put(&mut cell.trial.sync, text),
+        get: |cell| Value::word(Some(cell.trial.sync)),
+    },
+    Setting {
+        name: "sync_every",
+        topic: Topic::Durability,
+        aliases: &[],
+        unit: "",
+        doc: "writes of a thread per sync, with sync=each and sync=fdatasync",
+        kind: ValueKind::Count,
+        column: "sync_every",
+        since: LATER,
+        exported: true,
+        set: |cell, text| put_count(&mut cell.trial.sync_every, text),
+        get: |cell| cell.trial.sync_every.into(),
+    },
+];

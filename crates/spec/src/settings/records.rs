@@ -1,0 +1,33 @@
+//! What is recorded.
+
+use super::values::put_flag;
+use super::{Setting, Topic, ValueKind};
+
+pub(super) const ROWS: &[Setting] = &[
+    Setting {
+        name: "latency",
+        topic: Topic::Records,
+        aliases: &[],
+        unit: "",
+        doc: "record the service time of every request; false for requests that are shorter than a time stamp",
+        kind: ValueKind::Flag,
+        column: "latency",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.latency, text),
+        get: |cell| cell.trial.latency.into(),
+    },
+    Setting {
+        name: "hardware_counters",
+        topic: Topic::Records,
+        aliases: &[],
+        unit: "",
+        doc: "count cycles, instructions, cache and TLB misses of the workers, if the machine supports it",
+        kind: ValueKind::Flag,
+        column: "hardware_counters",
+        since: 5,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.hardware_counters, text),
+        get: |cell| cell.trial.hardware_counters.into(),
+    },
+];
