@@ -134,11 +134,22 @@ impl Search {
         if outside || high - low <= ENOUGH || self.is_between_neighbours(low, high) {
             return Vec::new();
         }
-        let mut places: Vec<i32> = ROUND
-            .iter()
-            .map(|probability| known.quantile(*probability).round() as i32)
-            .map(|place| settled(place.clamp(self.ends.0, self.ends.1)))
-            .collect();
+        let [below, middle, above] = ROUND.map(|probability| known.quantile(probability));
+        // An end of the interval that lies beyond the visited rates is left open: visit it, so that the interval gets this end.
+        let is_left_out = |end: f64, place: Option<(&i32, &(u32, u32))>, sign: f64| {
+            place.is_some_and(|(place, _)| sign * (end - f64::from(*place)) > 0.0)
+        };
+        let below = match is_left_out(low, self.visits.first_key_value(), -1.0) {
+            true => low.floor(),
+            false => below,
+        };
+        let above = match is_left_out(high, self.visits.last_key_value(), 1.0) {
+            true => high.ceil(),
+            false => above,
+        };
+        let mut places: Vec<i32> = [below, middle, above]
+            .map(|place| settled((place.round() as i32).clamp(self.ends.0, self.ends.1)))
+            .to_vec();
         places.dedup();
         let order = block_order(self.seed, self.rounds, places.len());
         order.into_iter().map(|at| places[at]).collect()
