@@ -48,7 +48,10 @@ pub fn bends(analysis: &Analysis, found: &Bends) -> Vec<Finding> {
 
 /// `34.2 KiB (95 % interval 30.1 KiB to 40.2 KiB, slope 0.90 to 0.21), which coincides with the L1d cache of 32KiB`.
 fn bend_in_words(bend: &Bend) -> String {
-    let slopes = format!("slope {:.2} to {:.2}", bend.slope_before, bend.slope_after);
+    // Zero has no sign in a sentence.
+    let rounded = |slope: f64| (slope * 100.0).round() / 100.0 + 0.0;
+    let (before, after) = (rounded(bend.slope_before), rounded(bend.slope_after));
+    let slopes = format!("slope {before:.2} to {after:.2}");
     let mut text = format_bytes(bend.size);
     match bend.interval {
         Some(interval) => text.push_str(&format!(

@@ -67,6 +67,15 @@ fn a_knee_is_found_and_held_against_the_thresholds() {
 }
 
 #[test]
+fn a_slope_that_rounds_to_zero_has_no_sign() {
+    let analysis = analyse(&curve(|size| {
+        knee(size) * (size / 32768.0).max(1.0).powf(-0.002)
+    }));
+    let sentences = text(&bends(&analysis, &Bends::of(&analysis)));
+    assert!(sentences.contains("slope 1.00 to 0.00)"), "{sentences}");
+}
+
+#[test]
 fn a_bend_away_from_every_threshold_names_none() {
     let analysis = analyse(&curve(|size| (size / 128.0).min(1024.0)));
     let all = Bends::of(&analysis);
