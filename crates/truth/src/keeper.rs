@@ -24,7 +24,7 @@ again() {
     done
 }
 # A process that is over needs no end.
-end() { kill -INT "$1" 2> /dev/null; }
+end() { kill -TERM "$1" 2> /dev/null; }
 line='
 '
 orders=
