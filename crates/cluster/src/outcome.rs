@@ -196,22 +196,8 @@ fn counters(a: (Counters, bool), b: (Counters, bool)) -> Counters {
     };
     let (a, b) = (a.0, b.0);
     Counters {
-        process_io: both(a.process_io, b.process_io, |a, b| ProcessIo {
-            rchar: a.rchar + b.rchar,
-            wchar: a.wchar + b.wchar,
-            syscr: a.syscr + b.syscr,
-            syscw: a.syscw + b.syscw,
-            read_bytes: a.read_bytes + b.read_bytes,
-            write_bytes: a.write_bytes + b.write_bytes,
-        }),
-        usage: ResourceUse {
-            user_ns: a.usage.user_ns + b.usage.user_ns,
-            system_ns: a.usage.system_ns + b.usage.system_ns,
-            minor_faults: a.usage.minor_faults + b.usage.minor_faults,
-            major_faults: a.usage.major_faults + b.usage.major_faults,
-            voluntary_switches: a.usage.voluntary_switches + b.usage.voluntary_switches,
-            involuntary_switches: a.usage.involuntary_switches + b.usage.involuntary_switches,
-        },
+        process_io: both(a.process_io, b.process_io, ProcessIo::plus),
+        usage: a.usage.plus(b.usage),
         device: of_host.device,
         bottom: of_host.bottom,
         hardware: a.hardware.plus(b.hardware),
@@ -222,16 +208,7 @@ fn counters(a: (Counters, bool), b: (Counters, bool)) -> Counters {
 
 /// Of two hosts, what the one went through that had more of it.
 fn worst(a: Pressure, b: Pressure) -> Pressure {
-    let most = |of: fn(&Pressure) -> Option<u64>| either(of(&a), of(&b), u64::max);
-    Pressure {
-        cpu_stall_ns: most(|p| p.cpu_stall_ns),
-        io_stall_ns: most(|p| p.io_stall_ns),
-        memory_stall_ns: most(|p| p.memory_stall_ns),
-        steal_ns: most(|p| p.steal_ns),
-        suspended_ns: most(|p| p.suspended_ns),
-        throttled_ns: most(|p| p.throttled_ns),
-        cpu_khz: most(|p| p.cpu_khz),
-    }
+    a.with(b, |a, b| either(a, b, u64::max))
 }
 
 /// What two ranks saw: each its own files; or the same region, of which that counts where the page cache held more.

@@ -24,10 +24,7 @@ use crate::counters::{process_io_of, resource_use};
 use crate::observation::Observation;
 use crate::page_cache;
 use iolab_spec::counters::{Counters, ResourceUse};
-use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
-use iolab_spec::region::Region;
-use iolab_spec::series::Series;
 use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
 use iolab_target::Target;
@@ -250,31 +247,14 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
             bytes,
             ..Tally::default()
         },
-        writes: Tally::default(),
-        trims: Tally::default(),
-        syncs: 0,
-        sync_latency: new_latency_histogram(),
         errors: u64::from(failure.is_some()),
         failure,
-        ended: Ended::Done,
-        elapsed_ns: 0,
-        all_active_ns: 0,
-        end_sync_ns: 0,
-        paused_ns: 0,
-        clock_drift_ppm: 0.0,
         counters,
-        region: Region::default(),
         effective: Effective {
             note,
             ..Effective::default()
         },
-        rate_report: None,
-        series: Series::default(),
-        verified: None,
-        request_sizes: Default::default(),
-        cpus_used: Default::default(),
-        waited: None,
-        groups: Vec::new(),
+        ..Outcome::default()
     }
 }
 

@@ -184,6 +184,14 @@ fn check_extent(budget: Duration, experiments: usize) -> Result<()> {
     Ok(())
 }
 
+/// What `part` of `all` gets of a budget: whole milliseconds, so that a definition that is written out stays readable, and
+/// never nothing, so that something is measured.
+pub fn share(budget: Duration, part: f64, all: f64) -> Duration {
+    let share = part / all.max(1e-9);
+    let ms = (budget.as_secs_f64() * share * 1e3).floor().max(1.0);
+    Duration::from_millis(ms as u64)
+}
+
 /// What the experiments with a budget of their own leave is shared by the number of cells, so
 /// that every cell gets about the same number of trials.
 fn share_budget(
@@ -208,10 +216,8 @@ fn share_budget(
     }
     for (experiment, own) in experiments.iter_mut().zip(own_budget) {
         if !own {
-            let share = experiment.cell_count() as f64 / cells as f64;
-            // Whole milliseconds: a definition that is written out stays readable.
-            let ms = (left.as_secs_f64() * share * 1e3).floor().max(1.0);
-            experiment.design.budget = Duration::from_millis(ms as u64);
+            let own_cells = experiment.cell_count() as f64;
+            experiment.design.budget = share(left, own_cells, cells as f64);
         }
     }
     Ok(())
@@ -235,6 +241,15 @@ mod tests {
         "read-random",
         "write-random",
     ];
+
+    #[test]
+    fn a_budget_is_shared_by_weight() {
+        let seconds = Duration::from_secs;
+        assert_eq!(share(seconds(60), 1.0, 3.0), seconds(20));
+        assert_eq!(share(seconds(60), 7.0, 7.0), seconds(60));
+        assert_eq!(share(Duration::ZERO, 7.0, 7.0), Duration::from_millis(1));
+        assert_eq!(share(seconds(60), 0.0, 0.0), Duration::from_millis(1));
+    }
 
     #[test]
     fn quick_runs_them_all_within_its_budget() {

@@ -161,11 +161,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
     let planned = plan.cells();
-    let rows: Vec<_> = planned
-        .iter()
-        .enumerate()
-        .map(|(id, cell)| fit::record(id, cell))
-        .collect();
+    let rows = fit::records(planned);
     let peers = setup.peers(planned, plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
     let mut executor = setup.place.executor(seed, peers, &setup)?;

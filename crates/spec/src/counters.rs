@@ -78,56 +78,49 @@ pub struct ResourceUse {
 }
 
 impl ProcessIo {
-    /// Of two threads together.
+    /// Of two threads, or processes, together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self {
-            rchar: self.rchar + other.rchar,
-            wchar: self.wchar + other.wchar,
-            syscr: self.syscr + other.syscr,
-            syscw: self.syscw + other.syscw,
-            read_bytes: self.read_bytes + other.read_bytes,
-            write_bytes: self.write_bytes + other.write_bytes,
-        }
+        self.with(other, |a, b| a + b)
     }
 
     /// What happened since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    fn with(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            rchar: self.rchar.saturating_sub(earlier.rchar),
-            wchar: self.wchar.saturating_sub(earlier.wchar),
-            syscr: self.syscr.saturating_sub(earlier.syscr),
-            syscw: self.syscw.saturating_sub(earlier.syscw),
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+            rchar: join(self.rchar, other.rchar),
+            wchar: join(self.wchar, other.wchar),
+            syscr: join(self.syscr, other.syscr),
+            syscw: join(self.syscw, other.syscw),
+            read_bytes: join(self.read_bytes, other.read_bytes),
+            write_bytes: join(self.write_bytes, other.write_bytes),
         }
     }
 }
 
 impl ResourceUse {
-    /// Of two threads together.
+    /// Of two threads, or processes, together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self {
-            user_ns: self.user_ns + other.user_ns,
-            system_ns: self.system_ns + other.system_ns,
-            minor_faults: self.minor_faults + other.minor_faults,
-            major_faults: self.major_faults + other.major_faults,
-            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
-            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
-        }
+        self.with(other, |a, b| a + b)
     }
 
     /// What was used since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
-        let less = |now: u64, then: u64| now.saturating_sub(then);
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    fn with(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
         Self {
-            user_ns: less(self.user_ns, earlier.user_ns),
-            system_ns: less(self.system_ns, earlier.system_ns),
-            minor_faults: less(self.minor_faults, earlier.minor_faults),
-            major_faults: less(self.major_faults, earlier.major_faults),
-            voluntary_switches: less(self.voluntary_switches, earlier.voluntary_switches),
-            involuntary_switches: less(self.involuntary_switches, earlier.involuntary_switches),
+            user_ns: join(self.user_ns, other.user_ns),
+            system_ns: join(self.system_ns, other.system_ns),
+            minor_faults: join(self.minor_faults, other.minor_faults),
+            major_faults: join(self.major_faults, other.major_faults),
+            voluntary_switches: join(self.voluntary_switches, other.voluntary_switches),
+            involuntary_switches: join(self.involuntary_switches, other.involuntary_switches),
         }
     }
 }
@@ -307,15 +300,24 @@ pub struct Pressure {
 impl Pressure {
     /// What came to pass since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
-        let less = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_sub(of(earlier)?));
+        let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {
-            cpu_stall_ns: less(|p| p.cpu_stall_ns),
-            io_stall_ns: less(|p| p.io_stall_ns),
-            memory_stall_ns: less(|p| p.memory_stall_ns),
-            steal_ns: less(|p| p.steal_ns),
-            suspended_ns: less(|p| p.suspended_ns),
-            throttled_ns: less(|p| p.throttled_ns),
             cpu_khz: self.cpu_khz,
+            ..self.with(*earlier, less)
+        }
+    }
+
+    /// Each number joined with the other's.
+    pub fn with(self, other: Self, join: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        let of = |field: fn(Self) -> Option<u64>| join(field(self), field(other));
+        Self {
+            cpu_stall_ns: of(|p| p.cpu_stall_ns),
+            io_stall_ns: of(|p| p.io_stall_ns),
+            memory_stall_ns: of(|p| p.memory_stall_ns),
+            steal_ns: of(|p| p.steal_ns),
+            suspended_ns: of(|p| p.suspended_ns),
+            throttled_ns: of(|p| p.throttled_ns),
+            cpu_khz: of(|p| p.cpu_khz),
         }
     }
 }

@@ -250,6 +250,37 @@ pub struct GroupOutcome {
     pub outcome: Outcome,
 }
 
+/// Nothing done, in no time, to its end.
+impl Default for Outcome {
+    fn default() -> Self {
+        Self {
+            reads: Tally::default(),
+            writes: Tally::default(),
+            trims: Tally::default(),
+            syncs: 0,
+            sync_latency: new_latency_histogram(),
+            errors: 0,
+            failure: None,
+            ended: Ended::Done,
+            elapsed_ns: 0,
+            all_active_ns: 0,
+            end_sync_ns: 0,
+            paused_ns: 0,
+            clock_drift_ppm: 0.0,
+            counters: Counters::default(),
+            region: Region::default(),
+            effective: Effective::default(),
+            rate_report: None,
+            series: Series::default(),
+            verified: None,
+            request_sizes: RequestSizes::default(),
+            cpus_used: Cpus::default(),
+            waited: None,
+            groups: Vec::new(),
+        }
+    }
+}
+
 impl Outcome {
     /// Requests completed: reads, writes and trims.
     pub fn requests(&self) -> u64 {

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::binary::binary;
 use crate::files::is_memory;
-use crate::fuse::Mounted;
+use crate::fuse::{Behaviour, Mounted};
 use crate::keeper::Keeper;
 use crate::others::{Limit, Neighbour};
 use crate::system::{Made, Missing, missing};
@@ -180,6 +180,19 @@ impl Scene {
                 binary().display()
             ))),
         }
+    }
+
+    /// A scene on a file system in user space that behaves so.
+    ///
+    /// # Errors
+    /// When it cannot be mounted here.
+    pub fn on_fuse(behaviour: Behaviour) -> Made<Self> {
+        let mut scene = Self::new()?;
+        let at = scene.subfolder("mount")?;
+        let mounted = Mounted::new(&scene.keeper, &at, behaviour)?;
+        let file = mounted.file();
+        scene.fuse = Some(mounted);
+        Ok(scene.on(file))
     }
 
     /// The scene with this target.

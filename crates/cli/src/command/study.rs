@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use iolab_findings::cross_findings;
 use iolab_plan::cells::Plan;
-use iolab_plan::suite::Suite;
+use iolab_plan::suite::{Suite, share};
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Overview;
@@ -206,7 +206,8 @@ fn measure(
             false => began.elapsed(),
         };
         let left = budget.saturating_sub(passed);
-        plan.set_budget(share(left, &weights[i..]));
+        let weight = |of: &[Duration]| of.iter().sum::<Duration>().as_secs_f64();
+        plan.set_budget(share(left, weight(&weights[i..=i]), weight(&weights[i..])));
         let experiment = plan.experiment().name.clone();
         let place = NewFile::In {
             folder,
@@ -231,28 +232,4 @@ fn measure(
         inputs.push(input);
     }
     Ok(inputs)
-}
-
-/// The first one's share of `left`; never nothing, so that it is measured at least once.
-fn share(left: Duration, weights: &[Duration]) -> Duration {
-    let all: Duration = weights.iter().sum();
-    let first = weights.first().copied().unwrap_or_default();
-    let share = left.as_secs_f64() * first.as_secs_f64() / all.as_secs_f64().max(1e-9);
-    Duration::from_millis((share * 1e3) as u64).max(Duration::from_millis(1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_is_shared_by_weight() {
-        let seconds = Duration::from_secs;
-        assert_eq!(share(seconds(60), &[seconds(1), seconds(2)]), seconds(20));
-        assert_eq!(share(seconds(60), &[seconds(7)]), seconds(60));
-        assert_eq!(
-            share(Duration::ZERO, &[seconds(7)]),
-            Duration::from_millis(1)
-        );
-    }
 }

@@ -275,45 +275,16 @@ fn nothing_is_written_to_a_target_that_was_not_consented_to() {
     let definition = definition.replace("FILE", named.to_str().expect("UTF-8"));
     fs::write(path.join("two.toml"), definition).expect("written");
     // The group that reads is the one on the target that the command names.
-    for arguments in [
-        &["run", "two.toml", "a", "--budget", "1s", "-o", "x.iolab"][..],
-        &[
-            "run",
-            "write-size",
-            "a",
-            "file",
-            "--together",
-            "--budget",
-            "1s",
-            "-o",
-            "x.iolab",
-        ],
-        &[
-            "run",
-            "write-size",
-            "file",
-            "a",
-            "--together",
-            "--budget",
-            "1s",
-            "-o",
-            "x.iolab",
-        ],
-        &[
-            "run",
-            "two.toml",
-            "a",
-            "--precondition",
-            "seq:1",
-            "--set",
-            "two.read_percent=100",
-            "-o",
-            "x.iolab",
-        ],
+    for line in [
+        "run two.toml a --budget 1s -o x.iolab",
+        "run write-size a file --together --budget 1s -o x.iolab",
+        "run write-size file a --together --budget 1s -o x.iolab",
+        "run two.toml a --precondition seq:1 --set two.read_percent=100 -o x.iolab",
     ] {
-        let done = run(path, arguments).expect(3);
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let done = run(path, &arguments).expect(3);
         assert!(done.stderr.contains("--destroy-data"), "{}", done.stderr);
-        assert_eq!(fs::read(&named).expect("the file"), text, "{arguments:?}");
+        assert_eq!(fs::read(&named).expect("the file"), text, "{line}");
         assert!(!path.join("x.iolab").exists());
     }
     // With consent that group writes there, and the other one still reads its own scratch file.

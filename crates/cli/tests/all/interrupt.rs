@@ -1,15 +1,16 @@
 //! Runs that are cut off: nothing measured is lost, nothing is left behind, and the plan can be finished.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::support::{Done, entries, exported, folder, iolab, run, sample_count, wait_for_samples};
+use crate::support::{
+    Done, entries, exported, folder, iolab, resumed_is_whole, run, sample_count, signal, started,
+    wait_for_samples,
+};
 
 /// Two cells with a warm-up and six trials each: 14 samples, about three seconds.
 const SAMPLES: i64 = 14;
@@ -34,52 +35,11 @@ const SLOW: [&str; 18] = [
     "--buffered",
 ];
 
-/// Starts the slow run and waits until it has measured something.
-fn started(folder: &Path) -> Child {
-    let child = begun(folder);
-    wait_for_samples(&folder.join("r.iolab"), 3);
-    child
-}
-
-/// Starts the slow run and waits until its first trial is near.
-fn begun(folder: &Path) -> Child {
-    std::fs::create_dir(folder.join("data")).unwrap();
-    let child = iolab(folder, &SLOW)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_for_samples(&folder.join("r.iolab"), 0);
-    child
-}
-
-fn signal(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
-}
-
-fn resumed_is_whole(folder: &Path) {
-    run(folder, &["resume", "r.iolab"]).expect(0);
-    let rows = exported(folder, "r.iolab");
-    assert_eq!(rows.len() as i64, SAMPLES);
-    let places: HashSet<(u64, u64)> = rows
-        .iter()
-        .map(|r| (r["cell"].as_u64().unwrap(), r["block"].as_u64().unwrap()))
-        .collect();
-    assert_eq!(places.len() as i64, SAMPLES, "no trial is made twice");
-    assert!(
-        entries(&folder.join("data")).is_empty(),
-        "no scratch file is left"
-    );
-    let shown = run(folder, &["table", "r.iolab"]).expect(0).stdout;
-    assert!(!shown.contains("unfinished"), "{shown}");
-}
-
 #[test]
 fn an_interrupted_run_cleans_up_and_can_be_finished() {
     for which in [Signal::INT, Signal::TERM] {
         let folder = folder();
-        let child = started(folder.path());
+        let child = started(folder.path(), &SLOW, 3);
         signal(&child, which);
         // A second one, of an impatient user, must not cut the cleaning short.
         signal(&child, which);
@@ -97,7 +57,7 @@ fn an_interrupted_run_cleans_up_and_can_be_finished() {
         assert!((3..SAMPLES).contains(&measured), "{measured}");
         let shown = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
         assert!(shown.contains("interrupted"), "{shown}");
-        resumed_is_whole(folder.path());
+        resumed_is_whole(folder.path(), SAMPLES);
     }
 }
 
@@ -115,7 +75,7 @@ fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
             );
             continue;
         }
-        let child = begun(folder.path());
+        let child = started(folder.path(), &SLOW, 0);
         let sent = Command::new("kill")
             .args([format!("-{number}"), child.id().to_string()])
             .status();
@@ -218,7 +178,7 @@ fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
 #[test]
 fn a_killed_run_loses_only_the_trial_in_flight() {
     let folder = folder();
-    let mut child = started(folder.path());
+    let mut child = started(folder.path(), &SLOW, 3);
     let before = sample_count(&folder.path().join("r.iolab")).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -230,5 +190,5 @@ fn a_killed_run_loses_only_the_trial_in_flight() {
     let shown = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
     assert!(shown.contains("unfinished"), "{shown}");
     assert!(exported(folder.path(), "r.iolab").len() as i64 >= before);
-    resumed_is_whole(folder.path());
+    resumed_is_whole(folder.path(), SAMPLES);
 }

@@ -11,9 +11,9 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::support::{Done, entries, exported, folder, iolab, run, run_files, sample_count};
+use crate::support::{self, Done, entries, exported, folder, iolab, run, run_files, sample_count};
 
 /// Two cells with a warm-up and four trials each.
 const SAMPLES: i64 = 10;
@@ -73,9 +73,7 @@ fn ended(folder: &Path, arguments: &[&str], after: Duration, signal: Signal) -> 
     let child = start(folder, arguments);
     std::thread::sleep(after);
     let before = sample_count(&folder.join(FILE)).unwrap_or(0);
-    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
-    // It is ours until it is waited for, whether it runs or not.
-    kill_process(pid, signal).expect("it can be signalled");
+    support::signal(&child, signal);
     let output = child.wait_with_output().expect("it ends");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(!told.contains("panicked"), "{told}");

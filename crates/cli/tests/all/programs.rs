@@ -2,13 +2,13 @@
 
 #![allow(clippy::print_stderr)] // a test that skips says so
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::support::{Done, entries, exported, folder, iolab, run, sample_count, wait_for_samples};
+use crate::support::{
+    Done, entries, exported, folder, iolab, resumed_is_whole, run, sample_count, signal, started,
+};
 
 const TINY: [&str; 6] = [
     "--set",
@@ -232,26 +232,10 @@ const SLOW: [&str; 14] = [
 const SAMPLES: i64 = 14;
 
 /// Starts the slow run, waits until it has measured something, and ends it by a signal.
-fn cut_off(folder: &Path, signal: Signal) -> Done {
-    std::fs::create_dir(folder.join("data")).unwrap();
-    let child = iolab(folder, &SLOW)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_for_samples(&folder.join("r.iolab"), 3);
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
+fn cut_off(folder: &Path, which: Signal) -> Done {
+    let child = started(folder, &SLOW, 3);
+    signal(&child, which);
     child.wait_with_output().unwrap().into()
-}
-
-fn resumed_is_whole(folder: &Path) {
-    run(folder, &["resume", "r.iolab"]).expect(0);
-    let rows = exported(folder, "r.iolab");
-    let place = |r: &serde_json::Value| (r["cell"].as_u64().unwrap(), r["block"].as_u64().unwrap());
-    let places: HashSet<(u64, u64)> = rows.iter().map(place).collect();
-    assert_eq!((rows.len() as i64, places.len() as i64), (SAMPLES, SAMPLES));
-    assert!(entries(&folder.join("data")).is_empty());
 }
 
 #[test]
@@ -266,7 +250,7 @@ fn an_interrupted_run_leaves_nothing_and_can_be_finished() {
     assert!(entries(&folder.path().join("data")).is_empty());
     let measured = sample_count(&folder.path().join("r.iolab")).unwrap();
     assert!((3..SAMPLES).contains(&measured), "{measured}");
-    resumed_is_whole(folder.path());
+    resumed_is_whole(folder.path(), SAMPLES);
 }
 
 #[test]
@@ -274,7 +258,7 @@ fn the_files_of_a_killed_run_are_removed_by_the_next() {
     let folder = folder();
     cut_off(folder.path(), Signal::KILL);
     assert_eq!(entries(&folder.path().join("data")).len(), 3);
-    resumed_is_whole(folder.path());
+    resumed_is_whole(folder.path(), SAMPLES);
 }
 
 #[test]

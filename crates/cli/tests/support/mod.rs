@@ -2,10 +2,12 @@
 
 #![allow(dead_code, reason = "each test crate uses its share")]
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// A run that is over in a moment.
@@ -137,4 +139,37 @@ pub(crate) fn exported(folder: &Path, file: &str) -> Vec<serde_json::Value> {
     let done = run(folder, &["export", file, "--format", "json"]).expect(0);
     let rows: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
     rows.as_array().expect("an array").clone()
+}
+
+/// Starts a run on a folder `data`, which it makes, and waits until its file `r.iolab` has this many samples.
+pub(crate) fn started(folder: &Path, arguments: &[&str], samples: i64) -> Child {
+    std::fs::create_dir(folder.join("data")).expect("a folder for the target");
+    let child = iolab(folder, arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    wait_for_samples(&folder.join("r.iolab"), samples);
+    child
+}
+
+/// Sends a signal to a process that is ours until it is waited for, whether it runs or not.
+pub(crate) fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).expect("it can be signalled");
+}
+
+/// Finishes the run of [`started`]: each of so many trials is there once, and no scratch file is left.
+pub(crate) fn resumed_is_whole(folder: &Path, samples: i64) {
+    run(folder, &["resume", "r.iolab"]).expect(0);
+    let rows = exported(folder, "r.iolab");
+    assert_eq!(rows.len() as i64, samples);
+    let places: HashSet<(u64, u64)> = rows
+        .iter()
+        .map(|r| (r["cell"].as_u64().unwrap(), r["block"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(places.len() as i64, samples, "no trial is made twice");
+    let left = entries(&folder.join("data"));
+    assert_eq!(left, [""; 0], "a scratch file is left");
+    let shown = run(folder, &["table", "r.iolab"]).expect(0).stdout;
+    assert!(!shown.contains("unfinished"), "{shown}");
 }

@@ -4,12 +4,9 @@ use crate::arena::Pieces;
 use crate::worker::WorkerOutcome;
 use iolab_observe::clock::Clock;
 use iolab_spec::counters::{Counters, Hardware, ProcessIo};
-use iolab_spec::cpus::Cpus;
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{Ended, Failure, Outcome, RateReport, Tally, Waits};
 use iolab_spec::region::Region;
-use iolab_spec::request_sizes::RequestSizes;
-use iolab_spec::series::Series;
 
 /// What all workers of a trial did.
 pub(crate) fn merge(
@@ -33,31 +30,7 @@ pub(crate) fn merge(
 
 /// What some workers did, with what the kernel counted of their threads; without a series.
 pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
-    let mut merged = Outcome {
-        reads: Tally::default(),
-        writes: Tally::default(),
-        trims: Tally::default(),
-        syncs: 0,
-        sync_latency: new_latency_histogram(),
-        errors: 0,
-        failure: None,
-        ended: Ended::Done,
-        elapsed_ns: 0,
-        all_active_ns: 0,
-        end_sync_ns: 0,
-        paused_ns: 0,
-        clock_drift_ppm: 0.0,
-        counters: Counters::default(),
-        region: Region::default(),
-        effective: Default::default(),
-        rate_report: None,
-        series: Series::default(),
-        verified: None,
-        request_sizes: RequestSizes::default(),
-        cpus_used: Cpus::default(),
-        waited: None,
-        groups: Vec::new(),
-    };
+    let mut merged = Outcome::default();
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
     let mut hardware: Option<Hardware> = None;

@@ -263,6 +263,12 @@ fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> 
     Ok(())
 }
 
+/// The rows of a run file for these cells, which are its first.
+pub(crate) fn records(cells: &[PlannedCell]) -> Vec<Cell> {
+    let numbered = cells.iter().enumerate();
+    numbered.map(|(id, cell)| record(id, cell)).collect()
+}
+
 /// The cell as the run file keeps it.
 pub(crate) fn record(id: usize, cell: &PlannedCell) -> Cell {
     Cell {

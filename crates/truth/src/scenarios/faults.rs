@@ -1,9 +1,9 @@
 //! A file system in user space that does not do what it was asked.
 
-use super::speed::behaves;
 use super::{Expect, Scenario};
 use crate::files::MIB;
 use crate::fuse::Behaviour;
+use crate::scene::Scene;
 use crate::workload::Workload;
 
 /// Every third read gives half of what was asked for.
@@ -11,7 +11,7 @@ pub const SHORT: Scenario = Scenario {
     name: "FUSE, every third read cut short",
     truth: "a third of the reads gives half of the bytes",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             cut_every: Some(3),
             ..Behaviour::default()
         })
@@ -28,7 +28,7 @@ pub const FROZEN: Scenario = Scenario {
     name: "FUSE, 4 KiB whatever the I/O size",
     truth: "each read gives 4 KiB, though 64 KiB are asked for",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             answer_most: Some(4096),
             ..Behaviour::default()
         })
@@ -45,7 +45,7 @@ pub const FAILS_AT: Scenario = Scenario {
     name: "FUSE, EIO at byte 1,048,576",
     truth: "reads work up to there and fail there",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             fail_at: Some(MIB),
             ..Behaviour::default()
         })
@@ -64,7 +64,7 @@ pub const FULL: Scenario = Scenario {
     name: "FUSE, ENOSPC after 1 MiB",
     truth: "writes work for 1 MiB and fail then",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             full_after: Some(MIB),
             ..Behaviour::default()
         })
@@ -83,7 +83,7 @@ pub const FORGETS: Scenario = Scenario {
     name: "FUSE that loses writes until fsync, no sync",
     truth: "nothing that was written outlives a crash",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             volatile: true,
             ..Behaviour::default()
         })
@@ -100,7 +100,7 @@ pub const FORGETS_SYNCED: Scenario = Scenario {
     name: "FUSE that loses writes until fsync, sync at the end",
     truth: "what was written outlives a crash",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             volatile: true,
             ..Behaviour::default()
         })

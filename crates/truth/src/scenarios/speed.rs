@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Expect, Scenario};
 use crate::files::MIB;
-use crate::fuse::{Behaviour, Mounted, RequestContext};
+use crate::fuse::{Behaviour, RequestContext};
 use crate::scene::Scene;
 use crate::system::Made;
 use crate::workload::Workload;
@@ -13,21 +13,11 @@ const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// A scene on a file system in user space that behaves so.
-pub(super) fn behaves(behaviour: Behaviour) -> Made<Scene> {
-    let mut scene = Scene::new()?;
-    let at = scene.subfolder("mount")?;
-    let mounted = Mounted::new(&scene.keeper, &at, behaviour)?;
-    let file = mounted.file();
-    scene.fuse = Some(mounted);
-    Ok(scene.on(file))
-}
-
 /// What the round trip to user space costs.
 pub const USER_SPACE: Scenario = Scenario {
     name: "FUSE, direct reads",
     truth: "a process answers at once from its memory, which the kernel cannot know",
-    build: || behaves(Behaviour::default()),
+    build: || Scene::on_fuse(Behaviour::default()),
     workload: Workload::LATENCY,
     expect: Expect::UNKNOWN,
 };
@@ -37,7 +27,7 @@ pub const USER_SPACE_BUFFERED: Scenario = Scenario {
     name: "FUSE, cold cache",
     truth: "a process answers from its memory; the page cache held nothing",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             cached: true,
             ..Behaviour::default()
         })
@@ -59,7 +49,7 @@ pub const DELAYED: Scenario = Scenario {
     name: "FUSE, each request held for 10 ms",
     truth: "median latency 10 ms, and the round trip to user space",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             delay: |_| DELAY,
             ..Behaviour::default()
         })
@@ -76,7 +66,7 @@ pub const SERIAL: Scenario = Scenario {
     name: "FUSE, one request at a time, 1 and 4 threads",
     truth: "1 ms each, one after the other: 4 threads wait 4 ms, 1 is being served",
     build: || {
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             delay: |_| ms(1),
             serial: true,
             ..Behaviour::default()
@@ -102,7 +92,7 @@ pub const STEP: Scenario = Scenario {
     truth: "2 ms in the first trials, 8 ms in the others",
     build: || {
         let delay = |context: RequestContext| ms(if context.open < 11 { 2 } else { 8 });
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             delay,
             ..Behaviour::default()
         })
@@ -127,7 +117,7 @@ pub const SLOWS: Scenario = Scenario {
     truth: "each write takes 2 ms until 48 MiB are written, 8 ms then",
     build: || {
         let delay = |context: RequestContext| ms(if context.written < SWIFT { 2 } else { 8 });
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             delay,
             ..Behaviour::default()
         })
@@ -150,7 +140,7 @@ pub const DRIFT: Scenario = Scenario {
     truth: "2 ms at first, 3.6 ms at last",
     build: || {
         let delay = |context: RequestContext| Duration::from_micros(2000 + 80 * context.open);
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             delay,
             ..Behaviour::default()
         })
@@ -174,7 +164,7 @@ pub const TWO_MODES: Scenario = Scenario {
         // One bit per trial, drawn once: half of them slow, in no order.
         const SLOW: u64 = 0b1_0110_0011_1010_0100_1101_0010;
         let delay = |context: RequestContext| ms(2 + 6 * (SLOW >> (context.open % 25) & 1));
-        behaves(Behaviour {
+        Scene::on_fuse(Behaviour {
             delay,
             ..Behaviour::default()
         })
@@ -201,7 +191,7 @@ fn stalling() -> Made<Scene> {
             Duration::ZERO
         }
     };
-    behaves(Behaviour {
+    Scene::on_fuse(Behaviour {
         delay,
         ..Behaviour::default()
     })

@@ -1,9 +1,9 @@
 //! A file system in user space that does not keep what it is given, and says nothing of it.
 
-use super::speed::behaves;
 use super::{Expect, Scenario};
 use crate::files::MIB;
 use crate::fuse::{Behaviour, Harm};
+use crate::scene::Scene;
 use crate::workload::Workload;
 
 /// Sequential writes that are read back, one pass a trial.
@@ -27,7 +27,7 @@ const FOUND: Expect = Expect {
 pub const KEEPS: Scenario = Scenario {
     name: "FUSE, verified writes",
     truth: "every write is kept where it belongs",
-    build: || behaves(Behaviour::default()),
+    build: || Scene::on_fuse(Behaviour::default()),
     workload: VERIFIED,
     expect: Expect {
         says: &["was read back and is correct"],
@@ -124,8 +124,8 @@ pub const CORRUPTS_UNSEEN: Scenario = Scenario {
     expect: Expect::UNKNOWN,
 };
 
-fn harms(harm: Harm) -> crate::Made<crate::Scene> {
-    behaves(Behaviour {
+fn harms(harm: Harm) -> crate::Made<Scene> {
+    Scene::on_fuse(Behaviour {
         harm: Some(harm),
         ..Behaviour::default()
     })

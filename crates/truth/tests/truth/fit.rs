@@ -6,7 +6,7 @@ use iolab_truth::Scene;
 use iolab_truth::files::MIB;
 use iolab_truth::fuse::{Behaviour, Ledger, Mounted};
 use iolab_truth::iolab::{Answered, fit};
-use iolab_truth::system::{Made, warn};
+use iolab_truth::system::warn;
 
 use crate::stage::alone;
 
@@ -41,19 +41,10 @@ fn mine(scene: &Scene, sync: &str, levels: &[&str]) {
     std::fs::write(scene.folder().join("mine.toml"), text).expect("the scene's folder is ours");
 }
 
-fn scene(behaviour: Behaviour) -> Made<Scene> {
-    let mut scene = Scene::new()?;
-    let at = scene.subfolder("mount")?;
-    let mounted = Mounted::new(&scene.keeper, &at, behaviour)?;
-    let file = mounted.file();
-    scene.fuse = Some(mounted);
-    Ok(scene.on(file))
-}
-
 /// Asks, unless the target cannot be made; with what the target itself saw.
 fn asked(behaviour: Behaviour, ask: impl FnOnce(&Scene) -> Answered) -> Option<(Answered, Ledger)> {
     let _alone = alone();
-    let scene = match scene(behaviour) {
+    let scene = match Scene::on_fuse(behaviour) {
         Ok(scene) => scene,
         Err(why) => {
             warn(&format!("skipped: {why}"));

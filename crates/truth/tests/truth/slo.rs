@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_truth::Scene;
 use iolab_truth::fuse::{Behaviour, Ledger, Mounted, RequestContext};
 use iolab_truth::iolab::told;
-use iolab_truth::system::{Made, warn};
+use iolab_truth::system::warn;
 
 use crate::stage::alone;
 
@@ -97,15 +97,6 @@ fn limit(ledger: &Ledger, factor: f64, way: f64) -> f64 {
     low
 }
 
-fn scene(behaviour: Behaviour) -> Made<Scene> {
-    let mut scene = Scene::new()?;
-    let at = scene.subfolder("mount")?;
-    let mounted = Mounted::new(&scene.keeper, &at, behaviour)?;
-    let file = mounted.file();
-    scene.fuse = Some(mounted);
-    Ok(scene.on(file))
-}
-
 /// The ends of the interval in `... (95 % interval LOW to HIGH)`.
 fn interval(text: &str) -> Option<(f64, f64)> {
     let (_, rest) = text.split_once("(95 % interval ")?;
@@ -123,7 +114,7 @@ fn the_limit_of_ten_servers_lies_in_the_interval() {
             serial: true,
             ..Behaviour::default()
         };
-        let scene = match scene(behaviour) {
+        let scene = match Scene::on_fuse(behaviour) {
             Ok(scene) => scene,
             Err(why) => return warn(&format!("skipped: {why}")),
         };

@@ -191,11 +191,27 @@ pub(super) fn machine() -> Columns {
         .into()
 }
 
-/// A number of what the page cache held that may not be known.
-macro_rules! owed {
-    ($name:literal, $when:ident.$field:ident, $doc:expr) => {
+const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";
+const HELD: &str = "bytes of the region in the page cache before the start and after the end; NULL where the kernel does not tell this user";
+const DIRTY: &str = "those of them that had still to be written";
+const WRITEBACK: &str = "those of them that were being written";
+
+/// What the page cache held at one of the two moments, which the names of the columns begin with.
+macro_rules! cache {
+    ($prefix:literal, $when:ident) => {
+        vec![
+            of!(concat!($prefix, "_looked_bytes"), region.$when => looked_bytes, LOOKED),
+            of!(concat!($prefix, "_bytes"), region.$when => resident_bytes, HELD),
+            cache!($prefix, "_dirty_bytes", $when.dirty_bytes, DIRTY),
+            cache!($prefix, "_writeback_bytes", $when.writeback_bytes, WRITEBACK),
+        ]
+        .into_iter()
+        .map(|column| column.since(3))
+        .collect()
+    };
+    ($prefix:literal, $name:literal, $when:ident.$field:ident, $doc:expr) => {
         Column::number(
-            $name,
+            concat!($prefix, $name),
             |s: &Sample| s.region.$when.and_then(|r: Residency| r.$field),
             |s, n| s.region.$when.get_or_insert_default().$field = Some(n),
         )
@@ -204,37 +220,12 @@ macro_rules! owed {
     };
 }
 
-const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";
-const HELD: &str = "bytes of the region in the page cache before the start and after the end; NULL where the kernel does not tell this user";
-const DIRTY: &str = "those of them that had still to be written";
-const WRITEBACK: &str = "those of them that were being written";
-
 pub(super) fn cache_before() -> Columns {
-    let columns = [
-        of!("cache_before_looked_bytes", region.before => looked_bytes, LOOKED),
-        of!("cache_before_bytes", region.before => resident_bytes, HELD),
-        owed!("cache_before_dirty_bytes", before.dirty_bytes, DIRTY),
-        owed!(
-            "cache_before_writeback_bytes",
-            before.writeback_bytes,
-            WRITEBACK
-        ),
-    ];
-    columns.map(|column| column.since(3)).into()
+    cache!("cache_before", before)
 }
 
 pub(super) fn cache_after() -> Columns {
-    let columns = [
-        of!("cache_after_looked_bytes", region.after => looked_bytes, LOOKED),
-        of!("cache_after_bytes", region.after => resident_bytes, HELD),
-        owed!("cache_after_dirty_bytes", after.dirty_bytes, DIRTY),
-        owed!(
-            "cache_after_writeback_bytes",
-            after.writeback_bytes,
-            WRITEBACK
-        ),
-    ];
-    columns.map(|column| column.since(3)).into()
+    cache!("cache_after", after)
 }
 
 pub(super) fn extents() -> Columns {

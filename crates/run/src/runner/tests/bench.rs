@@ -2,9 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use iolab_spec::counters::Counters;
 use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::outcome::{Effective, Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally};
+use iolab_spec::outcome::{Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally};
 use iolab_spec::trial::TrialSpec;
 use iolab_target::Medium;
 
@@ -102,26 +101,9 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         reads: tally(100),
         writes: tally(0),
         trims: tally(0),
-        syncs: 0,
-        sync_latency: new_latency_histogram(),
-        errors: 0,
-        failure: None,
-        ended: TrialEnded::Done,
         elapsed_ns,
         all_active_ns: elapsed_ns,
-        end_sync_ns: 0,
-        paused_ns: 0,
-        clock_drift_ppm: 0.0,
-        counters: Counters::default(),
-        region: Default::default(),
-        effective: Effective::default(),
-        rate_report: None,
-        series: Default::default(),
-        verified: None,
-        request_sizes: Default::default(),
-        cpus_used: Default::default(),
-        waited: None,
-        groups: Vec::new(),
+        ..Outcome::default()
     }
 }
 
@@ -161,11 +143,7 @@ impl Fixture {
         observer: &mut dyn Observer,
     ) -> Result<Finished> {
         let planned = planned(&self.experiment);
-        let rows: Vec<_> = planned
-            .iter()
-            .enumerate()
-            .map(|(id, cell)| fit::record(id, cell))
-            .collect();
+        let rows = fit::records(&planned);
         let run = Run {
             status: RunStatus::Running,
             tool_version: "0".to_owned(),

@@ -126,12 +126,7 @@ fn make(path: &Path, experiment: &str, sets: &[&str]) {
     asked.question = Experiment::find(experiment).expect("built in").question;
     let mut plan = Plan::of(asked).expect("cells");
     plan.cells.iter_mut().for_each(fit_cell);
-    let rows: Vec<_> = plan
-        .cells
-        .iter()
-        .enumerate()
-        .map(|(id, cell)| fit::record(id, cell))
-        .collect();
+    let rows = fit::records(&plan.cells);
     let run = Run {
         status: RunStatus::Running,
         tool_version: "0.1.0".to_owned(),
