@@ -3,13 +3,14 @@
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{
     Allocate, Backend, CacheState, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
 use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
+
+use crate::files::clock;
 
 /// The mean size of an entry in the log of etcd, and no multiple of anything.
 const ENTRY: u64 = 2300;
@@ -47,7 +48,7 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
     };
     let target = Target::open(directory.path(), &need)?;
     let stop = AtomicBool::new(false);
-    let outcome = trial::run(spec, &target, &Clock::calibrate(), &stop);
+    let outcome = trial::run(spec, &target, clock(), &stop);
     // What a trial made for itself is gone with it.
     let left = std::fs::read_dir(directory.path()).expect("readable");
     let private = usize::try_from(spec.threads).expect("few");

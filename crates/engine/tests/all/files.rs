@@ -1,8 +1,13 @@
 //! Folders and scratch files that trials are carried out on.
 
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
-use iolab_spec::trial::Limit;
+use iolab_engine::trial;
+use iolab_observe::clock::Clock;
+use iolab_spec::Result;
+use iolab_spec::outcome::Outcome;
+use iolab_spec::trial::{Limit, TrialSpec};
 use iolab_target::{Need, Target};
 
 /// In the build folder, which lies on storage, where direct I/O has a chance; /tmp may be memory.
@@ -18,6 +23,17 @@ pub(crate) fn scratch(size: u64) -> (tempfile::TempDir, Target) {
         .fill(7, &AtomicBool::new(false), &mut |_| {})
         .expect("filled");
     (folder, target)
+}
+
+/// The clock of all trials here: measuring it takes longer than most of them.
+pub(crate) fn clock() -> &'static Clock {
+    static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::calibrate);
+    &CLOCK
+}
+
+/// Carries a trial out to its end.
+pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
+    trial::run(spec, target, clock(), &AtomicBool::new(false))
 }
 
 /// A trial of so many requests.

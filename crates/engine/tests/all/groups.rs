@@ -5,14 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
 use iolab_spec::group::GroupSpec;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Backend, CacheState, Layout, Limit, Pattern, Rate, TrialSpec};
 use iolab_target::Target;
 
-use crate::files::{requests, scratch};
+use crate::files::{clock, requests, scratch};
 use proptest::prelude::*;
 
 const SIZE: u64 = 4 << 20;
@@ -50,7 +49,7 @@ fn run(cell: &CellSpec, target: &Target) -> Outcome {
     let stop = AtomicBool::new(false);
     let trials = cell.group_trials();
     let targets = vec![target; trials.len()];
-    trial::run_groups(&trials, &targets, &Clock::calibrate(), &stop).expect("it runs")
+    trial::run_groups(&trials, &targets, clock(), &stop).expect("it runs")
 }
 
 #[test]
@@ -221,52 +220,26 @@ fn groups_keep_the_proportion_of_their_flows() {
 }
 
 #[test]
-fn an_interrupt_ends_a_trial_that_one_of_its_groups_would_end() {
+fn an_interrupt_ends_all_groups() {
     let (_folder, target) = scratch(SIZE);
-    let stop = AtomicBool::new(false);
     let ender = TrialSpec {
         ends_trial: true,
         ..endless()
     };
-    let cell = cell(vec![ender, endless()]);
-    let outcome = std::thread::scope(|scope| {
-        let run = scope.spawn(|| {
-            trial::run_groups(
-                &cell.group_trials(),
-                &[&target, &target],
-                &Clock::calibrate(),
-                &stop,
-            )
+    for groups in [vec![endless(), spec(0)], vec![ender, endless()]] {
+        let stop = AtomicBool::new(false);
+        let cell = cell(groups);
+        let outcome = std::thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                trial::run_groups(&cell.group_trials(), &[&target, &target], clock(), &stop)
+            });
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            run.join().expect("no panic")
         });
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        run.join().expect("no panic")
-    });
-    match outcome {
-        Ok(outcome) => assert_eq!(outcome.ended, Ended::Interrupted),
-        Err(error) => assert_eq!(error.kind(), iolab_spec::Kind::Interrupted),
-    }
-}
-
-#[test]
-fn an_interrupt_ends_all_groups() {
-    let (_folder, target) = scratch(SIZE);
-    let stop = AtomicBool::new(false);
-    let cell = cell(vec![endless(), spec(0)]);
-    let outcome = std::thread::scope(|scope| {
-        let run = scope.spawn(|| {
-            trial::run_groups(
-                &cell.group_trials(),
-                &[&target, &target],
-                &Clock::calibrate(),
-                &stop,
-            )
-        });
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        run.join().expect("no panic")
-    });
-    match outcome {
-        Ok(outcome) => assert_eq!(outcome.ended, Ended::Interrupted),
-        Err(error) => assert_eq!(error.kind(), iolab_spec::Kind::Interrupted),
+        match outcome {
+            Ok(outcome) => assert_eq!(outcome.ended, Ended::Interrupted),
+            Err(error) => assert_eq!(error.kind(), iolab_spec::Kind::Interrupted),
+        }
     }
 }
 

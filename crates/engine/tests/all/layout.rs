@@ -5,16 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::Kind;
+use iolab_spec::outcome::Ended;
 use iolab_spec::trial::{
     Backend, CacheState, Descriptors, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
-use iolab_spec::{Kind, Result};
 use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
 
-use crate::files::folder;
+use crate::files::{folder, run};
 
 const SIZE: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
@@ -56,10 +54,6 @@ fn spec(layout: Layout) -> TrialSpec {
         layout,
         ..TrialSpec::default()
     }
-}
-
-fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
-    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
 }
 
 /// Sizes of the files of a folder, the smallest first.

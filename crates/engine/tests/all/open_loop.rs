@@ -2,24 +2,17 @@
 
 #![allow(clippy::print_stderr, reason = "what is skipped says why")]
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::Kind;
+use iolab_spec::outcome::Ended;
 use iolab_spec::trial::{Arrivals, RATE_MAX, Rate};
 use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
-use iolab_spec::{Kind, Result};
 use iolab_target::Target;
 
-use crate::files::{requests, scratch};
+use crate::files::{requests, run, scratch};
 
 const SIZE: u64 = 1 << 20;
-
-fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
-    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
-}
 
 /// Every backend with each cache state it can have here; says what it leaves out.
 fn variants(target: &Target) -> Vec<TrialSpec> {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
 use iolab_spec::cpus::Cpus;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{
@@ -17,7 +16,7 @@ use iolab_spec::trial::{
 };
 use iolab_target::{Beside, Consent, Need, Size, Target};
 
-use crate::files::{folder, scratch};
+use crate::files::{clock, folder, scratch};
 
 const REGION: u64 = 4 << 20;
 
@@ -32,7 +31,7 @@ fn spec() -> TrialSpec {
 fn run(spec: &TrialSpec) -> Outcome {
     let (_folder, target) = scratch(REGION);
     let stop = AtomicBool::new(false);
-    trial::run(spec, &target, &Clock::calibrate(), &stop).expect("runs")
+    trial::run(spec, &target, clock(), &stop).expect("runs")
 }
 
 #[test]
@@ -155,7 +154,7 @@ fn on_ones(spec: &TrialSpec, bytes: usize) -> Option<(Outcome, Vec<u8>)> {
         beside: Beside::default(),
     };
     let target = Target::open(&path, &need).expect("opens");
-    let outcome = match trial::run(spec, &target, &Clock::calibrate(), &AtomicBool::new(false)) {
+    let outcome = match trial::run(spec, &target, clock(), &AtomicBool::new(false)) {
         Ok(outcome) => outcome,
         Err(error) => {
             eprintln!("skipped: {error}");
@@ -219,7 +218,7 @@ fn trims_are_counted_apart_and_the_file_is_filled_again() {
         },
         ..spec()
     };
-    let outcome = match trial::run(&spec, &target, &Clock::calibrate(), &stop) {
+    let outcome = match trial::run(&spec, &target, clock(), &stop) {
         Ok(outcome) if outcome.ended == Ended::Done => outcome,
         other => return eprintln!("skipped: {other:?}"),
     };
@@ -301,7 +300,7 @@ fn data_is_compressible_as_far_as_asked() {
 fn tried(spec: &TrialSpec) -> Option<Outcome> {
     let (_folder, target) = scratch(REGION);
     let stop = AtomicBool::new(false);
-    match trial::run(spec, &target, &Clock::calibrate(), &stop) {
+    match trial::run(spec, &target, clock(), &stop) {
         Ok(outcome) => Some(outcome),
         Err(error) => {
             assert!(error.remedy().is_some(), "{error}");

@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
 use iolab_spec::counters::{Hardware, NoHardware};
 use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::series::Interval;
@@ -18,7 +17,7 @@ use iolab_spec::trial::{
 use iolab_spec::{Kind, Result};
 use iolab_target::{Need, Target};
 
-use crate::files::{folder, requests, scratch};
+use crate::files::{self, clock, folder, requests, scratch};
 
 const SIZE: u64 = 4 << 20;
 const BLOCK: u64 = 4096;
@@ -32,7 +31,7 @@ fn spec() -> TrialSpec {
 }
 
 fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
-    let outcome = trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))?;
+    let outcome = files::run(spec, target)?;
     // Whatever a trial met with: its intervals hold what it did, no more and no less.
     let total = outcome.series.total();
     let (reads, writes) = (&outcome.reads, &outcome.writes);
@@ -356,7 +355,7 @@ fn the_stop_flag_ends_a_trial_early() {
         ..spec()
     };
     let raised = AtomicBool::new(true);
-    let outcome = trial::run(&spec, &target, &Clock::calibrate(), &raised).expect("runs");
+    let outcome = trial::run(&spec, &target, clock(), &raised).expect("runs");
     assert_eq!(outcome.ended, Ended::Interrupted);
     assert_eq!(outcome.requests(), 2);
 }
@@ -509,7 +508,7 @@ fn untimed_trials_keep_their_bounds() {
         cache: CacheState::Cold,
         ..untimed(requests(u64::MAX / 16))
     };
-    let stopped = trial::run(&endless, &target, &Clock::calibrate(), &raised).expect("runs");
+    let stopped = trial::run(&endless, &target, clock(), &raised).expect("runs");
     assert_eq!(stopped.ended, Ended::Interrupted);
 }
 

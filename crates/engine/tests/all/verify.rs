@@ -2,19 +2,15 @@
 
 #![allow(clippy::print_stderr, reason = "what is skipped says why")]
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::Result;
-use iolab_spec::outcome::{Ended, Outcome};
+use iolab_spec::outcome::Ended;
 use iolab_spec::trial::{
     Backend, Batch, CacheState, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
 };
 use iolab_target::Target;
 
-use crate::files::scratch;
+use crate::files::{run, scratch};
 
 const SIZE: u64 = 4 << 20;
 const BS: u64 = 4096;
@@ -28,10 +24,6 @@ fn writes() -> TrialSpec {
         verify: true,
         ..TrialSpec::default()
     }
-}
-
-fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
-    trial::run(spec, target, &Clock::calibrate(), &AtomicBool::new(false))
 }
 
 #[track_caller]
