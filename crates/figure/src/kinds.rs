@@ -140,6 +140,14 @@ fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
+/// The same for a field of a heat map, to follow what its colour means.
+fn corner<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
+    match hollow(cells) {
+        nothing if nothing.is_empty() => nothing,
+        meaning => format!("; marked corner: {meaning}"),
+    }
+}
+
 /// A cell in words: `64 KiB, 4 threads`.
 fn cell_name(row: &Row<'_>) -> String {
     let levels: Vec<&str> = row

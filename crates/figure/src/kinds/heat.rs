@@ -59,12 +59,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         panel.heat = Some((fields.collect(), scale));
         panels.push(panel);
     }
-    let hollow = super::hollow(data.rows.iter().map(|row| row.cell));
-    let corner = if hollow.is_empty() {
-        String::new()
-    } else {
-        format!("; marked corner: {hollow}")
-    };
+    let corner = super::corner(data.rows.iter().map(|row| row.cell));
     let unit = match quantity {
         Response::Throughput => ", MB/s",
         _ => "",

@@ -90,13 +90,14 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         description: "Throughput of each rank or host, by block".to_owned(),
         unit: quantity.unit().to_owned(),
         note: format!(
-            "Colour: {}, MB/s{}{left_out}.",
+            "Colour: {}, MB/s{}{}{left_out}.",
             words::of_response(quantity),
             if one_host {
                 ""
             } else {
                 ", of the median rank of a host"
             },
+            super::corner(cells().map(|(_, cell, _)| cell)),
         ),
         ..Model::of(panels)
     })
