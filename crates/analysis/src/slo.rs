@@ -7,8 +7,10 @@ mod curve;
 mod search;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use search::{Limit, RatePoint, Search, Step};
+pub use values::{LevelValues, level_values};
 
 use std::collections::BTreeMap;
 

@@ -42,8 +42,11 @@ pub(super) fn measured<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Sample> {
     samples.filter(|sample| sample.is_measured())
 }
 
-/// The values of a quantity in the measured trials of a cell, in the order of time.
+/// The values of a quantity in the measured trials of a cell, in the order of time; where the run shows a level, of that.
 pub(super) fn values(run: &Run<'_>, cell: i64, quantity: Response) -> Vec<f64> {
+    if let Some(level) = run.level {
+        return level.by_cell.get(&cell).cloned().unwrap_or_default();
+    }
     measured(run)
         .filter(|sample| sample.cell == cell)
         .filter_map(|sample| sample.value(quantity))

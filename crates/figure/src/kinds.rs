@@ -175,7 +175,11 @@ fn subject(runs: &[Run<'_>], quantity: Response) -> String {
         .first()
         .and_then(|run| run.analysis().response_group.as_deref());
     let group = group.map_or_else(String::new, |group| format!(" of {group}"));
-    let quantity = words::of_response(quantity);
+    let level = runs.first().and_then(|run| run.level);
+    let quantity = level.map_or_else(
+        || words::of_response(quantity),
+        |level| words::of_level(&level.level),
+    );
     format!("{}: {quantity}{group}", names.join(", "))
 }
 

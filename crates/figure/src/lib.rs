@@ -34,6 +34,7 @@ use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::history;
 use iolab_analysis::latencies::CellLatencies;
+use iolab_analysis::slo::LevelValues;
 use iolab_record::{RunRecord, SampleSeries};
 use iolab_spec::Result;
 
@@ -61,6 +62,8 @@ pub struct Run<'a> {
     pub latencies: &'a CellLatencies,
     /// Where its curves bend, where that is known already: a figure that shows bends finds them otherwise.
     pub bends: Option<&'a Bends>,
+    /// The level that it searched the rate of, where the figure shows what that bounds instead of a quantity of the analysis.
+    pub level: Option<&'a LevelValues>,
     /// Its trials over time; empty unless [`FigureKind::needs_series`].
     pub series: &'a [SampleSeries],
 }
@@ -72,6 +75,7 @@ impl<'a> Run<'a> {
             name,
             run,
             bends: None,
+            level: None,
             latencies: const { &CellLatencies::new() },
             series: &[],
         }

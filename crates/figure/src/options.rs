@@ -10,36 +10,40 @@ use super::kind::FigureKind;
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
 
 impl Options {
-    /// Shows the levels whose greatest rate a run searched for: unless another quantity is asked for, that of the first level
-    /// against the rate, and the bound of each level of that quantity as a line across.
-    pub fn show_levels(&mut self, levels: &Levels) {
-        let shown = |level: &Level| {
-            let quantity = match level.quantity {
-                LevelQuantity::Quantile(q) => of_quantile(q),
-                LevelQuantity::Max => Some(Response::Max),
-                LevelQuantity::Mean | LevelQuantity::Iops | LevelQuantity::Throughput => None,
-            };
-            let is_all = matches!(level.of, Requests::All | Requests::Reads | Requests::Writes);
-            quantity.filter(|_| is_all)
-        };
-        let known: Vec<(&Level, Response)> = levels
-            .all()
-            .iter()
-            .filter_map(|level| Some((level, shown(level)?)))
-            .collect();
-        if self.y.is_none() && self.kind.is_none() {
-            self.y = known.first().map(|(_, quantity)| *quantity);
-            self.kind = self.y.map(|_| FigureKind::Response);
+    /// Shows the levels whose greatest rate a run searched for. Unless another quantity is asked for, that is what the first level
+    /// bounds, against the rate; the level is returned. The bound of each level of the same is a line across.
+    pub fn show_levels(&mut self, levels: &Levels) -> Option<Level> {
+        let first = levels.all().first().copied();
+        let shown = first.filter(|_| self.y.is_none() && self.kind.is_none());
+        if let Some(level) = &shown {
+            self.y = Some(response_of(level).unwrap_or(Response::Latency));
+            self.kind = Some(FigureKind::Response);
+            // Beyond the limit times grow to the length of a trial: on a linear axis the level would lie close to zero.
+            self.log_y = self.log_y.or(Some(level.is_of_time()));
         }
-        let of_axis = known
-            .into_iter()
-            .filter(|(_, quantity)| self.y == Some(*quantity));
-        let lines = of_axis.map(|(level, _)| Reference {
+        let same = |level: &&Level| match &shown {
+            Some(shown) => level.subject() == shown.subject(),
+            None => self.y.is_some() && self.y == response_of(level),
+        };
+        let lines = levels.all().iter().filter(same).map(|level| Reference {
             value: level.limit(),
             label: level.to_string(),
         });
         self.references.extend(lines);
+        shown
     }
+}
+
+/// The response that a level bounds; `None` where it is none, as for syncs and most quantiles.
+fn response_of(level: &Level) -> Option<Response> {
+    let of_time = match level.quantity {
+        LevelQuantity::Quantile(q) => of_quantile(q),
+        LevelQuantity::Max => Some(Response::Max),
+        LevelQuantity::Mean => None,
+        LevelQuantity::Iops => return Some(Response::Iops),
+        LevelQuantity::Throughput => return Some(Response::Throughput),
+    };
+    of_time.filter(|_| level.of != Requests::Syncs)
 }
 
 /// The response that is this quantile of the times; `None` where no trial keeps it.

@@ -4,7 +4,9 @@ mod made_up;
 #[path = "../../analysis/tests/support/synthetic.rs"]
 mod synthetic;
 
+use iolab_analysis::analysis::Response;
 use iolab_record::RunRecord;
+use iolab_spec::level::Levels;
 use synthetic::{add_cell, around, record, size_curve};
 
 use super::scene::{Item, Text};
@@ -68,6 +70,46 @@ fn no_text_is_clipped_or_meets_another() {
             }
         }
     }
+}
+
+#[test]
+fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
+    let levels: Levels = "syncs.p95<5ms,syncs.p95<9ms,max<1s".parse().unwrap();
+    let made = Made::new(&[loaded()]);
+    let mut runs = made.runs();
+    let mut options = Options::default();
+    let level = options.show_levels(&levels).expect("the first level");
+    let bounds: Vec<&str> = options
+        .references
+        .iter()
+        .map(|r| r.label.as_str())
+        .collect();
+    assert_eq!(bounds, ["syncs.p95<5ms", "syncs.p95<9ms"]);
+    let values = LevelValues {
+        level,
+        by_cell: [(0, vec![3e6; 6]), (1, vec![4e6]), (2, vec![6e6, 7e6])].into(),
+        uncertain: 2,
+        without: 1,
+    };
+    runs[0].level = Some(&values);
+    let figure = draw(&runs, &options).unwrap();
+    let panel = &figure.model.panels[0];
+    assert_eq!(panel.y.label, "Sync time, p95");
+    let places: Vec<f64> = panel.series[0].points.iter().map(|point| point.y).collect();
+    assert_eq!(places, [3e6, 4e6, 6.5e6]);
+    for words in [
+        "2 of 3 rates: trials of fewer than 72 requests, syncs.p95 is uncertain.",
+        "Not drawn: 1 rate of fewer than 20 requests per trial.",
+    ] {
+        assert!(figure.model.note.contains(words), "{}", figure.model.note);
+    }
+    // Another quantity is drawn as the analysis has it, with the bounds of that.
+    let mut other = Options {
+        y: Some(Response::Max),
+        ..Options::default()
+    };
+    assert_eq!(other.show_levels(&levels), None);
+    assert_eq!(other.references.len(), 1);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_spec::group::split_group;
+use iolab_spec::level::{Level, Quantity, Requests};
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::settings::{Setting, ValueKind};
 use iolab_spec::trial::Rate;
@@ -85,6 +86,26 @@ pub(super) fn of_response(response: Response) -> String {
     match response {
         Response::Iops => "requests per second".to_owned(),
         other => other.to_string(),
+    }
+}
+
+/// What a level bounds, as the label of an axis says it, without a unit. A search makes requests at a rate: their times are
+/// response times.
+pub(super) fn of_level(level: &Level) -> String {
+    let times = match level.of {
+        Requests::All => "response time".to_owned(),
+        Requests::Syncs => "sync time".to_owned(),
+        Requests::Reads | Requests::Writes => format!("response time of {}", level.of),
+    };
+    match level.quantity {
+        Quantity::Quantile(_) => {
+            let of = Requests::All;
+            format!("{times}, {}", Level { of, ..*level }.subject())
+        }
+        Quantity::Mean => format!("mean {times}"),
+        Quantity::Max => format!("maximum {times}"),
+        Quantity::Iops => of_response(Response::Iops),
+        Quantity::Throughput => of_response(Response::Throughput),
     }
 }
 

@@ -103,6 +103,16 @@ impl<'a> Evidence<'a> {
         self.trials.iter().map(|trial| trial.sample)
     }
 
+    /// What a level bounds in each trial, with the requests that the value rests on.
+    pub(crate) fn of_trials(&self, level: &Level) -> Vec<(f64, f64)> {
+        let trials = self.trials.iter().map(|trial| {
+            let counts = trial.counts(level.of);
+            let requests: u64 = counts.iter().map(|(_, n)| n).sum();
+            (of_trial(level, trial, &counts), requests as f64)
+        });
+        trials.collect()
+    }
+
     /// Time under load of all trials together, ns.
     pub fn load_ns(&self) -> u64 {
         let loads = self.samples().map(|sample| sample.elapsed_ns);

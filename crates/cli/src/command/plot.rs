@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_analysis::slo::level_values;
 use iolab_figure::{Figure, Options, Run, default_kind, draw};
 use iolab_record::SampleSeries;
 use iolab_spec::{Error, Result};
@@ -77,10 +78,16 @@ fn figure(options: &Plot) -> Result<Figure> {
         .map(|(name, run)| Run::new(name, run))
         .collect();
     let mut wanted = wanted(options);
-    if let [(_, run)] = analysed.as_slice()
+    let mut shown = None;
+    if let ([(_, run)], [path]) = (analysed.as_slice(), options.files.as_slice())
         && let Some(levels) = slo::levels_of(&run.record().experiment.toml)
+        && let Some(level) = wanted.show_levels(&levels)
     {
-        wanted.show_levels(&levels);
+        let latencies = iolab_runfile::read_latency(path)?;
+        shown = Some(level_values(&level, run.record(), latencies)?);
+    }
+    if let Some(run) = runs.first_mut() {
+        run.level = shown.as_ref();
     }
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
     let mut all_latencies: Vec<CellLatencies> = Vec::new();

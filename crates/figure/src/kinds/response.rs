@@ -2,7 +2,9 @@
 //! levels are names.
 
 use iolab_analysis::analysis::Response;
+use iolab_analysis::slo::LevelValues;
 use iolab_spec::Result;
+use iolab_spec::quantity::counted;
 use iolab_stats::Summary;
 
 use super::super::Run;
@@ -36,7 +38,14 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
                 .filter_map(|row| annotate::ceiling(row, quantity)),
         )
         .collect();
-    let y = axis::of_quantity(quantity, &values, true, options);
+    let mut y = axis::of_quantity(quantity, &values, true, options);
+    let level = runs.first().and_then(|run| run.level);
+    if let Some(level) = level {
+        let noun = words::capital(&words::of_response(quantity));
+        y.label = y
+            .label
+            .replacen(&noun, &words::capital(&words::of_level(&level.level)), 1);
+    }
     let is_log = y.scale.is_log();
     let names = series_levels(&data, &parts);
     let mut panels = Vec::new();
@@ -93,7 +102,32 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     };
     annotate::thresholds_and_bends(&mut model, runs, &data, &parts);
     model.note = note(&model, &data, options);
+    if let Some(level) = level {
+        model.note.push_str(&of_few_requests(level));
+    }
     Ok(model)
+}
+
+/// What the requests of a search's trials are too few for; nothing where they are enough.
+fn of_few_requests(level: &LevelValues) -> String {
+    let subject = level.level.subject();
+    let mut text = String::new();
+    if level.uncertain > 0 {
+        text.push_str(&format!(
+            " {} of {} rates: trials of fewer than {} requests, {subject} is uncertain.",
+            level.uncertain,
+            level.by_cell.len(),
+            level.level.requests_enough()
+        ));
+    }
+    if level.without > 0 {
+        text.push_str(&format!(
+            " Not drawn: {} of fewer than {} requests per trial.",
+            counted(level.without, "rate"),
+            level.level.requests_min()
+        ));
+    }
+    text
 }
 
 /// The levels of the series, in their order; a single one without a name where there is no such factor.

@@ -178,6 +178,7 @@ impl Made {
                 name: names[i],
                 run: &self.runs[i],
                 bends: None,
+                level: None,
                 latencies: &self.latencies[i],
                 series: &self.series[i],
             })
