@@ -14,6 +14,7 @@ use iolab_findings::interpretation::Interpretation;
 use iolab_report::across as settings;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
+use iolab_report::durable;
 use iolab_report::equivalence;
 use iolab_report::input::Input;
 use iolab_report::layout::{self, paragraph, wrapped};
@@ -121,6 +122,9 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
 /// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
 fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
+    if durable::asks(input) {
+        return Ok(write!(to, "{}", durable::text(input, &style))?);
+    }
     writeln!(to, "{}", wrapped(&plain(&analysis.question), style.width))?;
     write!(to, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);

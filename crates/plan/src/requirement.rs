@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use iolab_spec::level::Level;
 use iolab_spec::names::unknown;
+use iolab_spec::quantity::counted;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
 use iolab_spec::trial::Layout;
@@ -173,9 +174,10 @@ impl Requirement {
             let trials = (hold.as_secs_f64() / trial.as_secs_f64()).round() as u32;
             if trials < 8 {
                 return Err(Error::usage(format!(
-                    "{}: {} s of load are {trials} trials",
+                    "{}: {} s of load are {}",
                     self.name,
-                    hold.as_secs_f64()
+                    hold.as_secs_f64(),
+                    counted(trials, "trial")
                 ))
                 .hint(format!(
                     "an interval takes 8: load the storage for at least {} s",

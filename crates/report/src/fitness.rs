@@ -8,11 +8,8 @@ use iolab_spec::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::layout::{self, Column, none, paragraph};
+use crate::layout::{self, Column, LINES_MAX, none, paragraph};
 use iolab_spec::plain::plain;
-
-/// Lines of an answer at most.
-const LINES_MAX: usize = 20;
 
 /// A load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
@@ -63,16 +60,17 @@ impl Fitness<'_> {
 
     /// The answer for a terminal of `width` columns.
     pub fn text(&self, width: u16) -> String {
-        let mut lines = vec![
-            format!(
-                "{} on {}: {}",
-                plain(&self.requirement.name),
-                plain(self.target),
-                self.answer()
-            ),
-            plain(&self.requirement.question).into_owned(),
-            String::new(),
-        ];
+        let head = format!(
+            "{} on {}: {}\n{}\n\n",
+            plain(&self.requirement.name),
+            plain(self.target),
+            self.answer(),
+            plain(&self.requirement.question),
+        );
+        let mut lines: Vec<String> = layout::wrapped(&head, width)
+            .lines()
+            .map(str::to_owned)
+            .collect();
         let table = layout::text(self.columns(), width);
         lines.extend(table.lines().map(str::to_owned));
         lines.push(String::new());

@@ -10,6 +10,15 @@ use crate::markdown::escaped;
 /// Least width in columns that a text table is made for.
 pub const WIDTH_MIN: u16 = 40;
 
+/// Lines of an answer to a question at most: those of `iolab fit`, of `--slo` and of durable writes.
+pub(crate) const LINES_MAX: usize = 20;
+
+/// Lines of it at most that say why its times may not be those of the storage.
+pub(crate) const DOUBT_LINES_MAX: usize = 3;
+
+/// Columns between two columns of a table.
+const GAP: usize = 2;
+
 /// A column of a table: its heading, its text per row, and how dear it is.
 pub struct Column {
     heading: String,
@@ -51,6 +60,16 @@ impl Column {
         self
     }
 
+    /// Whether it has this heading.
+    pub(crate) fn is(&self, heading: &str) -> bool {
+        self.heading == heading
+    }
+
+    /// How many values it has.
+    pub(crate) fn rows(&self) -> usize {
+        self.values.len()
+    }
+
     /// The least width that shows its values.
     fn width(&self) -> usize {
         let longest = self.values.iter().map(|v| v.width()).max();
@@ -82,10 +101,9 @@ impl Grid {
 /// The columns for a terminal of `width` columns. Those that do not fit are left out, least
 /// important first, and named in a line below.
 pub fn text(mut columns: Vec<Column>, width: u16) -> String {
-    const GAP: usize = 2;
     let width = width.max(WIDTH_MIN);
     let mut left_out: Vec<String> = Vec::new();
-    while columns.iter().map(|c| c.width() + GAP).sum::<usize>() > usize::from(width) + GAP {
+    while !fits(&columns, width) {
         let dearest = columns
             .iter()
             .enumerate()
@@ -112,6 +130,11 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
         ));
     }
     text
+}
+
+/// Whether a terminal of `width` columns shows all of them.
+pub(crate) fn fits(columns: &[Column], width: u16) -> bool {
+    columns.iter().map(|c| c.width() + GAP).sum::<usize>() <= usize::from(width) + GAP
 }
 
 /// A text with every line broken into lines of at most `width` columns.
@@ -198,6 +221,21 @@ pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
         _ => format!("{indent}{line}\n"),
     });
     lines.collect()
+}
+
+/// So many lines of a block of text at most; dots at the end of the last one say that there are more.
+pub(crate) fn cut(block: &str, lines: usize, width: u16) -> String {
+    const DOTS: &str = " ...";
+    let is_cut = block.lines().count() > lines;
+    let cut = block.lines().take(lines).enumerate().map(|(i, line)| {
+        if is_cut && i + 1 == lines {
+            let room = usize::from(width).saturating_sub(DOTS.len());
+            line.chars().take(room).collect::<String>() + DOTS + "\n"
+        } else {
+            format!("{line}\n")
+        }
+    });
+    cut.collect()
 }
 
 /// What stands in a column for a value that there is none of.

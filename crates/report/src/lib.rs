@@ -5,6 +5,7 @@ pub mod benchstat;
 pub mod chart;
 pub mod compare;
 pub mod doctor;
+pub mod durable;
 pub mod equivalence;
 pub mod export;
 pub mod fio;

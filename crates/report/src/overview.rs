@@ -16,7 +16,7 @@ use iolab_spec::units::{format_size, rough_duration};
 
 use crate::chart::Style;
 use crate::input::Input;
-use crate::layout::{self, Column, none, paragraph, wrap};
+use crate::layout::{self, Column, none, paragraph};
 use crate::panels;
 use iolab_figure::card;
 use iolab_spec::plain::plain;
@@ -51,7 +51,6 @@ impl<'a> Overview<'a> {
 
     /// As text that leaves room for a few lines in at most 45 lines.
     pub fn text(&self, style: &Style) -> String {
-        let width = usize::from(style.width);
         let mut head = String::new();
         for text in [self.subject(), trust(&self.digest.trust)] {
             head.push_str(&paragraph(&text, "", style.width));
@@ -67,14 +66,14 @@ impl<'a> Overview<'a> {
             head.push('\n');
             head.push_str(&panels::text(&outlines, style));
         }
-        let caveats = self.caveats(width);
+        let caveats = self.caveats(style.width);
         let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
         head + &self.findings(LINES_MAX.saturating_sub(used), style.width) + &caveats
     }
 
     /// The findings that matter and the caveats, as the end of a single run.
     pub fn findings_text(&self, width: u16) -> String {
-        self.findings(usize::MAX, width) + &self.caveats(usize::from(width))
+        self.findings(usize::MAX, width) + &self.caveats(width)
     }
 
     /// What was measured, on what.
@@ -261,26 +260,16 @@ impl<'a> Overview<'a> {
         }
     }
 
-    fn caveats(&self, width: usize) -> String {
+    fn caveats(&self, width: u16) -> String {
         let texts = self.caveat_words();
         if texts.is_empty() {
             return String::new();
         }
-        let all = format!("Caveats: {}.", texts.join("; "));
-        let lines = wrap(&plain(&all), width - 2);
-        let cut = lines.len() > CAVEAT_LINES;
-        let mut text = "\n".to_owned();
-        for (i, line) in lines.iter().take(CAVEAT_LINES).enumerate() {
-            let indent = if i == 0 { "" } else { "  " };
-            let end = if cut && i + 1 == CAVEAT_LINES {
-                " ..."
-            } else {
-                ""
-            };
-            let line: String = line.chars().take(width - 2 - end.len()).collect();
-            text.push_str(&format!("{indent}{line}{end}\n"));
-        }
-        text
+        let all = plain(&format!("Caveats: {}.", texts.join("; "))).into_owned();
+        format!(
+            "\n{}",
+            layout::cut(&paragraph(&all, "", width), CAVEAT_LINES, width)
+        )
     }
 
     /// Every caveat with the number of its cells.

@@ -9,11 +9,15 @@ use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::units::format_duration;
 
 use crate::fitness::{amount, interval};
-use crate::layout::{self, Column, none, paragraph};
+use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, none, paragraph};
 use iolab_spec::plain::plain;
 
-/// Rates that are shown at most: those nearest to the limit.
+/// Rates that are shown at most: those nearest to the limit. Fewer where the remarks need the lines.
 const POINTS_MAX: usize = 8;
+/// Rates that are shown in any case.
+const POINTS_MIN: usize = 3;
+/// Lines before, between and after the rates: two empty ones and the headings.
+const LINES_AROUND_POINTS: usize = 3;
 
 /// Overload that trials are too short for, from which on the answer tells it.
 const OVERLOAD_TOLD: f64 = 0.03;
@@ -36,11 +40,22 @@ pub struct Searched<'a> {
 impl Searched<'_> {
     /// The answer for a terminal of `width` columns, at most 20 lines.
     pub fn text(&self, width: u16) -> String {
-        let mut text = format!("{}: {}\n\n", plain(self.experiment), self.sentence());
-        let points = self.nearest();
+        let mut text = self.head(width);
+        let remarks: String = self
+            .remarks()
+            .iter()
+            .map(|remark| paragraph(&plain(remark), "- ", width))
+            .collect();
+        let taken = text.lines().count() + remarks.lines().count() + LINES_AROUND_POINTS;
+        let points = self.nearest(
+            LINES_MAX
+                .saturating_sub(taken)
+                .clamp(POINTS_MIN, POINTS_MAX),
+        );
         let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
             Column::new(heading, 0, points.iter().map(value))
         };
+        text.push('\n');
         text += &layout::text(
             vec![
                 column("requests/s", &|point| point.rate.to_string()),
@@ -59,10 +74,21 @@ impl Searched<'_> {
             width,
         );
         text.push('\n');
-        for remark in self.remarks() {
-            text += &paragraph(&plain(&remark), "- ", width);
+        text + &remarks
+    }
+
+    /// The answer itself. Where the times may not be those of the storage, that comes first.
+    fn head(&self, width: u16) -> String {
+        let name = plain(self.experiment);
+        if self.doubts.is_empty() {
+            return paragraph(&format!("{name}: {}", self.sentence()), "", width);
         }
-        text
+        let doubt = format!(
+            "{name}: cannot tell which rate the storage sustains: {}.",
+            plain(&self.doubts.join("; "))
+        );
+        layout::cut(&paragraph(&doubt, "", width), DOUBT_LINES_MAX, width)
+            + &paragraph(&format!("As measured: {}.", self.sentence()), "", width)
     }
 
     /// What limits the answer.
@@ -86,7 +112,6 @@ impl Searched<'_> {
                 format_percent(hidden)
             ));
         }
-        remarks.extend(self.doubts.iter().map(|doubt| format!("{doubt}.")));
         remarks.push(format!(
             "The limit is the rate at which half of the trials{} keep the level. Response times count from the scheduled start of a request. Longer loads, which use up burst credits and caches, are not covered.",
             self.lengths()
@@ -143,8 +168,8 @@ impl Searched<'_> {
         }
     }
 
-    /// The rates nearest to the limit, in their order.
-    fn nearest(&self) -> Vec<RatePoint> {
+    /// So many rates nearest to the limit, in their order.
+    fn nearest(&self, most: usize) -> Vec<RatePoint> {
         let limit = self.limit;
         let ends = [limit.holds, limit.fails].into_iter().flatten();
         let known: Vec<f64> = limit
@@ -156,7 +181,7 @@ impl Searched<'_> {
         let mut points = limit.points.clone();
         let distance = |point: &RatePoint| ((point.rate.max(1) as f64).ln() - centre).abs();
         points.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-        points.truncate(POINTS_MAX);
+        points.truncate(most);
         points.sort_by_key(|point| point.rate);
         points
     }

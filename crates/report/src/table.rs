@@ -14,6 +14,8 @@ use crate::layout::{self, Column, none, wrapped};
 use crate::markdown;
 use iolab_spec::plain::plain;
 
+/// Heading of the column of flags.
+const FLAGS: &str = "flags";
 /// Width that is kept free for flags, which are broken into lines of it.
 const FLAGS_WIDTH: usize = 18;
 
@@ -21,6 +23,13 @@ const FLAGS_WIDTH: usize = 18;
 /// important first, and named in a line below.
 pub fn text(analysis: &Analysis, width: u16) -> String {
     wrapped(&caption(analysis), width) + &layout::text(columns(analysis), width)
+}
+
+/// The table without the flags, for an answer whose caveats name them.
+pub(crate) fn brief(analysis: &Analysis, width: u16) -> String {
+    let mut columns = columns(analysis);
+    columns.retain(|column| !column.is(FLAGS));
+    wrapped(&caption(analysis), width) + &layout::text(columns, width)
 }
 
 /// The table in Markdown, with every column.
@@ -302,7 +311,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
             let names: Vec<String> = c.flags.iter().map(ToString::to_string).collect();
             names.join(", ")
         };
-        columns.push(column("flags", 1, &flags).left().breaking(FLAGS_WIDTH));
+        columns.push(column(FLAGS, 1, &flags).left().breaking(FLAGS_WIDTH));
     }
     columns
 }

@@ -105,7 +105,10 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let run = read_run(&finished.path)?;
     let asked = Experiment::from_toml(&run.record().experiment.toml, "run file")?;
     let answer = slo::answer(&asked, &finished.path, &mut to)?;
-    if answer.is_none() {
+    if answer.is_none() || options.full {
+        if answer.is_some() {
+            writeln!(to)?;
+        }
         let input = Input::new(finished.path.clone(), run);
         output::run(&input, options.full, &mut to)?;
     }

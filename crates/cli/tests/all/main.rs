@@ -25,6 +25,7 @@ mod paths;
 mod peers;
 mod plot;
 mod programs;
+mod questions;
 mod refuse;
 mod report;
 mod rooms;

@@ -6,6 +6,7 @@ mod synthetic;
 mod browser;
 mod compare;
 mod doctor;
+mod durable;
 mod equivalence;
 mod overview;
 mod report;
