@@ -2,6 +2,7 @@
 
 mod hosts;
 pub mod own;
+mod space;
 mod trial;
 
 use std::cell::RefCell;
@@ -25,10 +26,13 @@ use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Layout, Others, Shift, TrialSpec};
 use iolab_spec::{Error, Result};
-use iolab_target::{Beside, Consent, Need, PrivateFiles, Share, Size, Target, TargetKind};
+use iolab_target::{
+    Beside, Consent, Demand, Need, PrivateFiles, Share, Size, Target, TargetKind, check_together,
+};
 
 use hosts::{Host, Hosts};
 use own::is_own;
+use space::Demands;
 
 /// How long a rank waits for a short answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -188,7 +192,9 @@ impl Ranks {
         needs: &[Need],
     ) -> Result<()> {
         let mut places = Vec::new();
+        let mut demands = Vec::new();
         for ((named, target), need) in targets.zip(needs) {
+            demands.push(target.demands());
             let scratch = target.kind() == TargetKind::Scratch;
             if need.write && !scratch && self.count() > 1 {
                 return Err(Error::usage(format!(
@@ -226,7 +232,8 @@ impl Ranks {
         }
         let member = &mut *self.0.borrow_mut();
         member.give(&Order::Open(places))?;
-        member.agree(ANSWER, Ok(()))
+        let demands = demands.into_iter().collect::<Result<Vec<_>>>();
+        member.agree_on_space(demands.map(|demands| demands.concat()))
     }
 
     /// The root: fills all files, its own by `own`.
@@ -369,6 +376,24 @@ impl Member {
         agreed.map_err(|halt| self.error(halt))
     }
 
+    /// Waits for all ranks to have opened what they use, and finds out whether what they make fits into the file systems that
+    /// they share.
+    fn agree_on_space(&mut self, demands: Result<Vec<Demand>>) -> Result<()> {
+        let (demands, opened) = match demands {
+            Ok(demands) => (demands, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        self.agree(ANSWER, opened)?;
+        let rank = self.team.link().rank();
+        let place = self.places.get(rank).copied().unwrap_or(rank);
+        let all = self.team.gather(Demands::of(place, demands), ANSWER);
+        let all = all.map_err(|lost| self.error(lost.into()))?;
+        // Known to the root alone, and no fault of its own: the error names directories, not a rank.
+        let fits = all.map_or(Ok(()), |all| check_together(&all.in_all()));
+        let agreed = self.agree(ANSWER, fits.clone());
+        fits.and(agreed)
+    }
+
     /// What keeps the ranks from going on, named by rank and host.
     fn error(&mut self, halt: Halt) -> Error {
         match halt {
@@ -411,9 +436,12 @@ impl Member {
             // What a rank cannot do is told by the root; only where one is lost there is no way on.
             let done = match Order::read(&message) {
                 Some(Order::Open(places)) => {
-                    let opened = self.open(&places);
-                    let ready = opened.map(|opened| targets = opened);
-                    self.agree(ANSWER, ready)
+                    let demands = self.open(&places).and_then(|opened| {
+                        targets = opened;
+                        let demands = targets.iter().map(Target::demands);
+                        Ok(demands.collect::<Result<Vec<_>>>()?.concat())
+                    });
+                    self.agree_on_space(demands)
                 }
                 Some(Order::Fill(seed)) => {
                     let filled = self.fill(&targets, seed, stop);

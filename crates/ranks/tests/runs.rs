@@ -306,3 +306,34 @@ fn a_rank_has_a_target_of_its_own() {
     let error = result.expect_err("each reads its own");
     assert!(error.message().contains("{rank}"), "{error}");
 }
+
+#[test]
+fn targets_of_ranks_that_fit_only_one_by_one_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = iolab_target::free(folder.path()).expect("a folder");
+    let free = free.expect("a file system that says what is free");
+    for rank in 0..2 {
+        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+    }
+    let open = |part: u64| {
+        with_ranks(2, |ranks| {
+            let named = [folder.path().join("r{rank}")];
+            let needs = [Need::reading(free / 16 * part)];
+            let targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+            ranks.open(targets.iter(), &needs)
+        })
+    };
+    let (result, others) = open(6);
+    result.expect("12 of 16 parts");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    let (result, others) = open(10);
+    let error = result.expect_err("20 of 16 parts");
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    let says = |what: &str| assert!(error.message().contains(what), "{error}");
+    says("/r0 and ");
+    says("/r1 do not fit into one file system");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    for rank in 0..2 {
+        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+    }
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::FileType;
 
 use iolab_spec::{Error, Result};
 
@@ -25,6 +25,7 @@ pub mod memory_limits;
 mod mode;
 mod mounts;
 mod need;
+mod open;
 mod overlay;
 pub mod procfs;
 mod scratch;
@@ -44,7 +45,7 @@ pub use mounts::{FileSystem, file_systems};
 pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
-pub use space::free;
+pub use space::{Demand, check_together, free};
 pub use stack::{Stack, device_under};
 
 /// Bytes of a path with the NUL at its end that system calls take (limits.h).
@@ -97,6 +98,8 @@ pub struct Target {
     size: u64,
     // The number of this process among those that fill the file, and how many these are.
     portion: (u64, u64),
+    // Bytes that fresh files of trials take beside it.
+    fresh: u64,
     // Declared before the file: it is dropped first, while the lock still guards the name.
     scratch: Option<Scratch>,
     file: File,
@@ -108,67 +111,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Opens PATH: a directory gets a scratch file, an existing file or device is opened as `need` allows.
-    ///
-    /// # Errors
-    /// Of kind refused when data could be lost or the file system crowded; of kind usage when PATH
-    /// is missing, out of reach, of a wrong kind or too small; each with what to do next.
-    pub fn open(path: &Path, need: &Need) -> Result<Self> {
-        need.size.check()?;
-        let found = lookup::find(path)?;
-        if found.file_type() != FileType::Directory {
-            need.beside.check_existing(&found.path)?;
-        }
-        let mut notes = Vec::new();
-        if let Some(link) = &found.link {
-            notes.push(format!(
-                "{} is a symlink; the target is {}",
-                link.display(),
-                found.path.display()
-            ));
-        }
-        match found.file_type() {
-            FileType::Directory => Self::open_scratch(found, need, notes),
-            FileType::RegularFile | FileType::BlockDevice => {
-                Self::open_existing(&found, need, notes)
-            }
-            FileType::CharacterDevice => Self::open_zero(&found, need, notes),
-            other => Err(wrong_kind(&found.path, other)),
-        }
-    }
-
-    fn open_scratch(found: Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
-        check_stores(&found)?;
-        users::check_directory(&found)?;
-        let dir = found.path;
-        scratch::check_writable(&found.handle, &dir)?;
-        notes.extend(scratch::remove_leftovers(&found.handle, &dir));
-        let size = match space::room(&found.handle, &dir)? {
-            Some(room) => {
-                let room = room.saturating_sub(scratch::FOOTER_LEN);
-                let (size, note) = need.beside.of_room(need.size, room, &dir)?;
-                notes.extend(note);
-                size
-            }
-            None => {
-                notes.push(format!(
-                    "the file system of {} does not say how much space is free",
-                    dir.display()
-                ));
-                need.size.wanted()
-            }
-        };
-        let (scratch, file) = Scratch::create(found.handle, &dir, size)?;
-        let mut target = Self::of_scratch(scratch, file, size, notes);
-        target.private = need
-            .beside
-            .sizes(size)
-            .into_iter()
-            .map(|bytes| target.beside(bytes))
-            .collect::<Result<_>>()?;
-        Ok(target.with_memory_note())
-    }
-
     /// Takes part in the run of another process on this or another host, which made the scratch file at `path`: uses that file,
     /// and makes those of the own workers beside it. Dropping this removes the own ones alone.
     ///
@@ -199,6 +141,7 @@ impl Target {
             kind: TargetKind::Scratch,
             size,
             portion: (0, 1),
+            fresh: 0,
             scratch: Some(scratch),
             file,
             writable: true,
@@ -229,61 +172,6 @@ impl Target {
             .get(worker as usize)
             .filter(|file| file.size >= bytes)
             .ok_or_else(|| no_scratch(&self.path))
-    }
-
-    fn open_existing(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
-        if found.file_type() == FileType::RegularFile {
-            check_stores(found)?;
-        }
-        let existing = existing::open(found, need)?;
-        notes.extend(existing.notes);
-        let target = Self {
-            private: Vec::new(),
-            path: found.path.clone(),
-            kind: existing.kind,
-            size: existing.size,
-            portion: (0, 1),
-            scratch: None,
-            file: existing.file,
-            writable: need.write,
-            notes,
-            stack: OnceLock::new(),
-            holder: OnceLock::new(),
-        };
-        Ok(target.with_memory_note())
-    }
-
-    /// `/dev/zero`, the one character device that can stand in for a file when it is read.
-    fn open_zero(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
-        if found.stat.st_rdev != rustix::fs::makedev(1, 5) {
-            return Err(wrong_kind(&found.path, FileType::CharacterDevice));
-        }
-        let place = found.path.display();
-        if need.write {
-            return Err(
-                Error::refused(format!("{place} stores nothing: it cannot be written"))
-                    .hint("give a directory, a file or a block device"),
-            );
-        }
-        let file = found
-            .open(OFlags::RDONLY)
-            .map_err(|errno| errno::on_path("open", &found.path, errno))?;
-        notes.push(format!(
-            "{place} is a character device, not storage: results show the speed of memory"
-        ));
-        Ok(Self {
-            private: Vec::new(),
-            path: found.path.clone(),
-            kind: TargetKind::CharDevice,
-            size: need.size.wanted(),
-            portion: (0, 1),
-            scratch: None,
-            file,
-            writable: false,
-            notes,
-            stack: OnceLock::new(),
-            holder: OnceLock::new(),
-        })
     }
 
     fn with_memory_note(mut self) -> Self {
@@ -343,6 +231,23 @@ impl Target {
     /// Bytes that [`Target::fill`] writes into a scratch file and those beside it.
     pub fn fill_bytes(&self) -> u64 {
         self.private.iter().map(|file| file.size).sum::<u64>() + self.own_bytes()
+    }
+
+    /// Space that it and the files beside it take of the file system that holds them, and of memory where that lies in memory;
+    /// nothing for what was there before. The scratch file of another process ([`Target::join`]) counts there.
+    ///
+    /// # Errors
+    /// When the file system cannot be asked.
+    pub fn demands(&self) -> Result<Vec<Demand>> {
+        let Some(scratch) = &self.scratch else {
+            return Ok(Vec::new());
+        };
+        let beside: u64 = self.private.iter().map(|file| file.size).sum();
+        let made = match self.portion {
+            (0, _) => self.size + self.fresh + scratch::FOOTER_LEN,
+            _ => 0,
+        };
+        space::demands(scratch.dir(), self.named(), self.size, beside + made)
     }
 
     /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.

@@ -201,6 +201,28 @@ pub(super) fn is_served_fs(stat: &StatFs) -> bool {
     .contains(&(stat.f_type as u32))
 }
 
+/// What tells a file system from others, and whether it is the same one on every host that shows it under this name: then
+/// its server is part of the name (`server:/export`, `//server/share`).
+pub(super) fn identity(file: impl AsFd) -> (String, bool) {
+    let mount = mount_of(&file);
+    let stat = rustix::fs::fstat(&file);
+    let served = rustix::fs::fstatfs(&file).is_ok_and(|stat| is_served_fs(&stat));
+    if let Some(mount) = mount.as_ref().filter(|_| served)
+        && names_server(&mount.fs.source)
+    {
+        return (format!("{} {}", mount.fs.kind, mount.fs.source), true);
+    }
+    let number = stat.map_or((0, 0), |stat| (major(stat.st_dev), minor(stat.st_dev)));
+    // The subvolumes of btrfs have a number each, and one source.
+    let source = mount.filter(|_| number.0 == 0);
+    let (major, minor) = source.and_then(|m| m.source_device()).unwrap_or(number);
+    (format!("{major}:{minor}"), false)
+}
+
+fn names_server(source: &str) -> bool {
+    source.contains(':') || source.starts_with("//")
+}
+
 /// The name of a file system that is a window into the kernel and stores nothing (magic numbers
 /// of linux/magic.h). Reading there has side effects, writing there can do any harm.
 pub(super) fn kernel_fs(stat: &StatFs) -> Option<&'static str> {
@@ -265,6 +287,21 @@ garbage
         assert_eq!(mounts[2].source_device(), None);
         assert_eq!(mounts[2].root, Path::new("/"));
         assert_eq!(mounts[2].layers, None);
+    }
+
+    #[test]
+    fn a_file_system_of_a_server_is_one_for_all_hosts() {
+        for source in ["nas:/export", "//nas/share", "10.0.0.1@tcp:/lustre"] {
+            assert!(names_server(source), "{source}");
+        }
+        for source in ["/dev/sda1", "gpfs0", "tmpfs", "/dev/fuse"] {
+            assert!(!names_server(source), "{source}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let own = identity(std::fs::File::open(folder.path()).unwrap());
+        assert_eq!(own, identity(tempfile::tempfile_in(folder.path()).unwrap()));
+        let proc = std::fs::File::open("/proc").unwrap();
+        assert_ne!(own, identity(proc));
     }
 
     #[test]

@@ -181,6 +181,11 @@ impl Scratch {
         &self.path
     }
 
+    /// The directory that it is in.
+    pub(super) fn dir(&self) -> &OwnedFd {
+        &self.dir
+    }
+
     /// Removes the file, after making sure that its name still stands for it.
     ///
     /// # Errors

@@ -328,3 +328,65 @@ fn a_read_only_file_system_is_a_clear_error() {
     );
     assert!(error.remedy().is_some());
 }
+
+#[test]
+fn scratch_files_on_one_file_system_share_its_free_space() {
+    let Some(mut device) = Loop::new(400 * MIB, &[]) else {
+        return;
+    };
+    if !device.mkfs() {
+        return;
+    }
+    let Some(point) = device.mount("rw") else {
+        return;
+    };
+    let free = iolab_target::free(&point).unwrap().unwrap();
+    let part = |of: u64| free / 10 * of / MIB * MIB;
+    let folders = ["a", "b"].map(|name| point.join(name));
+    for folder in &folders {
+        fs::create_dir(folder).unwrap();
+    }
+    let open = |need: &Need| {
+        let wanted: Vec<_> = folders.iter().map(|path| (path.clone(), need)).collect();
+        Target::open_all(&wanted)
+    };
+    let left = || {
+        folders
+            .iter()
+            .flat_map(|path| fs::read_dir(path).unwrap())
+            .count()
+    };
+    assert_eq!(open(&need(part(4), false, Consent::No)).unwrap().len(), 2);
+    // Each of them would fit alone.
+    let error = open(&need(part(7), false, Consent::No)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    assert!(error.message().contains("into one file system"), "{error}");
+    assert_eq!(left(), 0);
+    let default = Need {
+        size: Size::AtMost {
+            most: part(7),
+            least: MIB,
+        },
+        ..Need::reading(MIB)
+    };
+    let cut = open(&default).unwrap();
+    let sizes: Vec<u64> = cut.iter().map(Target::size).collect();
+    assert!(
+        sizes[0] > part(4) && sizes[0] < part(6),
+        "{sizes:?} of {free}"
+    );
+    assert_eq!(sizes[0], sizes[1]);
+    for target in &cut {
+        assert!(
+            target
+                .notes()
+                .iter()
+                .any(|note| note.contains("instead of"))
+        );
+        target
+            .fill(1, &AtomicBool::new(false), &mut |_| {})
+            .unwrap();
+    }
+    drop(cut);
+    assert_eq!(left(), 0);
+}

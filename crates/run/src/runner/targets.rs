@@ -24,7 +24,7 @@ impl Targets {
     /// Opens each of them as its need allows. Where one is refused, what was made for the others is removed.
     ///
     /// # Errors
-    /// As [`Target::open`].
+    /// As [`Target::open_all`].
     pub fn open(named: &[PathBuf], needs: &[Need]) -> Result<Self> {
         Self::open_at(named, needs, &|named| Ok(named.to_owned()))
     }
@@ -32,16 +32,17 @@ impl Targets {
     /// As [`Targets::open`], of names that stand for other paths in this process.
     ///
     /// # Errors
-    /// As [`Target::open`], and what `place` gives.
+    /// As [`Target::open_all`], and what `place` gives.
     pub fn open_at(
         named: &[PathBuf],
         needs: &[Need],
         place: &dyn Fn(&Path) -> Result<PathBuf>,
     ) -> Result<Self> {
-        let opened = named.iter().zip(needs);
-        let opened =
-            opened.map(|(named, need)| Ok((full(named), Target::open(&place(named)?, need)?)));
-        let opened: Vec<(PathBuf, Target)> = opened.collect::<Result<_>>()?;
+        let placed = named.iter().zip(needs);
+        let placed = placed.map(|(named, need)| Ok((place(named)?, need)));
+        let placed: Vec<(PathBuf, &Need)> = placed.collect::<Result<_>>()?;
+        let names = named.iter().map(|named| full(named));
+        let opened: Vec<_> = names.zip(Target::open_all(&placed)?).collect();
         check_apart(&opened)?;
         match opened.is_empty() {
             true => {
