@@ -112,10 +112,15 @@ fn options(cell: &Cell) -> Map<String, Value> {
         _ => "rw",
     };
     let order = if random { "rand" } else { "" };
-    let skip = match trial.pattern {
-        Pattern::Strided => format!(":{}", trial.skip),
+    let skip = match (trial.pattern, trial.skip_every) {
+        (Pattern::Strided, None) => format!(":{}", trial.skip),
         _ => String::new(),
     };
+    if let (Pattern::Strided, Some(run)) = (trial.pattern, trial.skip_every) {
+        put("zonemode", "strided".to_owned());
+        put("zonesize", run.to_string());
+        put("zoneskip", trial.skip.to_string());
+    }
     put("rw", format!("{order}{direction}{skip}"));
     if direction == "rw" {
         put("rwmixread", trial.read_percent.to_string());
@@ -305,6 +310,29 @@ fn latency_of(times: Option<&Histogram<u64>>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_blocks_are_zones_and_no_skip_after_each_request() {
+        let mut cell = Cell::default();
+        cell.spec.trial.pattern = Pattern::Strided;
+        cell.spec.trial.skip = 3 << 20;
+        let of = |cell: &Cell, names: &[&str]| {
+            let options = options(cell);
+            let of = |name: &&str| {
+                options
+                    .get(*name)
+                    .and_then(Value::as_str)
+                    .map(str::to_owned)
+            };
+            names.iter().map(of).collect::<Vec<_>>()
+        };
+        let names = ["rw", "zonemode", "zonesize", "zoneskip"];
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(of(&cell, &names), [text("read:3145728"), None, None, None]);
+        cell.spec.trial.skip_every = Some(1 << 20);
+        let zones = ["read", "strided", "1048576", "3145728"].map(text);
+        assert_eq!(of(&cell, &names), zones);
+    }
 
     #[test]
     fn every_time_lies_in_one_class() {

@@ -152,8 +152,10 @@ fn ends_within_first_phase(spec: &TrialSpec) -> bool {
     let blocks = spec.region / spec.bs;
     (0..spec.threads).all(|worker| {
         let bytes = share(blocks, worker, spec.threads).1 * spec.bs;
-        let room = bytes.saturating_sub(spec.bs) / (spec.bs + spec.skip) + 1;
-        share(bound, worker, spec.threads).1 <= room
+        let run = spec.skip_every.unwrap_or(spec.bs).max(1);
+        let stride = run.saturating_add(spec.skip);
+        let room = bytes / stride * run + (bytes % stride).min(run);
+        share(bound, worker, spec.threads).1 <= room / spec.bs
     })
 }
 
@@ -196,6 +198,7 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
         "--randrepeat=0".to_owned(),
         format!("--randseed={}", spec.seed),
     ];
+    words.extend(zones(spec));
     words.extend(choices(spec).into_iter().map(str::to_owned));
     words.extend(sizes_and_pauses(spec));
     let every = spec.sync_every;
@@ -307,8 +310,22 @@ fn order(spec: &TrialSpec) -> String {
     };
     match spec.pattern {
         Pattern::Seq | Pattern::Reverse => direction.to_owned(),
+        // A number here would be skipped after each request.
+        Pattern::Strided if spec.skip_every.is_some() => direction.to_owned(),
         Pattern::Strided => format!("{direction}:{}", spec.skip),
         _ => format!("rand{direction}"),
+    }
+}
+
+/// Runs of blocks with others left out between them.
+fn zones(spec: &TrialSpec) -> Vec<String> {
+    match (spec.pattern, spec.skip_every) {
+        (Pattern::Strided, Some(run)) => vec![
+            "--zonemode=strided".to_owned(),
+            format!("--zonesize={run}"),
+            format!("--zoneskip={}", spec.skip),
+        ],
+        _ => Vec::new(),
     }
 }
 

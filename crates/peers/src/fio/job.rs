@@ -84,6 +84,7 @@ impl JobFile {
             false => target::named_by(&jobs, &mut mistakes),
         };
         let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
+        side_by_side::check_flows(&jobs, &stages, &mut mistakes);
         let held = level::held(&jobs, &mut mistakes);
         let target = target.map(Path::to_owned).or(named.map(target::reachable));
         let whole = target.as_deref().and_then(target::bytes_of);
@@ -286,7 +287,7 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
         ),
         (
             any(|cell| cell.trial.ends_trial),
-            "a trial ends for all groups once a job with exitall is over",
+            "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio",
         ),
         (
             any(|cell| cell.trial.rate.is_some()),

@@ -31,7 +31,12 @@ pub fn job_file(plan: &Plan) -> String {
     if cells.iter().any(|cell| is_paced(&cell.spec)) {
         text.push_str("; At a rate fio counts latency from the submission of a request, iolab from its scheduled start.\n");
     }
-    let jobs: Vec<Result<Vec<Job>, String>> = cells.iter().map(|cell| jobs(&cell.spec)).collect();
+    let exits = cells.iter().any(|cell| ends_all(&cell.spec));
+    let jobs: Vec<Result<Vec<Job>, String>> = cells
+        .iter()
+        .enumerate()
+        .map(|(number, cell)| jobs(&cell.spec, number, exits))
+        .collect();
     let each = || jobs.iter().flatten().flatten();
     let shared: Vec<String> = match each().next() {
         Some(first) => {
@@ -79,14 +84,27 @@ struct Job {
     lines: Vec<String>,
 }
 
-/// The jobs that a cell is: one for each of its groups, which run side by side.
-fn jobs(cell: &CellSpec) -> Result<Vec<Job>, String> {
+/// Whether a group ends all that run beside it.
+fn ends_all(cell: &CellSpec) -> bool {
+    cell.has_groups() && cell.active().any(|group| group.spec.trial.ends_trial)
+}
+
+/// The jobs that a cell, which has this number, is: one for each of its groups, which run side by side. `exits` is whether a
+/// job of the file ends others: then every job of fio ends its own clones.
+fn jobs(cell: &CellSpec, number: usize, exits: bool) -> Result<Vec<Job>, String> {
+    let is_timed =
+        |trial: &TrialSpec| trial.limit.time.is_some() && trial.requests_bound().is_none();
+    let may_be_cut = |trial: &TrialSpec| exits && trial.threads > 1 && !is_timed(trial);
     if !cell.has_groups() {
         let lines = job(&cell.trial)?;
         return Ok(vec![Job { group: None, lines }]);
     }
-    let groups = cell.group_trials().into_iter();
+    let groups = cell.group_trials();
+    let flows = groups.iter().filter(|group| group.trial.flow.is_some());
+    // A proportion takes two.
+    let has_flows = flows.count() > 1;
     groups
+        .into_iter()
         .map(|group| {
             let name = &cell.groups[group.group as usize - 1].name;
             if group.follows && cell.last_end().is_none() {
@@ -94,10 +112,29 @@ fn jobs(cell: &CellSpec) -> Result<Vec<Job>, String> {
                     "{name} runs as long as groups whose end no time gives"
                 ));
             }
+            if !group.ends && may_be_cut(&group.trial) {
+                return Err(format!(
+                    "{name}: exitall of another job ends all its threads with the first one"
+                ));
+            }
             let mut lines = job(&group.trial).map_err(|why| format!("{name}: {why}"))?;
             let delay = group.trial.start_delay;
             if !delay.is_zero() {
                 lines.push(format!("startdelay={}us", delay.as_micros()));
+            }
+            if group.ends {
+                lines.extend(["exitall", "exit_what=stonewall"].map(str::to_owned));
+            }
+            if let Some(weight) = group.trial.flow.filter(|_| has_flows) {
+                let threads = group.trial.threads;
+                if weight % threads != 0 {
+                    return Err(format!(
+                        "{name}: its flow={weight} is not a multiple of its {threads} threads, and fio gives each of them the weight"
+                    ));
+                }
+                lines.push(format!("flow={}", weight / threads));
+                // fio counts the jobs of one flow over the whole file, also those that have not begun.
+                lines.push(format!("flow_id={number}"));
             }
             Ok(Job {
                 group: Some(name.clone()),
@@ -256,6 +293,32 @@ mod tests {
                 "interference",
                 &["writer.rate=none", "writer.start_delay=250ms"],
             ),
+            (
+                "interference",
+                &[
+                    "writer.rate=none",
+                    "reader.rate=none",
+                    "reader.arrivals=constant",
+                    "reader.bs=4k,16k",
+                    "writer.flow=1",
+                    "reader.flow=8",
+                ],
+            ),
+            (
+                "interference",
+                &["writer.rate=none,50MB/s", "reader.ends_trial=true"],
+            ),
+            (
+                "read-size",
+                &[
+                    "bs=64k",
+                    "region=10M",
+                    "pattern=strided",
+                    "skip_every=1M",
+                    "skip=3M",
+                    "bytes=3M",
+                ],
+            ),
         ] {
             let plan = plan(name, sets);
             let text = job_file(&plan);
@@ -292,13 +355,49 @@ mod tests {
         for (name, sets, part) in [
             (
                 "load-latency",
-                &["rate=1000,2000", "read_percent=50"],
+                &["rate=1000,2000", "read_percent=50"][..],
                 "a rate for its reads",
             ),
             (
                 "interference",
                 &["writer.rate=none,50MB/s", "reader.pattern=reverse"],
                 "reader: its backward reads",
+            ),
+            (
+                "interference",
+                &[
+                    "writer.rate=none",
+                    "reader.rate=none",
+                    "reader.arrivals=constant",
+                    "reader.bs=4k,16k",
+                    "writer.flow=1",
+                    "reader.flow=3",
+                    "reader.threads=2",
+                ],
+                "reader: its flow=3 is not a multiple",
+            ),
+            (
+                "interference",
+                &[
+                    "writer.rate=none,50MB/s",
+                    "reader.ends_trial=true",
+                    "writer.threads=2",
+                    "writer.time=none",
+                    "writer.bytes=1G",
+                ],
+                "writer: exitall of another job",
+            ),
+            (
+                "read-size",
+                &[
+                    "bs=64k,128k",
+                    "region=10M",
+                    "pattern=strided",
+                    "skip_every=1M",
+                    "skip=3M",
+                    "bytes=4M",
+                ],
+                "at the end of a strided pass",
             ),
         ] {
             let text = job_file(&plan(name, sets));

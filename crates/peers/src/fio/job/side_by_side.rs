@@ -50,7 +50,7 @@ pub(super) fn has_several(stages: &[usize]) -> bool {
     stages.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// Which jobs end all that run beside them once they are over (`exitall`, `exit_what`).
+/// Which jobs end all that run beside them once one of their clones is over (`exitall`, `exit_what`).
 pub(super) fn ends(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) -> Vec<bool> {
     // A report of its own begins with new_group, and with each stage.
     let mut report = 0;
@@ -62,11 +62,12 @@ pub(super) fn ends(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) -> V
         }
         reports.push(report);
     }
+    // One job that has it switches it on for all of them.
+    if !jobs.iter().any(|job| is_set(&job.options, "exitall")) {
+        return vec![false; jobs.len()];
+    }
     let places = stages.iter().zip(&reports);
     let of_job = |(job, (stage, report)): (&Job, (&usize, &usize))| {
-        if !is_set(&job.options, "exitall") {
-            return false;
-        }
         let beside = || {
             let others = stages
                 .iter()
@@ -98,6 +99,34 @@ pub(super) fn ends(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) -> V
         false
     };
     jobs.iter().zip(places).map(of_job).collect()
+}
+
+/// Refuses jobs that run side by side in several flows: groups of a trial share one.
+pub(super) fn check_flows(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) {
+    let id = |job: &Job| {
+        let id = job.options.get("flow_id");
+        id.map_or("0", |id| id.trim()).to_owned()
+    };
+    let weighted = |job: &&Job| {
+        let flow = job.options.get("flow");
+        flow.is_some_and(|flow| flow.trim() != "0")
+    };
+    let in_stage = |stage: usize| {
+        let own = jobs.iter().zip(stages);
+        let own = own.filter(move |(_, own)| **own == stage);
+        own.map(|(job, _)| job).filter(weighted)
+    };
+    for (job, stage) in jobs.iter().zip(stages) {
+        let first = in_stage(*stage).next().map(&id);
+        if weighted(&job) && first.is_some_and(|first| first != id(job)) {
+            let error = Error::usage(format!(
+                "flow_id={} beside jobs of another flow_id",
+                id(job)
+            ));
+            let error = error.hint("groups of a trial share one flow: give the jobs one flow_id");
+            mistakes.add(job.line_of("flow_id"), error);
+        }
+    }
 }
 
 /// Takes out what has no effect on a job that runs alone, or has no other to keep a proportion to.

@@ -205,7 +205,10 @@ pub(super) static KNOWN: &[Known] = &[
     flag(&["exitall", "exit_what"], &["ends_trial"]),
     idle(&["exitall_on_error"], "a trial ends at its first error"),
     decides(&["flow"], &["flow"]),
-    only(&["flow_id"], &["0"], "groups share one flow of requests"),
+    idle(
+        &["flow_id"],
+        "jobs that run side by side share one flow of requests",
+    ),
     idle(
         &["flow_sleep"],
         "a group that is ahead of its share looks again every 100 us",

@@ -173,6 +173,13 @@ fn a_job_ends_those_beside_it() {
         planned("[a]\nsize=1m\nexitall\n", &["ends_trial"]),
         ["false"]
     );
+    // fio has one switch for the whole file.
+    let text = "[a]\nsize=1m\nexitall\n[b]\nsize=1m\nnumber_ios=9\n";
+    assert_eq!(
+        grouped(text, &["ends_trial"]),
+        [["a true", "b true"]],
+        "both are of one report"
+    );
 }
 
 #[test]
@@ -181,6 +188,17 @@ fn jobs_keep_a_proportion() {
     assert_eq!(grouped(text, &["flow"]), [["a 1", "b 16"]]);
     // Alone it has nothing to keep it to.
     assert_eq!(planned("[a]\nsize=1m\nflow=3\n", &["flow"]), ["none"]);
+    let ids = |second: &str| {
+        let text =
+            format!("[global]\nsize=1m\n[a]\nflow=1\nflow_id=7\n[b]\nflow=8\n{second}\nrw=write\n");
+        JobFile::parse(&text, "x").map(drop)
+    };
+    assert_eq!(ids("flow_id=7"), Ok(()));
+    let error = ids("flow_id=8").expect_err("two flows").to_string();
+    assert!(
+        error.contains("line 8") && error.contains("flow_id=8"),
+        "{error}"
+    );
 }
 
 #[test]
