@@ -268,7 +268,9 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         .collect();
     let parts = ranks::PartsByRank::of(record);
     for cell in &mut cells {
-        cell.efficiency = ceilings[record.target_of(&cell.cell)].efficiency(cell);
+        // Several targets at once have no ceiling that one of them gives.
+        let target = record.target_of(&cell.cell);
+        cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
         cell.flags = flag::of(&context, cell, trials);
         cell.ranks = parts.of_cell(trials);

@@ -46,7 +46,6 @@ impl Environment {
             number,
             key: String::new(),
         });
-        let is_of_target = |key: &str| keys::OF_TARGET.iter().any(|start| key.starts_with(start));
         let facts = self.0.iter().filter_map(|(key, value)| {
             let key = match key.strip_prefix(own.name()) {
                 Some(key) => key,
@@ -58,10 +57,22 @@ impl Environment {
         facts.collect()
     }
 
+    /// What holds whatever the target is.
+    #[must_use]
+    pub fn of_machine(&self) -> Self {
+        let facts = self.0.iter().filter(|(key, _)| !is_of_target(key));
+        facts.cloned().collect()
+    }
+
     /// Names and texts, in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }
+}
+
+/// Whether a key tells of the first target.
+fn is_of_target(key: &str) -> bool {
+    keys::OF_TARGET.iter().any(|start| key.starts_with(start))
 }
 
 /// From names and texts, as a run file keeps them.

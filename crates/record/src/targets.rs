@@ -19,9 +19,22 @@ impl RunRecord {
         self.targets().collect::<Vec<_>>().join(", ")
     }
 
-    /// The number of the target that a cell works on: 0 for that of table `run`.
-    pub fn target_of(&self, cell: &Cell) -> usize {
-        self.target_number(cell.spec.target.as_ref())
+    /// The numbers of the targets that a cell works on, each once: of those of its groups that run, where it has groups. 0 is
+    /// that of table `run`.
+    pub fn targets_of(&self, cell: &Cell) -> Vec<usize> {
+        let named = cell.spec.targets().into_iter();
+        let mut numbers: Vec<usize> = named.map(|name| self.target_number(name)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The number of the target that a cell works on; `None` where its groups work on several.
+    pub fn target_of(&self, cell: &Cell) -> Option<usize> {
+        match self.targets_of(cell)[..] {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// The number of the target of a name; 0 without one.
@@ -30,25 +43,33 @@ impl RunRecord {
         found.unwrap_or(0)
     }
 
-    /// The path of the target that a cell works on.
-    pub fn target_path_of(&self, cell: &Cell) -> &str {
-        let number = self.target_of(cell);
-        self.targets().nth(number).unwrap_or_default()
+    /// The paths of the targets that a cell works on.
+    pub fn target_paths_of(&self, cell: &Cell) -> Vec<&str> {
+        let numbers = self.targets_of(cell).into_iter();
+        let path = |number| self.targets().nth(number).unwrap_or_default();
+        numbers.map(path).collect()
     }
 
-    /// The environment as it holds for the target that a cell works on.
+    /// The environment as it holds for the target that a cell works on; where its groups work on several, what holds for the
+    /// machine.
     pub fn environment_of(&self, cell: &Cell) -> Cow<'_, Environment> {
         match self.target_of(cell) {
-            0 => Cow::Borrowed(&self.environment),
-            number => Cow::Owned(self.environment.of_target(number)),
+            Some(0) => Cow::Borrowed(&self.environment),
+            Some(number) => Cow::Owned(self.environment.of_target(number)),
+            None => Cow::Owned(self.environment.of_machine()),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use iolab_spec::group::GroupSpec;
+    use iolab_spec::settings::CellSpec;
+    use iolab_spec::trial::Rate;
+
     use super::*;
     use crate::FurtherTarget;
+    use crate::environment::KEYS;
 
     #[test]
     fn cells_find_their_target_by_its_path() {
@@ -60,9 +81,52 @@ mod tests {
             ..FurtherTarget::default()
         }];
         let mut cell = Cell::default();
-        assert_eq!(record.target_path_of(&cell), "/a");
+        assert_eq!(record.target_paths_of(&cell), ["/a"]);
         cell.spec.target = "/b".parse().ok();
-        assert_eq!(record.target_of(&cell), 1);
-        assert_eq!(record.target_path_of(&cell), "/b");
+        assert_eq!(record.target_of(&cell), Some(1));
+        assert_eq!(record.target_paths_of(&cell), ["/b"]);
+    }
+
+    #[test]
+    fn cells_with_groups_work_on_the_targets_of_those_that_run() {
+        let mut record = RunRecord::default();
+        record.run.target = "/a".to_owned();
+        record.further_targets = vec![FurtherTarget {
+            id: 1,
+            target: "/b".to_owned(),
+            ..FurtherTarget::default()
+        }];
+        let facts = [
+            ("device_link_mb_s", "600"),
+            ("target_1_device_link_mb_s", "3500"),
+            ("cpu", "x"),
+        ];
+        let facts = facts.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        record.environment = facts.into_iter().collect();
+        let cell = |active: [bool; 2]| {
+            let group = |(name, runs): (&str, bool)| {
+                let mut spec = CellSpec {
+                    target: name.parse().ok(),
+                    ..CellSpec::default()
+                };
+                spec.trial.rate = (!runs).then_some(Rate::ZERO);
+                GroupSpec {
+                    name: "g".to_owned(),
+                    spec,
+                }
+            };
+            let mut cell = Cell::default();
+            cell.spec.groups = ["/a", "/b"].into_iter().zip(active).map(group).collect();
+            cell
+        };
+        let link = |cell: &Cell| record.environment_of(cell).get(&KEYS.device_link_mb_s);
+        let (first, second, both) = (cell([true, false]), cell([false, true]), cell([true, true]));
+        assert_eq!(record.target_paths_of(&second), ["/b"]);
+        assert_eq!(record.target_paths_of(&both), ["/a", "/b"]);
+        assert_eq!(
+            [link(&first), link(&second), link(&both)],
+            [Some(600.0), Some(3500.0), None]
+        );
+        assert_eq!(record.environment_of(&both).text("cpu"), Some("x"));
     }
 }

@@ -409,22 +409,16 @@ fn sample_row(
     let mut row = run_fields(run).to_vec();
     let groups = cell.map_or(&[][..], |cell| &cell.spec.groups);
     let group = groups.get((sample.group as usize).wrapping_sub(1));
-    let named = match group {
-        Some(group) => group.spec.target.as_ref(),
-        None => cell.and_then(|cell| cell.spec.target.as_ref()),
+    let numbers = match (group, cell) {
+        (Some(group), _) => vec![record.target_number(group.spec.target.as_ref())],
+        (None, Some(cell)) => record.targets_of(cell),
+        (None, None) => vec![0],
     };
-    let number = record.target_number(named);
-    let further = number
-        .checked_sub(1)
-        .and_then(|n| record.further_targets.get(n));
-    let (target, kind) = match further {
-        Some(further) => (&further.target, further.kind),
-        None => (&record.run.target, record.run.target_kind),
-    };
+    let (targets, kinds) = named_targets(record, &numbers);
     row.extend([
         text("experiment", &record.experiment.name),
-        text("target", target),
-        text("target_kind", kind.name()),
+        text("target", &targets),
+        text("target_kind", &kinds),
         field("sample", sample.id),
         field("cell", sample.cell),
     ]);
@@ -449,6 +443,24 @@ fn sample_row(
         _ => column_field(column, sample),
     }));
     row
+}
+
+/// The targets of these numbers, and what kinds they are of, each once.
+fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
+    let (mut targets, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for number in numbers {
+        let further = number.checked_sub(1);
+        let further = further.and_then(|number| record.further_targets.get(number));
+        let (target, kind) = match further {
+            Some(further) => (&further.target, further.kind.name()),
+            None => (&record.run.target, record.run.target_kind.name()),
+        };
+        targets.push(target);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    (targets.join(", "), kinds.join(", "))
 }
 
 fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {

@@ -2,7 +2,10 @@
 
 use iolab_analysis::analysis::{Analysis, Basis, Flag, analyse};
 use iolab_findings::{exceeds_ceiling, serialised};
-use iolab_record::{RunRecord, ServedBy};
+use iolab_record::{FurtherTarget, RunRecord, ServedBy};
+use iolab_spec::group::GroupSpec;
+use iolab_spec::settings::CellSpec;
+use iolab_spec::trial::Rate;
 
 use crate::synthetic::{add_cell, record};
 
@@ -157,4 +160,45 @@ fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
     let (_, high, flags, findings) = of(&record);
     assert!(high.1.ends_with("(page cache)"), "{}", high.1);
     assert!(flags.is_empty() && findings.is_empty());
+}
+
+#[test]
+fn the_ceiling_is_that_of_the_one_target_that_the_active_groups_use() {
+    let mut record = grid(&[("1", 255.0), ("2", 709.0), ("3", 709.0)]);
+    record.run.target = "/sata".to_owned();
+    record.further_targets = vec![FurtherTarget {
+        id: 1,
+        target: "/nvme".to_owned(),
+        ..FurtherTarget::default()
+    }];
+    let links = [
+        ("device_link_mb_s", "600"),
+        ("target_1_device_link_mb_s", "3500"),
+    ];
+    let links = links.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    record.environment.extend(links);
+    let group = |name: &str| GroupSpec {
+        name: name.trim_start_matches('/').to_owned(),
+        spec: CellSpec {
+            target: name.parse().ok(),
+            ..CellSpec::default()
+        },
+    };
+    for (cell, active) in record
+        .cells
+        .iter_mut()
+        .zip([[true, false], [false, true], [true; 2]])
+    {
+        cell.spec.groups = ["/sata", "/nvme"].map(group).to_vec();
+        for (group, active) in cell.spec.groups.iter_mut().zip(active) {
+            group.spec.trial.rate = (!active).then_some(Rate::ZERO);
+        }
+    }
+    let analysis = analyse(&record);
+    let ceilings = analysis.cells.iter();
+    let ceilings: Vec<_> = ceilings
+        .map(|cell| cell.efficiency.map(|e| e.ceiling))
+        .collect();
+    assert_eq!(ceilings, [Some(600.0), Some(3500.0), None]);
+    assert!(flagged(&analysis, Flag::ExceedsCeiling).is_empty());
 }

@@ -3,6 +3,7 @@
 //! Source: bench-fio's `generate_output_directory` and `run_fio`: `TARGET/BS/MODE-IODEPTH-NUMJOBS.json`, mixed loads below
 //! `TARGET/MODEPERCENT`.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -51,9 +52,10 @@ pub fn files(runs: &[(RunRecord, CellLatencies)]) -> Vec<CellFile> {
             folder.push(format!("{}-{}", plain(&record.experiment.name), number + 1));
         }
         for cell in &record.cells {
-            let target = Path::new(record.target_path_of(cell));
-            let target = target.file_name().unwrap_or_default();
-            let folder = folder.join(plain(&target.to_string_lossy()));
+            let targets = record.target_paths_of(cell).into_iter();
+            let names = targets.map(|target| Path::new(target).file_name().unwrap_or_default());
+            let names: Vec<_> = names.map(OsStr::to_string_lossy).collect();
+            let folder = folder.join(plain(&names.join("+")));
             let Some(job) = job(number, record, cell, latencies) else {
                 continue;
             };

@@ -8,12 +8,14 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
-use iolab_record::{RunRecord, RunStatus, ServedBy};
+use iolab_record::{FurtherTarget, RunRecord, RunStatus, ServedBy, TargetKind};
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
 use iolab_report::rows::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
+use iolab_spec::group::GroupSpec;
 use iolab_spec::response::Response;
+use iolab_spec::settings::CellSpec;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
@@ -304,6 +306,34 @@ fn other_tools_get_their_own_formats() {
     ] {
         insta::assert_snapshot!(name, String::from_utf8(text).unwrap());
     }
+}
+
+#[test]
+fn the_row_of_all_groups_names_the_targets_of_those_that_run() {
+    let mut record = two_cells();
+    record.run.target = "/a".to_owned();
+    record.further_targets = vec![FurtherTarget {
+        id: 1,
+        target: "/b".to_owned(),
+        kind: TargetKind::BlockDevice,
+        ..FurtherTarget::default()
+    }];
+    let group = |target: &str| GroupSpec {
+        name: "g".to_owned(),
+        spec: CellSpec {
+            target: target.parse().ok(),
+            ..CellSpec::default()
+        },
+    };
+    record.cells[0].spec.groups = ["/a", "/b"].map(group).to_vec();
+    record.cells[1].spec.groups = vec![group("/b")];
+    let kind = record.run.target_kind.name();
+    let csv = samples_text(&[record], Format::Csv);
+    assert!(
+        csv.contains(&format!(",\"/a, /b\",\"{kind}, block-device\",")),
+        "{csv}"
+    );
+    assert!(csv.contains(",/b,block-device,"), "{csv}");
 }
 
 #[test]
