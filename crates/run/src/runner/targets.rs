@@ -375,6 +375,37 @@ mod tests {
     }
 
     #[test]
+    fn a_group_that_names_the_runs_own_target_uses_the_same_bytes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = format!("reader.target={}", folder.path().display());
+        let of_both = |sets: &[&str]| {
+            let mut experiment = Experiment::find("interference").expect("built in");
+            let common = [
+                "region=1M",
+                "cache=cold",
+                "writer.rate=none",
+                "writer.verify=true",
+            ];
+            for set in common
+                .iter()
+                .chain(&["reader.read_percent=0", &own])
+                .chain(sets)
+            {
+                experiment.apply_set(set)?;
+            }
+            let named = settle_targets(&mut experiment, &[folder.path().to_owned()])?;
+            assert_eq!(named, [folder.path()]);
+            let mut plan = Plan::of(experiment)?;
+            let needs = needs(&plan, &named, &Consent::No, true)?;
+            let targets = Targets::open(&named, &needs)?;
+            fit::fit_to(&mut plan, super::super::Place::Targets(&targets))
+        };
+        of_both(&["writer.offset=1M"]).expect("bytes of its own");
+        let error = of_both(&["writer.offset=0"]).expect_err("they overwrite each other");
+        assert!(error.message().contains("same bytes"), "{error}");
+    }
+
+    #[test]
     fn each_target_has_the_needs_of_its_own_cells() {
         let named = ["/a", "/b"].map(PathBuf::from);
         let mut experiment = experiment(&["bs=4k,64k", "region=1M"]);
