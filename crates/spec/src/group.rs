@@ -301,15 +301,11 @@ impl CellSpec {
 
     /// What is read back has to be what its own group wrote.
     fn check_whose_bytes(&self) -> Result<()> {
-        let range = |group: &GroupSpec| -> Range<u64> {
-            let trial = &group.spec.trial;
-            trial.offset..trial.offset.saturating_add(trial.region)
-        };
         for group in self.active().filter(|group| group.spec.trial.verify) {
-            let own = range(group);
+            let own = group.range();
             let writes_there = |other: &&GroupSpec| {
                 let trial = &other.spec.trial;
-                let theirs = range(other);
+                let theirs = other.range();
                 other.name != group.name
                     && other.spec.target == group.spec.target
                     && trial.writes()
@@ -328,6 +324,28 @@ impl CellSpec {
             }
         }
         Ok(())
+    }
+
+    /// Bytes that its workers may use: of every target the ranges of all groups, each byte once.
+    pub fn bytes_used(&self) -> u64 {
+        if !self.has_groups() {
+            return self.trial.region;
+        }
+        let real = self.active();
+        let real = real.filter(|group| group.spec.trial.backend != Backend::Null);
+        let mut ranges: Vec<(Option<&TargetName>, Range<u64>)> = real
+            .map(|group| (group.spec.target.as_ref(), group.range()))
+            .collect();
+        ranges.sort_by_key(|(target, range)| (*target, range.start));
+        let mut used = 0_u64;
+        let mut before: Option<(Option<&TargetName>, u64)> = None;
+        for (target, range) in ranges {
+            let counted = before.filter(|(own, _)| *own == target);
+            let counted = counted.map_or(0, |(_, end)| end);
+            used = used.saturating_add(range.end.saturating_sub(range.start.max(counted)));
+            before = Some((target, range.end.max(counted)));
+        }
+        used
     }
 
     /// The groups as one trial, for what is told of them together: where they agree, as they say; threads and regions
@@ -411,6 +429,12 @@ fn together_limit(trials: &[&TrialSpec]) -> Limit {
 }
 
 impl GroupSpec {
+    /// The bytes of its target that it may use.
+    fn range(&self) -> Range<u64> {
+        let trial = &self.spec.trial;
+        trial.offset..trial.offset.saturating_add(trial.region)
+    }
+
     /// Checks what can be checked of one group.
     fn check_alone(&self) -> Result<()> {
         let CellSpec { trial, .. } = &self.spec;

@@ -6,7 +6,7 @@ use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd, Tally,
 };
-use iolab_spec::trial::{Backend, CacheState, TrialSpec};
+use iolab_spec::trial::{Backend, CacheState};
 use rustix::io::Errno;
 
 use super::faulty;
@@ -25,15 +25,16 @@ pub(super) struct Place {
     pub(super) warmup: bool,
 }
 
-/// The sample of one trial. `origin` is what answers for the target's bytes.
+/// The sample of one trial of a cell. `origin` is what answers for the target's bytes.
 pub(super) fn sample(
-    spec: &TrialSpec,
+    cell: &CellSpec,
     place: Place,
     outcome: &Outcome,
     origin: &Origin,
     started_utc: String,
     wall: Duration,
 ) -> Sample {
+    let spec = &cell.trial;
     let counters = &outcome.counters;
     let verdict = match *origin {
         Origin::Model => computed(),
@@ -44,7 +45,7 @@ pub(super) fn sample(
             read_bytes: outcome.reads.bytes,
             write_bytes: outcome.writes.bytes,
             counters,
-            region_bytes: spec.region,
+            region_bytes: cell.bytes_used(),
             region: &outcome.region,
         }),
     };

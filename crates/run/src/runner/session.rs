@@ -372,7 +372,7 @@ impl<'a> Session<'a> {
         }
         let RankReport { parts, together } = executor.by_ranks();
         let mut sample = sample::sample(
-            &spec.trial,
+            &spec,
             place,
             &outcome,
             &executor.origin(&spec),

@@ -114,6 +114,48 @@ fn together_they_have_all_threads_and_the_whole_range() {
 }
 
 #[test]
+fn the_bytes_of_all_targets_are_counted_once() {
+    let at = |target: &str, offset: u64, region: u64| {
+        let mut spec = CellSpec {
+            target: target.parse().ok(),
+            ..CellSpec::default()
+        };
+        (spec.trial.offset, spec.trial.region) = (offset, region);
+        spec
+    };
+    for (groups, bytes, without_second) in [
+        (vec![at("/a", 0, 10), at("/b", 0, 10)], 20, 10),
+        (vec![at("/a", 0, 10), at("/a", 5, 10)], 15, 10),
+        (
+            vec![at("/a", 0, 30), at("/a", 5, 10), at("/a", 20, 20)],
+            40,
+            40,
+        ),
+        (
+            vec![at("/a", 90, 10), at("", 0, 10), at("/a", 0, 10)],
+            30,
+            20,
+        ),
+    ] {
+        let group = |spec| GroupSpec {
+            name: "g".to_owned(),
+            spec,
+        };
+        let mut cell = CellSpec {
+            groups: groups.into_iter().map(group).collect(),
+            ..CellSpec::default()
+        };
+        assert_eq!(cell.bytes_used(), bytes, "{cell:?}");
+        // One that idles uses none.
+        cell.groups[1].spec.trial.rate = Some(Rate::ZERO);
+        assert_eq!(cell.bytes_used(), without_second);
+        cell.groups.clear();
+        cell.trial.region = 7;
+        assert_eq!(cell.bytes_used(), 7);
+    }
+}
+
+#[test]
 fn what_groups_cannot_be_is_refused() {
     let verified = TrialSpec {
         verify: true,
