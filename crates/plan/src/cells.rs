@@ -276,6 +276,17 @@ fn left_out(experiment: &Experiment) -> Option<String> {
 /// `sizes` stand in for the levels of `bs`.
 fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<PlannedCell>> {
     experiment.check()?;
+    unchecked(experiment, sizes)
+}
+
+/// The combinations of an experiment of which not everything is checked yet.
+///
+/// # Errors
+/// Of kind usage: a setting that can have no effect in any cell, or a group that is not there.
+pub(crate) fn unchecked(
+    experiment: &Experiment,
+    sizes: Option<&[String]>,
+) -> Result<Vec<PlannedCell>> {
     let first = PlannedCell {
         levels: Vec::new(),
         spec: experiment.base()?,

@@ -9,6 +9,7 @@ use iolab_spec::trial::Rate;
 use iolab_spec::{Error, Result};
 
 use super::Experiment;
+use crate::cells::{PlannedCell, unchecked};
 
 /// A setting of all groups of a trial, or of one of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,25 +226,12 @@ impl Experiment {
         .hint(format!("change that of a group: --set {group}.{of}=..."))
     }
 
-    /// Whether a group has the rate 0 in every cell.
+    /// Whether a group runs in no cell: its rate is 0, or it is not among the active ones.
     fn is_always_idle(&self, group: &Group) -> bool {
-        let of = |name: Option<&String>| {
-            let factor = self.factors.iter().find(|factor| {
-                factor.of.setting.name == "rate" && factor.of.group.as_ref() == name
-            });
-            factor.map(|factor| factor.levels.as_slice())
-        };
-        let fixed = |settings: &[(&'static Setting, String)]| -> Option<Vec<String>> {
-            let rate = settings.iter().find(|(setting, _)| setting.name == "rate");
-            rate.map(|(_, value)| vec![value.clone()])
-        };
-        let levels = of(Some(&group.name))
-            .map(<[String]>::to_vec)
-            .or_else(|| fixed(&group.settings))
-            .or_else(|| of(None).map(<[String]>::to_vec))
-            .or_else(|| fixed(&self.settings));
-        let is_zero = |level: &String| level.parse::<Rate>().is_ok_and(|rate| rate == Rate::ZERO);
-        levels.is_some_and(|levels| levels.iter().all(is_zero))
+        // What is wrong with the cells themselves is told where they are made.
+        let cells = unchecked(self, None).unwrap_or_default();
+        let runs = |cell: &PlannedCell| cell.spec.active().any(|own| own.name == group.name);
+        !cells.is_empty() && !cells.iter().any(runs)
     }
 
     /// Checks what is said of groups.
@@ -292,10 +280,10 @@ impl Experiment {
             .find(|group| Some(&group.name) == self.response_group.as_ref());
         if let Some(group) = asked.filter(|group| self.is_always_idle(group)) {
             return Err(Error::usage(format!(
-                "the response is that of group {}, whose rate is 0 in every cell",
+                "the response is that of group {}, which runs in no cell",
                 group.name
             ))
-            .hint("give it another rate, or name another group in the response"));
+            .hint("give it a rate other than 0 and name it in a level of active, or name another group in the response"));
         }
         let mut common = self.factors.iter().map(|factor| &factor.of);
         common.try_for_each(|of| self.check_effect(of))
@@ -414,11 +402,20 @@ mod tests {
             ("tool=iolab,fio", "another tool"),
             ("refine=2", "refine"),
             ("writer.bz=4k", "bz"),
-            ("reader.rate=0", "rate is 0 in every cell"),
+            ("reader.rate=0", "reader, which runs in no cell"),
+            ("active=writer", "reader, which runs in no cell"),
             ("rate=0", "every group has a rate"),
         ] {
             let error = experiment.apply_set(set).expect_err(set);
             assert!(error.to_string().contains(part), "{error}");
+        }
+        for set in [
+            "active=reader",
+            "active=writer,reader+writer",
+            "active=writer,all",
+        ] {
+            let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
+            experiment.apply_set(set).expect("it runs in a cell");
         }
         let mut plain = Experiment::find("read-size").expect("built in");
         let error = plain.apply_set("reader.bs=4k").expect_err("no groups");

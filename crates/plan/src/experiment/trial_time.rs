@@ -9,6 +9,7 @@ use iolab_spec::units::format_duration;
 use iolab_spec::{Error, Result};
 
 use super::Experiment;
+use crate::cells::unchecked;
 
 /// A rate beyond the capacity by so much fails in a trial that is long enough: half of what two rates of a search differ by.
 const OVERLOAD: f64 = 0.02;
@@ -35,8 +36,12 @@ impl Experiment {
             times.max().unwrap_or_default()
         };
         let requests = |level: &Level, n: f64| {
-            let seconds = n / (rate * share(level.of, trial)).max(f64::MIN_POSITIVE);
-            Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+            let share = share(level.of, trial);
+            if share <= 0.0 {
+                // A trial without such requests never has enough of them.
+                return Duration::ZERO;
+            }
+            Duration::try_from_secs_f64(n / (rate * share)).unwrap_or(Duration::MAX)
         };
         let enough = longest(&|level| {
             let requests = requests(level, level.requests_enough());
@@ -72,13 +77,12 @@ impl Experiment {
         let Some(levels) = self.levels() else {
             return Ok(());
         };
-        let trial = self.base()?.trial;
-        let varies = ["read_percent", "sync", "sync_every"]
-            .iter()
-            .any(|name| self.factors.iter().any(|f| f.of.is(name)));
-        let lacks = |level: &&Level| share(level.of, &trial) == 0.0;
+        let cells = unchecked(self, None)?;
+        let lacks = |level: &&Level| {
+            let mut shares = cells.iter().map(|cell| share(level.of, &cell.spec.trial));
+            shares.all(|share| share == 0.0)
+        };
         if let Some(level) = levels.all().iter().find(lacks)
-            && !varies
             && self.groups.is_empty()
         {
             let hint = match level.of {
@@ -88,6 +92,11 @@ impl Experiment {
             };
             let none = format!("the level {level}: the experiment has no {}", level.of);
             return Err(Error::usage(none).hint(hint));
+        }
+        let mut trials = cells.iter().flat_map(|cell| cell.spec.trials());
+        if self.seek.is_none() && trials.all(|trial| trial.rate.is_none()) {
+            // Without a rate no queue grows, and trials are as long as the settings say.
+            return Ok(());
         }
         let (_, few) = self.trials_paid();
         let late = |level: &&Level| level.time_to_notice(OVERLOAD_MAX) > self.design.budget / few;
@@ -212,6 +221,40 @@ mod tests {
         let least = |levels: &str| asked(levels, &[], &[]).unwrap().least_rate().unwrap();
         assert_eq!((least("p99<1ms"), least("p99.9<1ms")), (25, 241));
         assert_eq!((least("p50<1ms"), least("max<1ms")), (1, 1));
+    }
+
+    #[test]
+    fn levels_hold_for_the_cells_that_have_such_requests() {
+        let answered = |levels: &str, sets: &[&str], given: &[&str]| {
+            let mut experiment = Experiment::find("disk-grid").expect("built in");
+            for set in sets {
+                experiment.apply_set(set).expect(set);
+            }
+            let levels = levels.parse().expect("levels");
+            experiment.answer(&levels, &|name| given.contains(&name))?;
+            Ok::<_, Error>(experiment)
+        };
+        let sets = ["rate=500", "time=1s"];
+        let experiment = answered("writes.p99<5ms", &sets, &["rate"]).expect("workload has writes");
+        let cells = crate::cells::cells(&experiment).expect("cells");
+        assert!(cells.iter().any(|cell| cell.spec.trial.writes()));
+        let only = ["rate=500", "workload=RS,RR"];
+        let error = answered("writes.p99<5ms", &only, &["rate"]).expect_err("reads alone");
+        assert!(error.message().contains("no writes"), "{error}");
+        // Reads alone wait for no writes: they last as long as the setting says.
+        let reads = cells.iter().find(|cell| !cell.spec.trial.writes());
+        let time = experiment.trial_time(&reads.expect("reads").spec.trial);
+        assert_eq!(time, Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_level_of_trials_without_a_rate_is_not_refused_for_their_length() {
+        let mut experiment = Experiment::find("read-random").expect("built in");
+        experiment.hold = Some("p50<10s".parse().expect("a level"));
+        experiment.check().expect("no queue grows");
+        let error = experiment.apply_set("rate=100");
+        let error = error.expect_err("a queue takes long to show");
+        assert!(error.message().contains("does not pay for"), "{error}");
     }
 
     #[test]
