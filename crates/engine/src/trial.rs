@@ -73,7 +73,7 @@ pub fn run_with(
     meeting: &mut dyn Meeting,
 ) -> Result<Outcome> {
     let side = Side::new(spec, target, stop)?;
-    side.prepare()?;
+    side.prepare(stop)?;
     let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting)?;
     let workers = carried.workers.pop().unwrap_or_default();
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
@@ -112,10 +112,11 @@ impl<'a> Side<'a> {
         self.files.as_ref().map_or(&[], Files::parts)
     }
 
-    /// Brings the page cache into the state asked for.
-    fn prepare(&self) -> Result<()> {
+    /// Brings the page cache into the state asked for. `stop` is what the user raises: what ends the workers with the others
+    /// is not raised before they start.
+    fn prepare(&self, stop: &AtomicBool) -> Result<()> {
         for part in self.parts() {
-            page_cache::prepare(self.spec, part.target(), part.range(), self.stop)?;
+            page_cache::prepare(self.spec, part.target(), part.range(), stop)?;
         }
         Ok(())
     }
@@ -133,8 +134,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// What is left to be done after the timed span: names failures, writes out what nobody asked to be made durable, and
-    /// reads back.
+    /// What is left to be done after the timed span: names failures, writes out what no sync has made durable, and reads
+    /// back.
     fn settle(&self, outcome: &mut Outcome, signed: &[Signed], stop: &AtomicBool) -> Result<()> {
         let Some(files) = &self.files else {
             return Ok(());

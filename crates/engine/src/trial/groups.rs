@@ -48,7 +48,7 @@ pub fn run_groups(
         .iter()
         .partition(|side| side.spec.cache == CacheState::Hot);
     for side in others.into_iter().chain(hot) {
-        side.prepare()?;
+        side.prepare(stop)?;
     }
     if stop.load(Ordering::Relaxed) {
         return Err(Error::interrupted());

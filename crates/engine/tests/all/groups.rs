@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::trial;
+use iolab_observe::counters::{FileRange, residency};
+use iolab_observe::page_cache;
 use iolab_spec::group::GroupSpec;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::settings::CellSpec;
@@ -315,4 +317,41 @@ proptest! {
         prop_assert!(before[..ends.0 as usize] == after[..ends.0 as usize]);
         prop_assert!(before[ends.1 as usize..] == after[ends.1 as usize..]);
     }
+}
+
+#[test]
+#[allow(clippy::print_stderr)] // a test that skips says so
+fn an_interrupt_ends_the_preparation_of_groups_that_end_together() {
+    let (_folder, target) = scratch(SIZE);
+    let held = || {
+        let range = FileRange {
+            file: target.file(),
+            offset: 0,
+            length: SIZE,
+        };
+        residency(&[range]).map_or(SIZE, |seen| seen.resident_bytes)
+    };
+    page_cache::drop_pages(&target, 0..SIZE);
+    if held() > 0 {
+        eprintln!("skipped: the page cache does not drop this file");
+        return;
+    }
+    let hot = TrialSpec {
+        cache: CacheState::Hot,
+        ..endless()
+    };
+    let ender = TrialSpec {
+        ends_trial: true,
+        ..hot.clone()
+    };
+    let cell = cell(vec![ender, hot]);
+    let interrupted = trial::run_groups(
+        &cell.group_trials(),
+        &[&target, &target],
+        clock(),
+        &AtomicBool::new(true),
+    );
+    let error = interrupted.expect_err("interrupted");
+    assert_eq!(error.kind(), iolab_spec::Kind::Interrupted);
+    assert_eq!(held(), 0, "the file was read before the flag was looked at");
 }
