@@ -71,6 +71,14 @@ fn where_it_is(analysis: &Analysis, place: usize, levels: &[String]) -> String {
     }
 }
 
+/// The groups of a level: `a, b and c`.
+fn listed(level: &str) -> String {
+    match level.rsplit_once('+') {
+        Some((before, last)) => format!("{} and {last}", before.replace('+', ", ")),
+        None => level.to_owned(),
+    }
+}
+
 /// A median with its interval.
 fn reached(cell: &CellAnalysis) -> Option<(f64, Interval)> {
     let response = cell.response?;
@@ -119,8 +127,13 @@ fn of_one(
     let fewest = enough.min_by_key(|(level, _)| level.matches('+').count());
     Some(match fewest {
         Some((level, _)) => format!(
-            "{compared}: they share a limit, which {} reaches already.",
-            level.replace('+', " and ")
+            "{compared}: they share a limit; {} already {} it.",
+            listed(level),
+            if level.contains('+') {
+                "reach"
+            } else {
+                "reaches"
+            }
         ),
         None => format!("{compared}: they share a limit, which fewer of them do not reach."),
     })

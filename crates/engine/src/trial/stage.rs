@@ -1,4 +1,4 @@
-//! The life of one worker: set up, started with the others, carried out, torn down when nobody waits for it.
+//! The life of one worker: set up, started with the others, carried out, torn down when no other thread waits for it.
 
 use std::fs::File;
 use std::sync::Arc;

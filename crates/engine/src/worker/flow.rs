@@ -101,7 +101,7 @@ impl FlowPart {
 }
 
 impl Drop for FlowPart {
-    /// Nobody waits for a group that is over.
+    /// No group waits for one that is over.
     fn drop(&mut self) {
         if self.joined && !self.stays {
             self.flow.0[self.member]
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_group_that_is_over_or_has_not_begun() {
+    fn no_group_waits_for_one_that_is_over_or_has_not_begun() {
         let mut both = parts(&[1, 1], true);
         // The second has not begun.
         assert_eq!(turns(&mut both[..1], 100), [100]);

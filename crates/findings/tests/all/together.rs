@@ -34,7 +34,7 @@ fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
         (
             200.0,
             200.0,
-            "they share a limit, which a and b reaches already",
+            "they share a limit; a and b already reach it.",
         ),
         (240.0, 200.0, "which fewer of them do not reach"),
     ] {
