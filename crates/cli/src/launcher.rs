@@ -31,31 +31,25 @@ fn check_alone() -> Outcome {
 ///
 /// # Errors
 /// When there are several, and they cannot work together.
-#[cfg(not(feature = "mpi"))]
 pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
-    if command.measures() {
-        check_alone()?;
+    if !command.measures() {
+        return Ok(None);
     }
+    #[cfg(feature = "mpi")]
+    if command.spans_ranks() {
+        return over_mpi();
+    }
+    check_alone()?;
     Ok(None)
 }
 
 /// This process among the others, where a launcher started it.
-///
-/// # Errors
-/// When there are several, and they cannot work together.
 #[cfg(feature = "mpi")]
-pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
+fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::mpi::Mpi;
     use iolab_observe::clock::Clock;
     use iolab_spec::Error;
 
-    if !command.measures() {
-        return Ok(None);
-    }
-    if !command.spans_ranks() {
-        check_alone()?;
-        return Ok(None);
-    }
     if !Launch::is_there(|name| std::env::var(name).ok()) {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{self, folder, iolab, run, run_tiny};
+use crate::support::{self, folder, iolab, run, with_runs};
 
 fn numbers(folder: &Path, name: &str, values: impl IntoIterator<Item = f64>) {
     let text: String = values.into_iter().map(|v| format!("{v}\n")).collect();
@@ -71,7 +71,7 @@ fn the_exit_code_is_the_verdict() {
 #[test]
 fn a_run_does_not_differ_from_itself() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    with_runs(folder.path(), &["r.iolab"]);
     let done = run(folder.path(), &["compare", "r.iolab", "r.iolab"]).expect(0);
     assert!(done.stdout.contains("identical"), "{}", done.stdout);
     for word in ["slower", "faster", "differ in"] {
@@ -90,7 +90,7 @@ fn a_run_does_not_differ_from_itself() {
 #[test]
 fn what_cannot_be_compared_is_refused_with_a_way_out() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    with_runs(folder.path(), &["r.iolab"]);
     let folder = folder.path();
     numbers(folder, "n.txt", steady(1.0));
     std::fs::write(folder.join("words.txt"), "1\ntwo\n").unwrap();

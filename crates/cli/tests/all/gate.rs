@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use crate::support::{folder, run, run_tiny};
+use crate::support::{folder, run, run_tiny, with_runs};
 
 /// Three runs of one experiment in `runs`.
 fn three_runs(folder: &Path) {
     std::fs::create_dir(folder.join("runs")).unwrap();
-    for name in ["runs/a.iolab", "runs/b.iolab", "runs/c.iolab"] {
-        run_tiny(folder, "read-size", &["-o", name]).expect(0);
-    }
+    with_runs(folder, &["runs/a.iolab", "runs/b.iolab", "runs/c.iolab"]);
 }
 
 #[test]
@@ -124,7 +122,7 @@ fn a_folder_of_runs_has_a_history_in_every_format() {
 fn what_cannot_be_judged_is_refused_with_a_way_out() {
     let folder = folder();
     let folder = folder.path();
-    run_tiny(folder, "read-size", &["-o", "a.iolab"]).expect(0);
+    with_runs(folder, &["a.iolab"]);
     std::fs::create_dir(folder.join("empty")).unwrap();
     std::fs::write(folder.join("n.txt"), "1\n2\n3\n").unwrap();
     for (arguments, said) in [

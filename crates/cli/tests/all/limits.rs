@@ -185,10 +185,16 @@ fn least_memory() -> u64 {
         let done = limited(folder.path(), "-v", *kib, &["--version"]);
         done.code == Some(0)
     };
-    (10_000..1_000_000)
-        .step_by(1000)
-        .find(starts)
-        .expect("1 GB is enough")
+    let (mut little, mut enough) = (10_000, 1_000_000);
+    assert!(starts(&enough), "1 GB is enough");
+    while enough - little > 1000 {
+        let between = (little + enough) / 2;
+        match starts(&between) {
+            true => enough = between,
+            false => little = between,
+        }
+    }
+    enough
 }
 
 /// A run whose limit on a resource falls once something was measured.

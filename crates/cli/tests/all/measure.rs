@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::{Done, TINY, entries, exported, folder, iolab, run, run_files, run_tiny};
+use crate::support::{
+    Done, TINY, entries, exported, folder, iolab, run, run_files, run_tiny, with_runs,
+};
 
 #[test]
 fn run_measures_and_reports() {
@@ -69,7 +71,7 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
 #[test]
 fn commands_that_only_print_end_quietly_without_a_reader() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    with_runs(folder.path(), &["r.iolab"]);
     for arguments in [&["table", "r.iolab"][..], &["list"], &["show", "read-size"]] {
         let done = without_reader(folder.path(), arguments).expect(0);
         assert_eq!(done.stderr, "", "{arguments:?}");
@@ -107,7 +109,7 @@ fn writes_write() {
 #[test]
 fn study_runs_them_all_and_compares() {
     let folder = folder();
-    let arguments = ["study", "--size", "4MiB", "--time", "5ms", "--budget", "6s"];
+    let arguments = ["study", "--size", "4MiB", "--time", "5ms", "--budget", "2s"];
     let done = run(folder.path(), &arguments).expect(0);
     let files = run_files(folder.path());
     assert_eq!(files.len(), 7, "{files:?}");
@@ -149,7 +151,11 @@ fn study_runs_them_all_and_compares() {
     );
     let lines = done.stdout.lines().count();
     assert!(lines <= 45, "{lines} lines:\n{}", done.stdout);
-    let again = run(folder.path(), &arguments).expect(0);
+    let one =
+        "name = \"one\"\nabout = \"?\"\nbudget = \"1s\"\n[[experiments]]\nuse = \"read-size\"\n";
+    std::fs::write(folder.path().join("one.toml"), one).unwrap();
+    let again = [&["study", "--suite", "one.toml"][..], &TINY].concat();
+    let again = run(folder.path(), &again).expect(0);
     assert!(again.stdout.contains("iolab-results/report-2.html"));
 }
 
@@ -177,10 +183,10 @@ fn a_dry_run_touches_nothing() {
     let done = run_tiny(folder.path(), "write-size", &["--dry-run"]).expect(0);
     for part in [
         "nothing is touched",
-        "14 to 62",
+        "14 to 18",
         "Scratch file: 4MiB",
         "free for it: ",
-        "All trials together write: at most 62 GiB",
+        "All trials together write: at most 18 GiB",
     ] {
         assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
     }
@@ -192,7 +198,7 @@ fn a_dry_run_touches_nothing() {
 #[test]
 fn the_glance_comes_with_a_picture() {
     let folder = folder();
-    let tiny = ["--size", "4MiB", "--time", "5ms", "--budget", "2s"];
+    let tiny = ["--size", "4MiB", "--time", "5ms", "--budget", "1s"];
     let study = [
         "study",
         "--suite",

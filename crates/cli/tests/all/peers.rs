@@ -85,6 +85,7 @@ fn peers_that_are_installed_carry_the_same_cell_out() {
     let folder = folder();
     let mut arguments = vec!["run", "read-random", ".", "-o", "r.iolab"];
     arguments.extend(["--set", "bs=1M", "--set", "trials_min=1", "--budget", "1s"]);
+    arguments.extend(["--size", "8MiB"]);
     for tool in &tools {
         arguments.extend(["--peer", tool]);
     }

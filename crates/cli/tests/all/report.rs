@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use crate::support::{entries, folder, run, run_tiny};
+use crate::support::{entries, folder, run, with_runs};
 
 #[test]
 fn a_report_is_a_new_file_that_needs_no_other() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "a.iolab"]).expect(0);
+    with_runs(folder.path(), &["a.iolab"]);
     let done = run(folder.path(), &["report", "a.iolab"]).expect(0);
     assert_eq!(done.stdout, "report.html\n");
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
@@ -22,7 +22,7 @@ fn a_report_is_a_new_file_that_needs_no_other() {
 #[test]
 fn a_report_is_never_overwritten() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "a.iolab"]).expect(0);
+    with_runs(folder.path(), &["a.iolab"]);
     fs::write(folder.path().join("r.html"), "mine").unwrap();
     let done = run(folder.path(), &["report", "a.iolab", "-o", "r.html"]).expect(3);
     assert!(done.stderr.contains("never overwritten"), "{}", done.stderr);
@@ -33,7 +33,7 @@ fn a_report_is_never_overwritten() {
 #[test]
 fn text_has_its_figures_beside_it() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "a.iolab"]).expect(0);
+    with_runs(folder.path(), &["a.iolab"]);
     let markdown = ["report", "a.iolab", "--format", "markdown", "-o", "paper"];
     let done = run(folder.path(), &markdown).expect(0);
     assert_eq!(done.stdout, "paper/report.md\n");

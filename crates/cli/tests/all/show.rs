@@ -1,6 +1,6 @@
 //! Commands that print: help, lists, tables, exports, pipes.
 
-use crate::support::{self, entries, folder, iolab, run, run_tiny};
+use crate::support::{self, entries, folder, iolab, run, run_tiny, with_runs};
 
 #[test]
 fn help() {
@@ -123,7 +123,7 @@ fn reading_leaves_the_run_file_alone() {
 #[test]
 fn export_writes_samples_and_buckets() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    with_runs(folder.path(), &["r.iolab"]);
     let arguments = ["export", "r.iolab", "--format", "csv", "-o", "out.csv"];
     run(folder.path(), &arguments).expect(0);
     let csv = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
@@ -154,7 +154,7 @@ fn export_writes_samples_and_buckets() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    with_runs(folder.path(), &["r.iolab"]);
     for arguments in [
         &["list"][..],
         &["show", "read-size"],
@@ -177,7 +177,7 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn a_dumb_terminal_gets_ascii() {
     let folder = folder();
-    run_tiny(folder.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    with_runs(folder.path(), &["r.iolab"]);
     let output = iolab(folder.path(), &["table", "r.iolab"])
         .env("TERM", "dumb")
         .output()

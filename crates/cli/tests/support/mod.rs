@@ -5,13 +5,14 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// A run that is over in a moment.
-pub(crate) const TINY: [&str; 10] = [
+pub(crate) const TINY: [&str; 12] = [
     "--set",
     "bs=4k,64k",
     "--size",
@@ -22,6 +23,8 @@ pub(crate) const TINY: [&str; 10] = [
     "1s",
     "--seed",
     "7",
+    "--set",
+    "trials_max=8",
 ];
 
 /// A folder to work in, removed at the end.
@@ -86,6 +89,22 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Done {
 pub(crate) fn run_tiny(folder: &Path, experiment: &str, more: &[&str]) -> Done {
     let arguments = [&["run", experiment], more, &TINY[..]].concat();
     run(folder, &arguments)
+}
+
+/// Puts finished runs of the experiment read-size into a folder, under these names: three at most, which are measured once
+/// for all tests of a program.
+pub(crate) fn with_runs(folder: &Path, names: &[&str]) {
+    static RUNS: [LazyLock<Vec<u8>>; 3] = [const { LazyLock::new(measured) }; 3];
+    for (name, run) in names.iter().zip(&RUNS) {
+        std::fs::write(folder.join(name), &**run).expect("a run file");
+    }
+    assert!(names.len() <= RUNS.len());
+}
+
+fn measured() -> Vec<u8> {
+    let place = folder();
+    run_tiny(place.path(), "read-size", &["-o", "r.iolab"]).expect(0);
+    std::fs::read(place.path().join("r.iolab")).expect("a run file")
 }
 
 /// Names of everything in a folder, sorted.
