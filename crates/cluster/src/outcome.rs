@@ -206,9 +206,12 @@ fn counters(a: (Counters, bool), b: (Counters, bool)) -> Counters {
     }
 }
 
-/// Of two hosts, what the one went through that had more of it.
+/// Of two hosts, what the one went through that was worse off: more of what holds it up, and a lower frequency.
 fn worst(a: Pressure, b: Pressure) -> Pressure {
-    a.with(b, |a, b| either(a, b, u64::max))
+    Pressure {
+        cpu_khz: either(a.cpu_khz, b.cpu_khz, u64::min),
+        ..a.with(b, |a, b| either(a, b, u64::max))
+    }
 }
 
 /// What two ranks saw: each its own files; or the same region, of which that counts where the page cache held more.

@@ -4,7 +4,7 @@ use iolab_cluster::clock::Moment;
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::team::Gathered;
 use iolab_cluster::wire::{Reader, Writer};
-use iolab_spec::counters::{Counters, DeviceStat, ProcessIo};
+use iolab_spec::counters::{Counters, DeviceStat, Pressure, ProcessIo};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
@@ -204,4 +204,27 @@ fn a_host_that_does_not_know_makes_the_sum_unknown() {
     // A rank that does not speak for its host does not matter.
     other.hosts = 0;
     assert!(deed(0, true).join(other).outcome.counters.device.is_some());
+}
+
+#[test]
+fn the_host_that_was_worse_off_counts() {
+    let under = |cpu_khz, steal_ns| {
+        let mut deed = deed(0, true);
+        deed.outcome.counters.pressure = Pressure {
+            cpu_khz,
+            steal_ns,
+            ..Pressure::default()
+        };
+        deed
+    };
+    let of = |a: Deed, b: Deed| {
+        let pressure = a.join(b).outcome.counters.pressure;
+        (pressure.cpu_khz, pressure.steal_ns)
+    };
+    let (slow, fast) = (Some(800_000), Some(3_000_000));
+    // A host that is throttled is not hidden by one that is not, whichever comes first.
+    for (a, b) in [(slow, fast), (fast, slow)] {
+        assert_eq!(of(under(a, Some(5)), under(b, Some(9))), (slow, Some(9)));
+    }
+    assert_eq!(of(under(None, None), under(fast, Some(1))), (fast, Some(1)));
 }
