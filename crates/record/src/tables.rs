@@ -9,6 +9,7 @@ use super::{
     ClockDomain, EndedBy, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind,
 };
 use crate::{Cell, Interval, Operation, PartId, RequestTime};
+use iolab_spec::Error;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS};
 use iolab_spec::trial::Rate;
@@ -172,6 +173,14 @@ pub struct Rank {
     pub host: u32,
     /// The host's name.
     pub name: String,
+}
+
+impl Rank {
+    /// What a user hears who asks for ranks of runs that have none.
+    pub fn none() -> Error {
+        Error::usage("no trial was carried out by several ranks")
+            .hint("start iolab with mpirun or srun (docs/CLUSTER.md)")
+    }
 }
 
 /// Table `rank`.

@@ -10,7 +10,7 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency};
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::tables::{IntervalRow, PART, SAMPLE, SERIES};
+use iolab_record::tables::{IntervalRow, PART, Rank, SAMPLE, SERIES};
 use iolab_record::{Cell, EndedBy, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
 use iolab_spec::group::ALL;
 use iolab_spec::plain::plain;
@@ -84,7 +84,18 @@ pub fn samples(
     writer.finish()
 }
 
-/// Writes one row per sample and rank of each run that several processes carried out.
+/// Refuses to write rows of ranks where no run has any.
+///
+/// # Errors
+/// Of kind usage: no run was carried out by several processes.
+pub fn check_ranks(records: &[RunRecord]) -> iolab_spec::Result<()> {
+    match records.iter().all(|record| record.ranks.is_empty()) {
+        true => Err(Rank::none()),
+        false => Ok(()),
+    }
+}
+
+/// Writes one row per sample and rank of each run that several processes carried out; see [`check_ranks`].
 ///
 /// # Errors
 /// When the output cannot be written.

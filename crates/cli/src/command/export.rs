@@ -28,6 +28,9 @@ pub(crate) fn export(options: &Export) -> Outcome {
         .iter()
         .map(|path| iolab_runfile::read(path))
         .collect::<Result<_>>()?;
+    if options.ranks {
+        export::check_ranks(&records)?;
+    }
     if let Some(folder) = fio_folder(options) {
         return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
     }

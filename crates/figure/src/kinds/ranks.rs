@@ -2,6 +2,7 @@
 //! that hits all is a dark column.
 
 use iolab_analysis::analysis::{CellAnalysis, CellRanks, Response};
+use iolab_record::tables::Rank;
 use iolab_spec::{Error, Result};
 use iolab_stats::median;
 
@@ -40,8 +41,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     };
     let count = cells().count();
     if count == 0 {
-        return Err(Error::usage("no trial was carried out by several ranks")
-            .hint("start iolab with mpirun or srun (docs/CLUSTER.md)"));
+        return Err(Rank::none());
     }
     if count > PANELS_MAX {
         return Err(

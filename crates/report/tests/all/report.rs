@@ -13,7 +13,7 @@ use iolab_report::report::Report;
 use iolab_report::rows::Format;
 use iolab_report::{compare, export, table};
 
-use crate::synthetic::{add_cell, around, record, serve, size_curve};
+use crate::synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
 
 /// Ends elements, comments, attributes, scripts and lines; opens others.
 const HOSTILE: &str = "</script><script>alert(1)</script><!-- '\"&<img src=x onerror=alert(1)>\u{2028}\u{202e}\u{1b}[2J]]>";
@@ -239,6 +239,17 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
             assert_eq!(figures, own, "{what}: {html}");
         }
     }
+}
+
+#[test]
+fn rows_of_ranks_are_refused_where_no_run_has_any() {
+    let one = sizes();
+    let error = export::check_ranks(std::slice::from_ref(&one)).unwrap_err();
+    assert!(error.message().contains("several ranks"), "{error}");
+    assert!(error.remedy().is_some());
+    let mut several = size_curve("read-size", &[("4KiB", 61.3)]);
+    by_ranks(&mut several, &[1.0, 0.5]);
+    assert!(export::check_ranks(&[one, several]).is_ok());
 }
 
 #[test]

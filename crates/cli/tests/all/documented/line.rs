@@ -172,8 +172,11 @@ impl Line {
         }
     }
 
-    /// What it says at the end of standard error where its target does not exist.
+    /// What it says in its error where its target does not exist, or the supplies have no run as it needs.
     pub(super) fn ends_with_error(&self) -> Option<&'static str> {
+        if self.text.contains(" --ranks") {
+            return Some("carried out by several ranks");
+        }
         let is_serve = self.text.starts_with("iolab serve ");
         let error = if is_serve {
             "cannot mount on "
