@@ -13,6 +13,7 @@ pub mod link;
 pub mod mpi;
 pub mod order;
 pub mod outcome;
+pub mod patience;
 pub mod roster;
 pub mod shift;
 pub mod span;

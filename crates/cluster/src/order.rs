@@ -1,7 +1,5 @@
 //! What the root has the other ranks do, one order after the other.
 
-use std::time::Duration;
-
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
 use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Kind, Result};
@@ -137,20 +135,6 @@ fn read_task(from: &mut Reader<'_>) -> Option<Task> {
         trial: cell.trial,
         target: Wire::read(from)?,
     })
-}
-
-/// How long a rank may take to prepare a trial, and to carry it out. One without a bound of time is given a time in which
-/// the slowest storage in use moves its bytes.
-pub fn patience(trial: &TrialSpec, settled: Duration) -> (Duration, Duration) {
-    /// Bytes per second below which a rank counts as lost.
-    const SLOWEST: u64 = 1 << 20;
-    let moving = |bytes: u64| settled + Duration::from_secs(bytes / SLOWEST);
-    let requests = trial.requests_bound().unwrap_or(0);
-    let bytes = requests.saturating_mul(trial.bs.max(64 << 10));
-    let carrying = trial
-        .time_foreseen()
-        .map_or_else(|| moving(bytes), |time| time.saturating_add(settled));
-    (moving(trial.region), carrying)
 }
 
 /// An error as a message between ranks.

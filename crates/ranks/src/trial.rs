@@ -4,8 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_cluster::link::Link;
-use iolab_cluster::order::{Task, patience};
+use iolab_cluster::order::Task;
 use iolab_cluster::outcome::{Deed, RankPart};
+use iolab_cluster::patience::Patience;
 use iolab_cluster::roster::taking_part;
 use iolab_cluster::shift;
 use iolab_cluster::span::{Activity, CumulativeBytes};
@@ -35,7 +36,7 @@ impl Member {
         let asked = &task.trial;
         let roster = taking_part(&self.places, asked.ranks, asked.hosts)?;
         let Some(number) = roster.iter().position(|other| *other == rank) else {
-            return self.idle(asked).map(|()| None);
+            return self.idle(asked, roster.len()).map(|()| None);
         };
         let part = match asked.is_shifted() {
             true => shift::parts(&self.places, asked.shift)?[rank],
@@ -49,11 +50,11 @@ impl Member {
             },
             ..asked.clone()
         };
-        let (preparing, carrying) = patience(&task.trial, ANSWER);
+        let patience = Patience::with(asked, roster.len(), ANSWER);
         let mut meeting = Meeting {
             team: &mut self.team,
-            preparing: habits(preparing),
-            carrying: habits(carrying),
+            preparing: habits(patience.preparing),
+            carrying: habits(patience.carrying),
             prepared: false,
             halt: None,
             workers: Vec::new(),
@@ -69,7 +70,10 @@ impl Member {
             return Err(self.error(halt));
         }
         // What keeps a rank from its part is told to all, at whichever of the two moments they wait for it.
-        let wait = if prepared { carrying } else { preparing };
+        let wait = match prepared {
+            true => patience.settling,
+            false => patience.preparing,
+        };
         let (result, ready) = match result {
             Ok(outcome) => (Some(outcome), Ok(())),
             Err(error) => (None, Err(error)),
@@ -87,15 +91,15 @@ impl Member {
     }
 
     /// Waits, without work for the CPU, until the ranks that take part are through.
-    fn idle(&mut self, trial: &TrialSpec) -> Result<()> {
-        let (preparing, carrying) = patience(trial, ANSWER);
+    fn idle(&mut self, trial: &TrialSpec, ranks: usize) -> Result<()> {
+        let patience = Patience::with(trial, ranks, ANSWER);
         let team = &mut self.team;
         let waited = team
-            .agree(habits(preparing), Ok(()))
+            .agree(habits(patience.preparing), Ok(()))
             .and_then(|()| team.start(habits(ANSWER), Ok(())))
-            // Those that measure have ended, and then have no reason to give up.
-            .and_then(|_| team.agree(habits(carrying), Ok(())))
-            .and_then(|()| team.agree(habits(carrying), Ok(())))
+            // Those that measure have ended, and then have left the file to the next trial.
+            .and_then(|_| team.agree(habits(patience.carrying), Ok(())))
+            .and_then(|()| team.agree(habits(patience.settling), Ok(())))
             .and_then(|()| team.conclude::<Deed>(habits(ANSWER), None));
         waited.map(drop).map_err(|halt| self.error(halt))
     }

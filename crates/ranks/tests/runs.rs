@@ -5,9 +5,13 @@ use std::fs::DirEntry;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use iolab_cluster::in_process::{Thread, threads};
+use iolab_cluster::link::{Link, Lost};
+use iolab_cluster::patience::Patience;
 use iolab_observe::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
@@ -28,10 +32,20 @@ fn with_ranks<T: Send>(
     count: usize,
     root: impl FnOnce(&Ranks) -> Result<T> + Send,
 ) -> (Result<T>, Vec<Result<()>>) {
+    with_links(count, |link| link, root)
+}
+
+/// As [`with_ranks`], where each has what `via` makes of its link.
+fn with_links<T: Send, L: Link + Send + 'static>(
+    count: usize,
+    via: impl Fn(Thread) -> L,
+    root: impl FnOnce(&Ranks) -> Result<T> + Send,
+) -> (Result<T>, Vec<Result<()>>) {
     let clock = Clock::calibrate();
     let own = clock.clone();
-    let mut links = threads(count, move || own.ns_between(0, own.now()) as i64).into_iter();
-    let join = |link: Thread| {
+    let links = threads(count, move || own.ns_between(0, own.now()) as i64);
+    let mut links = links.into_iter().map(via).collect::<Vec<L>>().into_iter();
+    let join = |link: L| {
         let ranks = Ranks::new(Box::new(link), clock.clone(), runner::words);
         ranks.greet().expect("the same program");
         ranks
@@ -171,6 +185,62 @@ fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
     let remedy = error.remedy().expect("a remedy");
     assert!(remedy.contains("share"), "{remedy}");
     assert!(others.iter().all(Result::is_ok), "{others:?}");
+}
+
+/// A link that notes how long its rank is ready to wait for each message.
+struct Noting(Thread, Arc<Mutex<Vec<Duration>>>);
+
+impl Link for Noting {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.0.now_ns()
+    }
+
+    fn send(&mut self, to: usize, message: &[u8]) -> std::result::Result<(), Lost> {
+        self.0.send(to, message)
+    }
+
+    fn receive(&mut self, from: usize, patience: Duration) -> std::result::Result<Vec<u8>, Lost> {
+        if self.rank() == 1 {
+            self.1.lock().expect("no panic").push(patience);
+        }
+        self.0.receive(from, patience)
+    }
+}
+
+#[test]
+fn a_rank_that_idles_waits_for_what_follows_a_trial() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let sets = [
+        "bs=64k",
+        "region=12M",
+        "ranks=1",
+        "verify=true",
+        "pattern=seq",
+    ];
+    let (record, _) = with_links(
+        2,
+        |link| Noting(link, Arc::clone(&noted)),
+        |ranks| measure(ranks, folder.path(), "write-size", &sets),
+    );
+    let record = record.expect("measured");
+    let trial = record.cells[0].trial();
+    let patience = Patience::with(trial, 1, Duration::from_secs(60));
+    // 12 MiB are written out and read back after a trial.
+    assert_eq!(patience.settling, Duration::from_secs(66));
+    // The answer of rank 0 may be twice as long in coming as a rank below it.
+    let steps = [patience.carrying, patience.settling].map(|time| time * 2);
+    let noted = noted.lock().expect("no panic");
+    let trials = noted.windows(2).filter(|two| *two == steps).count();
+    assert_eq!(trials, record.samples.len(), "{noted:?}");
 }
 
 #[test]

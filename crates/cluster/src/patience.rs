@@ -1,0 +1,202 @@
+//! How long ranks wait for one that prepares, carries out or ends a trial, before it counts as lost.
+//!
+//! One that is given up too early ends a run that was sound; one that is given up late costs time. So the bounds are those of
+//! slow storage, a hard disk or a network file system, that all ranks share.
+
+use std::time::Duration;
+
+use iolab_spec::trial::{CacheState, TrialSpec};
+
+/// Bytes per second of all ranks together, at least.
+const BYTES: u64 = 4 << 20;
+/// Requests per second of all ranks together, at least.
+const REQUESTS: u64 = 25;
+
+/// How long a rank may take for each step of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// To prepare it.
+    pub preparing: Duration,
+    /// To carry it out.
+    pub carrying: Duration,
+    /// For what follows: dirty pages are written out, trimmed blocks filled again, data read back.
+    pub settling: Duration,
+}
+
+impl Patience {
+    /// That with a trial by so many ranks, where a rank that has nothing to move answers within `answer`.
+    pub fn with(trial: &TrialSpec, ranks: usize, answer: Duration) -> Self {
+        let ranks = ranks as u64;
+        let moving = |bytes: u64| answer + Duration::from_secs(bytes / BYTES);
+        // What each rank does with all of a region that they share.
+        let by_each = trial.region.saturating_mul(ranks);
+        let only_if = |does: bool, bytes: u64| if does { bytes } else { 0 };
+        let is_buffered = trial.cache != CacheState::Direct;
+        let dirty = only_if(is_buffered && trial.writes_data(), trial.region);
+        let warmed = only_if(trial.cache == CacheState::Hot, by_each);
+        let refilled = only_if(trial.trims(), by_each);
+        let read_back = only_if(trial.verify, trial.region);
+        // What is under way when the time is over, and dirty pages that a writer waits for, or syncs at the end.
+        let workers = ranks.saturating_mul(trial.in_flight());
+        let late = workers.saturating_mul(trial.largest_request());
+        let span = trial.limit.time.unwrap_or_else(|| slowest(trial, ranks));
+        Self {
+            preparing: moving(trial.region.max(warmed)),
+            carrying: span.saturating_add(moving(late.saturating_add(dirty))),
+            settling: moving(dirty.saturating_add(refilled).saturating_add(read_back)),
+        }
+    }
+}
+
+/// How long a trial takes on the slowest storage that its number of requests bounds, or its rate.
+fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
+    let requests = trial.requests_bound().unwrap_or(0);
+    let bytes = requests.saturating_mul(trial.largest_request());
+    let busy = Duration::from_secs((bytes / BYTES).max(requests / REQUESTS));
+    let paced = trial.time_foreseen().unwrap_or_default();
+    let pauses = match (trial.thinktime, trial.bursts) {
+        (Some(each), _) => {
+            let workers = u64::from(trial.threads.max(1)).saturating_mul(ranks.max(1));
+            let by_worker = requests.div_ceil(workers);
+            let count = by_worker / u64::from(trial.thinktime_every.max(1));
+            each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+        }
+        // None begins before requests went on for so long.
+        (None, Some(bursts)) => {
+            let share = bursts.off.as_secs_f64() / bursts.on.as_secs_f64();
+            Duration::try_from_secs_f64(busy.as_secs_f64() * share).unwrap_or(Duration::MAX)
+        }
+        (None, None) => Duration::ZERO,
+    };
+    busy.max(paced).saturating_add(pauses)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_spec::trial::{Limit, Rate, SyncPolicy};
+
+    use super::*;
+
+    const ANSWER: Duration = Duration::from_secs(60);
+    const GB: u64 = 1_000_000_000;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// A trial of 10 s that reads 200 GB directly.
+    fn timed() -> TrialSpec {
+        TrialSpec {
+            region: 200 * GB,
+            read_percent: 100,
+            cache: CacheState::Direct,
+            limit: Limit {
+                time: Some(seconds(10)),
+                ..Limit::default()
+            },
+            ..TrialSpec::default()
+        }
+    }
+
+    #[test]
+    fn what_only_reads_for_a_time_is_soon_missed() {
+        let patience = Patience::with(&timed(), 4, ANSWER);
+        assert_eq!(
+            (patience.carrying, patience.settling),
+            (seconds(70), ANSWER)
+        );
+    }
+
+    #[test]
+    fn dirty_pages_are_waited_for() {
+        let writes = TrialSpec {
+            region: 50 * GB,
+            read_percent: 0,
+            cache: CacheState::Cold,
+            sync: SyncPolicy::None,
+            ..timed()
+        };
+        let patience = Patience::with(&writes, 4, ANSWER);
+        // At 150 MB/s; within the span too, as a writer waits where too many pages are dirty.
+        let disk = seconds(50_000 / 150);
+        assert!(patience.settling > disk, "{patience:?}");
+        assert!(patience.carrying > seconds(10) + disk, "{patience:?}");
+        let direct = TrialSpec {
+            cache: CacheState::Direct,
+            ..writes
+        };
+        assert_eq!(Patience::with(&direct, 4, ANSWER).settling, ANSWER);
+    }
+
+    #[test]
+    fn reading_back_and_filling_again_are_waited_for() {
+        let verified = TrialSpec {
+            read_percent: 0,
+            verify: true,
+            ..timed()
+        };
+        let disk = seconds(200_000 / 150);
+        assert!(Patience::with(&verified, 2, ANSWER).settling > disk);
+        let trimmed = |ranks| {
+            let trial = TrialSpec {
+                read_percent: 0,
+                trim_percent: 100,
+                ..timed()
+            };
+            Patience::with(&trial, ranks, ANSWER).settling
+        };
+        // Each rank fills all of it.
+        assert!(trimmed(1) > disk && trimmed(4) > disk * 4);
+    }
+
+    #[test]
+    fn requests_count_by_their_number_where_they_are_small() {
+        let of = |bs: u64| {
+            let trial = TrialSpec {
+                bs,
+                limit: Limit {
+                    bytes: Some(1 << 30),
+                    ..Limit::default()
+                },
+                ..timed()
+            };
+            Patience::with(&trial, 1, ANSWER).carrying
+        };
+        assert_eq!(of(1 << 20), seconds(60 + 256));
+        assert_eq!(of(4096), seconds(60 + (1 << 18) / 25));
+    }
+
+    #[test]
+    fn storage_that_does_not_keep_up_with_a_rate_is_waited_for() {
+        let of = |rate: u64, requests: u64| {
+            let trial = TrialSpec {
+                rate: Some(Rate::Requests(rate)),
+                limit: Limit {
+                    requests: Some(requests),
+                    ..Limit::default()
+                },
+                ..timed()
+            };
+            Patience::with(&trial, 1, ANSWER).carrying
+        };
+        assert_eq!(of(100_000, 100_000), seconds(60 + 4000));
+        assert_eq!(of(1, 1000), seconds(60 + 1000));
+    }
+
+    #[test]
+    fn pauses_are_waited_for() {
+        let trial = TrialSpec {
+            thinktime: Some(seconds(3)),
+            thinktime_every: 2,
+            threads: 5,
+            limit: Limit {
+                requests: Some(1000),
+                ..Limit::default()
+            },
+            ..timed()
+        };
+        // 100 requests of each of 10 workers.
+        let patience = Patience::with(&trial, 2, ANSWER);
+        assert_eq!(patience.carrying, seconds(60 + 1000 / 25 + 50 * 3));
+    }
+}
