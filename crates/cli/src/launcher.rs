@@ -1,12 +1,13 @@
 //! The launcher that may have started this process: mpirun, srun.
 
+use std::process::ExitCode;
 use std::rc::Rc;
 
 use iolab_cluster::launch::Launch;
 use iolab_ranks::Ranks;
 
 use crate::arguments::Command;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{self, Failure, Outcome};
 
 /// The launch of which this process is one of several.
 fn launch() -> Option<Launch> {
@@ -67,16 +68,23 @@ pub(crate) fn follow(ranks: &Ranks) -> Outcome {
     match ranks.follow(&stop) {
         Ok(()) => Err(Failure::ToldElsewhere),
         Err(error) => {
-            // Rank 0 ends all ranks, once it has told the reason.
+            // A rank is lost. Rank 0 ends all, once it has told the reason.
             std::thread::sleep(ranks.patience());
             Err(error.into())
         }
     }
 }
 
-/// Lets go of the other ranks, after the last words. Where one is lost, all are ended.
-pub(crate) fn leave(ranks: &Ranks) {
-    if !ranks.end() {
+/// Lets go of the other ranks, after the last words, which `code` belongs to; what goes wrong then is told too. Where a rank is
+/// lost, all are ended.
+pub(crate) fn leave(ranks: &Ranks, code: ExitCode) -> ExitCode {
+    let left = ranks.end().map_err(Failure::from);
+    let code = match left {
+        Ok(()) => code,
+        Err(failure) => exit::code_of(Err(failure)),
+    };
+    if ranks.has_lost() {
         ranks.abort(1);
     }
+    code
 }

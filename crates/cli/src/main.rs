@@ -65,6 +65,5 @@ fn work() -> ExitCode {
         (Err(error), true) => Err(error.into()),
         (Err(_), false) => Err(Failure::ToldElsewhere),
     });
-    launcher::leave(&ranks);
-    code
+    launcher::leave(&ranks, code)
 }

@@ -249,18 +249,21 @@ impl Workspace {
         }
     }
 
-    /// Removes scratch files. What the measuring met is reported first: that a file cannot be removed then often follows from it.
+    /// Removes scratch files, those of all ranks. What the measuring met is reported first: that a file cannot be removed then
+    /// often follows from it.
     ///
     /// # Errors
     /// What `measured` failed with; else when a file cannot be removed.
     pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
-        if let Some(ranks) = &self.ranks {
-            ranks.end();
-        }
-        let closed = match self.place {
+        let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
+        let own = match self.place {
             Place::Targets(targets) => targets.remove(),
             Place::Programs(programs) => programs.close(),
             Place::Model(_) => Ok(()),
+        };
+        let closed = match (theirs, own) {
+            (Err(left), Err(more)) => Err(left.also(more.message())),
+            (theirs, own) => theirs.and(own),
         };
         match (measured, closed) {
             (Ok(_), Err(left)) => Err(left.into()),

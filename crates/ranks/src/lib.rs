@@ -102,7 +102,11 @@ impl Ranks {
     /// # Errors
     /// When a rank was built from another version, or does not answer.
     pub fn greet(&self) -> Result<()> {
-        self.0.borrow_mut().greet()
+        let member = &mut *self.0.borrow_mut();
+        let greeted = member.greet();
+        // Every rank knows it then, and nothing was begun.
+        member.ended = greeted.is_err();
+        greeted
     }
 
     /// The root: gives the workers of a cell their place among those of all ranks that take part.
@@ -303,17 +307,23 @@ impl Ranks {
         self.0.borrow_mut().follow(stop)
     }
 
-    /// The root: tells all that the run is over. Returns whether every rank ends by itself; else [`Ranks::abort`] has to end
-    /// them.
-    pub fn end(&self) -> bool {
+    /// The root: tells all that the run is over, once. Files of others are gone before the root's, which theirs are known by.
+    ///
+    /// # Errors
+    /// What keeps a rank from removing its files, or the rank that is lost.
+    pub fn end(&self) -> Result<()> {
         let member = &mut *self.0.borrow_mut();
-        if !member.ended && !member.lost && member.team.is_root() {
-            member.ended = true;
-            let told = member.give(&Order::End);
-            // Files of others are gone before the root's, which theirs are known by.
-            let _ = told.and_then(|()| member.agree(ANSWER, Ok(())));
+        if member.ended || member.lost || !member.team.is_root() {
+            return Ok(());
         }
-        !member.lost
+        member.ended = true;
+        member.give(&Order::End)?;
+        member.agree(ANSWER, Ok(()))
+    }
+
+    /// Whether a rank is lost: the others do not end by themselves then, and [`Ranks::abort`] has to end them.
+    pub fn has_lost(&self) -> bool {
+        self.0.borrow().lost
     }
 
     /// Ends all ranks at once with this exit code.
@@ -457,7 +467,8 @@ impl Member {
                 Some(Order::End) => {
                     let removed = targets.into_iter().map(Target::remove);
                     let removed = removed.fold(Ok(()), Result::and);
-                    return self.agree(ANSWER, removed);
+                    let done = self.agree(ANSWER, removed);
+                    return if self.lost { done } else { Ok(()) };
                 }
                 None => self.agree(ANSWER, Err(unreadable())),
             };

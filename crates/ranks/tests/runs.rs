@@ -57,7 +57,8 @@ fn with_links<T: Send, L: Link + Send + 'static>(
             .collect();
         let ranks = join(first);
         let result = root(&ranks);
-        assert!(ranks.end(), "no rank is lost");
+        ranks.end().expect("all files are removed");
+        assert!(!ranks.has_lost());
         let others = others
             .into_iter()
             .map(|other| other.join().expect("no panic"));
@@ -104,7 +105,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         false => folder.with_file_name("run.iolab"),
     };
     runner::run(plan, 1, NewFile::At(&path), setup, &mut Silent)?;
-    ranks.end();
+    ranks.end()?;
     targets.remove()?;
     iolab_runfile::read(&path)
 }
@@ -185,6 +186,34 @@ fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
     let remedy = error.remedy().expect("a remedy");
     assert!(remedy.contains("share"), "{remedy}");
     assert!(others.iter().all(Result::is_ok), "{others:?}");
+}
+
+#[test]
+fn files_that_a_rank_cannot_remove_are_told_once_and_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |rank: usize| folder.path().join(format!("r{rank}"));
+    (0..3).for_each(|rank| std::fs::create_dir(own(rank)).expect("a folder"));
+    let (result, others) = with_ranks(3, |ranks| {
+        let named = [folder.path().join("r{rank}")];
+        let need = Need::reading(1 << 20);
+        let place = |named: &Path| ranks.place(named);
+        let targets = Targets::open_at(&named, std::slice::from_ref(&need), &place)?;
+        ranks.open(targets.iter(), &[need])?;
+        // Another program puts a file of its own in the place of one.
+        let scratch = own(1).join(&names(&own(1))[0]);
+        std::fs::remove_file(&scratch).expect("it was there");
+        std::fs::write(&scratch, "other").expect("room");
+        let ended = ranks.end();
+        targets.remove()?;
+        ended
+    });
+    let error = result.expect_err("not removed");
+    let message = error.message();
+    assert!(message.starts_with("rank 1 on "), "{message}");
+    assert!(message.ends_with("was left alone"), "{message}");
+    // Rank 0 says it, and no other one.
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!((names(&own(0)).len(), names(&own(2)).len()), (0, 0));
 }
 
 /// A link that notes how long its rank is ready to wait for each message.
@@ -283,7 +312,7 @@ fn a_rank_that_raises_its_stop_flag_ends_the_run() {
         ranks.greet().expect("the same program");
         let result = measure(&ranks, folder.path(), "read-size", &["layout=shared"]);
         assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);
-        ranks.end();
+        ranks.end().expect("all files are removed");
     });
 }
 
