@@ -1,10 +1,12 @@
 //! The launcher that may have started this process: mpirun, srun.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
 use iolab_cluster::launch::Launch;
-use iolab_ranks::Ranks;
+use iolab_ranks::{Ranks, own};
+use iolab_spec::Result;
 
 use crate::arguments::Command;
 use crate::exit::{self, Failure, Outcome};
@@ -17,6 +19,22 @@ fn launch() -> Option<Launch> {
 /// Whether another process of the same start tells the user what concerns all of them.
 pub(crate) fn is_silent() -> bool {
     launch().is_some_and(|launch| launch.is_silent())
+}
+
+/// Whether a launcher started this process, be it alone.
+fn is_launched() -> bool {
+    Launch::is_there(|name| std::env::var(name).ok())
+}
+
+/// The path that a process uses for a target of this name, where there is no other one.
+///
+/// # Errors
+/// Of kind usage: it is one for several processes, or not UTF-8.
+pub(crate) fn place(named: &Path) -> Result<PathBuf> {
+    match cfg!(feature = "mpi") && is_launched() {
+        true => own::of_one(named),
+        false => own::alone(named),
+    }
 }
 
 /// Refuses to measure as one of several processes, which would be unrelated runs on one target.
@@ -47,17 +65,26 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
 /// This process among the others, where a launcher started it.
 #[cfg(feature = "mpi")]
 fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
+    use iolab_cluster::link::Link;
     use iolab_cluster::mpi::Mpi;
     use iolab_observe::clock::Clock;
     use iolab_spec::Error;
 
-    if !Launch::is_there(|name| std::env::var(name).ok()) {
+    if !is_launched() {
         return Ok(None);
     }
     let clock = Clock::calibrate();
     let own = clock.clone();
     let link = Mpi::join(move || own.ns_between(0, own.now()) as i64);
     let link = link.ok_or_else(|| Error::failed("MPI was started before"))?;
+    if link.size() < 2 {
+        // One rank does what one process does.
+        return match launch() {
+            None => Ok(None),
+            Some(launch) if launch.is_silent() => Err(Failure::ToldElsewhere),
+            Some(launch) => Err(launch.unconnected().into()),
+        };
+    }
     let ranks = Ranks::new(Box::new(link), clock, iolab_run::runner::words);
     Ok(Some(Rc::new(ranks)))
 }

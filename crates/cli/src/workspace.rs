@@ -9,7 +9,7 @@ use iolab_machine::doctor::Preflight;
 use iolab_observe::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_ranks::{Ranks, own};
+use iolab_ranks::Ranks;
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::Peaks;
@@ -19,6 +19,7 @@ use iolab_spec::{Error, Result};
 use iolab_target::{Need, Target, TargetKind};
 
 use crate::exit::Outcome;
+use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop;
@@ -51,7 +52,7 @@ impl Workspace {
         let stop = stop::on_signals()?;
         let place = |named: &Path| match ranks {
             Some(ranks) => ranks.place(named),
-            None => own::alone(named),
+            None => launcher::place(named),
         };
         let targets = Targets::open_at(named, needs, &place)?;
         Ok(Self::at(Place::Targets(targets), stop))

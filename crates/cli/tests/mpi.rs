@@ -147,6 +147,61 @@ fn a_run_is_resumed_by_as_many_ranks() {
 }
 
 #[test]
+fn one_rank_does_what_one_process_does() {
+    for arguments in [
+        // Computed, with groups of workers, and on a target with the number of its rank.
+        &["run", "read-size", "model:sata-7200"][..],
+        &[
+            "run",
+            "interference",
+            ".",
+            "--set",
+            "writer.rate=none",
+            "--set",
+            "time=10ms",
+        ],
+        &["run", "read-size", "r{rank}"],
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("r0")).expect("a folder");
+        let tiny = [
+            arguments,
+            &["--size", "1M", "--budget", "1ms", "-o", "run.iolab"],
+        ]
+        .concat();
+        let Some(output) = mpirun(folder.path(), 1, &tiny) else {
+            return;
+        };
+        let stderr = text(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
+        let file = Connection::open(folder.path().join("run.iolab")).expect("a run file");
+        let query = "SELECT count(*) FROM rank";
+        let ranks = file.query_row(query, [], |row| row.get::<_, i64>(0));
+        assert_eq!(ranks.expect(query), 0);
+    }
+}
+
+#[test]
+fn processes_that_mpi_does_not_connect_are_no_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (rank, code, messages) in [("0", 2, 1), ("3", 0, 0)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iolab"));
+        let output = command
+            .env("SLURM_STEP_NUM_TASKS", "4")
+            .env("SLURM_PROCID", rank)
+            .args(["run", "read-size", "."])
+            .current_dir(folder.path())
+            .output()
+            .expect("the binary starts");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        let told = stderr.matches("error: srun started 4 processes").count();
+        assert_eq!(told, messages, "{stderr}");
+        assert!(names(folder.path()).is_empty());
+    }
+}
+
+#[test]
 fn an_error_is_told_once() {
     let folder = tempfile::tempdir().expect("a folder");
     for arguments in [

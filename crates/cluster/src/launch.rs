@@ -100,13 +100,28 @@ impl Launch {
                 "iolab run is one run of all processes; start other commands without a launcher",
             );
         }
+        self.unrelated(
+            "this build cannot run across processes",
+            "build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang)",
+        )
+    }
+
+    /// Why several processes do not measure, each of which the MPI that they were built with takes for the only one.
+    pub fn unconnected(&self) -> Error {
+        self.unrelated(
+            "MPI does not connect them",
+            "use the mpirun of the MPI that iolab was built with, or with srun the option --mpi that it needs (srun --mpi=list)",
+        )
+    }
+
+    fn unrelated(&self, why: &str, remedy: &str) -> Error {
         let unset: Vec<_> = self.variables.iter().map(|v| format!("-u {v}")).collect();
         Error::usage(format!(
-            "{} started {} processes of iolab, and this build cannot run across processes: they would be {} unrelated runs in one directory",
+            "{} started {} processes of iolab, and {why}: they would be {} unrelated runs in one directory",
             self.command, self.size, self.size
         ))
         .hint(format!(
-            "build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang); or start one process; for unrelated runs on purpose: env {} iolab ...",
+            "{remedy}; or start one process; for unrelated runs on purpose: env {} iolab ...",
             unset.join(" ")
         ))
     }
@@ -166,6 +181,11 @@ mod tests {
         assert!(
             hint.contains("env -u PMI_SIZE -u SLURM_STEP_NUM_TASKS"),
             "{hint}"
+        );
+        let unconnected = found.unconnected();
+        assert!(
+            unconnected.message().contains("128 unrelated runs"),
+            "{unconnected}"
         );
     }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use iolab_spec::{Error, Result};
 
+use super::hosts::Host;
+
 /// What stands for the number of a rank.
 const RANK: &str = "{rank}";
 /// What stands for the name of its host.
@@ -30,6 +32,14 @@ pub fn place(path: &Path, rank: usize, host: &str) -> Result<PathBuf> {
     })?;
     let text = text.replace(RANK, &rank.to_string()).replace(HOST, host);
     Ok(PathBuf::from(text))
+}
+
+/// The path of the only process that a launcher started, which is rank 0.
+///
+/// # Errors
+/// As [`place`].
+pub fn of_one(path: &Path) -> Result<PathBuf> {
+    place(path, 0, &Host::here().name)
 }
 
 /// The path of the only process.
@@ -59,5 +69,7 @@ mod tests {
         assert!(is_own(Path::new("d{rank}")) && !is_own(Path::new("/mnt/rank")));
         assert!(alone(Path::new("/nowhere/{rank}")).is_err());
         assert!(alone(Path::new("/nowhere")).is_ok());
+        let one = of_one(Path::new("/mnt/{host}/{rank}")).expect("UTF-8");
+        assert!(one.ends_with("0") && !is_own(&one), "{}", one.display());
     }
 }
