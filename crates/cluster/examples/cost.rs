@@ -9,16 +9,21 @@
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::histogram;
+use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
+use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Habits, Part, Whole};
 use iolab_cluster::virtual_network::{Costs, Seat, Skew, Traffic, network};
 use iolab_cluster::wire::{Reader, Writer};
+use iolab_spec::counters::{Bottom, Counters, DeviceStat, Pressure, ProcessIo, ResourceUse};
+use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_spec::outcome::{Ended, Outcome, Tally};
+use iolab_spec::region::{Extents, Region, Residency};
+use iolab_spec::series::{Done, INTERVAL_NS, Interval, Series};
 
 const HABITS: Habits = Habits {
     rounds: 8,
@@ -27,6 +32,8 @@ const HABITS: Habits = Habits {
 };
 /// A trial's I/O, ns.
 const TRIAL_NS: i64 = 1_000_000_000;
+/// Bytes that a rank moves.
+const BYTES: u64 = 1 << 30;
 /// Stack of a rank, bytes.
 const STACK: usize = 128 << 10;
 
@@ -71,61 +78,155 @@ impl Costs for Network {
     }
 }
 
-/// What a rank sends of a trial: its latencies, which are merged on the way, and 6 numbers of its own, which are not.
+/// What a rank did: made up when it is needed, since thousands of ranks share one memory here.
 struct Yield {
-    /// Of the first rank alone they are made up when they are needed: thousands of ranks share one memory here.
-    latency: Option<LatencyHistogram>,
-    ranks: Vec<[u64; 6]>,
+    rank: u64,
+    /// By the rank's own clock, ns.
+    active: (i64, i64),
+    deed: Option<Deed>,
 }
 
 impl Yield {
-    fn first_rank(&self) -> usize {
-        self.ranks[0][0] as usize
+    fn of(deed: Deed) -> Self {
+        Self {
+            rank: 0,
+            active: (0, 0),
+            deed: Some(deed),
+        }
+    }
+
+    fn into_deed(self) -> Deed {
+        let made = || deed(self.rank, self.active);
+        self.deed.unwrap_or_else(made)
     }
 }
 
 impl Gathered for Yield {
     fn write(&self, to: &mut Writer) {
-        match &self.latency {
-            Some(latency) => histogram::write(latency, to),
-            None => histogram::write(&latencies(self.first_rank()), to),
+        match &self.deed {
+            Some(own) => own.write(to),
+            None => deed(self.rank, self.active).write(to),
         }
-        to.number(self.ranks.len() as u64);
-        self.ranks
-            .iter()
-            .flatten()
-            .for_each(|number| to.number(*number));
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
-        let latency = Some(histogram::read(from)?);
-        let mut ranks = vec![[0; 6]; from.length()?];
-        for number in ranks.iter_mut().flatten() {
-            *number = from.number()?;
-        }
-        Some(Self { latency, ranks })
+        Deed::read(from).map(Self::of)
     }
 
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
+    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        self.into_deed().seen_through(clock).map(Self::of)
     }
 
-    fn join(mut self, other: Self) -> Self {
-        let first = self.first_rank();
-        let sum = self.latency.get_or_insert_with(|| latencies(first));
-        if let Some(latency) = &other.latency {
-            sum.add(latency).expect("the same bounds");
-        }
-        self.ranks.extend(other.ranks);
-        self
+    fn join(self, other: Self) -> Self {
+        Self::of(self.into_deed().join(other.into_deed()))
+    }
+}
+
+/// A trial of 10,000 reads, without a rate: every counter and all that is seen of the region has a value.
+fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
+    const REQUESTS: u64 = 10_000;
+    let reads = Tally {
+        requests: REQUESTS,
+        bytes: BYTES,
+        latency: latencies(rank),
+        ..Tally::default()
+    };
+    let seen = Residency {
+        looked_bytes: BYTES,
+        resident_bytes: BYTES / 7,
+        dirty_bytes: Some(0),
+        writeback_bytes: Some(0),
+    };
+    let device = DeviceStat {
+        read_ios: REQUESTS,
+        read_bytes: BYTES,
+        busy_ms: 990,
+        queue_ms: Some(3_870),
+        ..DeviceStat::default()
+    };
+    let interval = |number: u64| Interval {
+        start_ns: number * INTERVAL_NS,
+        length_ns: INTERVAL_NS,
+        done: Done {
+            read_requests: REQUESTS / 10,
+            read_bytes: BYTES / 10,
+            ..Done::default()
+        },
+    };
+    let outcome = Outcome {
+        reads,
+        ended: Ended::Time,
+        elapsed_ns: ends.abs_diff(begins),
+        all_active_ns: ends.abs_diff(begins),
+        clock_drift_ppm: 0.5,
+        counters: Counters {
+            process_io: Some(ProcessIo {
+                rchar: BYTES,
+                syscr: REQUESTS,
+                read_bytes: BYTES,
+                ..ProcessIo::default()
+            }),
+            usage: ResourceUse {
+                user_ns: 12_345_678,
+                system_ns: 123_456_789,
+                minor_faults: 1_234,
+                voluntary_switches: REQUESTS,
+                ..ResourceUse::default()
+            },
+            device: Some(device),
+            bottom: Some(Bottom {
+                stat: device,
+                in_file: false,
+            }),
+            pressure: Pressure {
+                cpu_stall_ns: Some(1_234_567),
+                io_stall_ns: Some(987_654_321),
+                memory_stall_ns: Some(0),
+                steal_ns: Some(0),
+                suspended_ns: Some(0),
+                throttled_ns: Some(0),
+                cpu_khz: Some(2_900_000),
+            },
+            ..Counters::default()
+        },
+        region: Region {
+            before: Some(seen),
+            after: Some(seen),
+            extents: Some(Extents {
+                looked_bytes: BYTES,
+                hole_bytes: 0,
+                unwritten_bytes: Some(0),
+            }),
+            ..Region::default()
+        },
+        series: Series {
+            intervals: (0..10).map(interval).collect(),
+        },
+        cpus_used: Cpus::new([(rank % 64) as u32]),
+        ..Outcome::default()
+    };
+    Deed {
+        outcome,
+        hosts: 1,
+        private: false,
+        parts: vec![RankPart {
+            rank,
+            started: Moment::exactly(begins),
+            ended: Moment::exactly(ends),
+            reads: (REQUESTS, BYTES),
+            writes: (0, 0),
+            trims: (0, 0),
+            syncs: 0,
+            errors: 0,
+        }],
     }
 }
 
 /// 10,000 requests of about 100 us with a tail.
-fn latencies(rank: usize) -> LatencyHistogram {
+fn latencies(rank: u64) -> LatencyHistogram {
     let mut histogram = new_latency_histogram();
     for i in 0..10_000u64 {
-        let mixed = (i + rank as u64 * 7919).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+        let mixed = (i + rank * 7919).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
         let tail = if mixed.is_multiple_of(100) { 8 } else { 1 };
         histogram.saturating_record(60_000 + mixed % 80_000 * tail);
     }
@@ -150,18 +251,12 @@ fn rank(seat: Seat) -> Option<Cost> {
     let ends = link.now_ns();
     let part = Part {
         activity: Activity::of([(begins, ends)].into_iter()).expect("a worker"),
-        cumulative: CumulativeBytes::new(begins, [(ends, 1 << 30)].into_iter()),
-        bytes: 1 << 30,
+        cumulative: CumulativeBytes::new(begins, [(ends, BYTES)].into_iter()),
+        bytes: BYTES,
         rest: Yield {
-            latency: None,
-            ranks: vec![[
-                number as u64,
-                10_000,
-                1 << 30,
-                1_000_000_000,
-                12_345,
-                50_000,
-            ]],
+            rank: number as u64,
+            active: (begins, ends),
+            deed: None,
         },
     };
     let whole = team
