@@ -4,6 +4,7 @@ mod command;
 mod import;
 pub mod job;
 mod options;
+mod passes;
 pub mod report;
 pub mod write;
 

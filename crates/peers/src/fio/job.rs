@@ -25,6 +25,7 @@ use self::lines::Around;
 use self::mistakes::Mistakes;
 pub use self::told::Told;
 use super::options::{cell_or_faults, duration, is_set};
+use super::passes::drops_at_each_pass;
 
 /// What a job file asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -284,6 +285,10 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
         (
             any(|cell| cell.trial.skip_every.is_some()),
             "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file",
+        ),
+        (
+            any(|cell| drops_at_each_pass(&cell.trial)),
+            "iolab drops the page cache before each trial; fio also before each further pass over the file (invalidate=1)",
         ),
         (
             any(|cell| cell.trial.ends_trial),

@@ -6,6 +6,7 @@ use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Arrivals, Backend, CacheState, Layout, Rate, TrialSpec};
 
 use super::command;
+use super::passes::drops_at_each_pass;
 
 /// Options of a command line for one trial that a job file does not need, or that are fio's default.
 const OF_A_TRIAL: [&str; 6] = [
@@ -154,6 +155,9 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
     if spec.layout == Layout::Interleaved {
         return Err("fio cannot interleave the blocks of its threads".to_owned());
     }
+    if drops_at_each_pass(spec) {
+        return Err("fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)".to_owned());
+    }
     let mut lines: Vec<String> = command::common(spec)
         .into_iter()
         .map(|word| word.trim_start_matches("--").to_owned())
@@ -287,6 +291,10 @@ mod tests {
                     "threads=2",
                 ],
             ),
+            (
+                "read-random",
+                &["bs=4k", "cache=cold", "region=1M", "bytes=1M"],
+            ),
             ("load-latency", &["rate=1000,2000", "time=1s"]),
             ("interference", &["writer.rate=0,50MB/s,none"]),
             (
@@ -357,6 +365,11 @@ mod tests {
                 "load-latency",
                 &["rate=1000,2000", "read_percent=50"][..],
                 "a rate for its reads",
+            ),
+            (
+                "read-random",
+                &["bs=4k,8k", "cache=cold", "bytes=none"],
+                "drops the page cache before each pass",
             ),
             (
                 "interference",

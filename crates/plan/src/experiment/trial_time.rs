@@ -276,5 +276,8 @@ mod tests {
             }
         }
         assert!(asked("syncs.max<100ms", &["read_percent=0", "sync=end"], &[]).is_ok());
+        let mut closed = Experiment::find("read-random").expect("built in");
+        closed.hold = Some("p99<10s".parse().expect("a level"));
+        assert!(closed.check().is_ok(), "nothing falls behind");
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Job {
     pub(super) line: usize,
     /// Its options, each understood.
     pub(super) options: Options,
+    /// Jobs beside it that do the same: their threads are counted with its own.
+    pub(super) also: Vec<String>,
     /// The lines that its options stand in.
     lines: BTreeMap<String, usize>,
 }
@@ -73,6 +75,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
                         name,
                         line: number,
                         options: global.0.clone(),
+                        also: Vec::new(),
                         lines: global.1.clone(),
                     });
                 }

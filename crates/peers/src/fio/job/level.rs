@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_plan::experiment::Experiment;
+use iolab_plan::experiment::{BUDGET_MAX, Experiment};
 use iolab_spec::level::Levels;
 use iolab_spec::settings::{CellSpec, Setting};
 use iolab_spec::units::format_duration;
@@ -74,6 +74,9 @@ impl Held {
         let doubled = std::iter::successors(Some(1_u32), |depth| depth.checked_mul(2));
         let below = doubled.take_while(|depth| *depth < most);
         let depths: Vec<String> = below.chain([most]).map(|depth| depth.to_string()).collect();
+        let trials = depths.len() as u32 * (experiment.design.trials_min + 1);
+        let needed = self.window.unwrap_or_default().saturating_mul(trials);
+        experiment.design.budget = experiment.design.budget.max(needed).min(BUDGET_MAX);
         experiment.sweep(setting, &depths)?;
         experiment.hold = Some(self.levels);
         Ok(())

@@ -37,6 +37,7 @@ pub(super) fn staged(jobs: Vec<Job>) -> Vec<(usize, Job)> {
             if let Some(both) = threads(before).zip(threads(&job)) {
                 let sum = both.0.saturating_add(both.1).to_string();
                 before.options.insert("numjobs".to_owned(), sum);
+                before.also.push(job.name);
             }
         } else {
             all.push((stage, job));

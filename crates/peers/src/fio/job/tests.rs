@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::time::Duration;
 
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
@@ -220,6 +221,25 @@ fn a_level_of_latency_is_judged_at_each_depth() {
     let file = JobFile::parse(text, "x").expect("a job file");
     let held = file.experiment.hold.expect("a level").to_string();
     assert_eq!(held, "p99.9<500us");
+    // Four depths, each warmed up and tried for 2 s as often as an interval takes.
+    let trials = 4 * (file.experiment.design.trials_min + 1);
+    let needed = Duration::from_secs(2) * trials;
+    assert!(file.experiment.design.budget >= needed);
+    let slow = text.replace("latency_target=500", "latency_target=500000");
+    JobFile::parse(&slow, "x").expect("half a second, as in fio's latency-profile.fio");
+}
+
+#[test]
+fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
+    let text = "[global]\nfilename=/x\nsize=1m\nrw=randread\nnumjobs=3\n[a]\n[b]\n";
+    let file = JobFile::parse(text, "x").expect("a job file");
+    let told = file.explained();
+    let told = told.iter().find(|line| line.contains("numjobs"));
+    let told = told.map(String::as_str).unwrap_or_default();
+    assert!(
+        told.contains("numjobs=6 (with b, which does the same): threads=6"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -23,10 +23,16 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     for (job, cell) in jobs.iter().zip(cells) {
         for (name, value) in &job.options {
+            let with = match name.as_str() {
+                "numjobs" if !job.also.is_empty() => {
+                    format!(" (with {}, which does the same)", job.also.join(" and "))
+                }
+                _ => String::new(),
+            };
             let told = Told {
                 line: job.line_of(name),
                 jobs: vec![job.name.clone()],
-                option: format!("{name}={value}"),
+                option: format!("{name}={value}{with}"),
                 means: means(name, cell),
             };
             let same = |other: &&mut Told| {
