@@ -4,6 +4,7 @@ mod io_uring;
 mod libaio;
 mod mmap;
 pub(crate) mod null;
+mod opened;
 mod pool;
 mod synchronous;
 pub(crate) mod trim;
@@ -15,11 +16,13 @@ use std::sync::Mutex;
 use crate::buffer::Buffers;
 use crate::request::Backend;
 use io_uring::Uring;
-use iolab_spec::Result;
+use iolab_spec::stripe::Stripe;
 use iolab_spec::trial::{Backend as Name, Descriptors, TrialSpec};
+use iolab_spec::{Error, Result};
 use libaio::Libaio;
 use mmap::Mmap;
 use null::Null;
+use opened::{OneFile, Opened, StripedFiles};
 use pool::Pool;
 use synchronous::{
     EagerCalls, LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls,
@@ -27,7 +30,10 @@ use synchronous::{
 
 /// What a worker reads and writes.
 pub(crate) struct Place<'a> {
-    pub(crate) file: File,
+    /// One file, or those that the trial is striped over.
+    pub(crate) files: Vec<File>,
+    /// How it is striped, where it is.
+    pub(crate) stripe: Option<Stripe>,
     /// The bytes of the file that are the worker's.
     pub(crate) range: Range<u64>,
     /// Held across `lseek` and the call that follows it, where the position of the file is everybody's.
@@ -50,29 +56,56 @@ pub(crate) fn open<D: Drive>(
     drive: &D,
 ) -> D::Outcome {
     let Place {
-        file,
+        mut files,
+        stripe,
         range,
         position,
     } = place;
+    if let Some(stripe) = stripe {
+        return open_any(spec, StripedFiles { files, stripe }, buffers, drive);
+    }
+    let Some(file) = files.pop() else {
+        return drive.run::<Null>(Err(Error::failed("a worker without a file")), buffers);
+    };
     match spec.backend {
         Name::Sync if spec.descriptors == Descriptors::Shared => {
             let calls = LockedSeekCalls::new(position);
-            drive.run(Ok(Synchronous::new(file, calls, spec)), buffers)
+            let backend = Synchronous::new(OneFile::new(file), calls, spec);
+            drive.run(Ok(backend), buffers)
         }
-        Name::Sync => drive.run(Ok(Synchronous::new(file, SeekCalls::new(), spec)), buffers),
-        Name::Psync => drive.run(Ok(Synchronous::new(file, PositionedCalls, spec)), buffers),
+        Name::Sync => {
+            let backend = Synchronous::new(OneFile::new(file), SeekCalls::new(), spec);
+            drive.run(Ok(backend), buffers)
+        }
+        Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
+        _ => open_any(spec, OneFile::new(file), buffers, drive),
+    }
+}
+
+/// The backends that take any request at any time, whichever file it goes to.
+fn open_any<D: Drive, O: Opened>(
+    spec: &TrialSpec,
+    opened: O,
+    buffers: Buffers,
+    drive: &D,
+) -> D::Outcome {
+    match spec.backend {
+        Name::Psync => drive.run(Ok(Synchronous::new(opened, PositionedCalls, spec)), buffers),
         Name::Pvsync2 if spec.nowait => {
             let calls = EagerCalls::new(spec);
-            drive.run(Ok(Synchronous::new(file, calls, spec)), buffers)
+            drive.run(Ok(Synchronous::new(opened, calls, spec)), buffers)
         }
         Name::Pvsync2 => {
             let calls = VectoredCalls::new(spec);
-            drive.run(Ok(Synchronous::new(file, calls, spec)), buffers)
+            drive.run(Ok(Synchronous::new(opened, calls, spec)), buffers)
         }
-        Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
-        Name::Libaio => drive.run(Libaio::new(file, spec), buffers),
-        Name::IoUring => drive.run(Uring::new(file, spec, &buffers), buffers),
-        Name::Pool => drive.run(Pool::new(file, spec), buffers),
+        Name::Libaio => drive.run(Libaio::new(opened, spec), buffers),
+        Name::IoUring => drive.run(Uring::new(opened, spec, &buffers), buffers),
+        Name::Pool => drive.run(Pool::new(opened, spec), buffers),
         Name::Null => drive.run(Ok(Null::new(spec.depth)), buffers),
+        Name::Sync | Name::Mmap => {
+            let error = format!("backend {} over several targets", spec.backend);
+            drive.run::<Null>(Err(Error::failed(error)), buffers)
+        }
     }
 }

@@ -138,6 +138,11 @@ pub(crate) trait Backend {
         None
     }
 
+    /// An offset in each file that a sync at the end has to reach.
+    fn offset_in_each_file(&self) -> Vec<u64> {
+        vec![0]
+    }
+
     /// Settings in force.
     fn effective(&self) -> Effective {
         Effective::default()

@@ -35,6 +35,7 @@ use iolab_observe::page_cache;
 use iolab_spec::counters::Counters;
 use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::region::Region;
+use iolab_spec::stripe::Stripe;
 use iolab_spec::trial::{Backend, CacheState, Layout, Limit, TrialSpec};
 use iolab_spec::verify::FaultyData;
 use iolab_spec::{Error, Result};
@@ -58,21 +59,34 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
-    run_with(spec, target, clock, stop, &mut Alone)
+    run_with(spec, &[target], clock, stop, &mut Alone)
 }
 
-/// As [`run`], together with the processes that `meeting` stands for.
+/// As [`run`], with its requests striped over all targets (see [`iolab_spec::stripe`]), where there are several.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_over(
+    spec: &TrialSpec,
+    targets: &[&Target],
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    run_with(spec, targets, clock, stop, &mut Alone)
+}
+
+/// As [`run_over`], together with the processes that `meeting` stands for.
 ///
 /// # Errors
 /// As [`run`], and those of `meeting`.
 pub fn run_with(
     spec: &TrialSpec,
-    target: &Target,
+    targets: &[&Target],
     clock: &Clock,
     stop: &AtomicBool,
     meeting: &mut dyn Meeting,
 ) -> Result<Outcome> {
-    let side = Side::new(spec, target, stop)?;
+    let side = Side::new(spec, targets, stop)?;
     side.prepare(stop)?;
     let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting)?;
     let workers = carried.workers.pop().unwrap_or_default();
@@ -94,11 +108,11 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(spec: &'a TrialSpec, target: &'a Target, stop: &'a AtomicBool) -> Result<Self> {
-        check_against(spec, target)?;
+    fn new(spec: &'a TrialSpec, targets: &[&'a Target], stop: &'a AtomicBool) -> Result<Self> {
+        check_over(spec, targets)?;
         let files = match spec.backend {
             Backend::Null => None,
-            _ => Some(Files::new(spec, target)?),
+            _ => Some(Files::new(spec, targets)?),
         };
         Ok(Self {
             spec,
@@ -155,8 +169,7 @@ impl<'a> Side<'a> {
             }
         }
         if self.spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
-            let target = files.part(0).target();
-            match verify::read_back(self.spec, target, self.identity, signed, stop)? {
+            match verify::read_back(self.spec, &files.stored(), self.identity, signed, stop)? {
                 Reading::Done(verified, first) => {
                     outcome.verified = Some(verified);
                     if let Some(first) = first {
@@ -276,6 +289,37 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Checks a spec against the target, or against all that it is striped over, without touching them.
+///
+/// # Errors
+/// Of kind usage: what does not fit, and what would.
+pub fn check_over(spec: &TrialSpec, targets: &[&Target]) -> Result<()> {
+    if let [target] = targets {
+        return check_against(spec, target);
+    }
+    spec.check()?;
+    let stripe = Stripe::of(spec, targets.len());
+    spec.check_stripe(stripe)?;
+    let is_device = |target: &&Target| target.kind() == TargetKind::BlockDevice;
+    if spec.trims() && targets.iter().any(is_device) && !targets.iter().all(is_device) {
+        return Err(Error::usage(
+            "trims striped over files and devices, which are trimmed in different ways",
+        )
+        .hint("name devices only, or files only"));
+    }
+    // What each of them is asked.
+    let range = stripe.on_each(spec.offset..spec.offset + spec.region);
+    let part = TrialSpec {
+        offset: range.start,
+        region: range.end - range.start,
+        threads: 1,
+        ..spec.clone()
+    };
+    targets
+        .iter()
+        .try_for_each(|target| check_against(&part, target))
 }
 
 /// Memory that the buffers of a trial take, bytes.

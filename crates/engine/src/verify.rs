@@ -21,7 +21,7 @@ use iolab_spec::verify::{Found, Write};
 use iolab_pattern::derive;
 
 use format::Generation;
-pub(crate) use read_back::{Reading, read_back};
+pub(crate) use read_back::{Reading, Stored, read_back};
 pub(crate) use signer::{Signed, Signer};
 
 /// An identity that no other trial has, also not one of the same seed: what it left must not pass for this one's.

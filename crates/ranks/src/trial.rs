@@ -59,7 +59,7 @@ impl Member {
             halt: None,
             workers: Vec::new(),
         };
-        let result = trial::run_with(&spec, target, &self.clock, stop, &mut meeting);
+        let result = trial::run_with(&spec, &[target], &self.clock, stop, &mut meeting);
         let Meeting {
             prepared,
             halt,

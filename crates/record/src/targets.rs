@@ -37,9 +37,10 @@ impl RunRecord {
         }
     }
 
-    /// The number of the target of a name; 0 without one.
+    /// The number of the target of a name, the first of those that a trial is striped over; 0 without one.
     pub fn target_number(&self, named: Option<&TargetName>) -> usize {
-        let found = named.and_then(|name| self.targets().position(|t| t == name.as_str()));
+        let first = named.and_then(|name| name.parts().first());
+        let found = first.and_then(|name| self.targets().position(|t| t == name.as_str()));
         found.unwrap_or(0)
     }
 

@@ -36,7 +36,7 @@ pub use place::Place;
 pub use programs::Programs;
 pub use sample::words;
 pub use simulated::{Disk, adapt, budget_on_model, model_definition};
-pub use targets::{Targets, join_targets, needs, settle_targets};
+pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use iolab_machine::doctor::{Preflight, Remark};
 use iolab_peers::Peers;

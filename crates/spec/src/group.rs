@@ -149,11 +149,19 @@ impl CellSpec {
                 let groups = self.active();
                 groups.map(|group| group.spec.target.as_ref()).collect()
             }
-            false => vec![self.target.as_ref()],
+            false => self.own_targets(),
         };
         targets.sort_unstable();
         targets.dedup();
         targets
+    }
+
+    /// The targets of a cell without groups: one, or those that it is striped over; `None` stands for the run's own.
+    pub fn own_targets(&self) -> Vec<Option<&TargetName>> {
+        match &self.target {
+            None => vec![None],
+            Some(name) => name.parts().iter().map(Some).collect(),
+        }
     }
 
     /// What is asked of the groups of workers that use these targets.
@@ -164,7 +172,7 @@ impl CellSpec {
                 .filter(|group| is_one(group.spec.target.as_ref()))
                 .map(|group| &group.spec.trial)
                 .collect(),
-            false => match is_one(self.target.as_ref()) {
+            false => match self.own_targets().into_iter().any(is_one) {
                 true => vec![&self.trial],
                 false => Vec::new(),
             },
@@ -215,7 +223,15 @@ impl CellSpec {
     pub fn check(&self) -> Result<()> {
         if !self.has_groups() {
             self.check_no_group()?;
-            return self.trial.check();
+            self.trial.check()?;
+            return match self.striped() {
+                Some(stripe) => self.trial.check_stripe(stripe),
+                None if self.trial.stripe.is_some() && self.target.is_none() => {
+                    Err(Error::usage("stripe in a trial of one target")
+                        .hint("stripe over several TARGETs with --striped, or leave stripe out"))
+                }
+                None => Ok(()),
+            };
         }
         if self.active().next().is_none() {
             return Err(
@@ -449,6 +465,10 @@ impl GroupSpec {
             return Err(Error::usage("layout=private in a group").hint(
                 "groups share one file: give each a range of its own with offset and region, and layout=shared",
             ));
+        }
+        if self.spec.striped().is_some() || trial.stripe.is_some() {
+            return Err(Error::usage("a group striped over several targets")
+                .hint("groups have one target each: give it one, and leave stripe out"));
         }
         trial.check()
     }

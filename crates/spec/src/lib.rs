@@ -21,6 +21,7 @@ pub mod request_sizes;
 pub mod response;
 pub mod series;
 pub mod settings;
+pub mod stripe;
 pub mod target;
 pub mod tool;
 pub mod trial;

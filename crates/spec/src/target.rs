@@ -3,22 +3,52 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::stripe::STRIPED_MAX;
 use crate::{Error, Result};
 
-/// The path of a target, from the root on: a level of the factor `target`. Text that can be shown on a terminal.
+/// What parts the paths of a trial that is striped over several targets, as in fio's `filename`: `/mnt/a:/mnt/b`.
+const PARTS: &str = ":/";
+
+/// The path of a target, from the root on, or those of several that a trial is striped over: a level of the factor `target`.
+/// Text that can be shown on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TargetName(String);
+pub struct TargetName {
+    text: String,
+    /// Each of several by itself; empty where there is one.
+    parts: Vec<TargetName>,
+}
 
 impl TargetName {
     /// The path as text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The targets in their order: itself, or those that a trial is striped over.
+    pub fn parts(&self) -> &[TargetName] {
+        match self.parts.is_empty() {
+            true => std::slice::from_ref(self),
+            false => &self.parts,
+        }
+    }
+
+    /// The path of one target.
+    fn one(text: &str) -> Result<Self> {
+        if !text.starts_with('/') || text.chars().any(char::is_control) {
+            return Err(Error::usage(format!("{text:?} cannot name a target")).hint(
+                "give a path that begins with / and has no control characters; or name several TARGETs on the command line",
+            ));
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            parts: Vec::new(),
+        })
     }
 }
 
 impl fmt::Display for TargetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(&self.text)
     }
 }
 
@@ -26,12 +56,32 @@ impl FromStr for TargetName {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        if !text.starts_with('/') || text.chars().any(char::is_control) {
-            return Err(Error::usage(format!("{text:?} cannot name a target")).hint(
-                "give a path that begins with / and has no control characters; or name several TARGETs on the command line",
-            ));
+        let mut paths = text.split(PARTS);
+        let first = Self::one(paths.next().unwrap_or_default())?;
+        let mut parts = vec![first];
+        for rest in paths {
+            let part = Self::one(&format!("/{rest}"))?;
+            if parts.contains(&part) {
+                return Err(
+                    Error::usage(format!("a trial is striped over {part} twice"))
+                        .hint("name each target once: /mnt/a:/mnt/b"),
+                );
+            }
+            parts.push(part);
         }
-        Ok(Self(text.to_owned()))
+        if parts.len() > STRIPED_MAX {
+            return Err(
+                Error::usage(format!("a trial is striped over {} targets", parts.len()))
+                    .hint(format!("name at most {STRIPED_MAX}")),
+            );
+        }
+        Ok(match parts.len() {
+            1 => parts.remove(0),
+            _ => Self {
+                text: text.to_owned(),
+                parts,
+            },
+        })
     }
 }
 
@@ -43,9 +93,21 @@ mod tests {
     fn paths_are_names_and_what_would_steer_a_terminal_is_not() {
         let name: TargetName = "/mnt/a b".parse().expect("a path");
         assert_eq!(name.to_string(), "/mnt/a b");
-        for wrong in ["", "mnt/a", "/mnt/\u{1b}[2J", "/mnt/a\nb"] {
+        assert_eq!(name.parts(), std::slice::from_ref(&name));
+        // A colon alone is part of a name.
+        let name: TargetName = "/dev/by-path/pci-0:1.0".parse().expect("a path");
+        assert_eq!(name.parts().len(), 1);
+        for wrong in ["", "mnt/a", "/mnt/\u{1b}[2J", "/mnt/a\nb", "/a:/b:/a"] {
             let error = wrong.parse::<TargetName>().expect_err(wrong);
             assert!(error.remedy().is_some(), "{error}");
         }
+    }
+
+    #[test]
+    fn several_paths_are_the_targets_of_a_stripe() {
+        let name: TargetName = "/mnt/a:/mnt/b b:/c".parse().expect("paths");
+        let parts: Vec<&str> = name.parts().iter().map(TargetName::as_str).collect();
+        assert_eq!(parts, ["/mnt/a", "/mnt/b b", "/c"]);
+        assert_eq!(name.to_string(), "/mnt/a:/mnt/b b:/c");
     }
 }

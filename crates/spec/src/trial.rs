@@ -197,6 +197,8 @@ pub struct TrialSpec {
     pub skip: u64,
     /// Bytes that [`Pattern::Strided`] visits one after the other before it leaves some out; `None`: one block.
     pub skip_every: Option<u64>,
+    /// Bytes that go to one target before the next one has its turn, where a trial is striped over several; `None`: one block.
+    pub stripe: Option<u64>,
     /// First byte of the region.
     pub offset: u64,
     /// Length of the region in bytes.
@@ -312,6 +314,7 @@ impl Default for TrialSpec {
             bs_mix: None,
             skip: 0,
             skip_every: None,
+            stripe: None,
             offset: 0,
             region: 1 << 30,
             threads: 1,

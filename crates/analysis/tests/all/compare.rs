@@ -274,7 +274,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 62] = [
+    const OTHER: [(&str, &str); 63] = [
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -334,6 +334,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("hosts", "2"),
         ("shift", "rank"),
         ("skip_every", "256MiB"),
+        ("stripe", "64KiB"),
         ("flow", "8"),
         ("ends_trial", "true"),
         ("active", "a"),

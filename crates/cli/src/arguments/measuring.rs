@@ -137,6 +137,11 @@ pub(crate) struct Run {
     /// together, and all of them (factor active)
     #[arg(long)]
     pub(crate) together: bool,
+    /// Stripe the requests of a trial over all TARGETs in turn, as RAID 0 does: measures each alone, the
+    /// first two, three, ..., and all of them (factor target). --set stripe=64k sets the bytes that go to
+    /// one target in a row (default: one I/O)
+    #[arg(long, conflicts_with = "together")]
+    pub(crate) striped: bool,
     /// Run file to write; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -32,19 +32,23 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let (mut experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
     let model = Disk::of_targets(&given)?;
+    let joined = options.together || options.striped;
+    if joined && model.is_some() {
+        return Err(Error::usage("--together or --striped with a model")
+            .hint("a model is measured alone: leave the option out")
+            .into());
+    }
     if options.together {
-        if model.is_some() {
-            return Err(Error::usage("--together with a model")
-                .hint("a model is measured alone: leave --together out")
-                .into());
-        }
         runner::join_targets(&mut experiment, &given)?;
+    }
+    if options.striped {
+        runner::stripe_targets(&mut experiment, &given)?;
     }
     for text in changes.apply(&mut experiment, &given, model.as_ref())? {
         note(format_args!("note: {text}"));
     }
-    // Those that are used at once are the groups' own.
-    let common: &[PathBuf] = if options.together { &[] } else { &given };
+    // Those that are used at once are the groups' own, or stand in the factor.
+    let common: &[PathBuf] = if joined { &[] } else { &given };
     let targets = runner::settle_targets(&mut experiment, common)?;
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;

@@ -1,12 +1,12 @@
 //! `io_uring`: with registered file and buffers, and the cheapest ring mode the kernel has.
 
-use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
+use super::opened::Opened;
 use crate::buffer::{Buffers, Slot};
 use crate::flags;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
@@ -26,9 +26,9 @@ const LOOK_AGAIN_EVERY: u32 = 64;
 /// The longest single wait for what is in flight after a failure: where the ring has to be polled, none is long anyway.
 const SETTLE_WAIT: Duration = Duration::from_millis(100);
 
-pub(crate) struct Uring {
+pub(crate) struct Uring<O> {
     ring: IoUring,
-    file: File,
+    opened: O,
     in_flight: InFlight,
     effective: Effective,
     spin: SpinPolicy,
@@ -65,9 +65,9 @@ impl SpinPolicy {
     }
 }
 
-impl Uring {
+impl<O: Opened> Uring<O> {
     /// To be called by the thread that submits: SINGLE_ISSUER binds the ring to it.
-    pub(crate) fn new(file: File, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
+    pub(crate) fn new(opened: O, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
         let (ring, mut flags) = build(spec)?;
         if spec.rate.is_some() && !ring.params().is_feature_ext_arg() {
             return Err(Error::usage(
@@ -80,7 +80,7 @@ impl Uring {
         flags.extend(spins.then_some(RingFlag::Spin));
         let mut uring = Self {
             ring,
-            file,
+            opened,
             in_flight: InFlight::new(spec.depth),
             effective: Effective {
                 ring: flags,
@@ -105,7 +105,8 @@ impl Uring {
     /// Registers what the kernel lets us; what it refuses is used unregistered, and said.
     fn register(&mut self, buffers: &Buffers) {
         let submitter = self.ring.submitter();
-        match submitter.register_files(&[self.file.as_raw_fd()]) {
+        let files: Vec<RawFd> = self.opened.files().iter().map(AsRawFd::as_raw_fd).collect();
+        match submitter.register_files(&files) {
             Ok(()) => self.effective.fixed_file = true,
             Err(error) => self.effective.note = format!("file not registered: {error}"),
         }
@@ -166,14 +167,15 @@ impl Uring {
 
     #[inline(always)]
     fn entry(&self, slot: &Slot, request: Request) -> squeue::Entry {
+        let (file, request) = self.opened.resolve(request);
         /// Builds an entry for a registered or an ordinary descriptor alike.
         macro_rules! with_file {
             (|$fd:ident| $entry:expr) => {
                 if self.effective.fixed_file {
-                    let $fd = Fixed(0);
+                    let $fd = Fixed(file as u32);
                     $entry
                 } else {
-                    let $fd = Fd(self.file.as_raw_fd());
+                    let $fd = Fd(self.opened.files()[file].as_raw_fd());
                     $entry
                 }
             };
@@ -215,7 +217,7 @@ impl Uring {
     }
 }
 
-impl Drop for Uring {
+impl<O> Drop for Uring<O> {
     fn drop(&mut self) {
         // Taking back what is registered would wait for the requests that use it.
         if !self.in_flight.is_empty() {
@@ -231,7 +233,7 @@ impl Drop for Uring {
     }
 }
 
-impl Backend for Uring {
+impl<O: Opened> Backend for Uring<O> {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let entry = self.entry(&slot, request);
@@ -297,6 +299,10 @@ impl Backend for Uring {
             Action::Fsync => "io_uring fsync",
             Action::Fdatasync => "io_uring fdatasync",
         }
+    }
+
+    fn offset_in_each_file(&self) -> Vec<u64> {
+        self.opened.offset_in_each()
     }
 
     fn effective(&self) -> Effective {
@@ -372,9 +378,11 @@ fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
     use std::os::fd::OwnedFd;
 
+    use super::super::opened::OneFile;
     use super::*;
     use iolab_spec::trial::BufferInit;
 
@@ -386,7 +394,7 @@ mod tests {
 
     /// A ring with one request in flight that reads from a pipe, into which nothing was written yet.
     struct Stuck {
-        uring: Uring,
+        uring: Uring<OneFile>,
         buffers: Buffers,
         address: *const u8,
         pipe: File,
@@ -402,7 +410,7 @@ mod tests {
             };
             let mut buffers = Buffers::new(&spec, 0).expect("two pages");
             let (reader, writer) = std::io::pipe().expect("a pipe");
-            let mut uring = match Uring::new(file(reader.into()), &spec, &buffers) {
+            let mut uring = match Uring::new(OneFile::new(file(reader.into())), &spec, &buffers) {
                 Ok(uring) => uring,
                 Err(error) => {
                     eprintln!("skipped: {error}");

@@ -2,10 +2,10 @@
 //!
 //! With buffered files `io_submit` itself waits for the data; only direct I/O is asynchronous.
 
-use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use super::opened::Opened;
 use crate::buffer::Slot;
 use crate::flags;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
@@ -47,8 +47,8 @@ const OP_FSYNC: u16 = 2;
 const OP_FDSYNC: u16 = 3;
 const OP_NONE: u16 = u16::MAX;
 
-pub(crate) struct Libaio {
-    file: File,
+pub(crate) struct Libaio<O> {
+    opened: O,
     context: libc::c_ulong,
     control: Vec<Iocb>,
     /// Control blocks not submitted yet.
@@ -62,8 +62,8 @@ pub(crate) struct Libaio {
     flags: (i32, i32),
 }
 
-impl Libaio {
-    pub(crate) fn new(file: File, spec: &TrialSpec) -> Result<Self> {
+impl<O: Opened> Libaio<O> {
+    pub(crate) fn new(opened: O, spec: &TrialSpec) -> Result<Self> {
         let depth = spec.depth;
         let mut context: libc::c_ulong = 0;
         // SAFETY: the pointer is to a writable word set to zero, as io_setup(2) demands.
@@ -80,7 +80,7 @@ impl Libaio {
             ));
         }
         Ok(Self {
-            file,
+            opened,
             context,
             control: vec![Iocb::default(); depth as usize],
             pending: Vec::with_capacity(depth as usize),
@@ -167,7 +167,7 @@ impl Libaio {
     }
 }
 
-impl Drop for Libaio {
+impl<O> Drop for Libaio<O> {
     fn drop(&mut self) {
         // The call waits for what is in flight.
         // SAFETY: the context came from io_setup and is destroyed once; no memory of ours is passed.
@@ -175,7 +175,7 @@ impl Drop for Libaio {
     }
 }
 
-impl Backend for Libaio {
+impl<O: Opened> Backend for Libaio<O> {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let index = slot.index() as usize;
@@ -183,6 +183,7 @@ impl Backend for Libaio {
             index < self.control.len(),
             "there is a control block for every slot"
         );
+        let (file, request) = self.opened.resolve(request);
         let mut filled = Iocb {
             data: u64::from(slot.index()),
             opcode: match request.action {
@@ -193,7 +194,7 @@ impl Backend for Libaio {
                 Action::Fsync => OP_FSYNC,
                 Action::Fdatasync => OP_FDSYNC,
             },
-            fd: self.file.as_raw_fd() as u32,
+            fd: self.opened.files()[file].as_raw_fd() as u32,
             ..Iocb::default()
         };
         match request.action {
@@ -266,6 +267,10 @@ impl Backend for Libaio {
         }
     }
 
+    fn offset_in_each_file(&self) -> Vec<u64> {
+        self.opened.offset_in_each()
+    }
+
     fn effective(&self) -> Effective {
         Effective {
             note: if self.buffered {
@@ -293,6 +298,7 @@ fn last_errno() -> i32 {
 mod tests {
     use std::io::Write;
 
+    use super::super::opened::OneFile;
     use super::*;
     use crate::buffer::Buffers;
 
@@ -309,7 +315,7 @@ mod tests {
         let mut buffers = Buffers::new(&spec, 0).expect("two pages");
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[7; LENGTH as usize]).expect("written");
-        let mut libaio = match Libaio::new(file, &spec) {
+        let mut libaio = match Libaio::new(OneFile::new(file), &spec) {
             Ok(libaio) => libaio,
             Err(error) => return eprintln!("skipped: {error}"),
         };

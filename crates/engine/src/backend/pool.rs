@@ -5,11 +5,11 @@
 //! completed. What that costs beside `io_uring` is what this backend is there to show.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::opened::Opened;
 use super::synchronous::{Calls, PositionedCalls, carry_out};
 use super::trim::TrimCall;
 use crate::buffer::Slot;
@@ -21,8 +21,8 @@ use iolab_spec::{Error, Result};
 const STACK: usize = 64 << 10;
 
 /// As many threads as requests can be outstanding.
-pub(super) struct Pool {
-    shared: Arc<Shared>,
+pub(super) struct Pool<O> {
+    shared: Arc<Shared<O>>,
     threads: Vec<JoinHandle<()>>,
     queued: Vec<(Slot, Request)>,
 }
@@ -35,8 +35,8 @@ struct Handed<T>(T);
 // before.
 unsafe impl<T> Send for Handed<T> {}
 
-struct Shared {
-    file: File,
+struct Shared<O> {
+    opened: O,
     trim: TrimCall,
     state: Mutex<State>,
     /// Something waits, or the pool closes.
@@ -52,24 +52,24 @@ struct State {
     closes: bool,
 }
 
-impl Shared {
+impl<O> Shared<O> {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that it guards can be left half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
+impl<O: Opened> Shared<O> {
     /// A thread's life: one request after the other, until the pool closes.
     fn serve(&self) {
         let mut state = self.state();
         loop {
             if let Some(Handed((mut slot, request))) = state.waiting.pop_front() {
                 drop(state);
-                let result = carry_out(
-                    &self.file,
-                    (&mut PositionedCalls, self.trim),
-                    &mut slot,
-                    request,
-                );
+                let (number, request) = self.opened.resolve(request);
+                let file = &self.opened.files()[number];
+                let calls = (&mut PositionedCalls, self.trim);
+                let result = carry_out(file, calls, &mut slot, request);
                 state = self.state();
                 state.done.push(Handed(Completion { slot, result }));
                 self.done.notify_one();
@@ -85,13 +85,13 @@ impl Shared {
     }
 }
 
-impl Pool {
+impl<O: Opened> Pool<O> {
     /// Starts the threads; to be called by the worker, whose CPUs and descriptors they share.
     ///
     /// # Errors
     /// Of kind usage when a thread cannot be started, or hardware events are to be counted: they are those of the worker's own
     /// thread, which does none of the I/O here.
-    pub(super) fn new(file: File, spec: &TrialSpec) -> Result<Self> {
+    pub(super) fn new(opened: O, spec: &TrialSpec) -> Result<Self> {
         if spec.hardware_counters {
             return Err(Error::usage("hardware_counters with backend pool").hint(
                 "its threads are not counted; leave hardware_counters out, or set backend=psync",
@@ -99,8 +99,8 @@ impl Pool {
         }
         let room = spec.depth as usize;
         let shared = Arc::new(Shared {
-            trim: TrimCall::of(&file, spec),
-            file,
+            trim: TrimCall::of(&opened.files()[0], spec),
+            opened,
             state: Mutex::new(State {
                 waiting: VecDeque::with_capacity(room),
                 done: Vec::with_capacity(room),
@@ -137,7 +137,7 @@ impl Pool {
     }
 }
 
-impl Backend for Pool {
+impl<O: Opened> Backend for Pool<O> {
     fn queue(&mut self, slot: Slot, request: Request) {
         self.queued.push((slot, request));
     }
@@ -189,9 +189,13 @@ impl Backend for Pool {
             Action::Fdatasync => "fdatasync",
         }
     }
+
+    fn offset_in_each_file(&self) -> Vec<u64> {
+        self.shared.opened.offset_in_each()
+    }
 }
 
-impl Drop for Pool {
+impl<O> Drop for Pool<O> {
     fn drop(&mut self) {
         self.shared.state().closes = true;
         self.shared.work.notify_all();
@@ -204,11 +208,12 @@ impl Drop for Pool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::opened::OneFile;
     use super::*;
     use crate::buffer::Buffers;
 
     /// A pool over a file of 64 blocks, each full of its number, with the buffers for it.
-    fn pool(depth: u32) -> (Pool, Buffers) {
+    fn pool(depth: u32) -> (Pool<OneFile>, Buffers) {
         let file = tempfile::tempfile().expect("a temporary file");
         let content: Vec<u8> = (0..64u8).flat_map(|block| [block; 512]).collect();
         std::os::unix::fs::FileExt::write_all_at(&file, &content, 0).expect("written");
@@ -218,7 +223,10 @@ mod tests {
             ..TrialSpec::default()
         };
         let buffers = Buffers::new(&spec, 0).expect("memory");
-        (Pool::new(file, &spec).expect("threads"), buffers)
+        (
+            Pool::new(OneFile::new(file), &spec).expect("threads"),
+            buffers,
+        )
     }
 
     fn read(block: u64) -> Request {

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
+use super::opened::Opened;
 use super::trim::TrimCall;
 use crate::buffer::Slot;
 use crate::flags;
@@ -228,21 +229,28 @@ impl Calls for EagerCalls {
 }
 
 /// The synchronous backend over one kind of calls.
-pub(crate) struct Synchronous<C> {
-    file: File,
+pub(crate) struct Synchronous<C, O> {
+    opened: O,
     calls: C,
     trim: TrimCall,
     queued: Option<(Slot, Request)>,
 }
 
-impl<C: Calls> Synchronous<C> {
-    pub(crate) fn new(file: File, calls: C, spec: &TrialSpec) -> Self {
+impl<C: Calls, O: Opened> Synchronous<C, O> {
+    pub(crate) fn new(opened: O, calls: C, spec: &TrialSpec) -> Self {
         Self {
-            trim: TrimCall::of(&file, spec),
-            file,
+            trim: TrimCall::of(&opened.files()[0], spec),
+            opened,
             calls,
             queued: None,
         }
+    }
+
+    #[inline(always)]
+    fn carry_out(&mut self, slot: &mut Slot, request: Request) -> i64 {
+        let (number, request) = self.opened.resolve(request);
+        let file = &self.opened.files()[number];
+        carry_out(file, (&mut self.calls, self.trim), slot, request)
     }
 }
 
@@ -285,7 +293,7 @@ fn issue<C: Calls>(
     }
 }
 
-impl<C: Calls> Backend for Synchronous<C> {
+impl<C: Calls, O: Opened> Backend for Synchronous<C, O> {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         debug_assert!(self.queued.is_none());
@@ -295,7 +303,7 @@ impl<C: Calls> Backend for Synchronous<C> {
     #[inline(always)]
     fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
         if let Some((mut slot, request)) = self.queued.take() {
-            let result = carry_out(&self.file, (&mut self.calls, self.trim), &mut slot, request);
+            let result = self.carry_out(&mut slot, request);
             done.push(Completion { slot, result });
         }
         Ok(())
@@ -303,12 +311,7 @@ impl<C: Calls> Backend for Synchronous<C> {
 
     #[inline(always)]
     fn transfer(&mut self, slot: &mut Slot, request: Request) -> Option<i64> {
-        Some(carry_out(
-            &self.file,
-            (&mut self.calls, self.trim),
-            slot,
-            request,
-        ))
+        Some(self.carry_out(slot, request))
     }
 
     fn syscall(&self, action: Action) -> &'static str {
@@ -323,6 +326,10 @@ impl<C: Calls> Backend for Synchronous<C> {
 
     fn waited(&self) -> Option<u64> {
         self.calls.waited()
+    }
+
+    fn offset_in_each_file(&self) -> Vec<u64> {
+        self.opened.offset_in_each()
     }
 
     fn effective(&self) -> Effective {

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
+use crate::verify::Stored;
+use iolab_spec::stripe::Stripe;
 use iolab_spec::trial::{Advice, Allocate, Descriptors, Layout, TrialSpec};
 use iolab_spec::{Error, Result};
 use iolab_target::{OpenMode, Target};
@@ -14,6 +16,8 @@ use iolab_target::{OpenMode, Target};
 /// What a trial reads and writes.
 pub(crate) struct Files<'a> {
     parts: Vec<TargetRange<'a>>,
+    /// How the region is striped over the parts, where it is.
+    pub(crate) stripe: Option<Stripe>,
     mode: OpenMode,
     advice: Option<Advice>,
     /// The one open file description, where all workers use the same.
@@ -51,35 +55,42 @@ impl TargetRange<'_> {
 }
 
 impl<'a> Files<'a> {
-    /// The files of a trial, made where it wants fresh ones.
+    /// The files of a trial, made where it wants fresh ones. Several targets are striped.
     ///
     /// # Errors
     /// When the target does not have them, or they cannot be made or opened.
-    pub(crate) fn new(spec: &TrialSpec, target: &'a Target) -> Result<Self> {
+    pub(crate) fn new(spec: &TrialSpec, targets: &[&'a Target]) -> Result<Self> {
         let part = |target: Held<'a>, range: Range<u64>| TargetRange {
             target,
             offset: range.start,
             length: range.end - range.start,
         };
-        let parts = match spec.starts_fresh() {
-            true => ranges(spec)
+        let parts = match *targets {
+            [target] if spec.starts_fresh() => ranges(spec)
                 .into_iter()
                 .map(|range| Ok(part(fresh(spec, target, range.end)?, range)))
                 .collect::<Result<_>>()?,
-            false => lent(spec, target)?
+            [target] => lent(spec, target)?
                 .into_iter()
                 .map(|(file, range)| part(Held::Lent(file), range))
                 .collect(),
+            _ => {
+                let region = spec.offset..spec.offset + spec.region;
+                let range = Stripe::of(spec, targets.len()).on_each(region);
+                let of = |target: &&'a Target| part(Held::Lent(target), range.clone());
+                targets.iter().map(of).collect()
+            }
         };
         let mut files = Self {
             parts,
+            stripe: (targets.len() > 1).then(|| Stripe::of(spec, targets.len())),
             mode: OpenMode::of(spec),
             advice: spec.fadvise,
             shared: None,
             position: Mutex::new(()),
         };
         if spec.descriptors == Descriptors::Shared {
-            files.shared = Some(files.opened(0)?);
+            files.shared = Some(files.opened(files.part(0))?);
         }
         Ok(files)
     }
@@ -95,11 +106,14 @@ impl<'a> Files<'a> {
         &self.parts[worker as usize % self.parts.len()]
     }
 
-    /// Opens a worker's file, or hands out the description that is shared.
-    pub(crate) fn open(&self, worker: u32) -> Result<File> {
+    /// Opens a worker's file, or all that its requests are striped over; or hands out the description that is shared.
+    pub(crate) fn open(&self, worker: u32) -> Result<Vec<File>> {
         match &self.shared {
-            None => self.opened(worker),
-            Some(file) => file.try_clone().map_err(|error| {
+            None if self.stripe.is_some() => {
+                self.parts.iter().map(|part| self.opened(part)).collect()
+            }
+            None => self.opened(self.part(worker)).map(|file| vec![file]),
+            Some(file) => file.try_clone().map(|file| vec![file]).map_err(|error| {
                 Error::usage(format!(
                     "the descriptor cannot be shared with thread {}: {error}",
                     worker + 1
@@ -108,12 +122,24 @@ impl<'a> Files<'a> {
             }),
         }
     }
+
+    /// What holds what the trial has written.
+    pub(crate) fn stored(&self) -> Stored<'_> {
+        let all = match self.stripe {
+            Some(_) => &self.parts[..],
+            None => &self.parts[..1],
+        };
+        Stored {
+            targets: all.iter().map(TargetRange::target).collect(),
+            stripe: self.stripe,
+        }
+    }
 }
 
 impl Files<'_> {
-    /// A descriptor of a worker's file, with what the kernel is told of it.
-    fn opened(&self, worker: u32) -> Result<File> {
-        let file = self.part(worker).target().reopen(self.mode)?;
+    /// A descriptor of a file, with what the kernel is told of it.
+    fn opened(&self, part: &TargetRange<'_>) -> Result<File> {
+        let file = part.target().reopen(self.mode)?;
         let advice = match self.advice {
             None => return Ok(file),
             Some(Advice::Normal) => rustix::fs::Advice::Normal,

@@ -41,7 +41,7 @@ pub fn run_groups(
     let sides: Vec<Side<'_>> = groups
         .iter()
         .zip(targets)
-        .map(|(group, target)| Side::new(&group.trial, target, flag(group)))
+        .map(|(group, target)| Side::new(&group.trial, &[target], flag(group)))
         .collect::<Result<_>>()?;
     // What one group has dropped from the page cache another may want in it.
     let (hot, others): (Vec<_>, Vec<_>) = sides

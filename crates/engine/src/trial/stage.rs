@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use rustix::thread::UnshareFlags;
 
-use super::files::Files;
 use super::{Beside, Job};
 use crate::arena::{Arena, Pieces};
 use crate::backend::null::Null;
@@ -41,12 +40,9 @@ pub(super) fn work(
         use_private_descriptors();
     }
     // What is common to all backends; the backend itself is chosen below, once per worker.
-    let setup = || -> Result<(Option<(File, &Files<'_>)>, Buffers)> {
+    let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
         placement::settle(spec, number)?;
-        let opened = match files {
-            Some(files) => Some((files.open(number)?, files)),
-            None => None,
-        };
+        let opened = files.map(|files| files.open(number)).transpose()?;
         let buffers = match arena {
             Some(arena) => Buffers::in_arena(spec, number, arena, number)?,
             None => Buffers::new(spec, number)?,
@@ -63,12 +59,13 @@ pub(super) fn work(
         Ok(parts) => parts,
         Err(error) => return run.report(error),
     };
-    let Some((file, files)) = opened else {
+    let Some((opened, files)) = opened.zip(files) else {
         return run.run(Ok(Null::new(spec.depth)), buffers);
     };
     let part = files.part(number);
     let place = Place {
-        file,
+        files: opened,
+        stripe: files.stripe,
         range: part.range(),
         position: &files.position,
     };

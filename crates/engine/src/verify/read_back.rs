@@ -15,6 +15,7 @@ use crate::buffer::Buffers;
 use iolab_observe::counters::{FileRange, residency};
 use iolab_observe::page_cache::{drop_pages, make_durable};
 use iolab_spec::outcome::FailedRequest;
+use iolab_spec::stripe::Stripe;
 use iolab_spec::trial::{BufferInit, CacheState, TrialSpec};
 use iolab_spec::verify::{FaultKind, FaultyBlock, Found, Verified, Write};
 use iolab_spec::{Error, Result};
@@ -24,6 +25,12 @@ use iolab_target::{OpenMode, Target};
 const REQUEST: u64 = 4 << 20;
 /// Blocks with parts of several writes that are looked into; where there are more, they count as torn.
 const MIXED_MAX: usize = 1 << 16;
+
+/// What holds the region of a trial: one target, or those that it is striped over.
+pub(crate) struct Stored<'a> {
+    pub(crate) targets: Vec<&'a Target>,
+    pub(crate) stripe: Option<Stripe>,
+}
 
 /// How reading back ended.
 pub(crate) enum Reading {
@@ -43,21 +50,28 @@ type Mixture = (Vec<Generation>, u64);
 /// Of kind interrupted soon after `stop` is set; of kind usage without the memory that it takes.
 pub(crate) fn read_back(
     spec: &TrialSpec,
-    target: &Target,
+    stored: &Stored<'_>,
     identity: u64,
     signed: &[Signed],
     stop: &AtomicBool,
 ) -> Result<Reading> {
     let region = spec.offset..spec.offset + spec.region;
-    if let Err(failed) = make_durable(target, region.clone()) {
-        return Ok(Reading::Failed(failed));
+    let range = match stored.stripe {
+        Some(stripe) => stripe.on_each(region),
+        None => region,
+    };
+    for target in &stored.targets {
+        if let Err(failed) = make_durable(target, range.clone()) {
+            return Ok(Reading::Failed(failed));
+        }
+        drop_pages(target, range.clone());
     }
-    drop_pages(target, region);
-    let cached = residency(&[FileRange {
+    let ranges = stored.targets.iter().map(|target| FileRange {
         file: target.holder(),
-        offset: spec.offset,
-        length: spec.region,
-    }]);
+        offset: range.start,
+        length: range.end - range.start,
+    });
+    let cached = residency(&ranges.collect::<Vec<_>>());
     let mode = OpenMode {
         direct: spec.cache == CacheState::Direct,
         ..OpenMode::default()
@@ -74,8 +88,9 @@ pub(crate) fn read_back(
             ..Verified::default()
         },
     };
-    let file = target.reopen(mode)?;
-    if let Err(failed) = reader.read(&file, stop)? {
+    let files = stored.targets.iter().map(|target| target.reopen(mode));
+    let files = files.collect::<Result<Vec<File>>>()?;
+    if let Err(failed) = reader.read((&files, stored.stripe), stop)? {
         return Ok(Reading::Failed(failed));
     }
     reader.find_outdated();
@@ -104,7 +119,7 @@ impl Reader<'_> {
     /// Reads every written block, and judges it by itself.
     fn read(
         &mut self,
-        file: &File,
+        files: (&[File], Option<Stripe>),
         stop: &AtomicBool,
     ) -> Result<std::result::Result<(), FailedRequest>> {
         let mut memory = Buffers::new(
@@ -124,7 +139,7 @@ impl Reader<'_> {
                 }
                 let length = (end - at).min(REQUEST) as usize;
                 let piece = &mut memory.home_mut()[0].bytes()[..length];
-                if let Err(failed) = read_whole(file, piece, at) {
+                if let Err(failed) = read_whole(files, piece, at) {
                     return Ok(Err(failed));
                 }
                 for (sector, place) in piece.chunks_exact(SECTOR).zip((at..).step_by(SECTOR)) {
@@ -261,14 +276,23 @@ fn outdates(worker: &Signed, number: u64, held: Generation) -> bool {
 
 /// Reads until the piece is full.
 fn read_whole(
-    file: &File,
+    (files, stripe): (&[File], Option<Stripe>),
     piece: &mut [u8],
     offset: u64,
 ) -> std::result::Result<(), FailedRequest> {
     let mut done = 0;
     while done < piece.len() {
         let at = offset + done as u64;
-        let errno = match rustix::io::pread(file, &mut piece[done..], at) {
+        let rest = &mut piece[done..];
+        let (file, there, most) = match stripe {
+            None => (0, at, rest.len()),
+            Some(stripe) => {
+                let (file, there) = stripe.place(at);
+                let left = usize::try_from(stripe.left_of_piece(at)).unwrap_or(usize::MAX);
+                (file, there, rest.len().min(left))
+            }
+        };
+        let errno = match rustix::io::pread(&files[file], &mut rest[..most], there) {
             Ok(0) => 0,
             Ok(moved) => {
                 done += moved;

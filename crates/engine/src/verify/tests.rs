@@ -84,9 +84,16 @@ impl Fixture {
         });
     }
 
+    fn stored(&self) -> Stored<'_> {
+        Stored {
+            targets: vec![&self.target],
+            stripe: None,
+        }
+    }
+
     fn look(&self) -> (Verified, Option<FaultyBlock>) {
         let stop = AtomicBool::new(false);
-        match read_back(&self.spec, &self.target, TRIAL, &self.signed, &stop) {
+        match read_back(&self.spec, &self.stored(), TRIAL, &self.signed, &stop) {
             Ok(Reading::Done(verified, first)) => (verified, first),
             Ok(Reading::Failed(failed)) => panic!("{failed:?}"),
             Err(error) => panic!("{error}"),
@@ -388,7 +395,7 @@ fn a_raised_flag_ends_reading() {
     let mut bench = bench(TrialSpec::default());
     bench.write_all();
     let stop = AtomicBool::new(true);
-    let result = read_back(&bench.spec, &bench.target, TRIAL, &bench.signed, &stop);
+    let result = read_back(&bench.spec, &bench.stored(), TRIAL, &bench.signed, &stop);
     let kind = result.err().map(|error| error.kind());
     assert_eq!(kind, Some(iolab_spec::Kind::Interrupted));
 }
@@ -399,7 +406,7 @@ fn what_cannot_be_read_is_a_failed_request() {
     bench.write_all();
     bench.file.set_len(10 * BS).expect("cut");
     let stop = AtomicBool::new(false);
-    match read_back(&bench.spec, &bench.target, TRIAL, &bench.signed, &stop) {
+    match read_back(&bench.spec, &bench.stored(), TRIAL, &bench.signed, &stop) {
         Ok(Reading::Failed(failed)) => assert_eq!((failed.errno, failed.offset), (0, 10 * BS)),
         _ => panic!("the end of the file is not an answer"),
     }

@@ -54,36 +54,38 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         }
     }
 
-    /// The final fsync of policy `end`; nothing is outstanding any more.
+    /// The final fsync of policy `end`, of each file in turn; nothing is outstanding any more.
     fn final_sync(&mut self, done: &mut Vec<Completion>) {
-        let request = Request {
-            action: Action::Fsync,
-            offset: 0,
-            at: 0,
-            len: 0,
-        };
-        let slot = self.buffers.take().expect("nothing is outstanding");
-        self.backend.queue(slot, request);
         let before = self.outcome.end;
-        let Completion { slot, result } = loop {
-            if let Err(failure) = self.backend.complete(1, done) {
-                return self.mechanism_failed(failure, done);
+        for offset in self.backend.offset_in_each_file() {
+            let request = Request {
+                action: Action::Fsync,
+                offset,
+                at: 0,
+                len: 0,
+            };
+            let slot = self.buffers.take().expect("nothing is outstanding");
+            self.backend.queue(slot, request);
+            let Completion { slot, result } = loop {
+                if let Err(failure) = self.backend.complete(1, done) {
+                    return self.mechanism_failed(failure, done);
+                }
+                if let Some(completion) = done.pop() {
+                    break completion;
+                }
+            };
+            self.buffers.put(slot);
+            self.outcome.end = self.clock.now();
+            self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
+            if result != 0 {
+                return self.fail(FailedRequest {
+                    syscall: self.backend.syscall(request.action),
+                    offset: 0,
+                    length: 0,
+                    errno: -result as i32,
+                });
             }
-            if let Some(completion) = done.pop() {
-                break completion;
-            }
-        };
-        self.buffers.put(slot);
-        self.outcome.end = self.clock.now();
-        self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
-        match result {
-            0 => self.outcome.syncs += 1,
-            errno => self.fail(FailedRequest {
-                syscall: self.backend.syscall(request.action),
-                offset: 0,
-                length: 0,
-                errno: -errno as i32,
-            }),
+            self.outcome.syncs += 1;
         }
     }
 }

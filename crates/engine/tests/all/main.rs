@@ -7,5 +7,6 @@ mod groups;
 mod layout;
 mod open_loop;
 mod requests;
+mod striped;
 mod trial;
 mod verify;

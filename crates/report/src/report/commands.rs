@@ -30,16 +30,26 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     } else {
         ""
     };
+    // Groups with targets of their own, and stripes, are in the definition.
+    let used: Vec<_> = record.cells.iter().map(|c| c.spec.targets()).collect();
+    let joined = used.iter().any(|targets| targets.len() > 1);
+    let own = used.iter().flatten().any(Option::is_none);
+    let given = match (joined, own) {
+        (true, false) => 0,
+        (true, true) => 1,
+        (false, _) => usize::MAX,
+    };
+    let targets: Vec<String> = record
+        .targets()
+        .take(given)
+        .map(|target| format!(" {}", quoted(&clean(target))))
+        .collect();
     let again = format!("{}-again.iolab", definition.trim_end_matches(".toml"));
     vec![
         format!(
-            "iolab run {} {} --seed {}{consent} -o {}",
+            "iolab run {}{} --seed {}{consent} -o {}",
             quoted(definition),
-            record
-                .targets()
-                .map(|target| quoted(&clean(target)))
-                .collect::<Vec<_>>()
-                .join(" "),
+            targets.concat(),
             run.seed,
             quoted(&again)
         ),

@@ -102,6 +102,11 @@ impl Executor for Engine<'_> {
         if cell.has_groups() && self.ranks.is_none() {
             return self.run_groups(cell, stop);
         }
+        if cell.striped().is_some() {
+            let targets = cell.own_targets().into_iter().map(|name| self.target(name));
+            let targets = targets.collect::<Result<Vec<&Target>>>()?;
+            return trial::run_over(&cell.trial, &targets, self.clock, stop);
+        }
         let name = cell.target.as_ref();
         let target = self.target(name)?;
         if let Some(ranks) = self.ranks {
@@ -124,6 +129,11 @@ impl Executor for Engine<'_> {
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
+        if cell.striped().is_some() {
+            return (self.ranks.is_some() || cell.tool.is_peer()).then(|| {
+                "only iolab, by one process, stripes a trial over several targets".to_owned()
+            });
+        }
         match self.target(cell.target.as_ref()) {
             Ok(target) => self.peers.gap(cell, target),
             Err(error) => Some(error.message().to_owned()),

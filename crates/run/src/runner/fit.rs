@@ -51,16 +51,22 @@ pub(super) fn need_of(
             .check()
             .map_err(|error| error.within(plan.describe(cell)))?;
     }
-    let end = |spec: &TrialSpec, region: u64| spec.offset.saturating_add(region);
     let specs = || cells.iter().flat_map(|cell| cell.spec.trials_on(is_it));
-    let most = specs()
-        .map(|spec| end(spec, spec.region))
-        .max()
-        .unwrap_or(0);
-    let least = specs()
-        .map(|spec| end(spec, smallest_region(spec)))
-        .max()
-        .unwrap_or(0);
+    // Of a striped trial each target holds a part.
+    let end = |cell: &CellSpec, spec: &TrialSpec, region: u64| {
+        let end = spec.offset.saturating_add(region);
+        cell.striped()
+            .map_or(end, |stripe| stripe.on_each(0..end).end)
+    };
+    let most_of = |region: fn(&TrialSpec) -> u64| {
+        let of_cell = |cell: &&PlannedCell| {
+            let specs = cell.spec.trials_on(is_it).into_iter();
+            specs.map(|spec| end(&cell.spec, spec, region(spec))).max()
+        };
+        cells.iter().filter_map(of_cell).max().unwrap_or(0)
+    };
+    let most = most_of(|spec| spec.region);
+    let least = most_of(smallest_region);
     Ok(Need {
         size: if exact {
             Size::Exactly(most)
@@ -182,8 +188,15 @@ fn fit_into<'a>(
         fit_groups(&mut cell.spec, own)?;
         return check_memory(&cell.spec, memory);
     }
-    let target = find(cell.spec.target.as_ref())?;
-    cut_region(&mut cell.spec.trial, target.size());
+    let targets = cell.spec.own_targets().into_iter().map(find);
+    let targets = targets.collect::<Result<Vec<&Target>>>()?;
+    let smallest = targets.iter().map(|target| target.size()).min();
+    let size = smallest.unwrap_or(0);
+    let striped = cell.spec.striped();
+    cut_region(
+        &mut cell.spec.trial,
+        striped.map_or(size, |stripe| stripe.capacity(size)),
+    );
     let spec = &mut cell.spec.trial;
     if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
         spec.batch = Batch::One;
@@ -194,7 +207,7 @@ fn fit_into<'a>(
         spec.batch = Batch::One;
         cell.spec.batch_auto = false;
     }
-    trial::check_against(&cell.spec.trial, target)?;
+    trial::check_over(&cell.spec.trial, &targets)?;
     check_memory(&cell.spec, memory)
 }
 

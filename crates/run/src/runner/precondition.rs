@@ -63,8 +63,20 @@ pub(super) fn carry_out(
     Ok(())
 }
 
-/// A cell for each group that has a target of its own, or shares one: what is written is written target by target.
+/// A cell for each group that has a target of its own, or shares one, and for each target of a stripe: what is written is
+/// written target by target.
 fn groups_apart(cell: &PlannedCell) -> Vec<PlannedCell> {
+    if let Some(stripe) = cell.spec.striped() {
+        let of = |target: Option<&TargetName>| {
+            let mut own = cell.clone();
+            let trial = &mut own.spec.trial;
+            let range = stripe.on_each(trial.offset..trial.offset + trial.region);
+            (trial.offset, trial.region) = (range.start, range.end - range.start);
+            own.spec.target = target.cloned();
+            own
+        };
+        return cell.spec.own_targets().into_iter().map(of).collect();
+    }
     if !cell.spec.has_groups() {
         return vec![cell.clone()];
     }

@@ -16,6 +16,9 @@ use iolab_plan::experiment::{Experiment, Scoped};
 use iolab_ranks::own::is_own;
 use iolab_record::FurtherTarget;
 
+/// What stands between the targets that a trial is striped over.
+const BETWEEN: &str = ":";
+
 /// See the module. The first one is the run's own: cells that name none work on it.
 #[derive(Debug)]
 pub struct Targets(Vec<(PathBuf, Target)>);
@@ -177,13 +180,7 @@ fn target_setting() -> Result<&'static Setting> {
 /// # Errors
 /// Of kind usage: fewer than two targets, a path that cannot be a level, or an experiment that has groups already.
 pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
-    if given.len() < 2 {
-        return Err(Error::usage(format!(
-            "--together with {}",
-            counted(given.len() as u64, "target")
-        ))
-        .hint("name two or more: iolab run EXPERIMENT --together /dev/sda /dev/sdb"));
-    }
+    check_several("--together", given)?;
     if !experiment.groups.is_empty() {
         return Err(Error::usage(format!(
             "--together, and {} has groups already",
@@ -207,11 +204,54 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
         experiment.fix(of, &level)?;
         names.push(name);
     }
-    let alone = names.iter().cloned();
-    let growing = (2..names.len()).map(|count| names[..count].join("+"));
-    let levels: Vec<String> = alone.chain(growing).chain([ALL.to_owned()]).collect();
+    let all = [ALL.to_owned()].into_iter();
+    let levels: Vec<String> = alone_and_growing(&names, "+").chain(all).collect();
     experiment.sweep(active, &levels)?;
     experiment.check()
+}
+
+/// Has an experiment stripe its requests over these targets: cells in which each is used alone, the first ones are, and all are.
+///
+/// # Errors
+/// Of kind usage: fewer than two targets, a path that cannot be a level, or an experiment with groups.
+pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
+    check_several("--striped", given)?;
+    if !experiment.groups.is_empty() {
+        return Err(Error::usage(format!(
+            "--striped, and {} has groups, which have one target each",
+            experiment.name
+        ))
+        .hint("give each group its target: --set GROUP.target=PATH"));
+    }
+    let names = given.iter().map(|path| level(path));
+    let names = names.collect::<Result<Vec<String>>>()?;
+    let all = [names.join(BETWEEN)].into_iter();
+    let levels: Vec<String> = alone_and_growing(&names, BETWEEN).chain(all).collect();
+    experiment.sweep(target_setting()?, &levels)?;
+    experiment.check()
+}
+
+/// Refuses to use fewer than two targets at once.
+fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
+    match given.len() {
+        0 | 1 => Err(Error::usage(format!(
+            "{option} with {}",
+            counted(given.len() as u64, "target")
+        ))
+        .hint(format!(
+            "name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Each name alone, then the first two, the first three, and so on, without all of them.
+fn alone_and_growing<'a>(
+    names: &'a [String],
+    between: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    let growing = (2..names.len()).map(move |count| names[..count].join(between));
+    names.iter().cloned().chain(growing)
 }
 
 /// The last part of a path as the name of a group, unlike those that are taken.
@@ -246,16 +286,25 @@ fn settle_common(
         return Ok(levels.into_iter().map(PathBuf::from).collect());
     }
     let levels = experiment.common_values(setting);
-    let named = levels.iter().filter(|level| *level != "none");
-    let named: Vec<PathBuf> = named.map(PathBuf::from).collect();
     let own = given.first().cloned();
-    if levels.len() == named.len() && (own.is_some() || named.len() < 2) {
+    let mut named: Vec<PathBuf> = Vec::new();
+    for level in levels.iter().filter(|level| *level != "none") {
+        // A level may name several, over which trials are striped.
+        for part in level.parse::<TargetName>()?.parts() {
+            let path = PathBuf::from(part.as_str());
+            if !named.contains(&path) {
+                named.push(path);
+            }
+        }
+    }
+    let has_own = levels.iter().any(|level| level == "none");
+    if !has_own && (own.is_some() || named.len() < 2) {
         // One target is no factor.
         experiment.forget(setting);
         let one = own.or_else(|| named.into_iter().next());
         return Ok(vec![one.unwrap_or_else(|| PathBuf::from("."))]);
     }
-    let own = (levels.len() > named.len()).then(|| own.unwrap_or_else(|| PathBuf::from(".")));
+    let own = has_own.then(|| own.unwrap_or_else(|| PathBuf::from(".")));
     Ok(own.into_iter().chain(named).collect())
 }
 
@@ -269,7 +318,15 @@ fn level(path: &Path) -> Result<String> {
         ))
         .hint("give it alone, or under another name (a symbolic link)"));
     };
-    text.parse::<TargetName>().map(|name| name.to_string())
+    let name: TargetName = text.parse()?;
+    match name.parts() {
+        [_] => Ok(name.to_string()),
+        _ => Err(Error::usage(format!(
+            "{} has ':/', which separates targets, and cannot be a level beside other targets",
+            path.display()
+        ))
+        .hint("give it alone, or under another name (a symbolic link)")),
+    }
 }
 
 /// What the cells of a plan need of each of these targets; see [`super::need`].
@@ -366,8 +423,41 @@ mod tests {
     }
 
     #[test]
+    fn the_targets_of_a_stripe_are_those_of_the_run() {
+        let paths = ["/a", "/b", "/c"].map(PathBuf::from);
+        let mut experiment = experiment(&["bs=4k", "stripe=64k"]);
+        stripe_targets(&mut experiment, &paths).expect("striped");
+        let levels: Vec<&str> = experiment.values("target").collect();
+        assert_eq!(levels, ["/a", "/b", "/c", "/a:/b", "/a:/b:/c"]);
+        let targets = settle_targets(&mut experiment, &[]).expect("targets");
+        assert_eq!(targets, paths);
+        let plan = Plan::of_new_run(experiment).expect("a plan");
+        let needs = needs(&plan, &targets, &Consent::No, false).expect("needs");
+        // Each is used alone too, and needs the whole region for that.
+        let most = |need: &Need| match need.size {
+            iolab_target::Size::AtMost { most, .. } => most,
+            iolab_target::Size::Exactly(bytes) => bytes,
+        };
+        let region = plan.cells()[0].spec.trial.region;
+        assert!(needs.iter().all(|need| most(need) == region));
+    }
+
+    #[test]
+    fn a_target_of_a_stripe_needs_its_part() {
+        let (targets, levels) = settled(&["target=/a:/b"], &[]);
+        assert_eq!(targets, ["/a", "/b"].map(PathBuf::from));
+        assert_eq!(levels, ["/a:/b"]);
+        let mut experiment = experiment(&["target=/a:/b", "bs=64k", "region=10M", "stripe=1M"]);
+        settle_targets(&mut experiment, &[]).expect("targets");
+        let plan = Plan::of_new_run(experiment).expect("a plan");
+        let needs = needs(&plan, &targets, &Consent::No, true).expect("needs");
+        let sizes: Vec<_> = needs.into_iter().map(|need| need.size).collect();
+        assert_eq!(sizes, vec![iolab_target::Size::Exactly(5 << 20); 2]);
+    }
+
+    #[test]
     fn what_cannot_be_a_level_is_refused() {
-        for given in [["/a", "/a"], ["/a", "/b\n"]] {
+        for given in [["/a", "/a"], ["/a", "/b\n"], ["/a", "/b:/c"]] {
             let given = given.map(PathBuf::from);
             let error = settle_targets(&mut experiment(&[]), &given).expect_err("refused");
             assert_eq!(error.kind(), iolab_spec::Kind::Usage, "{error}");

@@ -1,7 +1,8 @@
 //! Where requests go.
 
-use super::values::{put, put_flag, put_or_none, put_size};
+use super::values::{put, put_bound, put_flag, put_or_none, put_size};
 use super::{LATER, Setting, Topic, Value, ValueKind};
+use crate::units::parse_size;
 
 pub(super) const ROWS: &[Setting] = &[
     Setting {
@@ -109,11 +110,24 @@ pub(super) const ROWS: &[Setting] = &[
         get: |cell| cell.trial.noatime.into(),
     },
     Setting {
+        name: "stripe",
+        topic: Topic::Place,
+        aliases: &[],
+        unit: "bytes",
+        doc: "bytes that go to one target before the next one has its turn, where a trial is striped over several (--striped); none: one I/O",
+        kind: ValueKind::Size,
+        column: "stripe_bytes",
+        since: LATER,
+        exported: false,
+        set: |cell, text| put_bound(&mut cell.trial.stripe, text, parse_size),
+        get: |cell| cell.trial.stripe.into(),
+    },
+    Setting {
         name: "target",
         topic: Topic::Place,
         aliases: &[],
         unit: "",
-        doc: "the target that is read or written, where a run has several: paths; none for the run's own",
+        doc: "the target that is read or written, where a run has several: paths, or /a:/b for a trial that is striped over both; none for the run's own",
         kind: ValueKind::Word,
         column: "target",
         since: LATER,

@@ -65,6 +65,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("ranks", "4", "4"),
     ("hosts", "2", "2"),
     ("shift", "rank", "rank"),
+    ("stripe", "64k", "64KiB"),
 ];
 
 #[test]

@@ -1,0 +1,69 @@
+//! The files that a worker issues its requests to: one, or several over which they are striped. What is generic over this is
+//! compiled for one file as if there was no choice.
+
+use std::fs::File;
+
+use crate::request::Request;
+use iolab_spec::stripe::Stripe;
+
+/// Files that are open, and which of them holds a byte of the trial's region.
+pub(crate) trait Opened: Send + Sync + 'static {
+    /// All of them, by their numbers.
+    fn files(&self) -> &[File];
+
+    /// The number of the file that a request goes to, and the request as it stands there.
+    fn resolve(&self, request: Request) -> (usize, Request);
+
+    /// An offset of the trial in each file.
+    fn offset_in_each(&self) -> Vec<u64>;
+}
+
+/// One file.
+pub(crate) struct OneFile([File; 1]);
+
+impl OneFile {
+    pub(crate) fn new(file: File) -> Self {
+        Self([file])
+    }
+}
+
+impl Opened for OneFile {
+    #[inline(always)]
+    fn files(&self) -> &[File] {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn resolve(&self, request: Request) -> (usize, Request) {
+        (0, request)
+    }
+
+    fn offset_in_each(&self) -> Vec<u64> {
+        vec![0]
+    }
+}
+
+/// Files over which a region is striped.
+pub(crate) struct StripedFiles {
+    pub(crate) files: Vec<File>,
+    pub(crate) stripe: Stripe,
+}
+
+impl Opened for StripedFiles {
+    #[inline(always)]
+    fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    #[inline(always)]
+    fn resolve(&self, request: Request) -> (usize, Request) {
+        debug_assert!(u64::from(request.len) <= self.stripe.left_of_piece(request.offset));
+        let (number, offset) = self.stripe.place(request.offset);
+        (number, Request { offset, ..request })
+    }
+
+    fn offset_in_each(&self) -> Vec<u64> {
+        let numbers = 0..self.files.len() as u64;
+        numbers.map(|number| number * self.stripe.piece).collect()
+    }
+}
