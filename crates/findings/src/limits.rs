@@ -24,11 +24,11 @@ pub fn limits(analyses: &[&Analysis]) -> Vec<Finding> {
 pub fn one_place<'a>(analyses: &[&'a Analysis]) -> Option<Finding> {
     measured(analyses).next()?;
     let of = |analysis: &&'a Analysis| -> BTreeSet<&'a str> {
-        let own = |cell: &'a CellAnalysis| {
-            let named = cell.cell.spec.target.as_ref();
+        let own = |named: Option<&'a TargetName>| {
             named.map_or(analysis.target.as_str(), TargetName::as_str)
         };
-        analysis.cells.iter().map(own).collect()
+        let named = |cell: &'a CellAnalysis| cell.cell.spec.targets();
+        analysis.cells.iter().flat_map(named).map(own).collect()
     };
     let targets: BTreeSet<&str> = analyses.iter().flat_map(of).collect();
     let what = match targets.len() {

@@ -1,7 +1,7 @@
 //! Groups at once against each alone, from records made up for it.
 
 use iolab_analysis::analysis::analyse;
-use iolab_findings::shared_limit;
+use iolab_findings::{one_place, shared_limit};
 use iolab_record::RunRecord;
 use iolab_spec::group::GroupSpec;
 use iolab_spec::settings::CellSpec;
@@ -49,6 +49,26 @@ fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
         let told = text(&findings);
         assert!(told.starts_with("3 groups at once reach"), "{told}");
         assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn targets_that_are_used_at_once_are_counted_each() {
+    let cells = [("a", 100.0), ("all", 150.0)];
+    let mut together = targets(&["a", "b"], &cells);
+    for group in together
+        .cells
+        .iter_mut()
+        .flat_map(|cell| &mut cell.spec.groups)
+    {
+        group.spec.target = format!("/{}", group.name).parse().ok();
+    }
+    let mut striped = targets(&[], &cells);
+    striped.cells[0].spec.target = "/a:/b".parse().ok();
+    striped.cells[1].spec.target = "/b".parse().ok();
+    for record in [together, striped] {
+        let told = one_place(&[&analyse(&record)]).expect("a limit").text;
+        assert!(told.starts_with("2 targets were measured"), "{told}");
     }
 }
 
