@@ -1,5 +1,10 @@
 //! `iolab run --slo` on servers in user space whose capacity is known.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "how close it came is part of the result"
+)]
+
 use std::time::Duration;
 
 use iolab_truth::Scene;
