@@ -1,6 +1,7 @@
 //! A file system with one file, `data`, that behaves exactly as configured: the truth of every request is known.
 
 mod server;
+pub mod view;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -294,23 +295,24 @@ impl Mounted {
             .as_ref()
             .is_some_and(|durable| *durable != store.visible)
     }
+}
 
-    fn unmount(&mut self) {
-        let Some(session) = self.session.take() else {
-            return;
-        };
-        // As a rule the keeper has unmounted it already, and removed the folder.
-        match session.umount_and_join() {
-            Err(error) if self.at.exists() => {
-                warn(&format!("unmounting {}: {error}", self.at.display()));
-            }
-            Err(_) | Ok(()) => {}
+/// Ends what serves a mount.
+fn unmount(session: Option<BackgroundSession>, at: &Path) {
+    let Some(session) = session else {
+        return;
+    };
+    // As a rule the keeper has unmounted it already, and removed the folder.
+    match session.umount_and_join() {
+        Err(error) if at.exists() => {
+            warn(&format!("unmounting {}: {error}", at.display()));
         }
+        Err(_) | Ok(()) => {}
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        self.unmount();
+        unmount(self.session.take(), &self.at);
     }
 }

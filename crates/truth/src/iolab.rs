@@ -144,7 +144,7 @@ pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
     }
 }
 
-fn seen(output: &Output, file: &Path) -> Seen {
+pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
     // A run ends with what matters for a decision; all findings stand below the table of its run file.
     let all = Command::new(binary()).arg("table").arg(file).output();
     let all = all.map_or_else(|error| error.to_string(), |output| both(&output));

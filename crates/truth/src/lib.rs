@@ -15,6 +15,7 @@ pub mod iolab;
 pub mod keeper;
 pub mod others;
 pub mod overlay;
+pub mod ranks;
 pub mod rivals;
 pub mod scenarios;
 pub mod scene;

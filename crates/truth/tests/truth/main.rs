@@ -10,6 +10,7 @@ mod holes;
 mod hostile;
 mod killed;
 mod limits;
+mod ranks;
 mod requests;
 mod serve;
 mod slo;

@@ -1,0 +1,299 @@
+//! One folder of files that several mounts show, as clients of a file server do: each has a page cache of its own, which no other
+//! one's writes reach.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    BackgroundSession, BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, Session,
+    TimeOrNow, WriteFlags,
+};
+
+use super::UNMOUNT;
+use crate::keeper::Keeper;
+use crate::system::{Made, missing};
+
+/// What the kernel knows is right at once and not for longer: another client may change it.
+const NOT_KEPT: Duration = Duration::ZERO;
+const BLOCK: u32 = 4096;
+
+#[derive(Debug)]
+struct Content {
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+/// The files, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Store(Arc<Mutex<(u64, BTreeMap<String, Content>)>>);
+
+impl Store {
+    fn files(&self) -> MutexGuard<'_, (u64, BTreeMap<String, Content>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A mount that shows a store; dropping it unmounts.
+#[derive(Debug)]
+pub struct View {
+    at: PathBuf,
+    fetched: Arc<AtomicU64>,
+    session: Option<BackgroundSession>,
+}
+
+impl View {
+    /// Mounts it on an empty folder.
+    ///
+    /// # Errors
+    /// Without `/dev/fuse` or the right to mount.
+    pub fn new(keeper: &Keeper, at: &Path, store: &Store) -> Made<Self> {
+        let fetched = Arc::new(AtomicU64::new(0));
+        let client = Client {
+            store: store.clone(),
+            fetched: Arc::clone(&fetched),
+        };
+        let mut config = fuser::Config::default();
+        config.mount_options = vec![MountOption::FSName("iolab-truth".to_owned())];
+        let session = Session::new(client, at, &config)
+            .and_then(Session::spawn)
+            .map_err(missing("cannot mount FUSE"))?;
+        keeper.finally(&["sh", "-c", UNMOUNT, &at.display().to_string()]);
+        Ok(Self {
+            at: at.to_owned(),
+            fetched,
+            session: Some(session),
+        })
+    }
+
+    /// Bytes that its kernel has fetched so far because its page cache did not hold them.
+    pub fn fetched(&self) -> u64 {
+        self.fetched.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        super::unmount(self.session.take(), &self.at);
+    }
+}
+
+/// What answers one mount.
+struct Client {
+    store: Store,
+    fetched: Arc<AtomicU64>,
+}
+
+fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
+    let size = bytes.unwrap_or(0) as u64;
+    let (kind, perm) = match bytes {
+        None => (FileType::Directory, 0o755),
+        Some(_) => (FileType::RegularFile, 0o600),
+    };
+    FileAttr {
+        ino: INodeNo(number),
+        size,
+        blocks: size.div_ceil(512),
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm,
+        nlink: 1,
+        uid: rustix::process::geteuid().as_raw(),
+        gid: rustix::process::getegid().as_raw(),
+        rdev: 0,
+        blksize: BLOCK,
+        flags: 0,
+    }
+}
+
+impl Client {
+    /// What `change` makes of a file; `ENOENT` where there is none.
+    fn with<T>(&self, ino: INodeNo, change: impl FnOnce(&mut Content) -> T) -> Result<T, Errno> {
+        let mut files = self.store.files();
+        let file = files.1.values_mut().find(|file| file.number == ino.0);
+        file.map(change).ok_or(Errno::ENOENT)
+    }
+
+    fn attributes(&self, ino: INodeNo) -> Result<FileAttr, Errno> {
+        match ino {
+            INodeNo::ROOT => Ok(attributes(INodeNo::ROOT.0, None)),
+            _ => self.with(ino, |file| attributes(file.number, Some(file.bytes.len()))),
+        }
+    }
+}
+
+impl Filesystem for Client {
+    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let files = self.store.files();
+        match name.to_str().and_then(|name| files.1.get(name)) {
+            Some(file) => {
+                let own = attributes(file.number, Some(file.bytes.len()));
+                reply.entry(&NOT_KEPT, &own, Generation(0));
+            }
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.attributes(ino) {
+            Ok(own) => reply.attr(&NOT_KEPT, &own),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        _mode: Option<u32>,
+        _uid: Option<u32>,
+        _gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        _mtime: Option<TimeOrNow>,
+        _ctime: Option<std::time::SystemTime>,
+        handle: Option<FileHandle>,
+        _crtime: Option<std::time::SystemTime>,
+        _chgtime: Option<std::time::SystemTime>,
+        _bkuptime: Option<std::time::SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        if let Some(size) = size {
+            // Where there is no such file, the answer says so.
+            let _ = self.with(ino, |file| file.bytes.resize(size as usize, 0));
+        }
+        self.getattr(request, ino, handle, reply);
+    }
+
+    fn create(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        name: &OsStr,
+        _: u32,
+        _: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
+        let Some(name) = name.to_str() else {
+            return reply.error(Errno::EINVAL);
+        };
+        let mut files = self.store.files();
+        files.0 += 1;
+        let number = INodeNo::ROOT.0 + files.0;
+        let file = Content {
+            number,
+            bytes: Vec::new(),
+        };
+        files.1.insert(name.to_owned(), file);
+        reply.created(
+            &NOT_KEPT,
+            &attributes(number, Some(0)),
+            Generation(0),
+            FileHandle(0),
+            FopenFlags::FOPEN_KEEP_CACHE,
+        );
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let read = self.with(ino, |file| {
+            let from = (offset as usize).min(file.bytes.len());
+            let end = (from + size as usize).min(file.bytes.len());
+            file.bytes[from..end].to_vec()
+        });
+        match read {
+            Ok(data) => {
+                self.fetched.fetch_add(data.len() as u64, Ordering::Relaxed);
+                reply.data(&data);
+            }
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let written = self.with(ino, |file| {
+            let end = offset as usize + data.len();
+            if file.bytes.len() < end {
+                file.bytes.resize(end, 0);
+            }
+            file.bytes[offset as usize..end].copy_from_slice(data);
+        });
+        match written {
+            Ok(()) => reply.written(data.len() as u32),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let mut files = self.store.files();
+        match name.to_str().and_then(|name| files.1.remove(name)) {
+            Some(_) => reply.ok(),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let files = self.store.files();
+        let entries = files.1.iter().zip(1..).skip(offset as usize);
+        for ((name, file), next) in entries {
+            if reply.add(INodeNo(file.number), next, FileType::RegularFile, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        const BLOCKS: u64 = 1 << 18;
+        reply.statfs(BLOCKS, BLOCKS, BLOCKS, 1 << 10, 1 << 10, BLOCK, 255, BLOCK);
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+}

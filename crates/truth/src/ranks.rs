@@ -1,0 +1,52 @@
+//! iolab as several ranks under mpirun.
+
+use std::path::Path;
+
+use crate::binary::binary;
+use crate::iolab::{Seen, seen};
+use crate::scene::Scene;
+use crate::system::{Made, Missing, run};
+
+/// What a build without MPI says when it is started so.
+const WITHOUT: &str = "cannot run across processes";
+
+/// Runs an experiment of iolab's own on two ranks, under these further arguments.
+///
+/// # Errors
+/// Where there is no mpirun, or the binary under test was built without MPI.
+pub fn on_two_ranks(
+    scene: &Scene,
+    experiment: &str,
+    target: &str,
+    arguments: &[&str],
+) -> Made<Seen> {
+    run("mpirun", &["--version"])?;
+    let file = scene.folder().join(format!("{experiment}.iolab"));
+    let mut command = scene.command(Path::new("mpirun"));
+    command
+        .env("COLUMNS", "160")
+        .env("LC_ALL", "C.UTF-8")
+        .env("NO_COLOR", "1");
+    // Open MPI starts as root, and more ranks than there are CPUs, only when it is told to.
+    for (name, value) in [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ] {
+        command.env(name, value);
+    }
+    command
+        .args(["-n", "2"])
+        .arg(binary())
+        .args(["run", experiment, target, "-o"])
+        .arg(&file)
+        .args(arguments);
+    let output = scene.carry_out(&mut command, |_| ());
+    let output = output.map_err(|error| Missing(format!("mpirun: {error}")))?;
+    if String::from_utf8_lossy(&output.stderr).contains(WITHOUT) {
+        return Err(Missing(
+            "the binary under test has no MPI: cargo build --features mpi, and name target/debug/iolab in IOLAB".to_owned(),
+        ));
+    }
+    Ok(seen(&output, &file))
+}
