@@ -18,7 +18,7 @@ pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_spec::response::Response;
 pub use mix::{DirectionSummary, Mix};
-pub use ranks::{CellRanks, RankCourse};
+pub use ranks::{CellRanks, ClientAnalysis, RankCourse};
 pub use rate::CellRate;
 pub use served::Served;
 pub use verified::CellVerified;
@@ -273,7 +273,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
         cell.flags = flag::of(&context, cell, trials);
-        cell.ranks = parts.of_cell(trials);
+        cell.ranks = parts.of_cell(&context, &cell.cell, trials);
         let id = cell.cell.id;
         groups::flag(&context, cell, trials, |number| own(id, number));
     }

@@ -102,7 +102,7 @@ impl Workspace {
     /// What keeps one of them from that.
     pub(crate) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
         if let Place::Targets(targets) = &mut self.place {
-            targets.divide(ranks.count() as u32);
+            targets.divide(&ranks);
             // The clocks of the ranks are compared by the one that each of them reads.
             self.clock = ranks.clock();
             ranks.open(targets.iter(), needs)?;

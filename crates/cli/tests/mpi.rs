@@ -125,6 +125,7 @@ fn a_run_is_resumed_by_as_many_ranks() {
     let before = samples(&file);
     // As if the run had been cut off before its last trial.
     let cut = "DELETE FROM part WHERE sample_id = (SELECT max(id) FROM sample);
+        DELETE FROM client_sample WHERE sample_id = (SELECT max(id) FROM sample);
         DELETE FROM latency WHERE sample_id = (SELECT max(id) FROM sample);
         DELETE FROM series WHERE sample_id = (SELECT max(id) FROM sample);
         DELETE FROM sample WHERE id = (SELECT max(id) FROM sample);

@@ -9,6 +9,7 @@
 use std::thread::{self, Builder};
 use std::time::Duration;
 
+use iolab_cluster::client::Client;
 use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{Deed, RankPart};
@@ -21,6 +22,7 @@ use iolab_cluster::wire::{Reader, Writer};
 use iolab_spec::counters::{Bottom, Counters, DeviceStat, Pressure, ProcessIo, ResourceUse};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_spec::medium::Medium;
 use iolab_spec::outcome::{Ended, Outcome, Tally};
 use iolab_spec::region::{Extents, Region, Residency};
 use iolab_spec::series::{Done, INTERVAL_NS, Interval, Series};
@@ -205,10 +207,12 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
         cpus_used: Cpus::new([(rank % 64) as u32]),
         ..Outcome::default()
     };
-    Deed {
+    let mut deed = Deed {
         outcome,
         hosts: 1,
-        private: false,
+        apart: true,
+        region_bytes: BYTES,
+        clients: Vec::new(),
         parts: vec![RankPart {
             rank,
             started: Moment::exactly(begins),
@@ -219,7 +223,11 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
             syncs: 0,
             errors: 0,
         }],
-    }
+    };
+    // Each rank is on a host of its own.
+    let client = Client::of(&deed, rank as usize, Medium::Elsewhere);
+    deed.clients.push(client);
+    deed
 }
 
 /// 10,000 requests of about 100 us with a tail.

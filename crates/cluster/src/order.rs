@@ -32,6 +32,8 @@ pub struct Place {
     pub private: Vec<u64>,
     /// What each rank needs, where the path stands for another one at each of them.
     pub own: Option<Own>,
+    /// Where each rank sees the scratch file of the root: a path of a folder that stands for another one at each of them.
+    pub seen_in: Option<String>,
 }
 
 /// What a rank needs of a target of its own.
@@ -168,6 +170,6 @@ const KINDS: [Kind; 4] = [Kind::Failed, Kind::Usage, Kind::Refused, Kind::Interr
 const UNIT: &str = "\u{1f}";
 
 wired! {
-    Place { path, scratch, bytes, private, own }
+    Place { path, scratch, bytes, private, own, seen_in }
     Own { write, private, fresh }
 }

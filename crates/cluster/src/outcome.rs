@@ -3,7 +3,7 @@
 //! What the kernel counts for a whole host comes from one rank of each host, or it would count several times.
 
 use iolab_spec::counters::{
-    Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, Pressure, ProcessIo,
+    Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
     ResourceUse,
 };
 use iolab_spec::cpus::Cpus;
@@ -16,6 +16,7 @@ use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::series::{Done, Interval, Series};
 use iolab_spec::verify::{FaultKind, Faults, Verified};
 
+use crate::client::Client;
 use crate::clock::{ClockJumped, Moment, OtherClock};
 use crate::histogram;
 use crate::team::Gathered;
@@ -49,26 +50,34 @@ pub struct Deed {
     pub outcome: Outcome,
     /// Hosts whose counters are in it.
     pub hosts: u64,
-    /// Whether every worker has a file of its own; else all ranks look at the same region.
-    pub private: bool,
+    /// Whether each rank looks at bytes of its own; else all look at the same region.
+    pub apart: bool,
+    /// Bytes that they look at.
+    pub region_bytes: u64,
     /// Each rank's part.
     pub parts: Vec<RankPart>,
+    /// What was done and seen at each client whose first rank is among them.
+    pub clients: Vec<Client>,
 }
 
 impl Gathered for Deed {
     fn write(&self, to: &mut Writer) {
         write_outcome(&self.outcome, to);
         self.hosts.write(to);
-        self.private.write(to);
+        self.apart.write(to);
+        self.region_bytes.write(to);
         self.parts.write(to);
+        self.clients.write(to);
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             outcome: read_outcome(from)?,
             hosts: Wire::read(from)?,
-            private: Wire::read(from)?,
+            apart: Wire::read(from)?,
+            region_bytes: Wire::read(from)?,
             parts: Wire::read(from)?,
+            clients: Wire::read(from)?,
         })
     }
 
@@ -91,17 +100,24 @@ impl Gathered for Deed {
             (self.outcome.counters, self.hosts > 0),
             (other.outcome.counters, other.hosts > 0),
         );
-        let region = region(self.outcome.region, other.outcome.region, self.private);
+        let region = region(self.outcome.region, other.outcome.region, self.apart);
         let mut outcome = joined(self.outcome, other.outcome);
         outcome.counters = counters;
         outcome.region = region;
         let mut parts = self.parts;
         parts.extend(other.parts);
+        let mut clients = self.clients;
+        clients.extend(other.clients);
         Self {
             outcome,
             hosts: self.hosts + other.hosts,
-            private: self.private,
+            apart: self.apart,
+            region_bytes: match self.apart {
+                true => self.region_bytes + other.region_bytes,
+                false => self.region_bytes.max(other.region_bytes),
+            },
             parts,
+            clients,
         }
     }
 }
@@ -184,6 +200,7 @@ fn counters(a: (Counters, bool), b: (Counters, bool)) -> Counters {
     let of_host = match (a.1, b.1) {
         (true, true) => Counters {
             device: both(a.0.device, b.0.device, DeviceStat::plus),
+            nfs: both(a.0.nfs, b.0.nfs, NfsIo::plus),
             bottom: both(a.0.bottom, b.0.bottom, |a, b| Bottom {
                 stat: a.stat.plus(b.stat),
                 in_file: a.in_file || b.in_file,
@@ -197,6 +214,7 @@ fn counters(a: (Counters, bool), b: (Counters, bool)) -> Counters {
     let (a, b) = (a.0, b.0);
     Counters {
         process_io: both(a.process_io, b.process_io, ProcessIo::plus),
+        nfs: of_host.nfs,
         usage: a.usage.plus(b.usage),
         device: of_host.device,
         bottom: of_host.bottom,
@@ -214,12 +232,12 @@ fn worst(a: Pressure, b: Pressure) -> Pressure {
     }
 }
 
-/// What two ranks saw: each its own files; or the same region, of which that counts where the page cache held more.
-fn region(a: Region, b: Region, private: bool) -> Region {
+/// What two ranks saw: each bytes of its own; or the same region, of which that counts where the page cache held more.
+fn region(a: Region, b: Region, apart: bool) -> Region {
     Region {
-        before: both(a.before, b.before, |a, b| residency(a, b, private)),
-        after: both(a.after, b.after, |a, b| residency(a, b, private)),
-        extents: both(a.extents, b.extents, |a, b| match private {
+        before: both(a.before, b.before, |a, b| residency(a, b, apart)),
+        after: both(a.after, b.after, |a, b| residency(a, b, apart)),
+        extents: both(a.extents, b.extents, |a, b| match apart {
             true => Extents {
                 looked_bytes: a.looked_bytes + b.looked_bytes,
                 hole_bytes: a.hole_bytes + b.hole_bytes,
@@ -232,8 +250,8 @@ fn region(a: Region, b: Region, private: bool) -> Region {
     }
 }
 
-fn residency(a: Residency, b: Residency, private: bool) -> Residency {
-    match private {
+fn residency(a: Residency, b: Residency, apart: bool) -> Residency {
+    match apart {
         true => Residency {
             looked_bytes: a.looked_bytes + b.looked_bytes,
             resident_bytes: a.resident_bytes + b.resident_bytes,
@@ -356,7 +374,8 @@ wired! {
     RankPart { rank, started, ended, reads, writes, trims, syncs, errors }
     Moment { earliest, latest }
     FailedRank { place, message, remedy }
-    Counters { process_io, usage, device, bottom, hardware, pressure, buffer_piece_bytes }
+    Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes }
+    NfsIo { read_bytes, write_bytes }
     ProcessIo { rchar, wchar, syscr, syscw, read_bytes, write_bytes }
     ResourceUse { user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches }
     DeviceStat {

@@ -17,6 +17,7 @@ mod tag {
     pub(super) const LOST: u64 = 2;
     pub(super) const ASK: u64 = 3;
     pub(super) const STAMP: u64 = 4;
+    pub(super) const MEMBER: u64 = 5;
 }
 
 /// What every rank contributes to, joined on the way to the root.
@@ -179,6 +180,40 @@ impl<L: Link> Team<L> {
             sum = sum.join(value);
         }
         Ok(sum)
+    }
+
+    /// Joins what these ranks have at the first of them; the others get `None`. Ranks that do this together share a clock. Where
+    /// one is silent there is nothing to join; who comes to name it is its rank above, when all ranks meet next.
+    ///
+    /// # Errors
+    /// The rank that is silent.
+    pub fn join_at_first<T: Gathered>(
+        &mut self,
+        members: &[usize],
+        own: impl FnOnce() -> T,
+        patience: Duration,
+    ) -> Result<Option<T>, Lost> {
+        let others = match members.split_first() {
+            Some((first, others)) if *first == self.link.rank() => others,
+            Some((first, _)) => {
+                let mut to = Writer::default();
+                own().write(&mut to);
+                return self
+                    .send(*first, tag::MEMBER, &to.into_bytes())
+                    .map(|()| None);
+            }
+            None => return Ok(None),
+        };
+        let mut sum = own();
+        for rank in others {
+            let content = self.expect(*rank, tag::MEMBER, patience)?;
+            let value = T::read(&mut Reader::new(&content)).ok_or(Lost {
+                rank: *rank,
+                why: Why::Garbled,
+            })?;
+            sum = sum.join(value);
+        }
+        Ok(Some(sum))
     }
 
     /// Waits until all ranks have come so far.

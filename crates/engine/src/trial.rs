@@ -7,6 +7,7 @@ mod meeting;
 mod merge;
 mod stage;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -130,7 +131,13 @@ impl<'a> Side<'a> {
     /// is not raised before they start.
     fn prepare(&self, stop: &AtomicBool) -> Result<()> {
         for part in self.parts() {
-            page_cache::prepare(self.spec, part.target(), part.range(), stop)?;
+            let warm = match self.spec.layout {
+                Layout::Private => part.range(),
+                Layout::Shared | Layout::Interleaved | Layout::Overlapping => {
+                    self.spec.written_range()
+                }
+            };
+            page_cache::prepare(self.spec, part.target(), part.range(), warm, stop)?;
         }
         Ok(())
     }
@@ -156,6 +163,12 @@ impl<'a> Side<'a> {
         };
         if self.spec.backend == Backend::Mmap {
             name_cut(outcome, files.parts().iter().map(|part| part.target()));
+        }
+        if self.spec.is_shifted() {
+            // A later trial finds it in no cache of this process's host again, unless it is also that of who wrote it.
+            for part in files.parts() {
+                page_cache::drop_pages(part.target(), self.spec.own_range());
+            }
         }
         if owes_sync(self.spec, outcome) {
             let parts = files.parts().iter();
@@ -466,25 +479,32 @@ fn carry_out(
     })
 }
 
+/// The bytes of a file that the workers of this process go over.
+fn used_range(spec: &TrialSpec, part: &files::TargetRange<'_>) -> Range<u64> {
+    match spec.layout {
+        Layout::Private => part.range(),
+        Layout::Shared | Layout::Interleaved | Layout::Overlapping => spec.own_range(),
+    }
+}
+
 /// The ranges of files that are looked at around the timed span. Groups may use the same bytes, which are looked at once.
 fn watched<'a>(jobs: &[Job<'a>]) -> Vec<(&'a Target, u64, u64)> {
     let mut ranges: Vec<(&Target, u64, u64)> = Vec::new();
-    for part in jobs
-        .iter()
-        .flat_map(|job| job.files.map_or(&[][..], Files::parts))
-    {
-        let target = part.target();
-        let end = part.offset + part.length;
+    let parts = jobs.iter().flat_map(|job| {
+        let parts = job.files.map_or(&[][..], Files::parts).iter();
+        parts.map(|part| (part.target(), used_range(job.spec, part)))
+    });
+    for (target, Range { start, end }) in parts {
         let touches = |(other, offset, length): &&mut (&Target, u64, u64)| {
-            std::ptr::eq(*other, target) && part.offset <= *offset + *length && *offset <= end
+            std::ptr::eq(*other, target) && start <= *offset + *length && *offset <= end
         };
         match ranges.iter_mut().find(touches) {
             Some((_, offset, length)) => {
                 let end = end.max(*offset + *length);
-                *offset = part.offset.min(*offset);
+                *offset = start.min(*offset);
                 *length = end - *offset;
             }
-            None => ranges.push((target, part.offset, part.length)),
+            None => ranges.push((target, start, end - start)),
         }
     }
     ranges

@@ -70,7 +70,7 @@ kinds! {
         "two factors as rows and columns of colours";
     /// Throughput of hosts or ranks by block.
     Ranks = "ranks", Needs::Cells,
-        "throughput of each host (or each rank of one host) by block as colours, of a run by several processes";
+        "throughput of each host (or each rank of one host) by block as colours, of a run by several processes; with --y latency, latencies";
 }
 
 impl FigureKind {

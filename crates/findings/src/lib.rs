@@ -50,7 +50,7 @@ pub use preparation::untouched_buffers;
 pub use programs::programs;
 pub use random::random_against_sequential;
 pub(crate) use random::{Pair, pairs};
-pub use ranks::{imbalance, stragglers};
+pub use ranks::{caches_kept, imbalance, stragglers};
 pub use rate::{load, rate_not_held};
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};

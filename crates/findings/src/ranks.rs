@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks};
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{format_percent, significant};
+use iolab_spec::trial::CacheState;
 use iolab_stats::{median, median_interval};
 
 use super::{Finding, Rule, Says};
@@ -18,8 +19,20 @@ pub(crate) const IMBALANCE: Rule = Rule::doubt(
     "medians of throughput while all ranks were active, and from the first start to the last end",
 );
 
+pub(crate) const CACHE_KEPT: Rule = Rule::doubt(
+    "cache-kept",
+    "median over the trials of what the page cache of a client held, of the bytes that its ranks go over, before trials that read with a cold cache",
+);
+
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(stragglers), Says::OfCells(imbalance)];
+pub(crate) const SAYS: &[Says] = &[
+    Says::OfCells(stragglers),
+    Says::OfCells(imbalance),
+    Says::OfCells(caches_kept),
+];
+
+/// Share of what a client reads that its page cache may hold before a cold trial.
+const KEPT: f64 = 0.05;
 
 /// How much slower than the others something has to be, at least, to be named.
 const SLOWER: f64 = 0.95;
@@ -155,4 +168,32 @@ pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
         text.push_str(&format!(" By the number of ranks: {}.", parts.join(", ")));
     }
     IMBALANCE.one(text)
+}
+
+/// Clients whose page cache was not dropped before trials that were to read with a cold one.
+pub fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
+    let cold = analysis.cells.iter().filter(|cell| {
+        let trial = cell.cell.trial();
+        trial.cache == CacheState::Cold && trial.reads()
+    });
+    let mut most: BTreeMap<&str, f64> = BTreeMap::new();
+    for client in cold
+        .filter_map(|cell| cell.ranks.as_ref())
+        .flat_map(|ranks| &ranks.clients)
+    {
+        let held = median(&client.cached).unwrap_or(0.0);
+        let seen = most.entry(&client.name).or_default();
+        *seen = seen.max(held);
+    }
+    most.retain(|_, held| *held > KEPT);
+    if most.is_empty() {
+        return Vec::new();
+    }
+    let named = most
+        .iter()
+        .map(|(name, held)| format!("{name} ({})", format_percent(*held)));
+    CACHE_KEPT.one(format!(
+        "The page cache was not dropped before cold trials on: {}. The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.",
+        named.collect::<Vec<String>>().join(", ")
+    ))
 }

@@ -6,6 +6,7 @@ mod extents;
 mod fiemap;
 mod layout;
 mod memory;
+mod nfs;
 mod pieces;
 mod pressure;
 mod process;
@@ -28,6 +29,7 @@ pub fn snapshot(stacks: &[Stack]) -> Counters {
     let device = device::read_devices(stacks);
     Counters {
         process_io: process::read_process_io(),
+        nfs: nfs::read(stacks),
         usage: process::read_usage(),
         device,
         bottom,
@@ -56,6 +58,7 @@ pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
     let bottom = device::read_bottom(stacks);
     let now = Counters {
         process_io,
+        nfs: nfs::read(stacks),
         usage,
         device,
         bottom,

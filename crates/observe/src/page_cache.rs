@@ -33,8 +33,8 @@ pub fn drop_pages(target: &Target, range: Range<u64>) {
     let _ = fadvise(target.file(), range.start, length, Advice::DontNeed);
 }
 
-/// Brings the page cache of a range into the state asked for. Earlier writes are made durable first, so that
-/// their write-back does not fall into this trial.
+/// Brings the page cache of a range into the state asked for; `warm` is the part of it that this process fills the cache
+/// with. Earlier writes are made durable first, so that their write-back does not fall into this trial.
 ///
 /// # Errors
 /// When the target cannot be synced or read; of kind interrupted when `stop` was raised.
@@ -42,6 +42,7 @@ pub fn prepare(
     spec: &TrialSpec,
     target: &Target,
     range: Range<u64>,
+    warm: Range<u64>,
     stop: &AtomicBool,
 ) -> Result<()> {
     let file = target.file();
@@ -56,7 +57,7 @@ pub fn prepare(
             drop_pages(target, range);
             Ok(())
         }
-        CacheState::Hot => read_once(file, range, stop),
+        CacheState::Hot => read_once(file, warm, stop),
     }
 }
 

@@ -118,7 +118,7 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<Ran> {
     for (file, range) in files {
-        page_cache::prepare(spec, file, range.clone(), stop)?;
+        page_cache::prepare(spec, file, range.clone(), range.clone(), stop)?;
     }
     let (mut command, last_words, output) = prepare(program)?;
     let watched = files

@@ -75,17 +75,37 @@ proptest! {
         let region = blocks * bs + slack % bs;
         let of_rank = |rank: u32| {
             let before = rank * threads;
-            let others = Others { before, after: workers - threads - before };
+            let others = Others { before, after: workers - threads - before, ..Others::default() };
             TrialSpec { seed, layout, region, others, ..spec(pattern, bs, blocks, threads) }
         };
         let mut seen = Vec::new();
         for rank in 0..ranks {
             let spec = of_rank(rank);
             prop_assert!(spec.check().is_ok());
+            let range = spec.own_range();
             for worker in 0..threads {
-                seen.extend(pass(&spec, worker, quota(&spec, worker)));
+                let own = pass(&spec, worker, quota(&spec, worker));
+                prop_assert!(own.iter().all(|at| range.contains(at) && at + bs <= range.end));
+                seen.extend(own);
             }
         }
+        let mut end = 0;
+        for rank in 0..ranks {
+            let range = of_rank(rank).own_range();
+            if of_rank(rank).has_own_range() {
+                prop_assert_eq!(range.start, end);
+                end = range.end;
+            } else {
+                prop_assert_eq!(&range, &(0..region));
+                end = region;
+            }
+            let writer = TrialSpec {
+                others: Others { before_written: Some(rank * threads), ..of_rank(0).others },
+                ..of_rank(0)
+            };
+            prop_assert_eq!(writer.written_range(), range);
+        }
+        prop_assert_eq!(end, region);
         seen.sort_unstable();
         prop_assert_eq!(seen, (0..blocks).map(|block| block * bs).collect::<Vec<_>>());
         let private: u64 = (0..ranks)
@@ -106,7 +126,7 @@ proptest! {
         ]),
     ) {
         let all = TrialSpec { seed, layout, read_percent: 50, ..spec(pattern, 512, blocks, 4) };
-        let others = Others { before: first, after: 3 - first };
+        let others = Others { before: first, after: 3 - first, ..Others::default() };
         let alone = TrialSpec { threads: 1, others, ..all.clone() };
         prop_assert_eq!(pass(&alone, 0, 50), pass(&all, first, 50));
         prop_assert_eq!(alone.private_bytes(0), all.private_bytes(first));

@@ -1,7 +1,9 @@
 //! iolab-ranks: one run by several processes (ranks). The root has the others carry out their part of each trial.
 
+mod greeting;
 mod hosts;
 pub mod own;
+mod places;
 mod space;
 mod trial;
 
@@ -26,12 +28,11 @@ use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Layout, Others, Shift, TrialSpec};
 use iolab_spec::{Error, Result};
-use iolab_target::{
-    Beside, Consent, Demand, Need, PrivateFiles, Share, Size, Target, TargetKind, check_together,
-};
+use iolab_target::{Demand, Need, Target, TargetKind, check_together};
 
-use hosts::{Host, Hosts};
+use hosts::Host;
 use own::is_own;
+use places::text;
 use space::Demands;
 
 /// How long a rank waits for a short answer.
@@ -54,6 +55,10 @@ struct Member {
     hosts: Vec<Host>,
     /// On which host each rank is, by number.
     places: Vec<usize>,
+    /// Which client each rank is of, by number: its host, or one for itself where it has a target of its own.
+    clients: Vec<usize>,
+    /// Whether a target whose path is another one at each rank is nevertheless one store: ranks read what others wrote.
+    one_store: bool,
     /// What each rank did in the last trial; known to the root.
     report: RankReport,
     /// Its own.
@@ -74,6 +79,8 @@ impl Ranks {
             words,
             hosts: Vec::new(),
             places: Vec::new(),
+            clients: Vec::new(),
+            one_store: false,
             report: RankReport::default(),
             host: Host::here(),
             speaks: true,
@@ -102,11 +109,9 @@ impl Ranks {
     /// # Errors
     /// When a rank was built from another version, or does not answer.
     pub fn greet(&self) -> Result<()> {
-        let member = &mut *self.0.borrow_mut();
-        let greeted = member.greet();
-        // Every rank knows it then, and nothing was begun.
-        member.ended = greeted.is_err();
-        greeted
+        let version = env!("CARGO_PKG_VERSION");
+        let own = format!("{version} {}", iolab_spec::settings::SETTINGS.len());
+        self.0.borrow_mut().greet(&own)
     }
 
     /// The root: gives the workers of a cell their place among those of all ranks that take part.
@@ -123,16 +128,12 @@ impl Ranks {
     ///
     /// # Errors
     /// Of kind usage: what one process alone can do.
-    pub fn span_plan(&self, plan: &mut Plan, targets: &[PathBuf]) -> Result<()> {
-        let has_own = targets.iter().any(|target| is_own(target));
+    pub fn span_plan(&self, plan: &mut Plan) -> Result<()> {
         for cell in &plan.cells {
             self.check(&cell.spec)?;
-            let shift = cell.spec.trial.shift;
-            if has_own && shift != Shift::None {
-                return Err(Error::usage(format!("shift={shift} with {{rank}} or {{host}} in a target"))
-                    .hint("a rank reads what another one wrote where all see the same target: name one, or leave shift out"));
-            }
         }
+        let mut cells = plan.cells.iter();
+        self.0.borrow_mut().one_store = cells.any(|cell| cell.spec.trial.shift != Shift::None);
         plan.cells
             .iter_mut()
             .try_for_each(|cell| self.span_cell(cell))
@@ -177,6 +178,12 @@ impl Ranks {
         Ok(())
     }
 
+    /// Whether all ranks use the same file of a target of this name. Where ranks read what others wrote they do, whatever path
+    /// each of them sees it under.
+    pub fn share(&self, named: &Path) -> bool {
+        self.0.borrow().one_store || !is_own(named)
+    }
+
     /// The path that this rank uses for a target of this name.
     ///
     /// # Errors
@@ -207,15 +214,10 @@ impl Ranks {
                 ))
                 .hint("give a directory, or measure reads"));
             }
-            let own = is_own(named);
+            let own = !self.share(named);
             let path = if own { named } else { target.path() };
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            let path = path.to_str().ok_or_else(|| {
-                Error::usage(format!("{} is not UTF-8", path.display()))
-                    .hint("give another name to it (a symbolic link): ranks exchange it as text")
-            })?;
             places.push(order::Place {
-                path: path.to_owned(),
+                path: text(path)?,
                 scratch,
                 bytes: target.size(),
                 private: match scratch {
@@ -232,9 +234,14 @@ impl Ranks {
                         .collect(),
                     fresh: need.beside.fresh,
                 }),
+                seen_in: match is_own(named) && !own {
+                    true => Some(text(named)?),
+                    false => None,
+                },
             });
         }
         let member = &mut *self.0.borrow_mut();
+        member.know_clients(&places);
         member.give(&Order::Open(places))?;
         let demands = demands.into_iter().collect::<Result<Vec<_>>>();
         member.agree_on_space(demands.map(|demands| demands.concat()))
@@ -338,40 +345,6 @@ impl Ranks {
 }
 
 impl Member {
-    fn greet(&mut self) -> Result<()> {
-        let version = env!("CARGO_PKG_VERSION");
-        let own = format!("{version} {}", iolab_spec::settings::SETTINGS.len());
-        let roots = self.team.broadcast(own.as_bytes(), ANSWER);
-        let roots = roots.map_err(|lost| self.error(lost.into()))?;
-        let same = match roots == own.as_bytes() {
-            true => Ok(()),
-            false => {
-                let roots = String::from_utf8_lossy(&roots);
-                let roots = roots.split(' ').next().unwrap_or_default().to_owned();
-                Err(Error::usage(format!(
-                    "this rank is iolab {version}, and rank 0 is iolab {roots} or another build"
-                ))
-                .hint("start the same program on all hosts"))
-            }
-        };
-        let rank = self.team.link().rank() as u64;
-        let hosts = self
-            .team
-            .gather(Hosts::of(rank, self.host.clone()), ANSWER)
-            .map_err(|lost| self.error(lost.into()))?;
-        let places = hosts.map(|hosts| {
-            self.hosts = hosts.in_order();
-            hosts::write_places(&self.hosts)
-        });
-        let places = self
-            .team
-            .broadcast(&places.unwrap_or_default(), ANSWER)
-            .map_err(|lost| self.error(lost.into()))?;
-        self.places = hosts::read_places(&places).ok_or_else(unreadable)?;
-        self.speaks = hosts::speaks(&self.places, rank as usize);
-        self.agree(ANSWER, same)
-    }
-
     /// Hands an order of the root to every rank.
     fn give(&mut self, order: &Order) -> Result<()> {
         let message = order.message()?;
@@ -446,6 +419,7 @@ impl Member {
             // What a rank cannot do is told by the root; only where one is lost there is no way on.
             let done = match Order::read(&message) {
                 Some(Order::Open(places)) => {
+                    self.know_clients(&places);
                     let demands = self.open(&places).and_then(|opened| {
                         targets = opened;
                         let demands = targets.iter().map(Target::demands);
@@ -477,59 +451,6 @@ impl Member {
             }
         }
     }
-
-    fn open(&mut self, places: &[order::Place]) -> Result<Vec<Target>> {
-        let rank = self.team.link().rank() as u32;
-        let ranks = self.team.link().size() as u32;
-        let host = self.host.name.clone();
-        let opened = places.iter().map(|place| {
-            let path = PathBuf::from(&place.path);
-            if let Some(own) = &place.own {
-                let path = own::place(&path, rank as usize, &host)?;
-                return Target::open(&path, &need_of(own, place.bytes));
-            }
-            if place.scratch {
-                let share = Share {
-                    bytes: place.bytes,
-                    rank,
-                    ranks,
-                    private: place.private.clone(),
-                };
-                return Target::join(&path, &share);
-            }
-            open_existing(&path, place.bytes)
-        });
-        opened.collect()
-    }
-
-    fn fill(&mut self, targets: &[Target], seed: u64, stop: &AtomicBool) -> Result<()> {
-        let rank = self.team.link().rank() as u64;
-        for (target, number) in targets.iter().zip(0u64..) {
-            let seed = seed.wrapping_add(number << 32).wrapping_add(rank << 40);
-            target.fill(seed, stop, &mut |_| {})?;
-        }
-        Ok(())
-    }
-}
-
-/// What a rank needs of a target of its own.
-fn need_of(own: &order::Own, bytes: u64) -> Need {
-    let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let files = own.private.iter();
-    let private = files.map(|(threads, (bs, ranks))| PrivateFiles {
-        threads: count(*threads),
-        bs: *bs,
-        ranks: count(*ranks),
-    });
-    Need {
-        size: Size::Exactly(bytes),
-        write: own.write,
-        consent: Consent::No,
-        beside: Beside {
-            private: private.collect(),
-            fresh: own.fresh,
-        },
-    }
 }
 
 /// Gives the workers of rank 0 their place among those of so many ranks.
@@ -537,6 +458,7 @@ fn span(trial: &mut TrialSpec, ranks: u32) {
     trial.others = Others {
         before: 0,
         after: trial.threads.saturating_mul(ranks.saturating_sub(1)),
+        before_written: None,
     };
 }
 
@@ -548,10 +470,6 @@ pub fn foresee(plan: &mut Plan) {
         let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
         span(trial, ranks.max(trial.hosts.unwrap_or(1)));
     }
-}
-
-fn open_existing(path: &Path, bytes: u64) -> Result<Target> {
-    Target::open(path, &Need::reading(bytes))
 }
 
 fn unreadable() -> Error {

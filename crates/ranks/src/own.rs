@@ -18,6 +18,11 @@ pub fn is_own(path: &Path) -> bool {
     has(RANK) || has(HOST)
 }
 
+/// Whether a path is another one for every rank.
+pub(super) fn is_by_rank(path: &str) -> bool {
+    path.contains(RANK)
+}
+
 /// The path that a rank on a host uses.
 ///
 /// # Errors

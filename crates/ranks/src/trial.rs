@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_cluster::client::{self, Client};
 use iolab_cluster::link::Link;
 use iolab_cluster::order::Task;
 use iolab_cluster::outcome::{Deed, RankPart};
@@ -13,7 +14,7 @@ use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::Team;
 use iolab_cluster::trial::{self as joint, Habits, Halt, Whole};
 use iolab_engine::trial;
-use iolab_record::{Part, PartId, RankReport, Together};
+use iolab_record::{ClientPart, Part, PartId, RankReport, Sample, Together};
 use iolab_spec::outcome::{FailedRank, Failure, Outcome};
 use iolab_spec::trial::{Layout, Others, TrialSpec};
 use iolab_spec::{Error, Result};
@@ -43,10 +44,12 @@ impl Member {
             false => number,
         };
         let after = roster.len() - 1 - part;
+        let workers = |ranks: usize| asked.threads.saturating_mul(ranks as u32);
         let spec = TrialSpec {
             others: Others {
-                before: asked.threads.saturating_mul(part as u32),
-                after: asked.threads.saturating_mul(after as u32),
+                before: workers(part),
+                after: workers(after),
+                before_written: asked.is_shifted().then(|| workers(number)),
             },
             ..asked.clone()
         };
@@ -84,10 +87,13 @@ impl Member {
                 "the ranks disagree on whether a trial is over",
             ));
         };
-        let own = self.part(outcome, &spec, &workers)?;
+        let mut own = self.part(outcome, &spec, &workers)?;
+        own.rest
+            .clients
+            .extend(self.client(&own.rest, &roster, target));
         let whole = self.team.conclude(habits(ANSWER), Some(own));
         let whole = whole.map_err(|halt| self.error(halt))?;
-        Ok(whole.map(|whole| merged(whole, self.places.len())))
+        Ok(whole.map(|whole| merged(whole, &self.clients)))
     }
 
     /// Waits, without work for the CPU, until the ranks that take part are through.
@@ -102,6 +108,25 @@ impl Member {
             .and_then(|()| team.agree(habits(patience.settling), Ok(())))
             .and_then(|()| team.conclude::<Deed>(habits(ANSWER), None));
         waited.map(drop).map_err(|halt| self.error(halt))
+    }
+
+    /// What the ranks of this one's client did, where it is the first of them.
+    fn client(&mut self, own: &Deed, roster: &[usize], target: &Target) -> Option<Client> {
+        let rank = self.team.link().rank();
+        if self.team.link().size() < 2 {
+            return None;
+        }
+        let members = client::members(&self.clients, roster, rank);
+        let is_first = members.first() == Some(&rank);
+        let deed = Deed {
+            // Who speaks for the client does so for its host here.
+            hosts: u64::from(is_first),
+            ..own.clone()
+        };
+        // All have come to the end of the trial: a rank that is silent now is lost, and named when all meet next.
+        let joined = self.team.join_at_first(&members, || deed, ANSWER / 2);
+        let joined = joined.ok().flatten();
+        joined.map(|all| Client::of(&all, rank, target.medium()))
     }
 
     /// What goes up the tree.
@@ -153,24 +178,30 @@ impl Member {
             rest: Deed {
                 outcome,
                 hosts: u64::from(self.speaks),
-                private: spec.layout == Layout::Private,
+                apart: spec.has_own_range(),
+                region_bytes: region_bytes(spec),
                 parts: vec![part],
+                clients: Vec::new(),
             },
         })
     }
 }
 
 /// The outcome of the trial as a whole, and what each rank did where there are several.
-fn merged(whole: Whole<Deed>, ranks: usize) -> (Outcome, RankReport) {
+fn merged(whole: Whole<Deed>, clients: &[usize]) -> (Outcome, RankReport) {
     let activity = whole.activity;
     let mut outcome = whole.rest.outcome;
-    if ranks < 2 {
+    if clients.len() < 2 {
         return (outcome, RankReport::default());
     }
     let begin = activity.first_start.middle();
     let parts = whole.rest.parts.iter();
     let mut parts: Vec<Part> = parts.map(|part| stored(part, begin)).collect();
     parts.sort_unstable_by_key(|part| part.id);
+    let own = whole.rest.clients.iter();
+    let mut of_clients: Vec<ClientPart> =
+        own.map(|own| client_part(own, &parts, clients)).collect();
+    of_clients.sort_unstable_by_key(|client| client.sample.client);
     let (elapsed, skew) = (activity.elapsed_ns(), activity.skew_ns());
     outcome.elapsed_ns = elapsed.middle().round() as u64;
     let span = activity.all_active();
@@ -185,9 +216,52 @@ fn merged(whole: Whole<Deed>, ranks: usize) -> (Outcome, RankReport) {
     };
     let report = RankReport {
         parts,
+        clients: of_clients,
         together: Some(together),
     };
     (outcome, report)
+}
+
+/// What a client did, as a run file keeps it; when its ranks were active follows from their parts.
+fn client_part(client: &Client, parts: &[Part], clients: &[usize]) -> ClientPart {
+    let of = |rank: u64| clients.get(usize::try_from(rank).ok()?);
+    let own = || {
+        let parts = parts.iter();
+        parts.filter(|part| of(part.id.rank.into()) == of(client.rank))
+    };
+    let start_ns = own().map(|part| part.start_ns).min().unwrap_or(0);
+    let ends = own().map(|part| part.start_ns.saturating_add(part.elapsed_ns));
+    ClientPart {
+        sample: Sample {
+            client: u32::try_from(client.rank).unwrap_or(u32::MAX),
+            start_ns,
+            elapsed_ns: ends.max().unwrap_or(0).saturating_sub(start_ns),
+            reads: client.reads.clone(),
+            writes: client.writes.clone(),
+            trims: client.trims.clone(),
+            syncs: client.syncs,
+            sync_latency: client.sync_latency,
+            errors: client.errors,
+            counters: client.counters,
+            region: client.region,
+            ..Sample::default()
+        },
+        medium: client.medium,
+        region_bytes: client.region_bytes,
+    }
+}
+
+/// Bytes that the workers of this rank go over.
+fn region_bytes(spec: &TrialSpec) -> u64 {
+    match spec.layout {
+        Layout::Private => (0..spec.threads)
+            .map(|worker| spec.private_bytes(worker))
+            .sum(),
+        Layout::Shared | Layout::Interleaved | Layout::Overlapping => {
+            let range = spec.own_range();
+            range.end - range.start
+        }
+    }
 }
 
 /// A rank's part as a run file keeps it, in a trial that begins at this moment of the root's clock.

@@ -16,8 +16,8 @@ use iolab_observe::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_ranks::Ranks;
-use iolab_record::RunRecord;
 use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{RunRecord, Sample};
 use iolab_runfile::NewFile;
 use iolab_spec::{Kind, Result};
 use iolab_target::{Consent, Need};
@@ -82,10 +82,10 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     }
     let mut plan = Plan::of_new_run(experiment)?;
     let named = [folder.to_owned()];
-    ranks.span_plan(&mut plan, &named)?;
+    ranks.span_plan(&mut plan)?;
     let needs = needs(&plan, &named, &Consent::No, true)?;
     let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
-    targets.divide(ranks.count() as u32);
+    targets.divide(ranks);
     ranks.open(targets.iter(), &needs)?;
     let place = runner::Place::Targets(&targets);
     fit_to(&mut plan, place)?;
@@ -148,8 +148,25 @@ fn ranks_together_move_every_byte_of_the_region_once() {
                 _ => assert_eq!(bytes.len(), count),
             }
             assert!(count == 1 || bytes.iter().sum::<u64>() == sample.reads.bytes);
+            let own = record.client_samples.iter().filter(|c| c.id == sample.id);
+            let own: Vec<&Sample> = own.collect();
+            if count == 1 {
+                assert!(own.is_empty());
+                continue;
+            }
+            // Threads of one process are on one host: a client that did and saw all of it.
+            let [client] = own[..] else { panic!("{own:?}") };
+            assert_eq!(client.reads, sample.reads);
+            assert_eq!(
+                (client.counters, client.region),
+                (sample.counters, sample.region)
+            );
+            assert_eq!(client.verdict, sample.verdict);
+            assert_eq!((client.client, client.cell), (0, sample.cell));
         }
-        assert_eq!(record.ranks.len(), if count > 1 { count } else { 0 });
+        let numbers: Vec<u32> = record.ranks.iter().map(|rank| rank.id).collect();
+        let wanted = if count > 1 { count as u32 } else { 0 };
+        assert_eq!(numbers, (0..wanted).collect::<Vec<u32>>());
         assert_eq!(record.environment.get(&KEYS.ranks), Some(count as u64));
         assert_eq!(record.environment.get(&KEYS.rank_hosts), Some(1));
     }
@@ -286,7 +303,7 @@ fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
         let (result, _) = with_ranks(2, |ranks| {
             let mut experiment = Experiment::find(experiment)?;
             experiment.apply_set(set)?;
-            ranks.span_plan(&mut Plan::of_new_run(experiment)?, &[])
+            ranks.span_plan(&mut Plan::of_new_run(experiment)?)
         });
         assert_eq!(result.expect_err("refused").kind(), Kind::Usage, "{set}");
         assert!(names(folder.path()).is_empty());
@@ -399,11 +416,47 @@ fn a_rank_has_a_target_of_its_own() {
     for rank in 0..3 {
         assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
     }
+    // Each rank is a client by itself.
+    let clients = record
+        .client_samples
+        .iter()
+        .map(|own| (own.client, own.writes.bytes));
+    let clients: Vec<_> = clients.take(3).collect();
+    assert_eq!(clients, [(0, 6 << 16), (1, 5 << 16), (2, 5 << 16)]);
+    // A rank that reads what another one wrote has to see it.
     let (result, _) = with_ranks(2, |ranks| {
         measure(ranks, &named, "read-size", &["bs=64k", "shift=rank"])
     });
-    let error = result.expect_err("each reads its own");
-    assert!(error.message().contains("{rank}"), "{error}");
+    let error = result.expect_err("each sees its own");
+    assert!(error.message().contains("rank 1 on "), "{error}");
+    assert!(
+        error
+            .remedy()
+            .is_some_and(|remedy| remedy.contains("share")),
+        "{error}"
+    );
+}
+
+#[test]
+fn ranks_see_one_store_under_paths_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    std::fs::create_dir(&store).expect("a folder");
+    for rank in 0..2 {
+        let view = folder.path().join(format!("view{rank}"));
+        std::os::unix::fs::symlink(&store, view).expect("a link");
+    }
+    let named = folder.path().join("view{rank}");
+    let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
+    let (record, others) = with_ranks(2, |ranks| measure(ranks, &named, "read-size", &sets));
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(names(&store), [""; 0]);
+    for sample in &record.samples {
+        assert_eq!(sample.reads.bytes + sample.writes.bytes, 1 << 20);
+        let own = record.client_samples.iter().filter(|c| c.id == sample.id);
+        assert_eq!(own.map(|c| c.client).collect::<Vec<_>>(), [0, 1]);
+    }
 }
 
 #[test]

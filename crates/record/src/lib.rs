@@ -13,7 +13,7 @@ mod targets;
 mod words;
 
 pub use iolab_spec::counters::{
-    Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NoHardware, Pressure, ProcessIo,
+    Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
     ResourceUse,
 };
 pub use iolab_spec::cpus::Cpus;
@@ -22,6 +22,7 @@ pub use iolab_spec::region::Region;
 pub use iolab_spec::region::{Extents, Residency};
 pub use iolab_spec::request_sizes::{RequestSizes, SizeCount};
 pub use iolab_spec::series::{Done, Interval, Series};
+pub use iolab_spec::summary::{Direction, LatencySummary};
 pub use iolab_spec::trial::Arrivals;
 pub use iolab_spec::verify::{FaultKind, Faults, Verified};
 
@@ -36,8 +37,7 @@ use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
 
 pub use effective::parse as effective_before_5;
 pub use sample::{
-    Direction, LatencyOf, LatencySummary, Part, PartId, RankReport, Sample, SampleLatency,
-    SampleSeries, Together,
+    ClientPart, LatencyOf, Part, PartId, RankReport, Sample, SampleLatency, SampleSeries, Together,
 };
 pub use tables::{FurtherTarget, Group, Rank};
 pub use words::{
@@ -196,6 +196,8 @@ pub struct RunRecord {
     pub samples: Vec<Sample>,
     /// What each group did in those trials that have several, in the order of the samples and groups.
     pub group_samples: Vec<Sample>,
+    /// What each client of a run across hosts did and saw, in the order of the samples and clients.
+    pub client_samples: Vec<Sample>,
     /// Parts of those samples that have several.
     pub parts: Vec<Part>,
     /// Trials over time, in the order of the samples; none of programs, and none in files before schema version 4. Where

@@ -5,48 +5,16 @@ use std::fmt;
 use iolab_spec::counters::Counters;
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::LatencyHistogram;
+use iolab_spec::medium::Medium;
 use iolab_spec::outcome::{Effective, RateReport};
 use iolab_spec::region::Region;
 use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::response::Response;
 use iolab_spec::series::Series;
+use iolab_spec::summary::{Direction, LatencySummary};
 use iolab_spec::verify::Verified;
 
 use crate::{Ended, Operation, RequestTime, Verdict};
-
-/// Requests of one direction in a sample.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Direction {
-    /// Requests completed.
-    pub requests: u64,
-    /// Bytes transferred.
-    pub bytes: u64,
-    /// Transfers the kernel cut short and iolab continued.
-    pub short_transfers: u64,
-    /// Service time: completion minus submission. `None` without requests.
-    pub latency: Option<LatencySummary>,
-    /// Response time: completion minus intended start. `None` in the closed loop.
-    pub response: Option<LatencySummary>,
-    /// Submission minus intended start. `None` in the closed loop.
-    pub lateness: Option<LatencySummary>,
-}
-
-/// Quantiles of one histogram, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct LatencySummary {
-    /// Mean.
-    pub mean_ns: f64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p999_ns: u64,
-    /// Greatest.
-    pub max_ns: u64,
-}
 
 /// What one trial yielded.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +23,10 @@ pub struct Sample {
     pub id: i64,
     /// Which group of the cell it is of, from 1; 0 for the whole trial.
     pub group: u32,
-    /// The first start of the group, from that of the trial, ns.
+    /// Which client's it is, by the first of its ranks: the client is a host, or a rank with a target of its own. 0 for the whole
+    /// trial too.
+    pub client: u32,
+    /// The first start of the group or client, from that of the trial, ns.
     pub start_ns: u64,
     /// The cell.
     pub cell: i64,
@@ -129,6 +100,7 @@ impl Default for Sample {
         Self {
             id: 0,
             group: 0,
+            client: 0,
             start_ns: 0,
             cell: 0,
             block: 0,
@@ -223,11 +195,24 @@ pub struct Together {
     pub all_active_most_bytes: u64,
 }
 
+/// What the ranks of a client did in a trial, and what was seen there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientPart {
+    /// Its numbers; where its bytes came from is not judged yet.
+    pub sample: Sample,
+    /// What answers for its bytes.
+    pub medium: Medium,
+    /// Bytes that its ranks go over.
+    pub region_bytes: u64,
+}
+
 /// What the processes (ranks) of a trial did; nothing where there is one.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RankReport {
     /// Each of them.
     pub parts: Vec<Part>,
+    /// Each client, in the order of their first ranks.
+    pub clients: Vec<ClientPart>,
     /// All of them.
     pub together: Option<Together>,
 }
@@ -315,6 +300,12 @@ impl Sample {
 
     /// What is known of a sample of a group from that of its trial.
     pub fn complete_from(&mut self, trial: &Self) {
+        self.take_place_of(trial);
+        self.verdict = trial.verdict.clone();
+    }
+
+    /// What is known of a sample of a client from that of its trial.
+    pub fn take_place_of(&mut self, trial: &Self) {
         self.cell = trial.cell;
         self.block = trial.block;
         self.visit = trial.visit;
@@ -323,7 +314,6 @@ impl Sample {
         self.ok = trial.ok;
         self.started_utc.clone_from(&trial.started_utc);
         self.clock_drift_ppm = trial.clock_drift_ppm;
-        self.verdict = trial.verdict.clone();
     }
 
     /// Whether summaries rest on it: it succeeded and is no warm-up.
@@ -366,13 +356,5 @@ impl Sample {
             true => &self.reads,
             false => other,
         }
-    }
-}
-
-impl Direction {
-    /// What whoever made the requests waited for them: their response time where they had an intended start, else
-    /// their service time.
-    pub fn waited(&self) -> Option<LatencySummary> {
-        self.response.or(self.latency)
     }
 }

@@ -13,7 +13,7 @@ use iolab_spec::Error;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS};
 use iolab_spec::trial::Rate;
-pub use sample::{GROUP_SAMPLE, SAMPLE};
+pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE};
 
 /// Text that is always there, or with `?` may be missing.
 macro_rules! text {

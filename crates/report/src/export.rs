@@ -10,12 +10,13 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency};
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::tables::{IntervalRow, PART, Rank, SAMPLE, SERIES};
+use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SAMPLE, SERIES};
 use iolab_record::{Cell, EndedBy, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
 use iolab_spec::group::ALL;
 use iolab_spec::plain::plain;
 use iolab_stats::Summary;
 
+use crate::clients;
 use crate::rows::{Column, Field, Format, RowWriter, ValueKind, columns_of, field, text};
 
 /// Writes one row per cell of each run, or per group of a cell and for all of them together: its summaries, verdict and flags. Each run comes with the name of its file.
@@ -134,9 +135,30 @@ fn rank_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
         let numbers = PART.columns.iter();
         let numbers = numbers.filter(|column| !column.name.ends_with("_id"));
         row.extend(numbers.map(|column| column_field(column, part)));
+        let client = client_of(record, part);
+        row.push(field("client", client.map(|client| client.client)));
+        let evidence = CLIENT_SAMPLE.columns.iter();
+        let evidence = evidence.filter(|column| !column.name.ends_with("_id"));
+        row.extend(client.into_iter().flat_map(|client| {
+            evidence.clone().map(move |column| {
+                let (name, value) = column_field(column, client);
+                (format!("client_{name}"), value)
+            })
+        }));
         Some(row)
     };
     parts.filter_map(row).collect()
+}
+
+/// What the client of a rank did and saw in the same trial: the rank itself, or the one that stands for its host.
+fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {
+    let all = &record.client_samples;
+    let first = all.partition_point(|own| own.id < part.sample);
+    let end = all.partition_point(|own| own.id <= part.sample);
+    let host = |rank: u32| record.ranks.get(rank as usize).map(|rank| rank.host);
+    let of_trial = || all[first..end].iter();
+    let itself = of_trial().find(|own| own.client == part.id.rank);
+    itself.or_else(|| of_trial().find(|own| host(own.client) == host(part.id.rank)))
 }
 
 /// The latencies of one direction of one sample.
@@ -341,6 +363,7 @@ fn rank_fields(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
     fields.extend([
         field("all_active_clock_bound", ranks.map(|r| r.all_active_bound)),
         field("start_skew_ns_max", ranks.map(|r| r.start_skew_ns)),
+        field("clients", clients::objects(cell)),
     ]);
     fields
 }

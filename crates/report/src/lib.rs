@@ -3,6 +3,7 @@
 pub mod across;
 pub mod benchstat;
 pub mod chart;
+mod clients;
 pub mod compare;
 pub mod doctor;
 pub mod durable;

@@ -4,7 +4,9 @@
 //!
 //! 1. A target that is no storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`. One that
 //!    a process or another machine answers for (FUSE, NFS): `page-cache` when reads go through the page cache and it
-//!    held at least 95 % of the region, else `unknown`; what the account calls storage left the kernel, no more.
+//!    held at least 95 % of the region; what the account calls storage left the kernel, no more. On NFS the account of the
+//!    mount (`/proc/self/mountstats`) has what went over the network: of buffered requests at most 5 % is `page-cache`, less
+//!    than 95 % is `mixed`. All else is `unknown`: what the server does with the bytes is not seen.
 //! 2. Reads: the bytes that the process's account (`read_bytes` of `/proc/self/io`) says were fetched from
 //!    storage, over the bytes read. Without that account, the device's own count.
 //! 3. Direct writes: `write_bytes` of the process's account, over the bytes written; when the device is known, what
@@ -27,7 +29,7 @@
 //!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
 
 use iolab_spec::counters::Counters;
-use iolab_target::Medium;
+use iolab_spec::medium::Medium;
 
 use iolab_record::{Region, Residency, ServedBy, Verdict};
 
@@ -126,7 +128,48 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
 
 /// The verdict where a process or another machine answers for the bytes.
 fn elsewhere(facts: &Facts<'_>) -> Verdict {
-    held(facts).unwrap_or_else(|| verdict(ServedBy::Unknown, None, Verdict::ELSEWHERE))
+    held(facts).or_else(|| over_nfs(facts)).unwrap_or_else(|| {
+        verdict(
+            ServedBy::Unknown,
+            None,
+            &format!("{}{}", absent(facts), Verdict::ELSEWHERE),
+        )
+    })
+}
+
+/// Says that a client's own page cache did not serve what was read, where that is seen.
+fn absent(facts: &Facts<'_>) -> String {
+    let reads = facts.write_bytes == 0 && !facts.direct;
+    let held = facts.region.before.filter(|_| reads);
+    let held = held.map(|before| share(before.resident_bytes, facts.region_bytes));
+    held.map_or_else(String::new, |held| {
+        format!("the page cache held {} of the region; ", percent(held))
+    })
+}
+
+/// The verdict by the account of the NFS client, which counts what went over the network, of all processes.
+fn over_nfs(facts: &Facts<'_>) -> Option<Verdict> {
+    let nfs = facts.counters.nfs?;
+    let moved = nfs.read_bytes.min(facts.read_bytes) + nfs.write_bytes.min(facts.write_bytes);
+    let moved = share(moved, facts.read_bytes + facts.write_bytes);
+    let told = format!(
+        "{} of the bytes went over the network (NFS)",
+        percent(moved)
+    );
+    Some(match moved {
+        _ if moved >= DEVICE_FROM => verdict(
+            ServedBy::Unknown,
+            None,
+            &format!("{told}; {}", Verdict::ELSEWHERE),
+        ),
+        _ if facts.direct => verdict(ServedBy::Unknown, None, &format!("only {told}")),
+        _ if moved <= CACHE_UP_TO => verdict(ServedBy::PageCache, Some(0.0), &told),
+        _ => verdict(
+            ServedBy::Mixed,
+            None,
+            &format!("{told}, the rest stayed in the page cache"),
+        ),
+    })
 }
 
 /// The verdict on buffered reads of what the page cache held, whatever the accounts say.

@@ -34,8 +34,8 @@ pub use create::NewFile;
 use fault::{damaged, fault, file_fault, older, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE, Group,
-    IntervalRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, SERIES, TARGET,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
+    Group, IntervalRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
@@ -190,7 +190,7 @@ impl RunFile {
     ) -> Result<i64> {
         let of_whole = |(of, histogram): &(LatencyOf, _)| (PartId::default(), *of, *histogram);
         let latencies: Vec<_> = latencies.iter().map(of_whole).collect();
-        self.add_whole(sample, (&[], &[]), &latencies, series)
+        self.add_whole(sample, (&[], &[], &[]), &latencies, series)
     }
 
     /// As [`RunFile::add_sample`], of a trial that has groups: the sample of each (its number in the file is not looked at),
@@ -205,28 +205,28 @@ impl RunFile {
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
         series: &Series,
     ) -> Result<i64> {
-        self.add_whole(sample, (groups, &[]), latencies, series)
+        self.add_whole(sample, (groups, &[], &[]), latencies, series)
     }
 
     /// As [`RunFile::add_sample`], of a sample that has several parts ([`Part::sample`] is not looked at), each with
-    /// histograms of its own.
+    /// histograms of its own, and of several clients.
     ///
     /// # Errors
     /// As [`RunFile::add_sample`].
     pub fn add_sample_in_parts(
         &mut self,
         sample: &Sample,
-        parts: &[Part],
+        (parts, clients): (&[Part], &[Sample]),
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
         series: &Series,
     ) -> Result<i64> {
-        self.add_whole(sample, (&[], parts), latencies, series)
+        self.add_whole(sample, (&[], parts, clients), latencies, series)
     }
 
     fn add_whole(
         &mut self,
         sample: &Sample,
-        (groups, parts): (&[Sample], &[Part]),
+        (groups, parts, clients): (&[Sample], &[Part], &[Sample]),
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
         series: &Series,
     ) -> Result<i64> {
@@ -239,12 +239,11 @@ impl RunFile {
                     let what = format!("it has {} samples", schema::ROWS_MAX);
                     return Err(too_large(&path, what));
                 }
-                for group in groups {
-                    let group = Sample {
-                        id,
-                        ..group.clone()
-                    };
-                    rows::insert(connection, &path, &GROUP_SAMPLE, &group, true)?;
+                for (table, own) in [(&GROUP_SAMPLE, groups), (&CLIENT_SAMPLE, clients)] {
+                    for own in own {
+                        let own = Sample { id, ..own.clone() };
+                        rows::insert(connection, &path, table, &own, true)?;
+                    }
                 }
                 for part in parts {
                     let part = Part {
@@ -308,7 +307,7 @@ impl RunFile {
         let path = self.path.clone();
         self.transaction(|connection| {
             for rank in ranks {
-                rows::insert(connection, &path, &RANK, rank, false)?;
+                rows::insert(connection, &path, &RANK, rank, true)?;
             }
             Ok(())
         })

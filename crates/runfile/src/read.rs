@@ -14,8 +14,8 @@ use super::series;
 use iolab_plan::experiment::check_name;
 use iolab_record::column::Table;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE, Group, PART,
-    RANK, RUN, SAMPLE, TARGET,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
+    Group, PART, RANK, RUN, SAMPLE, TARGET,
 };
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
 use iolab_spec::group::{GroupSpec, check_group_name};
@@ -48,6 +48,7 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
     let samples = samples(&tables, &cells)?;
     let group_samples = group_samples(&tables, &cells, &samples)?;
+    let client_samples = client_samples(&tables, &samples)?;
     let events = tables.all(&EVENT, "id")?;
     let stray = events.iter().filter_map(|event| event.cell);
     if let Some(cell) = stray.into_iter().find(|cell| !in_plan(*cell)) {
@@ -77,6 +78,7 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         cells,
         samples,
         group_samples,
+        client_samples,
         events,
     })
 }
@@ -176,6 +178,24 @@ fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Res
                 return Err(damaged(tables.path, what));
             }
         }
+    }
+    Ok(found)
+}
+
+/// What the clients did and saw, each in a sample that there is.
+fn client_samples(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<Sample>> {
+    // A file of this version from before there were clients has no such table.
+    if !tables.has(CLIENT_SAMPLE.name)? {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<Sample> = tables.all(&CLIENT_SAMPLE, "sample_id, rank_id")?;
+    for own in &mut found {
+        let place = samples.binary_search_by_key(&own.id, |sample| sample.id);
+        let trial = place.map_err(|_| {
+            let what = format!("client {} is of an unknown sample {}", own.client, own.id);
+            damaged(tables.path, what)
+        })?;
+        own.take_place_of(&samples[trial]);
     }
     Ok(found)
 }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::tables::{
-    CELL, CELL_GROUP, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART, RANK, RUN,
-    SAMPLE, SERIES, TARGET,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART,
+    RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 
 /// Marks a SQLite file as a run file: `IOLB`.
@@ -30,6 +30,7 @@ pub(super) static CREATE: LazyLock<String> = LazyLock::new(|| {
         "CREATE UNIQUE INDEX sample_once ON sample (cell_id, block, visit) WHERE ok = 1;\n"
             .to_owned(),
         create(&GROUP_SAMPLE, " WITHOUT ROWID"),
+        create(&CLIENT_SAMPLE, " WITHOUT ROWID"),
         create(&PART, " WITHOUT ROWID"),
         create(&LATENCY, " WITHOUT ROWID"),
         create(&SERIES, " WITHOUT ROWID"),

@@ -236,11 +236,40 @@ fn a_sample_may_have_parts_with_latencies_of_every_kind() {
         errors: number + 100,
     };
     let parts: Vec<Part> = (0..).zip(ids).map(part).collect();
-    file.add_sample_in_parts(&sample_row(0, 0), &parts, &given, &Series::default())
+    let whole = sample_row(0, 0);
+    let clients = [0, 3].map(|rank| Sample {
+        client: rank,
+        start_ns: u64::from(rank) + 5,
+        ..whole.clone()
+    });
+    file.add_sample_in_parts(&whole, (&parts, &clients), &given, &Series::default())
         .unwrap();
     drop(file);
     let path = bench.path("a.iolab");
-    assert_eq!(read(&path).unwrap().parts, parts);
+    let record = read(&path).unwrap();
+    assert_eq!(record.parts, parts);
+    let own = |sample: &Sample| {
+        (
+            (sample.id, sample.client, sample.start_ns, sample.elapsed_ns),
+            (sample.cell, sample.block, sample.ok),
+            (
+                sample.reads.clone(),
+                sample.writes.clone(),
+                sample.trims.clone(),
+            ),
+            (sample.sync_latency, sample.region, sample.verdict.clone()),
+            iolab_record::Counters {
+                hardware: iolab_record::Hardware::default(),
+                ..sample.counters
+            },
+        )
+    };
+    let mut wanted = clients;
+    wanted
+        .iter_mut()
+        .for_each(|client| client.id = record.samples[0].id);
+    let found = record.client_samples.iter().map(own);
+    assert_eq!(found.collect::<Vec<_>>(), wanted.each_ref().map(own));
     let mut found: Vec<_> = read_latency(&path)
         .unwrap()
         .map(|latency| latency.map(|l| (l.histogram.max(), l.part, l.of)))

@@ -8,6 +8,8 @@ use crate::named::named;
 pub struct Counters {
     /// The process's I/O account.
     pub process_io: Option<ProcessIo>,
+    /// What the NFS client sent and fetched; `None` where no target lies on NFS.
+    pub nfs: Option<NfsIo>,
     /// Resource use; always there.
     pub usage: ResourceUse,
     /// The device's counters, when the target lies on one block device.
@@ -29,6 +31,7 @@ impl Counters {
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             process_io: both(self.process_io, earlier.process_io, ProcessIo::since),
+            nfs: both(self.nfs, earlier.nfs, NfsIo::since),
             usage: self.usage.since(earlier.usage),
             device: both(self.device, earlier.device, DeviceStat::since),
             bottom: both(self.bottom, earlier.bottom, Bottom::since),
@@ -58,6 +61,34 @@ pub struct ProcessIo {
     pub read_bytes: u64,
     /// Bytes sent to storage, or dirtied in the page cache to be sent later.
     pub write_bytes: u64,
+}
+
+/// `/proc/self/mountstats`, bytes of the mounts that are used: those of all processes of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NfsIo {
+    /// Bytes that the server sent.
+    pub read_bytes: u64,
+    /// Bytes that were sent to the server.
+    pub write_bytes: u64,
+}
+
+impl NfsIo {
+    /// Of two mounts or hosts together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes + other.read_bytes,
+            write_bytes: self.write_bytes + other.write_bytes,
+        }
+    }
+
+    /// What happened since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+        }
+    }
 }
 
 /// `getrusage(RUSAGE_SELF)`.

@@ -459,6 +459,11 @@ impl Backend {
 }
 
 impl Pattern {
+    /// Whether every worker goes over a contiguous share in the order of its offsets, forwards or backwards.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Pattern::Seq | Pattern::Reverse | Pattern::Strided)
+    }
+
     /// Whether every thread draws from the whole region (else each visits a share of its own).
     pub fn shares_region(self) -> bool {
         matches!(

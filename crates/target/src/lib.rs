@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::FileType;
 
+use iolab_spec::medium::Medium;
 use iolab_spec::{Error, Result};
 
 mod beside;
@@ -41,7 +42,7 @@ pub use beside::{Beside, PrivateFiles};
 pub use folder::Folder;
 use lookup::Found;
 pub use mode::OpenMode;
-pub use mounts::{FileSystem, file_systems};
+pub use mounts::{FileSystem, file_systems, unescape};
 pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
@@ -62,18 +63,6 @@ pub enum TargetKind {
     BlockDevice,
     /// A character device such as `/dev/zero`: not storage. Reads only.
     CharDevice,
-}
-
-/// What answers for a target's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Medium {
-    /// Devices of this machine, through the kernel.
-    Storage,
-    /// Memory, beyond doubt.
-    Memory,
-    /// A process (FUSE) or another machine (NFS, SMB, a hypervisor's shared folder): the kernel does not know what it
-    /// does with them.
-    Elsewhere,
 }
 
 /// The parts that processes fill of one file begin at multiples of this, bytes.
@@ -303,9 +292,13 @@ impl Target {
         self.kind == other.kind && identity(self).is_some_and(|own| identity(other) == Some(own))
     }
 
-    /// The block devices below it, down to the disks.
+    /// The block devices below it, down to the disks; or the NFS mount that it lies on.
     pub fn stack(&self) -> Stack {
-        let stack = self.stack.get_or_init(|| Stack::below(self.device()));
+        let nfs = |fs: &FileSystem| fs.kind == "nfs" || fs.kind == "nfs4";
+        let stack = self.stack.get_or_init(|| Stack {
+            nfs_mount: self.filesystem().filter(nfs).map(|fs| fs.mount_point),
+            ..Stack::below(self.device())
+        });
         stack.clone()
     }
 

@@ -116,7 +116,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
 }
 
 /// Undoes the kernel's `\040` for a space and its like.
-pub(super) fn unescape(field: &[u8]) -> Vec<u8> {
+pub fn unescape(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&first, tail)) = rest.split_first() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
@@ -12,7 +12,7 @@ use super::{mounts, sysfs};
 /// Most devices that are followed: more than any sane stack has.
 const DEVICES_MAX: usize = 256;
 
-/// The block devices that a target's bytes pass through.
+/// What a target's bytes pass through below the file system, or on their way to its server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stack {
     /// MAJOR and MINOR of the one it lies on.
@@ -22,6 +22,8 @@ pub struct Stack {
     pub bottom: Option<Vec<(u32, u32)>>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
+    /// Where the NFS mount is that they come from.
+    pub nfs_mount: Option<PathBuf>,
 }
 
 impl Stack {
@@ -46,6 +48,7 @@ impl Stack {
             device,
             bottom: (known && !is_bottom).then(|| walk.bottom.into_iter().collect()),
             in_file: walk.in_file,
+            nfs_mount: None,
         }
     }
 }

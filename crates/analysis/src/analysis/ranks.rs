@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iolab_record::{Part, Rank, RunRecord, Sample};
+use super::{CellAnalysis, Context};
+
+use iolab_record::{Cell, LatencySummary, Part, Rank, RunRecord, Sample};
 use iolab_stats::{Summary, median, summary};
 
 /// The trials of a cell that several processes carried out.
@@ -22,6 +24,25 @@ pub struct CellRanks {
     pub start_skew_ns: u64,
     /// What each rank did, in the order of ranks.
     pub by_rank: Vec<RankCourse>,
+    /// What each client did, in the order of their first ranks; none in files from before this was kept.
+    pub clients: Vec<ClientAnalysis>,
+}
+
+/// What one client did in the trials of a cell: the ranks of a host, or a rank with a target of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientAnalysis {
+    /// The first of its ranks.
+    pub rank: u32,
+    /// Its ranks.
+    pub ranks: usize,
+    /// The name of its host, with the rank where a host has several clients.
+    pub name: String,
+    /// The same numbers as of the cell, without flags.
+    pub cell: CellAnalysis,
+    /// Share of what its ranks go over that its page cache held before each trial, as far as that is known.
+    pub cached: Vec<f64>,
+    /// The block of each trial, and what its requests waited for, of the direction with more of them.
+    pub latencies: Vec<(u32, LatencySummary)>,
 }
 
 /// What one rank did in the trials of a cell.
@@ -49,6 +70,7 @@ impl RankCourse {
 pub(super) struct PartsByRank<'a> {
     ranks: &'a [Rank],
     parts: BTreeMap<i64, Vec<&'a Part>>,
+    clients: BTreeMap<i64, Vec<&'a Sample>>,
 }
 
 impl<'a> PartsByRank<'a> {
@@ -57,14 +79,24 @@ impl<'a> PartsByRank<'a> {
         for part in record.parts.iter().filter(|_| !record.ranks.is_empty()) {
             parts.entry(part.sample).or_default().push(part);
         }
+        let mut clients: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
+        for own in &record.client_samples {
+            clients.entry(own.id).or_default().push(own);
+        }
         Self {
             ranks: &record.ranks,
             parts,
+            clients,
         }
     }
 
     /// What the ranks did in the trials of a cell; `None` where one process carried them out.
-    pub(super) fn of_cell(&self, trials: &[&Sample]) -> Option<CellRanks> {
+    pub(super) fn of_cell(
+        &self,
+        context: &Context,
+        cell: &Cell,
+        trials: &[&Sample],
+    ) -> Option<CellRanks> {
         let ok = || trials.iter().filter(|sample| sample.ok);
         let mut courses: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
         for sample in ok() {
@@ -116,9 +148,73 @@ impl<'a> PartsByRank<'a> {
                 .map(|(_, all)| all.start_skew_ns.saturating_add(all.start_skew_error_ns))
                 .max()
                 .unwrap_or(0),
+            clients: self.clients_of(context, cell, trials, &by_rank),
             by_rank,
         })
     }
+
+    fn clients_of(
+        &self,
+        context: &Context,
+        cell: &Cell,
+        trials: &[&Sample],
+        by_rank: &[RankCourse],
+    ) -> Vec<ClientAnalysis> {
+        let mut clients: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
+        for own in trials
+            .iter()
+            .filter_map(|sample| self.clients.get(&sample.id))
+        {
+            for sample in own {
+                clients.entry(sample.client).or_default().push(sample);
+            }
+        }
+        let place = |rank: u32| by_rank.iter().find(|course| course.rank == rank);
+        let host = |rank: u32| place(rank).map_or(0, |course| course.host);
+        let all: Vec<u32> = clients.keys().copied().collect();
+        let is_alone = |rank: u32| {
+            all.iter()
+                .filter(|other| host(**other) == host(rank))
+                .count()
+                == 1
+        };
+        let analyse = |(rank, samples): (u32, Vec<&Sample>)| {
+            let name = place(rank).map_or("", |course| &*course.host_name);
+            let (name, ranks) = match is_alone(rank) {
+                true => {
+                    let own = by_rank.iter().filter(|course| course.host == host(rank));
+                    (name.to_owned(), own.count())
+                }
+                false => (format!("rank {rank} on {name}"), 1),
+            };
+            let region = cell.trial().region as f64;
+            let bytes = match cell.trial().has_own_range() {
+                true => region * ranks as f64 / by_rank.len() as f64,
+                false => region,
+            };
+            ClientAnalysis {
+                rank,
+                ranks,
+                name,
+                cell: context.cell(cell, &samples, None),
+                latencies: samples
+                    .iter()
+                    .filter_map(|sample| Some((sample.block, sample.main_direction().waited()?)))
+                    .collect(),
+                cached: samples
+                    .iter()
+                    .filter_map(|sample| cached(sample, bytes))
+                    .collect(),
+            }
+        };
+        clients.into_iter().map(analyse).collect()
+    }
+}
+
+/// Share of so many bytes that the page cache held before the trial.
+fn cached(sample: &Sample, bytes: f64) -> Option<f64> {
+    let before = sample.region.before?;
+    (bytes > 0.0).then(|| (before.resident_bytes as f64 / bytes).min(1.0))
 }
 
 /// MB/s.

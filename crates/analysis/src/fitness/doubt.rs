@@ -94,7 +94,7 @@ fn is_open(cell: &Cell, verdict: &Verdict) -> bool {
         ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole => true,
         // What a log has written may be in the page cache and on the device.
         ServedBy::Mixed => trial.reads() || !trial.sync.follows_writes(),
-        ServedBy::Unknown => trial.reads() && verdict.reason != Verdict::ELSEWHERE,
+        ServedBy::Unknown => trial.reads() && !verdict.reason.contains(Verdict::ELSEWHERE),
     }
 }
 

@@ -117,6 +117,7 @@ pub(crate) fn add_trial(
     };
     let sample = Sample {
         group: 0,
+        client: 0,
         start_ns: 0,
         id: record.samples.len() as i64 + 1,
         cell: cell as i64,
@@ -282,6 +283,18 @@ pub(crate) fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
                 ..Part::default()
             });
         }
+        record
+            .client_samples
+            .extend(speeds.iter().zip(0..).map(|(speed, rank)| {
+                let mut own = Sample {
+                    client: rank,
+                    elapsed_ns: (elapsed * slowest / speed) as u64,
+                    ..sample.clone()
+                };
+                own.reads.bytes = each;
+                own.reads.requests /= speeds.len() as u64;
+                own
+            }));
         sample.all_active_ns = active as u64;
         sample.together = Some(Together {
             elapsed_error_ns: sample.elapsed_ns / 1000,

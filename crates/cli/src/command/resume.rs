@@ -29,7 +29,7 @@ fn open(
 ) -> Result<Workspace> {
     let targets = runner::target_paths(record);
     if let Some(ranks) = &ranks {
-        ranks.span_plan(plan, &targets)?;
+        ranks.span_plan(plan)?;
     }
     if plan.experiment().runs_programs() {
         return Workspace::for_programs(&targets, plan);

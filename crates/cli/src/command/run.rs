@@ -163,7 +163,7 @@ fn open(
     ranks: Option<Rc<Ranks>>,
 ) -> Result<Workspace> {
     if let Some(ranks) = &ranks {
-        ranks.span_plan(plan, targets)?;
+        ranks.span_plan(plan)?;
     }
     if plan.experiment().runs_programs() {
         return Workspace::for_programs(targets, plan);
@@ -174,7 +174,7 @@ fn open(
         workspace.settle_cache(std::slice::from_mut(plan))?;
     }
     if let Some(ranks) = ranks {
-        ranks.span_plan(plan, targets)?;
+        ranks.span_plan(plan)?;
         workspace.share(ranks, &needs)?;
     }
     Ok(workspace)

@@ -25,6 +25,7 @@ fn orders_arrive_as_they_were_given() {
         bytes: 1 << 40,
         private: vec![4096, 8192],
         own: None,
+        seen_in: Some("/mnt/{rank}".to_owned()),
     }]));
     round(&Order::Open(vec![Place {
         path: "/mnt/{host}/{rank}".to_owned(),
@@ -36,6 +37,7 @@ fn orders_arrive_as_they_were_given() {
             private: vec![(2, (4096, 3))],
             fresh: true,
         }),
+        seen_in: None,
     }]));
     round(&Order::Trial(Box::new(Task {
         trial: TrialSpec {
@@ -104,6 +106,7 @@ fn what_is_no_setting_is_refused_and_not_lost() {
         others: Others {
             before: 1,
             after: 0,
+            before_written: None,
         },
         ..TrialSpec::default()
     };

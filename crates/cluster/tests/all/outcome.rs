@@ -1,5 +1,6 @@
 //! What a trial did, on its way up the tree.
 
+use iolab_cluster::client::Client;
 use iolab_cluster::clock::Moment;
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::team::Gathered;
@@ -7,10 +8,12 @@ use iolab_cluster::wire::{Reader, Writer};
 use iolab_spec::counters::{Counters, DeviceStat, Pressure, ProcessIo};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::medium::Medium;
 use iolab_spec::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
 use iolab_spec::region::{Region, Residency};
 use iolab_spec::request_sizes::{RequestSizes, SizeCount};
 use iolab_spec::series::{Done, Interval, Series};
+use iolab_spec::summary::{Direction, LatencySummary};
 use iolab_spec::verify::{FaultKind, Verified};
 
 /// What rank `rank` did: everything has a value, and differs between ranks.
@@ -102,7 +105,9 @@ fn deed(rank: u64, speaks: bool) -> Deed {
     Deed {
         outcome,
         hosts: u64::from(speaks),
-        private: false,
+        apart: false,
+        region_bytes: 1 << 20,
+        clients: Vec::new(),
         parts: vec![RankPart {
             rank,
             started: Moment::exactly(5),
@@ -114,6 +119,14 @@ fn deed(rank: u64, speaks: bool) -> Deed {
             errors: 0,
         }],
     }
+}
+
+/// As it goes up where the rank is a client by itself.
+fn with_client(mut deed: Deed) -> Deed {
+    let rank = deed.parts[0].rank as usize;
+    let client = Client::of(&deed, rank, Medium::Elsewhere);
+    deed.clients.push(client);
+    deed
 }
 
 fn message(deed: &Deed) -> Vec<u8> {
@@ -137,7 +150,7 @@ fn sent(deed: &Deed) -> Deed {
 #[test]
 fn what_is_sent_is_what_arrives() {
     for rank in 0..3 {
-        let deed = deed(rank, true);
+        let deed = with_client(deed(rank, true));
         let arrived = sent(&deed);
         assert!(message(&arrived) == message(&deed), "rank {rank}");
         let (there, here) = (&arrived.outcome, &deed.outcome);
@@ -149,6 +162,13 @@ fn what_is_sent_is_what_arrives() {
             (&here.series, here.verified)
         );
         assert_eq!(arrived.parts, deed.parts);
+        assert_eq!(arrived.clients, deed.clients);
+        let client = &arrived.clients[0];
+        assert_eq!(client.reads, Direction::of(&here.reads));
+        assert_eq!(
+            (client.counters, client.region),
+            (here.counters, here.region)
+        );
     }
 }
 
@@ -191,6 +211,41 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     assert_eq!(outcome.cpus_used, Cpus::new([0, 1, 2]));
     let ranks: Vec<u64> = whole.parts.iter().map(|part| part.rank).collect();
     assert_eq!(ranks, [0, 1, 2]);
+}
+
+#[test]
+fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
+    let all = [(0, true), (1, false), (2, false)].map(|(rank, first)| deed(rank, first));
+    let mut latency = new_latency_histogram();
+    for deed in &all {
+        latency
+            .add(&deed.outcome.reads.latency)
+            .expect("the same bounds");
+    }
+    let whole = all.into_iter().reduce(Deed::join).expect("three");
+    let client = Client::of(&whole, 0, Medium::Storage);
+    assert_eq!(client.reads.latency, LatencySummary::of(&latency));
+    assert_eq!(client.reads.requests, latency.len());
+    // The device of the host counts once, what each process was counted for is added.
+    let counters = client.counters;
+    assert_eq!(counters.device.map(|device| device.read_bytes), Some(7));
+    assert_eq!(counters.process_io.map(|io| io.rchar), Some(6));
+}
+
+#[test]
+fn what_ranks_see_of_bytes_of_their_own_is_added_up() {
+    let apart = |rank| Deed {
+        apart: true,
+        region_bytes: 1 << 19,
+        ..deed(rank, true)
+    };
+    let whole = apart(1).join(sent(&apart(2)));
+    assert_eq!(whole.region_bytes, 1 << 20);
+    let before = whole.outcome.region.before.expect("seen");
+    assert_eq!(
+        (before.looked_bytes, before.resident_bytes),
+        (2 << 20, 3 * 4096)
+    );
 }
 
 #[test]

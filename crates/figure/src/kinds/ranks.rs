@@ -1,7 +1,8 @@
 //! Throughput of each host, or of each rank of one host, block by block: one that holds the others up is a dark row, a disturbance
-//! that hits all is a dark column.
+//! that hits all is a dark column. Latencies are those of clients: of hosts, or of ranks that have a target of their own.
 
-use iolab_analysis::analysis::{CellAnalysis, CellRanks, Response};
+use iolab_analysis::analysis::{CellAnalysis, CellRanks, ClientAnalysis, Response};
+use iolab_record::LatencySummary;
 use iolab_record::tables::Rank;
 use iolab_spec::{Error, Result};
 use iolab_stats::median;
@@ -10,6 +11,7 @@ use super::super::Run;
 use super::super::data::verdict;
 use super::super::model::{Field, Model, Origin, Panel};
 use super::super::options::Options;
+use super::super::scale::Scale;
 use super::super::words;
 use super::{axis, heat};
 
@@ -18,7 +20,7 @@ const PANELS_MAX: usize = 30;
 /// Most rows of a panel: of more, the slowest are shown.
 const ROWS_MAX: usize = 48;
 
-/// A row: its name, and the value of each block, MB/s.
+/// A row: its name, and the value of each block.
 struct Line {
     name: String,
     values: Vec<(u32, f64)>,
@@ -50,8 +52,25 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             )),
         );
     }
-    let quantity = Response::Throughput;
-    let lines: Vec<Vec<Line>> = cells().map(|(_, _, ranks)| lines(ranks)).collect();
+    let quantity = options.y.unwrap_or(Response::Throughput);
+    let latency = of_latency(quantity);
+    if latency.is_none() && quantity != Response::Throughput {
+        return Err(
+            Error::usage(format!("{quantity} is not kept for each host"))
+                .hint("set --y throughput, latency, p90, p99, p999 or max"),
+        );
+    }
+    let lines: Vec<Vec<Line>> = cells()
+        .map(|(_, _, ranks)| match latency {
+            Some(latency) => lines_of_clients(ranks, latency),
+            None => lines(ranks),
+        })
+        .collect();
+    if lines.iter().all(Vec::is_empty) {
+        return Err(Error::usage("the run file has no latencies of hosts").hint(
+            "an earlier version of iolab wrote it, or latency=false was set; set --y throughput",
+        ));
+    }
     let values: Vec<f64> = lines
         .iter()
         .flatten()
@@ -63,7 +82,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     for mut lines in lines {
         if lines.len() > ROWS_MAX {
             hidden += lines.len() - ROWS_MAX;
-            keep_slowest(&mut lines);
+            keep_slowest(&mut lines, quantity);
         }
         shown.push(lines);
     }
@@ -78,25 +97,37 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         }
     }
     let one_host = cells().all(|(_, _, ranks)| ranks.hosts == 1);
+    let rows = Rows {
+        names: &names,
+        what: match (latency, one_host) {
+            (Some(_), _) => "Client",
+            (None, true) => "Rank",
+            (None, false) => "Host",
+        },
+        quantity,
+        scale,
+    };
     let panels = cells().zip(&shown);
-    let panels = panels
-        .map(|((factors, cell, _), lines)| panel(factors, cell, lines, &names, one_host, scale));
+    let panels = panels.map(|((factors, cell, _), lines)| panel(factors, cell, lines, &rows));
     let panels = panels.collect();
     let left_out = match hidden {
         0 => String::new(),
         rows => format!("; {rows} faster rows are left out"),
     };
+    let of_what = match (latency, one_host) {
+        (Some(_), _) => ", of all ranks of a client",
+        (None, true) => ", MB/s",
+        (None, false) => ", MB/s, of the median rank of a host",
+    };
     Ok(Model {
-        description: "Throughput of each rank or host, by block".to_owned(),
+        description: match latency {
+            Some(_) => "Latency of each client, by block".to_owned(),
+            None => "Throughput of each rank or host, by block".to_owned(),
+        },
         unit: quantity.unit().to_owned(),
         note: format!(
-            "Colour: {}, MB/s{}{}{left_out}.",
+            "Colour: {}{of_what}{}{left_out}.",
             words::of_response(quantity),
-            if one_host {
-                ""
-            } else {
-                ", of the median rank of a host"
-            },
             super::corner(cells().map(|(_, cell, _)| cell)),
         ),
         ..Model::of(panels)
@@ -137,11 +168,38 @@ fn lines(ranks: &CellRanks) -> Vec<Line> {
     hosts.into_iter().filter_map(of_host).collect()
 }
 
-/// Keeps the rows with the least medians, in their order.
-fn keep_slowest(lines: &mut Vec<Line>) {
+/// What of a latency shows this quantity; `None` where it is no latency.
+fn of_latency(quantity: Response) -> Option<fn(LatencySummary) -> u64> {
+    match quantity {
+        Response::Latency => Some(|latency| latency.p50_ns),
+        Response::P90 => Some(|latency| latency.p90_ns),
+        Response::P99 => Some(|latency| latency.p99_ns),
+        Response::P999 => Some(|latency| latency.p999_ns),
+        Response::Max => Some(|latency| latency.max_ns),
+        Response::Throughput | Response::Iops | Response::Elapsed | Response::Cpu => None,
+    }
+}
+
+fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> u64) -> Vec<Line> {
+    let line = |client: &ClientAnalysis| {
+        let values = client.latencies.iter();
+        Line {
+            name: client.name.clone(),
+            values: values
+                .map(|(block, summary)| (*block, latency(*summary) as f64))
+                .collect(),
+        }
+    };
+    let lines = ranks.clients.iter().map(line);
+    lines.filter(|line| !line.values.is_empty()).collect()
+}
+
+/// Keeps the slowest rows, in their order.
+fn keep_slowest(lines: &mut Vec<Line>, quantity: Response) {
     let center = |line: &Line| {
         let values: Vec<f64> = line.values.iter().map(|(_, value)| *value).collect();
-        median(&values).unwrap_or(0.0)
+        let center = median(&values).unwrap_or(0.0);
+        if quantity.is_time() { -center } else { center }
     };
     let mut centers: Vec<f64> = lines.iter().map(center).collect();
     centers.sort_by(f64::total_cmp);
@@ -150,14 +208,16 @@ fn keep_slowest(lines: &mut Vec<Line>) {
     lines.truncate(ROWS_MAX);
 }
 
-fn panel(
-    factors: &[String],
-    cell: &CellAnalysis,
-    lines: &[Line],
-    rows: &[String],
-    one_host: bool,
-    scale: super::super::scale::Scale,
-) -> Panel {
+/// What all panels share.
+struct Rows<'a> {
+    names: &'a [String],
+    /// What they are.
+    what: &'static str,
+    quantity: Response,
+    scale: Scale,
+}
+
+fn panel(factors: &[String], cell: &CellAnalysis, lines: &[Line], rows: &Rows<'_>) -> Panel {
     let mut blocks: Vec<u32> = lines
         .iter()
         .flat_map(|line| line.values.iter().map(|(block, _)| *block))
@@ -172,18 +232,17 @@ fn panel(
         "Block".to_owned(),
         true,
     );
-    let what = if one_host { "Rank" } else { "Host" };
     let names = axis::names(
-        rows.iter().map(String::as_str).collect(),
+        rows.names.iter().map(String::as_str).collect(),
         named,
-        what.to_owned(),
+        rows.what.to_owned(),
         true,
     );
-    let quantity = Response::Throughput;
+    let quantity = rows.quantity;
     let verdict = verdict(cell);
     let mut fields = Vec::new();
     for line in lines {
-        let Some(row) = rows.iter().position(|name| *name == line.name) else {
+        let Some(row) = rows.names.iter().position(|name| *name == line.name) else {
             continue;
         };
         for (block, value) in &line.values {
@@ -214,6 +273,6 @@ fn panel(
     if !factors.is_empty() {
         panel.title = iolab_plan::cells::label(factors, &cell.cell.levels);
     }
-    panel.heat = Some((fields, scale));
+    panel.heat = Some((fields, rows.scale));
     panel
 }

@@ -254,5 +254,13 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         ),
         ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
         ("ranks", vec![ranks()], kind(FigureKind::Ranks)),
+        (
+            "ranks-latency",
+            vec![ranks()],
+            Options {
+                y: Some(Response::P99),
+                ..kind(FigureKind::Ranks)
+            },
+        ),
     ]
 }

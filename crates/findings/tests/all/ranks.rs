@@ -2,6 +2,9 @@
 
 use iolab_analysis::analysis::analyse;
 
+use iolab_record::Residency;
+use iolab_spec::trial::CacheState;
+
 use super::synthetic::{add_cell, around, by_ranks, record};
 use super::{all_findings, text};
 
@@ -37,5 +40,31 @@ fn hosts_that_are_equal_are_not_named() {
         let said = said(speeds);
         assert!(!said.contains("slower than the others"), "{said}");
         assert!(!said.contains("stonewall"), "{said}");
+    }
+}
+
+#[test]
+fn a_host_whose_cache_was_not_dropped_is_named() {
+    for (cache, held, named) in [
+        (CacheState::Cold, 60, true),
+        (CacheState::Cold, 4, false),
+        (CacheState::Hot, 60, false),
+    ] {
+        let mut record = record("read-size", &["bs"]);
+        add_cell(&mut record, &["bs=4KiB"], &around(500.0));
+        record.cells[0].spec.trial.cache = cache;
+        by_ranks(&mut record, &[1.0, 1.0]);
+        let part = record.cells[0].trial().region / 2;
+        for client in &mut record.client_samples {
+            let share = if client.client == 1 { held } else { 0 };
+            client.region.before = Some(Residency {
+                looked_bytes: part,
+                resident_bytes: part / 100 * share,
+                ..Residency::default()
+            });
+        }
+        let said = text(&all_findings(&analyse(&record)));
+        let words = "not dropped before cold trials on: node01 (60 %).";
+        assert_eq!(said.contains(words), named, "{cache} {held}: {said}");
     }
 }

@@ -123,7 +123,7 @@ mod tests {
         let on = |device: u32, bottom: Option<Vec<(u32, u32)>>| Stack {
             device: Some((4095, device)),
             bottom,
-            in_file: false,
+            ..Stack::default()
         };
         assert_eq!(read_devices(&[]), None);
         // One that cannot be read makes the sum unknown, and so does one that lies on no device.

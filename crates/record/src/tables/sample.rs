@@ -160,6 +160,66 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     }
 });
 
+/// Table `client_sample`: a sample of what one client did, with what was seen there.
+pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
+    let key = vec![
+        Column::number(
+            "sample_id",
+            |s: &Sample| Some(s.id as u64),
+            |s, n| s.id = n as i64,
+        )
+        .any()
+        .doc("the sample of the whole trial"),
+        Column::number(
+            "rank_id",
+            |s: &Sample| Some(s.client.into()),
+            |s, n| s.client = n as u32,
+        )
+        .between(0, u32::MAX.into())
+        .doc("the client, by the first of its ranks that took part"),
+        plain!(
+            "start_ns",
+            start_ns,
+            "its first worker's start, from that of the trial"
+        ),
+        plain!(
+            "elapsed_ns",
+            elapsed_ns,
+            "its first worker's start to its last worker's end"
+        ),
+        plain!("syncs", syncs, "`fsync` and `fdatasync` calls"),
+        plain!("errors", errors, "requests that failed"),
+    ];
+    Table {
+        name: "client_sample",
+        doc: "one row per trial and client, where several ranks measured",
+        exported: false,
+        columns: [
+            key,
+            reads(),
+            writes(),
+            syncs(),
+            trims(),
+            process(),
+            device(),
+            bottom(),
+            machine(),
+            cache_before(),
+            cache_after(),
+            extents(),
+            verdict(),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|column| column.since(LATER))
+        .collect(),
+        constraints: &[
+            "PRIMARY KEY (sample_id, rank_id)",
+            "FOREIGN KEY (sample_id) REFERENCES sample (id)",
+        ],
+    }
+});
+
 const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
 const RESPONSE: &str =
     "response time (completion minus intended start), in the same parts; NULL in the closed loop";

@@ -15,7 +15,7 @@ use iolab_spec::units::format_duration;
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
 use crate::layout::Grid;
-use crate::{compare, equivalence, table};
+use crate::{clients, compare, equivalence, table};
 use iolab_spec::quantity::counted;
 
 /// What a report says of one run.
@@ -159,6 +159,13 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
         caption: crate::across::caption(comparison),
         grid: Grid::of(crate::across::columns(comparison)),
     }));
+    let clients = clients::columns(analysis);
+    if !clients.is_empty() {
+        tables.push(Captioned {
+            caption: clients::caption(),
+            grid: Grid::of(clients),
+        });
+    }
     let preparations = preparation(analysis);
     if !preparations.is_empty() {
         tables.push(Captioned {

@@ -9,7 +9,7 @@ use iolab_observe::clock::Clock;
 use iolab_spec::Result;
 use iolab_spec::outcome::Outcome;
 use iolab_spec::target::TargetName;
-use iolab_target::{Medium, Target};
+use iolab_target::Target;
 
 use super::fit;
 use super::programs::Programs;
@@ -19,6 +19,7 @@ use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_ranks::Ranks;
 use iolab_record::RankReport;
+use iolab_spec::medium::Medium;
 use iolab_spec::settings::CellSpec;
 
 /// How often a pause looks whether it is to end early.

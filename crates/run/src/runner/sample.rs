@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{
-    Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd, Tally,
+    Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
 };
-use iolab_spec::trial::{Backend, CacheState};
+use iolab_spec::trial::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
 use super::faulty;
 use crate::evidence::{Facts, Origin, computed, judge};
-use iolab_record::{Direction, LatencyOf, LatencySummary, Operation, PartId, RequestTime, Sample};
+use iolab_record::{
+    ClientPart, Direction, LatencyOf, LatencySummary, Operation, PartId, RequestTime, Sample,
+    Verdict,
+};
+use iolab_spec::medium::Medium;
 use iolab_spec::settings::CellSpec;
 use iolab_spec::units::format_duration;
 
@@ -35,24 +39,16 @@ pub(super) fn sample(
     wall: Duration,
 ) -> Sample {
     let spec = &cell.trial;
-    let counters = &outcome.counters;
+    let whole = Sample {
+        counters: outcome.counters,
+        region: outcome.region,
+        ..did(outcome)
+    };
     let verdict = match *origin {
         Origin::Model => computed(),
-        Origin::Medium(medium) => judge(&Facts {
-            does_io: spec.backend != Backend::Null,
-            medium,
-            direct: spec.cache == CacheState::Direct,
-            read_bytes: outcome.reads.bytes,
-            write_bytes: outcome.writes.bytes,
-            counters,
-            region_bytes: cell.bytes_used(),
-            region: &outcome.region,
-        }),
+        Origin::Medium(medium) => verdict(spec, &whole, medium, cell.bytes_used()),
     };
     Sample {
-        id: 0,
-        group: 0,
-        start_ns: 0,
         cell: place.cell as i64,
         block: place.block,
         visit: place.visit,
@@ -63,11 +59,38 @@ pub(super) fn sample(
         wall_ns: wall.as_nanos() as u64,
         clock_drift_ppm: outcome.clock_drift_ppm,
         seed: spec.seed,
-        counters: *counters,
-        region: outcome.region,
         verdict,
-        ..did(outcome)
+        ..whole
     }
+}
+
+/// Where the bytes of a sample came from, whose workers go over so many bytes.
+fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64) -> Verdict {
+    judge(&Facts {
+        does_io: spec.backend != Backend::Null,
+        medium,
+        direct: spec.cache == CacheState::Direct,
+        read_bytes: sample.reads.bytes,
+        write_bytes: sample.writes.bytes,
+        counters: &sample.counters,
+        region_bytes,
+        region: &sample.region,
+    })
+}
+
+/// The samples of what the clients of a trial did, whose sample is `whole`.
+pub(super) fn of_clients(
+    spec: &TrialSpec,
+    whole: &Sample,
+    clients: Vec<ClientPart>,
+) -> Vec<Sample> {
+    let of = |client: ClientPart| {
+        let mut sample = client.sample;
+        sample.verdict = verdict(spec, &sample, client.medium, client.region_bytes);
+        sample.take_place_of(whole);
+        sample
+    };
+    clients.into_iter().map(of).collect()
 }
 
 /// The samples of what the groups of a trial did, whose sample is `whole`.
@@ -92,14 +115,14 @@ pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> V
 /// What an outcome says of what was done.
 fn did(outcome: &Outcome) -> Sample {
     Sample {
-        reads: direction(&outcome.reads),
-        writes: direction(&outcome.writes),
-        trims: direction(&outcome.trims),
+        reads: Direction::of(&outcome.reads),
+        writes: Direction::of(&outcome.writes),
+        trims: Direction::of(&outcome.trims),
         request_sizes: outcome.request_sizes.clone(),
         waited: outcome.waited,
         cpus_used: outcome.cpus_used.clone(),
         syncs: outcome.syncs,
-        sync_latency: summary(&outcome.sync_latency),
+        sync_latency: LatencySummary::of(&outcome.sync_latency),
         errors: outcome.errors,
         failure: outcome.failure.as_ref().map(describe),
         ended: match outcome.ended {
@@ -117,28 +140,6 @@ fn did(outcome: &Outcome) -> Sample {
         effective: outcome.effective.clone(),
         ..Sample::default()
     }
-}
-
-fn direction(tally: &Tally) -> Direction {
-    Direction {
-        requests: tally.requests,
-        bytes: tally.bytes,
-        short_transfers: tally.short_transfers,
-        latency: summary(&tally.latency),
-        response: tally.waits.as_ref().and_then(|w| summary(&w.response)),
-        lateness: tally.waits.as_ref().and_then(|w| summary(&w.lateness)),
-    }
-}
-
-fn summary(histogram: &LatencyHistogram) -> Option<LatencySummary> {
-    (!histogram.is_empty()).then(|| LatencySummary {
-        mean_ns: histogram.mean(),
-        p50_ns: histogram.value_at_quantile(0.5),
-        p90_ns: histogram.value_at_quantile(0.9),
-        p99_ns: histogram.value_at_quantile(0.99),
-        p999_ns: histogram.value_at_quantile(0.999),
-        max_ns: histogram.max(),
-    })
 }
 
 /// Every histogram of a trial, and what it is of.

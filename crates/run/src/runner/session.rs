@@ -370,7 +370,11 @@ impl<'a> Session<'a> {
             self.profiles.entry(place.cell).or_default().extend(profile);
             outcome.series = outcome.series.coarsened(INTERVAL_NS);
         }
-        let RankReport { parts, together } = executor.by_ranks();
+        let RankReport {
+            parts,
+            clients,
+            together,
+        } = executor.by_ranks();
         let mut sample = sample::sample(
             &spec,
             place,
@@ -381,11 +385,12 @@ impl<'a> Session<'a> {
         );
         sample.together = together;
         let groups = sample::of_groups(&spec, &sample, &outcome);
+        let clients = sample::of_clients(&spec.trial, &sample, clients);
         let histograms = sample::histograms_by_group(&outcome);
         let (file, series) = (&mut self.file, &outcome.series);
         let kept = match parts.is_empty() {
             true => file.add_sample_of_groups(&sample, &groups, &histograms, series),
-            false => file.add_sample_in_parts(&sample, &parts, &histograms, series),
+            false => file.add_sample_in_parts(&sample, (&parts, &clients), &histograms, series),
         };
         self.phase.repetition.spend(wall);
         self.costs.add(place.cell, place.warmup, wall);

@@ -13,7 +13,7 @@ use iolab_target::{Consent, Need, Target, TargetKind};
 use super::fit;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Experiment, Scoped};
-use iolab_ranks::own::is_own;
+use iolab_ranks::Ranks;
 use iolab_record::FurtherTarget;
 
 /// What stands between the targets that a trial is striped over.
@@ -63,9 +63,9 @@ impl Targets {
     }
 
     /// Has the other processes of a run fill their parts of the scratch files; see [`Target::divide`].
-    pub fn divide(&mut self, ranks: u32) {
-        let shared = self.0.iter_mut().filter(|(named, _)| !is_own(named));
-        shared.for_each(|(_, target)| target.divide(ranks));
+    pub fn divide(&mut self, ranks: &Ranks) {
+        let shared = self.0.iter_mut().filter(|(named, _)| ranks.share(named));
+        shared.for_each(|(_, target)| target.divide(ranks.count() as u32));
     }
 
     /// Bytes that [`Targets::fill`] writes.

@@ -6,8 +6,8 @@ use crate::schema::type_name;
 use iolab_record::column::{Access, Column, LATER, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART, RANK, RUN,
-    SAMPLE, SERIES, TARGET,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART,
+    RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
@@ -89,6 +89,7 @@ fn every_column_is_told() {
     wanted = with(wanted, &CELL_GROUP);
     wanted = with(wanted, &SAMPLE);
     wanted = with(wanted, &GROUP_SAMPLE);
+    wanted = with(wanted, &CLIENT_SAMPLE);
     wanted = with(wanted, &PART);
     wanted = with(wanted, &LATENCY);
     wanted = with(wanted, &SERIES);

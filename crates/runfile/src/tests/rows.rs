@@ -7,8 +7,8 @@ use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, Rate, SyncPolicy, Tri
 
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
-    Faults, Hardware, HardwareEvents, LatencySummary, Pressure, ProcessIo, RateReport, Region,
-    Residency, ResourceUse, RingFlag, ServedBy, TargetKind, Together, Verdict, Verified,
+    Faults, Hardware, HardwareEvents, LatencySummary, NfsIo, Pressure, ProcessIo, RateReport,
+    Region, Residency, ResourceUse, RingFlag, ServedBy, TargetKind, Together, Verdict, Verified,
 };
 use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
@@ -108,6 +108,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
     };
     Sample {
         group: 0,
+        client: 0,
         start_ns: 0,
         id: 0,
         cell,
@@ -162,6 +163,10 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         clock_drift_ppm: -1.5,
         seed: i64::MAX as u64,
         counters: Counters {
+            nfs: Some(NfsIo {
+                read_bytes: 31,
+                write_bytes: 32,
+            }),
             usage: ResourceUse {
                 user_ns: 4001,
                 system_ns: 4002,

@@ -123,6 +123,7 @@ fn sample(block: u32) -> Sample {
     Sample {
         id: 0,
         group: 0,
+        client: 0,
         start_ns: 0,
         cell: 0,
         block,

@@ -186,10 +186,7 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
             "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out",
         );
     }
-    let is_ordered = matches!(
-        spec.pattern,
-        Pattern::Seq | Pattern::Reverse | Pattern::Strided
-    );
+    let is_ordered = spec.pattern.is_ordered();
     if spec.others != Others::default() && !(is_ordered && spec.parts_region()) {
         return fail(
             "verify in a trial of several processes that write the same blocks".to_owned(),

@@ -1,5 +1,7 @@
 //! How the workers of a trial share what they read and write.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::named::named;
 
@@ -49,6 +51,8 @@ pub struct Others {
     pub before: u32,
     /// Workers that are numbered after them.
     pub after: u32,
+    /// Workers that are numbered before those whose part this process writes, where it reads another part.
+    pub before_written: Option<u32>,
 }
 
 impl TrialSpec {
@@ -89,6 +93,13 @@ impl TrialSpec {
                 ),
             );
         }
+        if !self.pattern.is_ordered() {
+            return Err(
+                Error::usage(format!("shift={shift} with pattern={}", self.pattern)).hint(
+                    "random requests go to the whole region, also to what the rank wrote itself: set pattern=seq, reverse or strided",
+                ),
+            );
+        }
         if self.ranks.or(self.hosts).is_some() {
             return Err(Error::usage(format!("shift={shift} with ranks or hosts"))
                 .hint("with fewer ranks the parts are others than those that were written: leave ranks and hosts out"));
@@ -99,6 +110,37 @@ impl TrialSpec {
     /// Whether this process reads a part that another one wrote: trials that write use the own part.
     pub fn is_shifted(&self) -> bool {
         self.shift != Shift::None && !self.writes()
+    }
+
+    /// The bytes of the target that the workers of this process go over: their shares where these lie one behind the other,
+    /// else the whole region.
+    pub fn own_range(&self) -> Range<u64> {
+        self.shares_from(self.others.before)
+    }
+
+    /// The bytes that this process writes, and that its caches hold after that; [`TrialSpec::own_range`] unless it reads what
+    /// another one wrote.
+    pub fn written_range(&self) -> Range<u64> {
+        self.shares_from(self.others.before_written.unwrap_or(self.others.before))
+    }
+
+    /// Whether the ranges of any two processes are apart.
+    pub fn has_own_range(&self) -> bool {
+        self.layout == Layout::Private
+            || (self.layout == Layout::Shared && self.pattern.is_ordered())
+    }
+
+    /// The shares of as many workers as this process has, from this number on.
+    fn shares_from(&self, first: u32) -> Range<u64> {
+        let (start, end) = (self.offset, self.offset + self.region);
+        if self.layout != Layout::Shared || !self.pattern.is_ordered() {
+            return start..end;
+        }
+        let of =
+            |worker: u32| start + share(self.region / self.bs, worker, self.workers()).0 * self.bs;
+        let next = first + self.threads;
+        // What is left behind the last block counts with it.
+        of(first)..if next < self.workers() { of(next) } else { end }
     }
 
     /// Whether a trial starts on a file that was created for it: one that only writes, and was asked to.

@@ -14,6 +14,7 @@ pub(super) fn process() -> Columns {
     const MOVED: &str =
         "from `/proc/self/io`: bytes that read and write calls moved, from and to wherever";
     const CALLS: &str = "read and write system calls (io_uring and libaio do not count here)";
+    const NFS: &str = "from `/proc/self/mountstats`: bytes that NFS clients fetched from their servers and sent to them, of all processes; NULL where no target lies on NFS";
     const STORED: &str = "fetched from storage; sent to storage, or dirtied in the page cache";
     vec![
         plain!("user_ns", counters.usage.user_ns, CPU),
@@ -36,6 +37,8 @@ pub(super) fn process() -> Columns {
         of!("process_write_calls", counters.process_io => syscw, CALLS),
         of!("process_read_bytes", counters.process_io => read_bytes, STORED),
         of!("process_write_bytes", counters.process_io => write_bytes, STORED),
+        of!("nfs_read_bytes", counters.nfs => read_bytes, NFS).since(LATER),
+        of!("nfs_write_bytes", counters.nfs => write_bytes, NFS).since(LATER),
     ]
 }
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::medium::Medium;
 use iolab_spec::outcome::{Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally};
 use iolab_spec::trial::TrialSpec;
-use iolab_target::Medium;
 
 use super::super::*;
 use crate::evidence::Origin;

@@ -20,8 +20,8 @@ use iolab_spec::verify::Verified;
 
 use super::super::*;
 use crate::evidence::Origin;
+use iolab_spec::medium::Medium;
 use iolab_spec::settings::CellSpec;
-use iolab_target::Medium;
 
 /// Carries trials out by [`outcome`].
 pub(super) struct Machine {
@@ -328,6 +328,7 @@ fn counters(
             read_bytes: (reads.bytes as f64 * share) as u64,
             write_bytes: writes.bytes,
         }),
+        nfs: None,
         usage: ResourceUse {
             user_ns: requests * 300,
             system_ns: requests * (1500 + spec.bs / 40),

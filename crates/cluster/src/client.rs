@@ -1,0 +1,81 @@
+//! Clients: ranks that share caches. They are the ranks of a host; where each rank has a target of its own, every one by itself.
+
+use iolab_spec::counters::Counters;
+use iolab_spec::medium::Medium;
+use iolab_spec::region::Region;
+use iolab_spec::summary::{Direction, LatencySummary};
+
+use crate::outcome::Deed;
+use crate::wire::{Reader, Wire, Writer, wired};
+
+/// What the ranks of a client did in a trial, and what was seen there. Latencies are those of all of them, merged before their
+/// quantiles are taken; on the way to the root these take less room than histograms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Client {
+    /// The first of its ranks.
+    pub rank: u64,
+    /// What answers for the bytes of the target.
+    pub medium: Medium,
+    /// Bytes that its ranks look at.
+    pub region_bytes: u64,
+    /// Reads.
+    pub reads: Direction,
+    /// Writes.
+    pub writes: Direction,
+    /// Trims.
+    pub trims: Direction,
+    /// Syncs.
+    pub syncs: u64,
+    /// Service times of the syncs that followed writes. `None` without any.
+    pub sync_latency: Option<LatencySummary>,
+    /// Requests that failed.
+    pub errors: u64,
+    /// What was counted.
+    pub counters: Counters,
+    /// What was seen of the bytes that its ranks look at.
+    pub region: Region,
+}
+
+impl Client {
+    /// Of all its ranks together, the first of which is `rank`.
+    pub fn of(deed: &Deed, rank: usize, medium: Medium) -> Self {
+        let outcome = &deed.outcome;
+        Self {
+            rank: rank as u64,
+            medium,
+            region_bytes: deed.region_bytes,
+            reads: Direction::of(&outcome.reads),
+            writes: Direction::of(&outcome.writes),
+            trims: Direction::of(&outcome.trims),
+            syncs: outcome.syncs,
+            sync_latency: LatencySummary::of(&outcome.sync_latency),
+            errors: outcome.errors,
+            counters: outcome.counters,
+            region: outcome.region,
+        }
+    }
+}
+
+/// The ranks among `roster` that are of the same client as `rank`, where `clients` numbers the clients of all ranks.
+pub fn members(clients: &[usize], roster: &[usize], rank: usize) -> Vec<usize> {
+    let same = |other: &&usize| clients.get(**other) == clients.get(rank);
+    roster.iter().filter(same).copied().collect()
+}
+
+wired! {
+    Client {
+        rank, medium, region_bytes, reads, writes, trims, syncs, sync_latency, errors, counters, region,
+    }
+    Direction { requests, bytes, short_transfers, latency, response, lateness }
+    LatencySummary { mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns }
+}
+
+impl Wire for Medium {
+    fn write(&self, to: &mut Writer) {
+        to.text(self.name());
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.text()?.parse().ok()
+    }
+}

@@ -1,0 +1,103 @@
+//! The targets of the root as the other ranks open them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use iolab_cluster::link::Link;
+use iolab_cluster::order;
+use iolab_spec::{Error, Result};
+use iolab_target::{Beside, Consent, Need, PrivateFiles, Share, Size, Target};
+
+use super::{Member, own};
+
+impl Member {
+    /// Notes which ranks share caches: those of a host, unless each of them sees a target under a path of its own.
+    pub(super) fn know_clients(&mut self, places: &[order::Place]) {
+        let by_rank = |place: &order::Place| {
+            let seen_in = place.seen_in.as_deref();
+            seen_in
+                .into_iter()
+                .chain([&*place.path])
+                .any(own::is_by_rank)
+        };
+        self.clients = match places.iter().any(by_rank) {
+            true => (0..self.places.len()).collect(),
+            false => self.places.clone(),
+        };
+    }
+
+    pub(super) fn open(&mut self, places: &[order::Place]) -> Result<Vec<Target>> {
+        let rank = self.team.link().rank() as u32;
+        let ranks = self.team.link().size() as u32;
+        let host = self.host.name.clone();
+        let opened = places.iter().map(|place| {
+            let path = PathBuf::from(&place.path);
+            if let Some(own) = &place.own {
+                let path = own::place(&path, rank as usize, &host)?;
+                return Target::open(&path, &need_of(own, place.bytes));
+            }
+            let path = match &place.seen_in {
+                Some(seen_in) => {
+                    let seen_in = own::place(Path::new(seen_in), rank as usize, &host)?;
+                    let name = path.file_name().filter(|_| place.scratch);
+                    name.map_or_else(|| seen_in.clone(), |name| seen_in.join(name))
+                }
+                None => path,
+            };
+            if place.scratch {
+                let share = Share {
+                    bytes: place.bytes,
+                    rank,
+                    ranks,
+                    private: place.private.clone(),
+                };
+                return Target::join(&path, &share);
+            }
+            open_existing(&path, place.bytes)
+        });
+        opened.collect()
+    }
+
+    pub(super) fn fill(&mut self, targets: &[Target], seed: u64, stop: &AtomicBool) -> Result<()> {
+        let rank = self.team.link().rank() as u64;
+        for (target, number) in targets.iter().zip(0u64..) {
+            let seed = seed.wrapping_add(number << 32).wrapping_add(rank << 40);
+            target.fill(seed, stop, &mut |_| {})?;
+        }
+        Ok(())
+    }
+}
+
+/// A path as ranks exchange it.
+pub(super) fn text(path: &Path) -> Result<String> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let text = path.to_str().map(str::to_owned);
+    text.ok_or_else(|| {
+        Error::usage(format!("{} is not UTF-8", path.display()))
+            .hint("give another name to it (a symbolic link): ranks exchange it as text")
+    })
+}
+
+/// What a rank needs of a target of its own.
+fn need_of(own: &order::Own, bytes: u64) -> Need {
+    let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let files = own.private.iter();
+    let private = files.map(|(threads, (bs, ranks))| PrivateFiles {
+        threads: count(*threads),
+        bs: *bs,
+        ranks: count(*ranks),
+    });
+    Need {
+        size: Size::Exactly(bytes),
+        write: own.write,
+        consent: Consent::No,
+        beside: Beside {
+            private: private.collect(),
+            fresh: own.fresh,
+        },
+    }
+}
+
+fn open_existing(path: &Path, bytes: u64) -> Result<Target> {
+    Target::open(path, &Need::reading(bytes))
+}
