@@ -43,8 +43,8 @@ const LINES: Frame = Frame {
     none: b"",
 };
 
-/// Writes rows as they come; nothing is held back but the output's own buffer, and of Parquet the rows that are written
-/// together.
+/// Writes rows as they come; nothing is held back but the output's own buffer. Of Parquet the encoded rows are held
+/// back to the end.
 pub struct RowWriter<'a> {
     columns: Vec<Column>,
     rows: Box<dyn Rows + 'a>,
