@@ -55,7 +55,7 @@ impl JobFile {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let variable = |name: &str| std::env::var(name).ok();
         let around = Around {
-            folder: Some(path.parent().unwrap_or(Path::new("."))),
+            file: Some(path),
             variable: &variable,
         };
         Self::of(&read_text(path)?, &name, target, around)
@@ -69,7 +69,7 @@ impl JobFile {
     /// Of kind usage: all options that iolab does not know or cannot carry out, with their lines.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let around = Around {
-            folder: None,
+            file: None,
             variable: &|_| None,
         };
         Self::of(text, name, None, around)
@@ -87,7 +87,7 @@ impl JobFile {
         let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
         side_by_side::check_flows(&jobs, &stages, &mut mistakes);
         let held = level::held(&jobs, &mut mistakes);
-        let target = target.map(Path::to_owned).or(named.map(target::reachable));
+        let target = target.map(Path::to_owned).or(named);
         let whole = target.as_deref().and_then(target::bytes_of);
         let mut cells = cells_of(&jobs, whole, &mut mistakes);
         mistakes.told()?;
@@ -245,7 +245,7 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
     let sized = |job: &Job| {
         ["size", "filesize"]
             .iter()
-            .any(|name| job.options.contains_key(*name))
+            .any(|name| is_set(&job.options, name))
     };
     let notes = [
         (

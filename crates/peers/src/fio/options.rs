@@ -435,9 +435,15 @@ fn refused(option: &'static str, text: &str, of: &str) -> Fault {
 
 fn unknown(option: &'static str, text: &str) -> Fault {
     let text = short(text);
-    let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(
-        "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is",
-    );
+    let hint = match option {
+        "rw" | "readwrite" => {
+            "it is one of: read, write, rw, trim, randread, randwrite, randrw, randtrim"
+        }
+        _ => {
+            "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is"
+        }
+    };
+    let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(hint);
     Fault { option, error }
 }
 

@@ -66,10 +66,12 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
     let mut global = (Options::new(), BTreeMap::new());
     let mut jobs: Vec<Job> = Vec::new();
     let mut in_global = true;
+    let mut in_section = false;
     for (number, said) in lines::read(text, around, mistakes) {
         let (name, value) = match said {
             Said::Section(name) => {
                 in_global = name == "global";
+                in_section = true;
                 if !in_global {
                     jobs.push(Job {
                         name,
@@ -87,6 +89,11 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
             }
             Said::Option(name, value) => (name, value),
         };
+        if !in_section {
+            let shown: String = name.chars().take(60).collect();
+            let error = Error::usage(format!("'{shown}' stands before the first section"));
+            mistakes.add(number, error.hint("write [global] above it"));
+        }
         let value = match checked(&name, value) {
             Ok(value) => value,
             Err(error) => {

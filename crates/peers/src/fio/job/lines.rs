@@ -1,6 +1,6 @@
 //! The text of a job file as sections with options: comments, included files, variables, the byte order mark.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolab_plan::experiment::read_text;
 use iolab_spec::{Error, Result};
@@ -17,8 +17,8 @@ const LINES_MAX: usize = 100_000;
 /// Where a job file takes from what is not in its text.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    /// The folder that `include` counts from; none where nothing can be included.
-    pub(super) folder: Option<&'a Path>,
+    /// The job file, from whose folder `include` counts; none where nothing can be included.
+    pub(super) file: Option<&'a Path>,
     /// The value of a variable of the environment.
     pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
 }
@@ -39,6 +39,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> V
         around,
         mistakes,
         included: 0,
+        open: around.file.map(same_name).into_iter().collect(),
         said: Vec::new(),
     };
     reader.collect(text, 0, None);
@@ -51,6 +52,8 @@ struct Reader<'a> {
     mistakes: &'a mut Mistakes,
     /// Files that were included so far.
     included: usize,
+    /// The file under way, behind those that include it.
+    open: Vec<PathBuf>,
     said: Vec<(usize, Said)>,
 }
 
@@ -71,7 +74,10 @@ impl Reader<'_> {
             }
             if let Some(name) = line.strip_prefix("include ").map(str::trim) {
                 match self.include(name, depth) {
-                    Ok(text) => self.collect(&text, depth + 1, Some(number)),
+                    Ok(text) => {
+                        self.collect(&text, depth + 1, Some(number));
+                        self.open.pop();
+                    }
                     Err(error) => self.mistakes.add(number, error),
                 }
                 continue;
@@ -113,15 +119,30 @@ impl Reader<'_> {
             let error = Error::usage(format!("more than {INCLUDED_MAX} files are included"));
             return Err(error.hint("include fewer"));
         }
-        let Some(folder) = self.around.folder else {
+        let Some(file) = self.around.file else {
             return Err(
                 Error::usage(format!("include {name}: there is no folder to look in"))
                     .hint("put the options into the file itself"),
             );
         };
+        let path = file.with_file_name("").join(name);
+        let included = same_name(&path);
+        if self.open.contains(&included) {
+            let error = Error::usage(format!("{name} includes itself"));
+            return Err(error.hint(format!("take out 'include {name}'")));
+        }
         self.included += 1;
-        read_text(&folder.join(name))
+        let text = read_text(&path).map_err(|error| {
+            error.hint("give a text file; its name counts from the folder of the job file")
+        })?;
+        self.open.push(included);
+        Ok(text)
     }
+}
+
+/// The one name of a file that has several.
+fn same_name(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn option(line: &str) -> Said {
@@ -166,10 +187,10 @@ fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Strin
 mod tests {
     use super::*;
 
-    fn said(text: &str, folder: Option<&Path>) -> (Vec<(usize, Said)>, String) {
+    fn said(text: &str, file: Option<&Path>) -> (Vec<(usize, Said)>, String) {
         let variable = |name: &str| (name == "SIZE").then(|| "64m".to_owned());
         let around = Around {
-            folder,
+            file,
             variable: &variable,
         };
         let mut mistakes = Mistakes::default();
@@ -215,23 +236,33 @@ mod tests {
             std::fs::write(folder.path().join(name), text).expect("written");
         };
         write("common.fio", "direct=1\nbs=4k\n");
-        write("loop.fio", "include loop.fio\n");
+        write("loop.fio", "include ring.fio\n");
+        write("ring.fio", "include ./loop.fio\n");
+        for number in 0..9 {
+            let next = format!("include {}.fio\n", number + 1);
+            write(&format!("{number}.fio"), &next);
+        }
         write("section.fio", "[b]\n");
-        // A file that includes itself so often comes to 10^16 at the greatest depth.
-        write("many.fio", &"include many.fio\n".repeat(100));
-        let (lines, told) = said("[a]\ninclude common.fio\n", Some(folder.path()));
+        // Without a bound these are 10,000.
+        write("many.fio", &"include more.fio\n".repeat(100));
+        write("more.fio", &"include common.fio\n".repeat(100));
+        let job = folder.path().join("job.fio");
+        let (lines, told) = said("[a]\ninclude common.fio\n", Some(&job));
         assert_eq!(told, "");
         assert_eq!(
             lines[1..],
             [(2, given("direct", "1")), (2, given("bs", "4k"))]
         );
         for (text, part) in [
-            ("include loop.fio", "include each other"),
+            ("include loop.fio", "loop.fio includes itself"),
+            ("include job.fio", "job.fio includes itself"),
+            ("include 0.fio", "include each other"),
             ("include many.fio", "files are included"),
             ("include section.fio", "has a section"),
             ("include none.fio", "cannot read"),
         ] {
-            let (_, told) = said(text, Some(folder.path()));
+            write("job.fio", text);
+            let (_, told) = said(text, Some(&job));
             assert!(told.contains(part), "{told}");
         }
     }

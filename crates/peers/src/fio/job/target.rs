@@ -7,7 +7,7 @@ use iolab_spec::Error;
 use super::jobs::Job;
 use super::mistakes::Mistakes;
 
-/// The one file or directory that all jobs name.
+/// The one file or directory that all jobs name; of a file that is not there, its folder.
 pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     let mut found: Option<PathBuf> = None;
     for (number, job) in jobs.iter().enumerate() {
@@ -15,7 +15,7 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
         let target = match (job.options.get("filename"), directory) {
             (Some(name), _) if name.contains(':') => {
                 let error = Error::usage("filename has a colon, which separates files");
-                let error = error.hint("name one file, or give it as TARGET");
+                let error = error.hint("name one file; 'iolab run EXPERIMENT --striped A B' stripes requests over several");
                 mistakes.add(job.line_of("filename"), error);
                 continue;
             }
@@ -31,11 +31,15 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
         }
         found = target;
     }
-    found
+    // fio makes a file that is not there, but no directory.
+    match jobs.iter().any(|job| job.options.contains_key("filename")) {
+        true => found.map(reachable),
+        false => found,
+    }
 }
 
 /// The folder of a file that is not there, as fio would make the file: a scratch file of iolab's own is made in it.
-pub(super) fn reachable(named: PathBuf) -> PathBuf {
+fn reachable(named: PathBuf) -> PathBuf {
     let folder = match named.parent() {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
         Some(folder) => folder,

@@ -286,6 +286,19 @@ fn what_is_not_understood_is_named_with_its_line() {
         ("[a\n", "line 1", "bracket"),
         ("rw=read\n", "line 1", "no job"),
         (
+            "bs=4k\n[a]\nrw=read\n",
+            "line 1",
+            "before the first section",
+        ),
+        ("[a]\nrw=readd\n", "line 2", "rw=readd"),
+        ("[a]\nbs=2m\nsize=1m\n", "line 3", "1MiB of the file"),
+        ("[a]\nfilesize=1m\noffset=1m\n", "line 2", "0 of the file"),
+        (
+            "[a]\nrate=1m\nrate_iops=100\n",
+            "line 3",
+            "rate and rate_iops",
+        ),
+        (
             "[a]\nrw=read\nexitall\nexit_what=all\n[b]\nstonewall\nrw=write\n",
             "line 4",
             "run later",
@@ -315,6 +328,36 @@ fn what_is_not_understood_is_named_with_its_line() {
         assert!(told.contains(line) && told.contains(part), "{told}");
         assert!(error.remedy().is_some(), "{told}");
     }
+}
+
+#[test]
+fn a_file_is_made_in_its_folder_and_a_folder_is_not_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display();
+    for (options, target) in [
+        (format!("directory={path}/none"), folder.path().join("none")),
+        (format!("filename={path}/none"), folder.path().to_owned()),
+        (
+            format!("directory={path}/none\nfilename=f"),
+            folder.path().join("none/f"),
+        ),
+    ] {
+        let file = JobFile::parse(&format!("[a]\nrw=read\n{options}\n"), "x");
+        assert_eq!(file.expect("a job file").target, Some(target), "{options}");
+    }
+    let text = format!(
+        "[global]\ndirectory={path}/none\nfilename=f\nsize=1m\n[a]\nrw=read\n[b]\nrw=write\n"
+    );
+    let target = JobFile::parse(&text, "x").expect("a job file").target;
+    assert_eq!(target, Some(folder.path().join("none")));
+}
+
+#[test]
+fn a_size_of_0_is_all_of_the_file() {
+    let sized = JobFile::parse("[a]\nrw=read\nsize=0\n", "x").expect("a job file");
+    let without = JobFile::parse("[a]\nrw=read\n", "x").expect("a job file");
+    assert_eq!(sized.experiment, without.experiment);
+    assert_eq!(sized.notes, without.notes);
 }
 
 #[test]

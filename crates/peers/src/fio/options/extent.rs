@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use iolab_spec::Error;
 use iolab_spec::trial::{Arrivals, Layout, Pattern, Rate, TrialSpec};
+use iolab_spec::units::format_size;
 
 use super::{
     Fault, Faults, Options, Read, count, duration, is_set, refused, short, size, unknown, value,
@@ -25,7 +26,9 @@ pub(super) fn bounds(
     let increment = bytes_of(&["offset_increment"]).filter(|bytes| *bytes > 0);
     // Of a file whose size is given, the job goes from its offset to the end.
     let rest = file.map(|file| file.saturating_sub(offset));
-    let own = bytes_of(&["size"]).or(rest).unwrap_or(size_else);
+    // 0 is all of the file, as without a size.
+    let sized = bytes_of(&["size"]).filter(|bytes| *bytes > 0).or(rest);
+    let own = sized.unwrap_or(size_else);
     let of_one = bytes_of(&["io_size", "io_limit"])
         .filter(|bytes| *bytes > 0)
         .unwrap_or(own);
@@ -69,6 +72,15 @@ pub(super) fn bounds(
             faults.or(Err(Fault { option, error }), (Layout::Shared, own))
         }
     };
+    if sized.is_some_and(|bytes| bytes < trial.bs) {
+        let option = value(options, &["size", "filesize"]).map_or("size", |(name, _)| name);
+        let (bytes, bs) = (format_size(own), format_size(trial.bs));
+        let error = Error::usage(format!(
+            "{bytes} of the file are smaller than a block of {bs}"
+        ));
+        let error = error.hint("give a larger size, or a smaller bs");
+        faults.or(Err(Fault { option, error }), ());
+    }
     trial.region = trial.region.max(trial.bs);
 }
 
@@ -77,6 +89,13 @@ pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults
     let iops =
         value(options, &["rate_iops"]).map(|given| (given, Rate::Requests as fn(u64) -> Rate));
     let bytes = value(options, &["rate"]).map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
+    let is_given = |name| is_set(options, name);
+    if is_given("rate") && is_given("rate_iops") {
+        let error = Error::usage("rate and rate_iops in one job");
+        let error = error.hint("give one of them: rate counts bytes, rate_iops requests");
+        let option = "rate_iops";
+        faults.or(Err(Fault { option, error }), ());
+    }
     if let Some(((name, text), kind)) = iops.or(bytes) {
         let of_all = |one: Option<u64>| match one.filter(|one| *one > 0) {
             None => Ok(None),
