@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
@@ -17,6 +18,8 @@ use super::{Answers, RequestContext, Shared};
 /// Attributes hold as long as any test lasts, so that asking for them takes no part in what is timed.
 const FOREVER: Duration = Duration::from_secs(3600);
 const DATA: INodeNo = INodeNo(2);
+/// Asynchronous requests that the kernel passes on at a time.
+const DEPTH: u16 = 1024;
 /// Sleeping is not precise to less than this; the rest of a delay is waited for awake.
 const AWAKE: Duration = Duration::from_micros(200);
 /// By how much a request may be held for too long before it counts as late, beside a twentieth.
@@ -162,6 +165,14 @@ impl Server {
 }
 
 impl Filesystem for Server {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Without it, or beyond that depth, io_uring's submissions wait for answers: requests leave late, and one by one.
+        let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
+        let _ = config.set_max_background(DEPTH);
+        let _ = config.set_congestion_threshold(DEPTH);
+        Ok(())
+    }
+
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match self.attributes(DATA) {
             Some(attributes) if parent == INodeNo::ROOT && name == "data" => {
