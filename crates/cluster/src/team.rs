@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::clock::{ClockJumped, Exchange, Moment, OtherClock};
 use crate::link::{Link, Lost, Why};
 use crate::tree::Tree;
-use crate::wire::{Reader, Writer};
+use crate::wire::{Reader, Wire, Writer};
 
 /// What a message is, in its first byte.
 mod tag {
@@ -80,6 +80,29 @@ impl<T: Gathered> Gathered for Option<T> {
             (Some(a), Some(b)) => Some(a.join(b)),
             (one, other) => one.or(other),
         }
+    }
+}
+
+/// What each rank adds to. No clock has a part in it.
+#[derive(Debug)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T: Wire> Gathered for List<T> {
+    fn write(&self, to: &mut Writer) {
+        self.0.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Wire::read(from).map(Self)
+    }
+
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(self)
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
     }
 }
 

@@ -3,7 +3,7 @@
 use iolab_cluster::link::Link;
 use iolab_spec::{Error, Result};
 
-use super::hosts::{self, Hosts};
+use super::hosts;
 use super::{ANSWER, Member, unreadable};
 
 impl Member {
@@ -34,10 +34,10 @@ impl Member {
         let rank = self.team.link().rank() as u64;
         let hosts = self
             .team
-            .gather(Hosts::of(rank, self.host.clone()), ANSWER)
+            .gather(hosts::of(rank, self.host.clone()), ANSWER)
             .map_err(|lost| self.error(lost.into()))?;
         let places = hosts.map(|hosts| {
-            self.hosts = hosts.in_order();
+            self.hosts = hosts::in_order(hosts);
             hosts::write_places(&self.hosts)
         });
         let places = self

@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::team::Gathered;
+use iolab_cluster::team::List;
 use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_record::tables::Rank;
 
@@ -27,40 +26,19 @@ impl Host {
     }
 }
 
-/// Ranks, each with its host.
-pub(super) struct Hosts(Vec<(u64, (String, String))>);
+/// A rank with its host's name and kernel.
+type Placed = (u64, (String, String));
 
-impl Hosts {
-    /// Of one rank.
-    pub(super) fn of(rank: u64, host: Host) -> Self {
-        Self(vec![(rank, (host.name, host.kernel))])
-    }
-
-    /// In the order of ranks.
-    pub(super) fn in_order(mut self) -> Vec<Host> {
-        self.0.sort_unstable_by_key(|(rank, _)| *rank);
-        let host = |(_, (name, kernel))| Host { name, kernel };
-        self.0.into_iter().map(host).collect()
-    }
+/// The host of one rank.
+pub(super) fn of(rank: u64, host: Host) -> List<Placed> {
+    List(vec![(rank, (host.name, host.kernel))])
 }
 
-impl Gathered for Hosts {
-    fn write(&self, to: &mut Writer) {
-        self.0.write(to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Wire::read(from).map(Self)
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
-    fn join(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
+/// The hosts in the order of ranks.
+pub(super) fn in_order(mut ranks: List<Placed>) -> Vec<Host> {
+    ranks.0.sort_unstable_by_key(|(rank, _)| *rank);
+    let host = |(_, (name, kernel))| Host { name, kernel };
+    ranks.0.into_iter().map(host).collect()
 }
 
 /// How many kernels there are.

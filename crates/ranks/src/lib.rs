@@ -33,7 +33,6 @@ use iolab_target::{Demand, Need, Target, TargetKind, check_together};
 use hosts::Host;
 use own::is_own;
 use places::text;
-use space::Demands;
 
 /// How long a rank waits for a short answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -369,10 +368,10 @@ impl Member {
         self.agree(ANSWER, opened)?;
         let rank = self.team.link().rank();
         let place = self.places.get(rank).copied().unwrap_or(rank);
-        let all = self.team.gather(Demands::of(place, demands), ANSWER);
+        let all = self.team.gather(space::of(place, demands), ANSWER);
         let all = all.map_err(|lost| self.error(lost.into()))?;
         // Known to the root alone, and no fault of its own: the error names directories, not a rank.
-        let fits = all.map_or(Ok(()), |all| check_together(&all.in_all()));
+        let fits = all.map_or(Ok(()), |all| check_together(&space::in_all(all)));
         let agreed = self.agree(ANSWER, fits.clone());
         fits.and(agreed)
     }

@@ -1,50 +1,26 @@
 //! Space that the scratch files of all ranks take, so that they are refused before they fill a file system that they share.
 
-use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::team::Gathered;
+use iolab_cluster::team::List;
 use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_target::Demand;
 
-/// What ranks need.
-pub(super) struct Demands(Vec<Part>);
+/// What a rank needs.
+pub(super) struct Part(Demand);
 
-struct Part(Demand);
-
-impl Demands {
-    /// What a rank on the host of this number needs.
-    pub(super) fn of(host: usize, demands: Vec<Demand>) -> Self {
-        let part = |demand: Demand| {
-            Part(Demand {
-                host: demand.host.map(|_| host as u64),
-                ..demand
-            })
-        };
-        Self(demands.into_iter().map(part).collect())
-    }
-
-    /// Those of all ranks.
-    pub(super) fn in_all(self) -> Vec<Demand> {
-        self.0.into_iter().map(|part| part.0).collect()
-    }
+/// What a rank on the host of this number needs.
+pub(super) fn of(host: usize, demands: Vec<Demand>) -> List<Part> {
+    let part = |demand: Demand| {
+        Part(Demand {
+            host: demand.host.map(|_| host as u64),
+            ..demand
+        })
+    };
+    List(demands.into_iter().map(part).collect())
 }
 
-impl Gathered for Demands {
-    fn write(&self, to: &mut Writer) {
-        self.0.write(to);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Wire::read(from).map(Self)
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(self)
-    }
-
-    fn join(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
+/// Those of all ranks.
+pub(super) fn in_all(parts: List<Part>) -> Vec<Demand> {
+    parts.0.into_iter().map(|part| part.0).collect()
 }
 
 impl Wire for Part {

@@ -72,8 +72,8 @@ mod tests {
     use crate::FurtherTarget;
     use crate::environment::KEYS;
 
-    #[test]
-    fn cells_find_their_target_by_its_path() {
+    /// A run on `/a` and `/b`.
+    fn two_targets() -> RunRecord {
         let mut record = RunRecord::default();
         record.run.target = "/a".to_owned();
         record.further_targets = vec![FurtherTarget {
@@ -81,6 +81,12 @@ mod tests {
             target: "/b".to_owned(),
             ..FurtherTarget::default()
         }];
+        record
+    }
+
+    #[test]
+    fn cells_find_their_target_by_its_path() {
+        let record = two_targets();
         let mut cell = Cell::default();
         assert_eq!(record.target_paths_of(&cell), ["/a"]);
         cell.spec.target = "/b".parse().ok();
@@ -90,13 +96,7 @@ mod tests {
 
     #[test]
     fn cells_with_groups_work_on_the_targets_of_those_that_run() {
-        let mut record = RunRecord::default();
-        record.run.target = "/a".to_owned();
-        record.further_targets = vec![FurtherTarget {
-            id: 1,
-            target: "/b".to_owned(),
-            ..FurtherTarget::default()
-        }];
+        let mut record = two_targets();
         let facts = [
             ("device_link_mb_s", "600"),
             ("target_1_device_link_mb_s", "3500"),

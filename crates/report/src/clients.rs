@@ -7,8 +7,9 @@ use iolab_spec::plain::plain;
 use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_stats::median;
 
+use crate::export::stall_fields;
 use crate::layout::{Column, none};
-use crate::rows::{Field, field, text};
+use crate::rows::{field, text};
 
 /// How to read the columns.
 pub(crate) fn caption() -> String {
@@ -78,7 +79,7 @@ pub(crate) fn objects(cell: &CellAnalysis) -> Value {
         let (own, latency) = (&client.cell, client.cell.latency);
         let served = own.served.as_ref();
         let around = &own.disturbance;
-        let fields: [Field; 19] = [
+        let fields = [
             text("client", &client.name),
             field("rank", client.rank),
             field("ranks", client.ranks),
@@ -96,13 +97,10 @@ pub(crate) fn objects(cell: &CellAnalysis) -> Value {
             field("device_fraction", served.and_then(|s| s.device_fraction)),
             field("cached_before_median", median(&client.cached)),
             field("cpu_ns_per_request_median", own.cpu_ns_per_request),
-            field("steal", around.steal),
-            field("cpu_stall", around.cpu_stall),
-            field("io_stall", around.io_stall),
-            field("memory_stall", around.memory_stall),
-            field("suspended_ns", around.suspended_ns),
         ];
-        Value::Object(fields.into_iter().collect::<Map<_, _>>())
+        let fields = fields.into_iter().chain(stall_fields(around));
+        let suspended = field("suspended_ns", around.suspended_ns);
+        Value::Object(fields.chain([suspended]).collect::<Map<_, _>>())
     };
     of(cell).iter().map(object).collect()
 }

@@ -370,20 +370,30 @@ fn rank_fields(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
 
 fn disturbance_fields(around: &CellDisturbance) -> Vec<Field> {
     let groups = around.split.map(|split| split.whole.trials);
-    vec![
+    let mut fields = vec![
         field("other_traffic", around.others),
         field("read_ahead", around.read_ahead),
         field("device_ios_per_request_median", around.ios_per_request),
         field("trials_with_fewer_device_ios", groups),
-        field("steal", around.steal),
-        field("cpu_stall", around.cpu_stall),
-        field("io_stall", around.io_stall),
-        field("memory_stall", around.memory_stall),
+    ];
+    fields.extend(stall_fields(around));
+    fields.extend([
         field("cpu_quota_wait", around.quota_wait),
         field("preemptions_per_s", around.preemptions),
         field("suspended_ns", around.suspended_ns),
         field("owed_sync_ns_median", around.owed_sync_ns),
         field("empty_median", around.empty),
+    ]);
+    fields
+}
+
+/// For which shares of the time others had the CPU, or work waited.
+pub(crate) fn stall_fields(around: &CellDisturbance) -> [Field; 4] {
+    [
+        field("steal", around.steal),
+        field("cpu_stall", around.cpu_stall),
+        field("io_stall", around.io_stall),
+        field("memory_stall", around.memory_stall),
     ]
 }
 

@@ -5,13 +5,16 @@ pub mod view;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use fuser::{BackgroundSession, MountOption, Session};
+use fuser::{BackgroundSession, FileAttr, FileType, INodeNo, MountOption, Session};
 
 use crate::files::fill_with_noise;
 use crate::keeper::Keeper;
 use crate::system::{Made, missing, warn};
+
+/// Block size that files are said to have.
+const BLOCK: u32 = 4096;
 
 /// Where in the course of things a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +90,27 @@ impl Default for Behaviour {
             cached: false,
             harm: None,
         }
+    }
+}
+
+/// What `stat` tells of a file of this process's user.
+fn attributes(ino: INodeNo, kind: FileType, perm: u16, size: u64) -> FileAttr {
+    FileAttr {
+        ino,
+        size,
+        blocks: size.div_ceil(512),
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm,
+        nlink: 1,
+        uid: rustix::process::geteuid().as_raw(),
+        gid: rustix::process::getegid().as_raw(),
+        rdev: 0,
+        blksize: BLOCK,
+        flags: 0,
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::support::{self, exported, folder, run};
 
@@ -219,13 +220,26 @@ const WRITES: [&str; 14] = [
     "7",
 ];
 
+/// A folder with directories to put scratch files into.
+fn folder_with(names: &[&str]) -> TempDir {
+    let folder = folder();
+    for name in names {
+        fs::create_dir(folder.path().join(name)).expect("a directory");
+    }
+    folder
+}
+
+fn are_empty(path: &Path, names: &[&str]) {
+    for name in names {
+        let left = fs::read_dir(path.join(name)).expect("a directory").count();
+        assert_eq!(left, 0, "{name} is left empty");
+    }
+}
+
 #[test]
 fn targets_are_used_at_once_and_each_alone() {
-    let folder = folder();
+    let folder = folder_with(&["a", "b", "c"]);
     let path = folder.path();
-    for name in ["a", "b", "c"] {
-        fs::create_dir(path.join(name)).expect("a directory");
-    }
     let command = [
         "run",
         "write-size",
@@ -257,19 +271,13 @@ fn targets_are_used_at_once_and_each_alone() {
             }
         }
     }
-    for name in ["a", "b", "c"] {
-        let left = fs::read_dir(path.join(name)).expect("a directory").count();
-        assert_eq!(left, 0, "{name} is left empty");
-    }
+    are_empty(path, &["a", "b", "c"]);
 }
 
 #[test]
 fn a_trial_is_striped_over_targets_and_each_is_used_alone() {
-    let folder = folder();
+    let folder = folder_with(&["a", "b"]);
     let path = folder.path();
-    for name in ["a", "b"] {
-        fs::create_dir(path.join(name)).expect("a directory");
-    }
     let command = [
         "run",
         "write-size",
@@ -306,10 +314,7 @@ fn a_trial_is_striped_over_targets_and_each_is_used_alone() {
             assert!(row["verified_blocks"].as_u64() <= row["write_requests"].as_u64());
         }
     }
-    for name in ["a", "b"] {
-        let left = fs::read_dir(path.join(name)).expect("a directory").count();
-        assert_eq!(left, 0, "{name} is left empty");
-    }
+    are_empty(path, &["a", "b"]);
     // What the report repeats names the targets once.
     run(path, &["resume", "s.iolab"]).expect(0);
 }

@@ -108,16 +108,30 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
 /// Columns of [`SAMPLE`] that only a whole trial has.
 const OF_TRIAL: [&str; 2] = ["wall_ns", "clock_drift_ppm"];
 
+/// Which trial a row of one of its parts belongs to.
+fn whole_trial() -> Column<Sample> {
+    Column::number(
+        "sample_id",
+        |s: &Sample| Some(s.id as u64),
+        |s, n| s.id = n as i64,
+    )
+    .any()
+    .doc("the sample of the whole trial")
+}
+
+/// When a part of a trial started.
+fn own_start() -> Column<Sample> {
+    plain!(
+        "start_ns",
+        start_ns,
+        "its first worker's start, from that of the trial"
+    )
+}
+
 /// Table `group_sample`: a sample of what one group did.
 pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     let key = vec![
-        Column::number(
-            "sample_id",
-            |s: &Sample| Some(s.id as u64),
-            |s, n| s.id = n as i64,
-        )
-        .any()
-        .doc("the sample of the whole trial"),
+        whole_trial(),
         Column::number(
             "group_id",
             |s: &Sample| Some(s.group.into()),
@@ -125,11 +139,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         )
         .between(1, u32::MAX.into())
         .doc("the group, as in table `cell_group`"),
-        plain!(
-            "start_ns",
-            start_ns,
-            "its first worker's start, from that of the trial"
-        ),
+        own_start(),
         ended(),
     ];
     Table {
@@ -163,13 +173,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
 /// Table `client_sample`: a sample of what one client did, with what was seen there.
 pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     let key = vec![
-        Column::number(
-            "sample_id",
-            |s: &Sample| Some(s.id as u64),
-            |s, n| s.id = n as i64,
-        )
-        .any()
-        .doc("the sample of the whole trial"),
+        whole_trial(),
         Column::number(
             "rank_id",
             |s: &Sample| Some(s.client.into()),
@@ -177,11 +181,7 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         )
         .between(0, u32::MAX.into())
         .doc("the client, by the first of its ranks that took part"),
-        plain!(
-            "start_ns",
-            start_ns,
-            "its first worker's start, from that of the trial"
-        ),
+        own_start(),
         plain!(
             "elapsed_ns",
             elapsed_ns,

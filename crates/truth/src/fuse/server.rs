@@ -5,15 +5,15 @@ use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
-    ReplyWrite, Request, TimeOrNow, WriteFlags,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use super::{Answers, RequestContext, Shared};
+use super::{Answers, RequestContext, Shared, attributes};
 
 /// Attributes hold as long as any test lasts, so that asking for them takes no part in what is timed.
 const FOREVER: Duration = Duration::from_secs(3600);
@@ -104,23 +104,7 @@ impl Server {
             DATA => (FileType::RegularFile, 0o644, self.shared.behaviour.bytes),
             _ => return None,
         };
-        Some(FileAttr {
-            ino,
-            size,
-            blocks: size / 512,
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind,
-            perm,
-            nlink: 1,
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        })
+        Some(attributes(ino, kind, perm, size))
     }
 
     fn context(&self, handle: FileHandle) -> RequestContext {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use fuser::{
     BackgroundSession, BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
@@ -15,13 +15,12 @@ use fuser::{
     TimeOrNow, WriteFlags,
 };
 
-use super::UNMOUNT;
+use super::{BLOCK, UNMOUNT};
 use crate::keeper::Keeper;
 use crate::system::{Made, missing};
 
 /// What the kernel knows is right at once and not for longer: another client may change it.
 const NOT_KEPT: Duration = Duration::ZERO;
-const BLOCK: u32 = 4096;
 
 #[derive(Debug)]
 struct Content {
@@ -95,23 +94,7 @@ fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
         None => (FileType::Directory, 0o755),
         Some(_) => (FileType::RegularFile, 0o600),
     };
-    FileAttr {
-        ino: INodeNo(number),
-        size,
-        blocks: size.div_ceil(512),
-        atime: UNIX_EPOCH,
-        mtime: UNIX_EPOCH,
-        ctime: UNIX_EPOCH,
-        crtime: UNIX_EPOCH,
-        kind,
-        perm,
-        nlink: 1,
-        uid: rustix::process::geteuid().as_raw(),
-        gid: rustix::process::getegid().as_raw(),
-        rdev: 0,
-        blksize: BLOCK,
-        flags: 0,
-    }
+    super::attributes(INodeNo(number), kind, perm, size)
 }
 
 impl Client {

@@ -1,0 +1,300 @@
+//! What is put into a run file comes out of it.
+
+use super::*;
+
+#[test]
+fn everything_comes_back() {
+    let bench = Fixture::new();
+    let mut file = bench.create("a.iolab");
+    let event = Event {
+        at_utc: BEGAN.to_owned(),
+        kind: EventKind::Choice,
+        cell: Some(1),
+        message: "one: 10, all: 20".to_owned(),
+    };
+    file.set_batch(1, Batch::Percent(50)).unwrap();
+    file.add_event(&event).unwrap();
+    assert_eq!(add(&mut file, &sample_row(0, 0)), 1);
+    let none = histogram(&[]);
+    assert_eq!(
+        file.add_sample(&bare_sample(1, 0), &[(READS, &none)], &Series::default())
+            .unwrap(),
+        2
+    );
+    file.set_ended_by(0, EndedBy::Precision).unwrap();
+    let pilot = Pilot {
+        visits: 3,
+        time_ns: Some(45_000_000),
+    };
+    file.set_pilot(1, pilot).unwrap();
+    file.finish(RunStatus::Failed, ENDED).unwrap();
+
+    let record = read(&bench.path("a.iolab")).unwrap();
+    let expected = RunRecord {
+        run: Run {
+            status: RunStatus::Failed,
+            ended_utc: Some(ENDED.to_owned()),
+            ..run_row()
+        },
+        environment: environment(),
+        experiment: experiment_row(),
+        cells: vec![
+            Cell {
+                ended_by: Some(EndedBy::Precision),
+                ..cell_row(0)
+            },
+            Cell {
+                spec: CellSpec {
+                    trial: TrialSpec {
+                        batch: Batch::Percent(50),
+                        ..cell_row(1).spec.trial
+                    },
+                    batch_auto: false,
+                    ..cell_row(1).spec
+                },
+                pilot: Some(pilot),
+                ..cell_row(1)
+            },
+        ],
+        samples: vec![
+            Sample {
+                id: 1,
+                ..sample_row(0, 0)
+            },
+            Sample {
+                id: 2,
+                ..bare_sample(1, 0)
+            },
+        ],
+        series: vec![SampleSeries {
+            sample: 1,
+            series: series(),
+        }],
+        events: vec![event],
+        ..RunRecord::default()
+    };
+    assert_eq!(record, expected);
+
+    let latencies: Vec<SampleLatency> = read_latency(&bench.path("a.iolab"))
+        .unwrap()
+        .collect::<Result<_>>()
+        .unwrap();
+    let found: Vec<_> = latencies.iter().map(|l| (l.sample, l.of)).collect();
+    assert_eq!(found, [(1, READS), (1, WRITES)]);
+    assert_eq!(latencies[0].histogram, histogram(&[100, 200]));
+}
+
+#[test]
+fn a_sample_may_have_parts_with_latencies_of_every_kind() {
+    let bench = Fixture::new();
+    let mut file = bench.create("a.iolab");
+    let ids = [(0, 0, 0), (0, 3, 1), (1, 0, 0)];
+    let ids = ids.map(|(group, rank, target)| PartId {
+        group,
+        rank,
+        target,
+    });
+    let mut all = Vec::new();
+    for part in ids {
+        for operation in Operation::ALL {
+            for quantity in RequestTime::ALL {
+                let of = LatencyOf {
+                    operation: *operation,
+                    quantity: *quantity,
+                };
+                all.push((part, of, histogram(&[1000 + all.len() as u64])));
+            }
+        }
+    }
+    let given: Vec<_> = all.iter().map(|(part, of, h)| (*part, *of, h)).collect();
+    let part = |(number, id): (u64, PartId)| Part {
+        sample: 1,
+        id,
+        start_ns: number,
+        elapsed_ns: number + 10,
+        read_requests: number + 20,
+        write_requests: number + 30,
+        sync_requests: number + 40,
+        trim_requests: number + 50,
+        metadata_requests: number + 60,
+        read_bytes: number + 70,
+        write_bytes: number + 80,
+        trim_bytes: number + 90,
+        errors: number + 100,
+    };
+    let parts: Vec<Part> = (0..).zip(ids).map(part).collect();
+    let whole = sample_row(0, 0);
+    let clients = [0, 3].map(|rank| Sample {
+        client: rank,
+        start_ns: u64::from(rank) + 5,
+        ..whole.clone()
+    });
+    file.add_sample_in_parts(&whole, (&parts, &clients), &given, &Series::default())
+        .unwrap();
+    drop(file);
+    let path = bench.path("a.iolab");
+    let record = read(&path).unwrap();
+    assert_eq!(record.parts, parts);
+    let own = |sample: &Sample| {
+        (
+            (sample.id, sample.client, sample.start_ns, sample.elapsed_ns),
+            (sample.cell, sample.block, sample.ok),
+            (
+                sample.reads.clone(),
+                sample.writes.clone(),
+                sample.trims.clone(),
+            ),
+            (sample.sync_latency, sample.region, sample.verdict.clone()),
+            iolab_record::Counters {
+                hardware: iolab_record::Hardware::default(),
+                ..sample.counters
+            },
+        )
+    };
+    let mut wanted = clients;
+    wanted
+        .iter_mut()
+        .for_each(|client| client.id = record.samples[0].id);
+    let found = record.client_samples.iter().map(own);
+    assert_eq!(found.collect::<Vec<_>>(), wanted.each_ref().map(own));
+    let mut found: Vec<_> = read_latency(&path)
+        .unwrap()
+        .map(|latency| latency.map(|l| (l.histogram.max(), l.part, l.of)))
+        .collect::<Result<_>>()
+        .unwrap();
+    found.sort_unstable();
+    let expected = all.iter().map(|(part, of, h)| (h.max(), *part, *of));
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn what_a_run_across_hosts_has_besides_comes_back() {
+    let bench = Fixture::new();
+    let path = bench.finished("a.iolab");
+    let columns: Vec<&str> = SETTINGS.iter().map(|setting| setting.column).collect();
+    let columns = columns.join(", ");
+    alter(
+        &path,
+        &format!(
+            "INSERT INTO target VALUES (1, '/b', 'file', 4096);
+             INSERT INTO rank VALUES (0, 0, 'one'), (1, 1, 'two');
+             INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another CPU');
+             INSERT INTO cell_group (cell_id, group_id, name, target_id, {columns})
+                 SELECT 1, 1, 'writer', 1, {columns} FROM cell WHERE id = 1;
+             UPDATE cell_group SET bs_bytes = 8192, bytes = NULL, requests = NULL, time_ns = NULL"
+        ),
+    );
+    let record = read(&path).unwrap();
+    let target = &record.further_targets[0];
+    assert_eq!((target.id, target.kind), (1, TargetKind::File));
+    let hosts: Vec<_> = record
+        .ranks
+        .iter()
+        .map(|rank| (rank.host, &*rank.name))
+        .collect();
+    assert_eq!(hosts, [(0, "one"), (1, "two")]);
+    assert_eq!(
+        (
+            record.environment.iter().count(),
+            record.further_hosts.len()
+        ),
+        (2, 1)
+    );
+    let group = &record.cells[1].spec.groups[0];
+    assert_eq!(&*group.name, "writer");
+    assert_eq!((group.spec.trial.bs, group.spec.trial.threads), (8192, 2));
+    assert_eq!(group.spec.trial.limit, Limit::default());
+}
+
+#[test]
+fn what_groups_are_asked_and_did_comes_back() {
+    let bench = Fixture::new();
+    let mut cell = cell_row(0);
+    let group = |name: &str, rate| GroupSpec {
+        name: name.to_owned(),
+        spec: CellSpec {
+            trial: TrialSpec {
+                rate,
+                start_delay: Duration::from_millis(3),
+                ..TrialSpec::default()
+            },
+            ..CellSpec::default()
+        },
+    };
+    let rates = [Some(Rate::Bytes(50_000_000)), Some(Rate::ZERO), None];
+    let names = ["writer", "idle", "reader"];
+    let groups = names.into_iter().zip(rates);
+    cell.spec.groups = groups.map(|(name, rate)| group(name, rate)).collect();
+    let cells = [cell.clone(), cell_row(1)];
+    let path = bench.path("a.iolab");
+    let mut file =
+        RunFile::create(&path, &run_row(), &environment(), &experiment_row(), &cells).unwrap();
+    let whole = sample_row(0, 0);
+    let own = [1, 3].map(|number| {
+        let mut own = sample_row(0, 0);
+        own.group = number;
+        own.start_ns = u64::from(number) * 1000;
+        own.complete_from(&whole);
+        own
+    });
+    file.add_sample_of_groups(&whole, &own, &[], &Series::default())
+        .unwrap();
+    drop(file);
+    let record = read(&path).unwrap();
+    assert_eq!(record.cells[0].spec.groups, cell.spec.groups);
+    assert!(record.cells[1].spec.groups.is_empty());
+    let found = &record.group_samples;
+    assert_eq!(found.iter().map(|s| s.group).collect::<Vec<_>>(), [1, 3]);
+    for (found, own) in found.iter().zip(&own) {
+        assert_eq!(
+            (found.reads.clone(), found.writes.clone()),
+            (own.reads.clone(), own.writes.clone())
+        );
+        assert_eq!(
+            (found.rate_report, found.verified, found.start_ns),
+            (own.rate_report, own.verified, own.start_ns)
+        );
+        assert_eq!(found.counters.usage, own.counters.usage);
+        assert_eq!((found.block, found.ok), (own.block, own.ok));
+    }
+    let part = PartId {
+        group: 3,
+        ..PartId::default()
+    };
+    assert_eq!(record.group_of(1, part), Some("reader"));
+    assert_eq!(record.group_of(1, PartId::default()), None);
+    // A file of this version from before there were groups has no such table.
+    alter(&path, "DROP TABLE group_sample");
+    assert!(read(&path).unwrap().group_samples.is_empty());
+}
+
+#[test]
+fn a_block_may_visit_a_cell_several_times() {
+    let bench = Fixture::new();
+    let mut file = bench.create("a.iolab");
+    let visits = [0, 1].map(|visit| Sample {
+        visit,
+        ..sample_row(0, 1)
+    });
+    for sample in &visits {
+        add(&mut file, sample);
+    }
+    drop(file);
+    let record = read(&bench.path("a.iolab")).unwrap();
+    let found: Vec<_> = record.samples.iter().map(|s| (s.block, s.visit)).collect();
+    assert_eq!(found, [(1, 0), (1, 1)]);
+}
+
+#[test]
+fn numbers_that_are_not_known_stay_unknown() {
+    let bench = Fixture::new();
+    let mut file = bench.create("a.iolab");
+    let sample = Sample {
+        clock_drift_ppm: f64::NAN,
+        ..sample_row(0, 0)
+    };
+    add(&mut file, &sample);
+    drop(file);
+    let record = read(&bench.path("a.iolab")).unwrap();
+    assert!(record.samples[0].clock_drift_ppm.is_nan());
+}
