@@ -14,8 +14,8 @@ use iolab_spec::level::Levels;
 use crate::exit::Outcome;
 use crate::output::style;
 
-/// Says up to which rate the levels hold, by the run that searched for it.
-fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome {
+/// Says up to which rate the levels hold, by the run that searched for it; whether it found out.
+fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome<Answer> {
     let record = iolab_runfile::read(path)?;
     let found = limit(levels, &record, iolab_runfile::read_latency(path)?)?;
     let doubts = doubts_of_run(&record);
@@ -33,7 +33,11 @@ fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome {
         times: times().min().zip(times().max()),
     };
     write!(to, "{}", searched.text(style().width))?;
-    Ok(())
+    let is_known = found.estimate.is_some() && doubts.is_empty();
+    Ok(match is_known {
+        true => Answer::Yes,
+        false => Answer::CannotTell,
+    })
 }
 
 /// Says whether the levels hold in every cell of a run.
@@ -56,10 +60,7 @@ pub(super) fn answer(
     to: &mut dyn Write,
 ) -> Outcome<Option<Answer>> {
     Ok(match (&experiment.seek, &experiment.hold) {
-        (Some(levels), _) => {
-            searched(levels, path, to)?;
-            Some(Answer::Yes)
-        }
+        (Some(levels), _) => Some(searched(levels, path, to)?),
         (None, Some(levels)) => Some(judged(levels, path, to)?),
         (None, None) => None,
     })
