@@ -1,15 +1,19 @@
 """How far iolab and fio agree on widely used recipes (docs/METHODS.md, "Recipes").
 
-    python3 docs/recipes.py FOLDER ROUNDS [IOLAB]     # needs fio; 2 to 16 rounds
+    python3 docs/recipes.py FOLDER ROUNDS [IOLAB [alike]]     # needs fio; 2 to 16 rounds
 
 Each round runs every job file of docs/recipes by fio and by iolab, one after the other on the same file in FOLDER, in random
 order. Per recipe: the mean over the rounds of the logarithm of iolab's IOPS over fio's, with Student's t interval.
+
+With "alike" both do in the same way what a job file leaves open: fio submits, and takes from the kernel, as many requests at a time
+as there are (its default is one), and its buffers lie in huge pages, as iolab's do (sysctl vm.nr_hugepages=128).
 """
 
 import json
 import math
 import pathlib
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -19,11 +23,17 @@ T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.20
 RECIPES = sorted((pathlib.Path(__file__).parent / "recipes").glob("*.fio"))
 
 
-def by_fio(recipe, folder):
+def by_fio(recipe, folder, alike):
     """Requests per second of a run by fio."""
-    ran = subprocess.run(
-        ["fio", "--output-format=json", recipe], cwd=folder, capture_output=True, text=True, check=True
-    )
+    text = recipe.read_text()
+    depth = re.search(r"^iodepth=(\d+)$", text, re.MULTILINE)
+    if alike:
+        text += "\nmem=mmaphuge\n"
+    if alike and depth:
+        text += f"iodepth_batch={depth[1]}\niodepth_batch_complete_max={depth[1]}\n"
+    job = folder / "recipe.fio"
+    job.write_text(text)
+    ran = subprocess.run(["fio", "--output-format=json", job], cwd=folder, capture_output=True, text=True, check=True)
     job = json.loads(ran.stdout[ran.stdout.index("{") :])["jobs"][0]
     requests = job["read"]["total_ios"] + job["write"]["total_ios"]
     return requests * 1000 / max(job["read"]["runtime"], job["write"]["runtime"])
@@ -42,9 +52,9 @@ def by_iolab(iolab, recipe, folder):
     return (trial["read_requests"] + trial["write_requests"]) * 1e9 / trial["elapsed_ns"]
 
 
-def main(folder, rounds, iolab="iolab"):
+def main(folder, rounds, iolab="iolab", how="as they stand"):
     """Prints a line for each recipe."""
-    folder = pathlib.Path(folder).resolve()
+    folder, alike = pathlib.Path(folder).resolve(), how == "alike"
     with open(folder / "recipe.tmp", "wb") as file:
         for _ in range(1024):
             file.write(random.randbytes(1 << 20))
@@ -52,7 +62,8 @@ def main(folder, rounds, iolab="iolab"):
     rates = {recipe: [] for recipe in RECIPES}
     for number in range(int(rounds) + 1):
         for recipe in random.sample(RECIPES, len(RECIPES)):
-            tools = [lambda: by_fio(recipe.resolve(), folder), lambda: by_iolab(iolab, recipe.resolve(), folder)]
+            job = recipe.resolve()
+            tools = [lambda: by_fio(job, folder, alike), lambda: by_iolab(iolab, job, folder)]
             order = random.sample([0, 1], 2)
             rate = {tool: tools[tool]() for tool in order}
             # The first round is a warm-up.
