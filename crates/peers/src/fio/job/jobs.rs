@@ -43,11 +43,16 @@ impl Job {
             || self.options.get("wait_for") == Some(&before.name)
     }
 
-    /// Whether it does what another does, apart from texts and reports.
+    /// Whether it does what another does, apart from texts and reports, and in how many clones. Those of a job with
+    /// `offset_increment` have ranges of their own, which another job begins anew.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let matters = |(name, _): &(&String, &String)| {
-            table::find(name).is_none_or(|known| !matches!(known.effect, Effect::Idle(_)))
+            name.as_str() != "numjobs"
+                && table::find(name).is_none_or(|known| !matches!(known.effect, Effect::Idle(_)))
         };
+        if is_set(&self.options, "offset_increment") {
+            return false;
+        }
         let of = |job: &Self| -> Vec<(String, String)> {
             let options = job.options.iter().filter(matters);
             options

@@ -29,16 +29,17 @@ pub(super) fn staged(jobs: Vec<Job>) -> Vec<(usize, Job)> {
         let stage = *stage;
         if job.waits(before) {
             all.push((stage + 1, job));
-        } else if before.is_like(&job) {
-            let threads = |job: &Job| {
-                let numjobs = job.options.get("numjobs");
-                numjobs.map_or(Some(1), |text| text.parse::<u32>().ok())
-            };
-            if let Some(both) = threads(before).zip(threads(&job)) {
-                let sum = both.0.saturating_add(both.1).to_string();
-                before.options.insert("numjobs".to_owned(), sum);
-                before.also.push(job.name);
-            }
+            continue;
+        }
+        let threads = |job: &Job| {
+            let numjobs = job.options.get("numjobs");
+            numjobs.map_or(Some(1), |text| text.parse().ok().filter(|count| *count > 0))
+        };
+        let both = threads(before).zip(threads(&job));
+        if let Some((of_before, own)) = both.filter(|_| before.is_like(&job)) {
+            let sum = u32::saturating_add(of_before, own).to_string();
+            before.options.insert("numjobs".to_owned(), sum);
+            before.also.push(job.name);
         } else {
             all.push((stage, job));
         }

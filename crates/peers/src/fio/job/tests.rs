@@ -240,6 +240,13 @@ fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
         told.contains("numjobs=6 (with b, which does the same): threads=6"),
         "{told}"
     );
+    // However many they are, and in how many clones.
+    let more = format!("{text}[c]\nnumjobs=1\n[d]\n[e]\nrw=read\n");
+    let threads = |text: &str| grouped(text, &["threads"]);
+    assert_eq!(threads(&more), [["a 10", "e 3"]]);
+    // Clones with ranges of their own are not those of another job.
+    let own = text.replace("size=1m", "size=1m\noffset_increment=1m");
+    assert_eq!(threads(&own.replace("randread", "read")), [["a 3", "b 3"]]);
 }
 
 #[test]
@@ -291,6 +298,7 @@ fn what_is_not_understood_is_named_with_its_line() {
             "before the first section",
         ),
         ("[a]\nrw=readd\n", "line 2", "rw=readd"),
+        ("[a]\n[b]\nnumjobs=0\n", "line 3", "numjobs=0"),
         ("[a]\nbs=2m\nsize=1m\n", "line 3", "1MiB of the file"),
         ("[a]\nfilesize=1m\noffset=1m\n", "line 2", "0 of the file"),
         (
