@@ -339,6 +339,40 @@ mod tests {
             clock.learn(vec![exchange(7, 0.0, at * SECOND, 100, 100)]);
         }
         assert_eq!(clock.exchanges.len(), REMEMBERED);
+        // The latest of them, and none whose answer came before its question.
+        let newest = |clock: &OtherClock| clock.exchanges.back().map(|last| last.asked);
+        assert_eq!(newest(&clock), Some(99 * SECOND));
+        clock.learn(vec![exchange(7, 0.0, 100 * SECOND, 100, -200)]);
+        assert_eq!(newest(&clock), Some(99 * SECOND));
+    }
+
+    #[test]
+    fn beyond_two_sessions_their_rate_goes_on() {
+        let mut clock = OtherClock::default();
+        for at in [0, 100 * SECOND] {
+            clock.learn(vec![exchange(7, 80.0, at, 5_000, 5_000)]);
+        }
+        for (truth, nearer) in [(110, 100), (-10, 0)] {
+            let moment = clock.own(reading(7, 80.0, truth * SECOND)).expect("steady");
+            // What the rate may stray in 10 s, and its error of 1.3 ppm; 5 ms if the two said nothing of it.
+            assert!(moment.error() <= 30_000, "{moment:?} from {nearer} s");
+        }
+    }
+
+    #[test]
+    fn the_other_reading_is_bounded_after_long_round_trips() {
+        for (there, back) in [(0, 10 * SECOND), (10 * SECOND, 0)] {
+            for ppm in [-400.0, 400.0] {
+                let mut clock = OtherClock::default();
+                for at in [0, 50, 100] {
+                    clock.learn(vec![exchange(7, ppm, at * SECOND, there, back)]);
+                }
+                let truth = 50 * SECOND;
+                let (moment, stamp) = (clock.other(truth).expect("steady"), reading(7, ppm, truth));
+                let holds = moment.earliest <= stamp && stamp <= moment.latest;
+                assert!(holds, "{moment:?} {stamp}");
+            }
+        }
     }
 
     #[test]
@@ -381,5 +415,7 @@ mod tests {
             (a.middle(), a.error(), Moment::exactly(3).error()),
             (5, 5, 0)
         );
+        let odd = Moment { latest: 3, ..a };
+        assert_eq!((odd.middle(), odd.error()), (1, 2));
     }
 }

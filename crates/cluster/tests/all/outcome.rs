@@ -1,7 +1,7 @@
 //! What a trial did, on its way up the tree.
 
 use iolab_cluster::client::Client;
-use iolab_cluster::clock::Moment;
+use iolab_cluster::clock::{Exchange, Moment, OtherClock};
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::team::Gathered;
 use iolab_cluster::wire::{Reader, Writer};
@@ -177,13 +177,17 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     // Ranks 0 and 1 share a host, rank 2 has one of its own.
     let all = [(0, true), (1, false), (2, true)].map(|(rank, speaks)| deed(rank, speaks));
     let [a, b, c] = all;
+    let backwards = c.clone().join(sent(&b)).join(sent(&a));
     let whole = a.join(sent(&b)).join(sent(&c));
     let outcome = &whole.outcome;
     assert_eq!(outcome.reads.requests, 33);
     assert_eq!(outcome.reads.bytes, 33 * 4096);
     assert_eq!(outcome.reads.latency.len(), 33);
     let waits = outcome.writes.waits.as_ref().expect("at a rate");
-    assert_eq!(waits.response.len(), 33);
+    assert_eq!((waits.response.len(), waits.lateness.len()), (33, 33));
+    assert_eq!(outcome.sync_latency.len(), 33);
+    // They end with their syncs, each when it is done.
+    assert_eq!((outcome.end_sync_ns, outcome.paused_ns), (20, 3));
     assert_eq!(outcome.counters.device.map(|d| d.read_bytes), Some(14));
     assert_eq!(outcome.counters.process_io.map(|io| io.rchar), Some(6));
     assert_eq!(outcome.ended, Ended::Failed);
@@ -197,6 +201,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
         (before.looked_bytes, before.resident_bytes),
         (1 << 20, 8192)
     );
+    assert_eq!(whole.region_bytes, 1 << 20);
     let verified = outcome.verified.expect("read back");
     let torn = verified.of(FaultKind::Torn);
     assert_eq!((torn.blocks, torn.first_offset), (3, 8192));
@@ -211,6 +216,69 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     assert_eq!(outcome.cpus_used, Cpus::new([0, 1, 2]));
     let ranks: Vec<u64> = whole.parts.iter().map(|part| part.rank).collect();
     assert_eq!(ranks, [0, 1, 2]);
+    // Whichever comes first.
+    let outcome = &backwards.outcome;
+    assert_eq!(outcome.end_sync_ns, 20);
+    assert_eq!(outcome.ended, Ended::Failed);
+    assert_eq!(outcome.verified, Some(verified));
+}
+
+#[test]
+fn intervals_of_two_ranks_are_added_up_in_the_longer_ones() {
+    let with = |length_ns: u64, count: u64| {
+        let mut deed = deed(0, true);
+        let interval = |number| Interval {
+            start_ns: length_ns * number,
+            length_ns,
+            done: Done {
+                read_requests: number + 1,
+                ..Done::default()
+            },
+        };
+        deed.outcome.series.intervals = (0..count).map(interval).collect();
+        deed
+    };
+    for (a, b) in [(with(100, 4), with(200, 2)), (with(200, 2), with(100, 4))] {
+        let sum: Vec<(u64, u64, u64)> = a
+            .join(b)
+            .outcome
+            .series
+            .intervals
+            .iter()
+            .map(|interval| {
+                (
+                    interval.start_ns,
+                    interval.length_ns,
+                    interval.done.read_requests,
+                )
+            })
+            .collect();
+        assert_eq!(sum, [(0, 200, 1 + 2 + 1), (200, 200, 3 + 4 + 2)]);
+    }
+}
+
+#[test]
+fn moments_of_a_rank_are_bounded_by_the_clock_that_sees_them() {
+    let mut clock = OtherClock::default();
+    clock.learn(vec![Exchange {
+        asked: 100,
+        stamp: 1_000_000,
+        answered: 300,
+    }]);
+    let mut deed = deed(0, true);
+    deed.parts[0].started = Moment::exactly(1_000_000);
+    deed.parts[0].ended = Moment::exactly(1_000_050);
+    let seen = deed.seen_through(&clock).expect("steady");
+    // Whole ns on both sides.
+    let near = |moment: Moment, from: i64, to: i64| {
+        let (early, late) = (from - moment.earliest, moment.latest - to);
+        assert!(
+            (0..=3).contains(&early) && (0..=3).contains(&late),
+            "{moment:?}"
+        );
+    };
+    near(seen.parts[0].started, 100, 300);
+    near(seen.parts[0].ended, 150, 350);
 }
 
 #[test]
