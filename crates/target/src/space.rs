@@ -106,8 +106,14 @@ pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> R
 pub(super) fn shares(demands: &[Vec<Demand>]) -> Vec<Option<u64>> {
     let share = |own: &Demand| {
         let all = demands.iter().flatten();
-        let all = all.filter(|other| other.shares_with(own));
-        let (bytes, usable) = sum(all);
+        let all: Vec<&Demand> = all
+            .filter(|other| other.shares_with(own) && other.bytes > 0)
+            .collect();
+        // One alone has all that is free.
+        if all.len() < 2 {
+            return None;
+        }
+        let (bytes, usable) = sum(all.into_iter());
         let part = u128::from(usable) * u128::from(own.bytes) / bytes.max(1);
         (bytes > u128::from(usable)).then_some(part as u64)
     };
@@ -254,6 +260,11 @@ mod tests {
                 .remedy()
                 .is_some_and(|hint| hint.contains("--size 51200MiB"))
         );
+        // One that takes nothing does not make the other's file a matter of both.
+        let large = demand("/d/b", "8:1", 120, 102);
+        let nothing = demand("/d/a", "8:1", 0, 102);
+        assert_eq!(check_together(&[nothing.clone(), large.clone()]), Ok(()));
+        assert_eq!(shares(&[vec![nothing], vec![large]]), [None, None]);
         let elsewhere = Demand {
             host: Some(1),
             ..b.clone()

@@ -202,6 +202,18 @@ fn what_takes_no_groups_says_so() {
     assert!(done.stderr.contains("rate is 0"), "{}", done.stderr);
 }
 
+#[test]
+fn groups_that_are_all_idle_are_refused() {
+    let folder = folder();
+    let definition = "name = \"idle\"\nquestion = \"?\"\nresponse = \"throughput\"\n[settings]\nregion = \"1M\"\n[group.a]\nrate = 0\n[group.b]\n";
+    fs::write(folder.path().join("idle.toml"), definition).expect("written");
+    for level in ["b.rate=0", "b.rate=0,10"] {
+        let done = run(folder.path(), &["run", "idle.toml", "--set", level]).expect(2);
+        let part = "every group has the rate 0";
+        assert!(done.stderr.contains(part), "{level}: {}", done.stderr);
+    }
+}
+
 /// Small, short, and the same everywhere.
 const WRITES: [&str; 14] = [
     "--set",

@@ -34,7 +34,11 @@ pub(super) fn need_of(
     exact: bool,
 ) -> Result<Need> {
     let experiment = plan.experiment();
-    let uses = |cell: &&PlannedCell| cell.spec.targets().into_iter().any(is_it);
+    // One whose groups all have the rate 0 uses none, and is refused below.
+    let uses = |cell: &&PlannedCell| {
+        let targets = cell.spec.targets();
+        targets.is_empty() || targets.into_iter().any(is_it)
+    };
     let cells: Vec<&PlannedCell> = plan.cells().iter().filter(uses).collect();
     if experiment.runs_programs() {
         return Err(Error::usage(format!(
