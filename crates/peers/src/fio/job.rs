@@ -78,7 +78,9 @@ impl JobFile {
     fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
         let mut mistakes = Mistakes::default();
         let jobs = jobs::read(text, around, &mut mistakes)?;
-        let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs).into_iter().unzip();
+        let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
+            .into_iter()
+            .unzip();
         let several = side_by_side::has_several(&stages);
         let named = match several {
             true => side_by_side::named(&jobs, &mut mistakes),

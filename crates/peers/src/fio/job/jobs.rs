@@ -37,10 +37,11 @@ impl Job {
 
     /// Whether it waits for all jobs before it.
     pub(super) fn waits(&self, before: &Self) -> bool {
+        let is_before = |name: &String| *name == before.name || before.also.contains(name);
         ["stonewall", "wait_for_previous"]
             .iter()
             .any(|name| is_set(&self.options, name))
-            || self.options.get("wait_for") == Some(&before.name)
+            || self.options.get("wait_for").is_some_and(is_before)
     }
 
     /// Whether it does what another does, apart from texts and reports, and in how many clones. Those of a job with

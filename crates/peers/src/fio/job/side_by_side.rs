@@ -6,7 +6,7 @@ use std::time::Duration;
 use iolab_plan::experiment::{Combination, Experiment, Scoped};
 use iolab_spec::group::check_group_name;
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
-use iolab_spec::trial::{Layout, Rate};
+use iolab_spec::trial::{Layout, Rate, THREADS_MAX};
 use iolab_spec::{Error, Result};
 
 use super::jobs::Job;
@@ -19,15 +19,23 @@ const UNIT: u64 = 1 << 20;
 
 /// The jobs in their order, each with the number of its stage: those of a stage run side by side, and a stage begins when
 /// the one before it is over. Jobs of a stage that do the same are one with more threads.
-pub(super) fn staged(jobs: Vec<Job>) -> Vec<(usize, Job)> {
+pub(super) fn staged(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<(usize, Job)> {
     let mut all: Vec<(usize, Job)> = Vec::new();
     for job in jobs {
+        let waits = all.last().is_some_and(|(_, before)| job.waits(before));
+        if let Some(name) = job.options.get("wait_for").filter(|_| !waits) {
+            let shown: String = name.chars().take(60).collect();
+            let error = Error::usage(format!("wait_for={shown} is not the job before this one"));
+            let error =
+                error.hint("name the job before, or write stonewall to wait for all of them");
+            mistakes.add(job.line_of("wait_for"), error);
+        }
         let Some((stage, before)) = all.last_mut() else {
             all.push((0, job));
             continue;
         };
         let stage = *stage;
-        if job.waits(before) {
+        if waits {
             all.push((stage + 1, job));
             continue;
         }
@@ -36,9 +44,11 @@ pub(super) fn staged(jobs: Vec<Job>) -> Vec<(usize, Job)> {
             numjobs.map_or(Some(1), |text| text.parse().ok().filter(|count| *count > 0))
         };
         let both = threads(before).zip(threads(&job));
-        if let Some((of_before, own)) = both.filter(|_| before.is_like(&job)) {
-            let sum = u32::saturating_add(of_before, own).to_string();
-            before.options.insert("numjobs".to_owned(), sum);
+        let sum = both.map(|(of_before, own)| u32::saturating_add(of_before, own));
+        let sum = sum.filter(|sum| *sum <= THREADS_MAX && before.is_like(&job));
+        if let Some(sum) = sum {
+            let numjobs = sum.to_string();
+            before.options.insert("numjobs".to_owned(), numjobs);
             before.also.push(job.name);
         } else {
             all.push((stage, job));

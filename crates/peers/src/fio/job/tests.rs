@@ -244,6 +244,8 @@ fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
     let more = format!("{text}[c]\nnumjobs=1\n[d]\n[e]\nrw=read\n");
     let threads = |text: &str| grouped(text, &["threads"]);
     assert_eq!(threads(&more), [["a 10", "e 3"]]);
+    let waiting = format!("{text}[c]\nrw=read\nwait_for=b\n[d]\nrw=write\nwait_for=c\n");
+    assert_eq!(planned(&waiting, &["threads"]), ["6", "3", "3"]);
     // Clones with ranges of their own are not those of another job.
     let own = text.replace("size=1m", "size=1m\noffset_increment=1m");
     assert_eq!(threads(&own.replace("randread", "read")), [["a 3", "b 3"]]);
@@ -298,6 +300,13 @@ fn what_is_not_understood_is_named_with_its_line() {
             "before the first section",
         ),
         ("[a]\nrw=readd\n", "line 2", "rw=readd"),
+        ("[a]\nwait_for=a\n", "line 2", "wait_for=a"),
+        (
+            "[a]\nrw=read\n[b]\nrw=write\n[c]\nwait_for=a\n",
+            "line 6",
+            "wait_for=a",
+        ),
+        ("[a]\n[b]\nwait_for=none\n", "line 3", "wait_for=none"),
         ("[a]\n[b]\nnumjobs=0\n", "line 3", "numjobs=0"),
         ("[a]\nbs=2m\nsize=1m\n", "line 3", "1MiB of the file"),
         ("[a]\nfilesize=1m\noffset=1m\n", "line 2", "0 of the file"),
