@@ -90,7 +90,13 @@ impl Arguments {
     /// # Errors
     /// Of kind usage: an option that other tools have, with iolab's way.
     pub(crate) fn read(is_silent: bool) -> iolab_spec::Result<Self> {
-        Self::try_parse().or_else(|error| {
+        Self::try_parse().or_else(|mut error| {
+            // No value of iolab begins with a dash: not the tip to pass the option as one.
+            if error.kind() == ErrorKind::UnknownArgument
+                && error.get(ContextKind::SuggestedArg).is_none()
+            {
+                error.remove(ContextKind::Suggested);
+            }
             let known_elsewhere = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::String(option))
                     if error.kind() == ErrorKind::UnknownArgument =>

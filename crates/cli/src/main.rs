@@ -5,6 +5,7 @@ mod changes;
 mod command;
 mod dry_run;
 mod exit;
+mod kind;
 mod launcher;
 mod output;
 mod progress;

@@ -21,6 +21,7 @@ use crate::changes::Asked;
 use crate::command::{read_run, slo};
 use crate::dry_run;
 use crate::exit::{Failure, Outcome, answered, with_kept};
+use crate::kind::Kind;
 use crate::output::{self, Results, note};
 use crate::workspace::{Workspace, make_folder};
 
@@ -147,6 +148,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
         }
         (file.experiment, file.target)
     } else {
+        Kind::Experiment.check(&options.experiment)?;
         (Experiment::find(&options.experiment)?, None)
     };
     Ok(match options.targets.is_empty() {

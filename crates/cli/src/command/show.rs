@@ -13,6 +13,7 @@ use iolab_spec::Result;
 
 use crate::arguments::{Show, ShowFormat};
 use crate::exit::Outcome;
+use crate::kind::{Kind, unknown_name};
 use crate::output::{harmless, open};
 
 /// Writes the definition to stdout.
@@ -37,12 +38,19 @@ fn toml(name: &str) -> Result<String> {
     if JobFile::is_one(Path::new(name)) {
         return Ok(harmless(&JobFile::read(Path::new(name), None)?.to_toml()?));
     }
-    Ok(harmless(&Experiment::find(name)?.to_toml()?))
+    let is_file = Path::new(name).exists() || name.ends_with(".toml");
+    match is_file {
+        true => Ok(harmless(&Experiment::find(name)?.to_toml()?)),
+        false => Err(unknown_name(name)),
+    }
 }
 
 fn experiment(name: &str) -> Result<Experiment> {
     match JobFile::is_one(Path::new(name)) {
         true => Ok(JobFile::read(Path::new(name), None)?.experiment),
-        false => Experiment::find(name),
+        false => {
+            Kind::Experiment.check(name)?;
+            Experiment::find(name)
+        }
     }
 }

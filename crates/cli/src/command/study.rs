@@ -20,12 +20,17 @@ use crate::changes::Asked;
 use crate::command::{read_run, report};
 use crate::dry_run;
 use crate::exit::{Outcome, with_kept};
+use crate::kind::Kind;
 use crate::output::{self, Results, note};
 use crate::workspace::{Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
+    if let Some(target) = options.target.to_str() {
+        Kind::Target.check(target)?;
+    }
+    Kind::Suite.check(&options.suite)?;
     let model = Disk::of_target(&options.target)?;
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;

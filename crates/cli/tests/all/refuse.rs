@@ -32,6 +32,35 @@ fn a_typo_names_the_nearest() {
 }
 
 #[test]
+fn a_name_of_another_kind_names_its_command() {
+    let folder = folder();
+    for (arguments, command) in [
+        (&["run", "etcd"][..], "iolab fit etcd"),
+        (&["run", "micro"], "iolab study --suite micro"),
+        (&["fit", "read-size"], "iolab run read-size"),
+        (&["study", "read-size"], "iolab run read-size"),
+        (&["study", "micro"], "iolab study --suite micro"),
+        (&["study", "--suite", "etcd"], "iolab fit etcd"),
+        (&["show", "--format", "fio", "etcd"], "iolab fit etcd"),
+    ] {
+        let done = run(folder.path(), arguments).expect(2);
+        let hint = format!("run it with: {command}\n");
+        assert!(done.stderr.contains(&hint), "{}", done.stderr);
+    }
+    let done = run(folder.path(), &["show", "nothing"]).expect(2);
+    assert!(done.stderr.contains("etcd"), "{}", done.stderr);
+    assert!(done.stderr.contains("micro"), "{}", done.stderr);
+    assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn an_unknown_option_is_not_taken_for_a_value() {
+    let folder = folder();
+    let done = run(folder.path(), &["table", "a.iolab", "--colour"]).expect(2);
+    assert!(!done.stderr.contains("as a value"), "{}", done.stderr);
+}
+
+#[test]
 fn bad_toml_is_refused_with_its_line() {
     let folder = folder();
     let head = "name = \"mine\"\nquestion = \"?\"\nresponse = \"throughput\"\n";

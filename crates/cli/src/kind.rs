@@ -1,0 +1,74 @@
+//! What a built-in name stands for, and the command that takes it.
+
+use std::path::Path;
+
+use iolab_plan::experiment::BUILTIN;
+use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
+use iolab_plan::suite::BUILTIN_SUITES;
+use iolab_spec::names::unknown;
+use iolab_spec::{Error, Result};
+
+/// What `iolab study`, `run` and `fit` take by name, and what all of them measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Suite,
+    Experiment,
+    Requirement,
+    Target,
+}
+
+impl Kind {
+    fn of(name: &str) -> Option<Self> {
+        let is_in = |names: &[(&str, &str)]| names.iter().any(|(known, _)| *known == name);
+        if is_in(BUILTIN) {
+            Some(Self::Experiment)
+        } else if is_in(BUILTIN_SUITES) {
+            Some(Self::Suite)
+        } else if is_in(BUILTIN_REQUIREMENTS) {
+            Some(Self::Requirement)
+        } else {
+            None
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Suite => "a suite",
+            Self::Experiment => "an experiment",
+            Self::Requirement => "a requirement",
+            Self::Target => "a target",
+        }
+    }
+
+    fn command(self, name: &str) -> String {
+        match self {
+            Self::Suite => format!("iolab study --suite {name}"),
+            Self::Experiment => format!("iolab run {name}"),
+            Self::Requirement => format!("iolab fit {name}"),
+            Self::Target => format!("iolab study {name}"),
+        }
+    }
+
+    /// Refuses the name of something else that is built in. A file of this name is what it is asked to be.
+    ///
+    /// # Errors
+    /// Of kind usage, with the command that takes the name.
+    pub(crate) fn check(self, name: &str) -> Result<()> {
+        match Self::of(name) {
+            Some(kind) if kind != self && !Path::new(name).exists() => Err(Error::usage(format!(
+                "'{name}' is {}, not {}",
+                kind.words(),
+                self.words()
+            ))
+            .hint(format!("run it with: {}", kind.command(name)))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The error for a name that nothing built in has.
+pub(crate) fn unknown_name(name: &str) -> Error {
+    let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
+    let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
+    unknown("experiment, suite or requirement", name, &known)
+}
