@@ -274,7 +274,8 @@ fn advice(comparison: &Comparison) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(most) = most {
         parts.push(format!(
-            "With this spread, {most} more trials on each side would settle {} with a chance of {power} (--set trials_min=N).",
+            "With this spread, {most} more {} on each side would settle {} with a chance of {power} (--set trials_min=N).",
+            if most == 1 { "trial" } else { "trials" },
             cells(trials().count())
         ));
     }

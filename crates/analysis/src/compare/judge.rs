@@ -207,11 +207,17 @@ fn is_inside(ratio: f64, margin: f64) -> bool {
 }
 
 /// The shift of the logarithms, and their standard deviation on each side: where the sides share blocks, one that would
-/// give the ratios within them the spread they have.
+/// give the ratios within them the standard error that they have, blocks that depend on each other included.
 fn log_shift(pair: &Pair) -> Option<(f64, f64)> {
     if let Some(ratios) = &pair.within_blocks {
-        let ratios = summary(ratios)?;
-        return Some((ratios.mean?, ratios.sd? / std::f64::consts::SQRT_2));
+        let test = trimmed_test_dependent(ratios, CONFIDENCE)?;
+        let error = match test.t {
+            Some(t) if t != 0.0 => (test.difference / t).abs(),
+            // Without a shift the error shows in nothing but the spread; without a spread there is none.
+            _ => summary(ratios)?.sd? / (ratios.len() as f64).sqrt(),
+        };
+        let sd = error * (ratios.len() as f64 / 2.0).sqrt();
+        return Some((test.difference, sd));
     }
     let log = |values: &[f64]| -> Vec<f64> { values.iter().map(|x| x.ln()).collect() };
     let (base, new) = (summary(&log(&pair.base))?, summary(&log(&pair.new))?);

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::judge::judge;
+use super::judge::{self, judge};
 use super::*;
 
 fn terms() -> Criteria {
@@ -113,6 +113,30 @@ fn what_cannot_be_told_says_what_it_would_take() {
     assert!(told.count() > 100, "{more} more trials");
     assert_eq!(one(&[], &base, terms()).further, None);
     assert_eq!(one(&[], &base, terms()).verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn blocks_that_depend_on_each_other_need_more_of_them() {
+    let mut machine = Machine::new(7);
+    // Half of the run with one shift, half with another: 30 blocks that are worth about two.
+    let mut shifts = |centre: f64| -> Vec<f64> {
+        let noise = machine.trials(15, 1.0, 0.02);
+        noise.iter().map(|x| centre + x.ln()).collect()
+    };
+    let ratios = [shifts(-0.4), shifts(-2.8)].concat();
+    let pair = Pair {
+        base: vec![100.0; 30],
+        new: ratios.iter().map(|r| 100.0 * r.exp()).collect(),
+        within_blocks: Some(ratios),
+        ..Pair::default()
+    };
+    let cells = judge::compare(&[pair], &terms(), Unit::Blocks);
+    assert_eq!(cells[0].verdict, Verdict::CannotTell);
+    match cells[0].further {
+        Some(Further::Trials(more)) => assert!(more >= 30, "{more} more trials"),
+        Some(Further::TooMany) => {}
+        None => panic!("no advice"),
+    }
 }
 
 #[test]
