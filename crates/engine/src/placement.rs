@@ -205,6 +205,7 @@ pub(crate) struct Seen([u64; (CPU_MAX as usize + 1) / u64::BITS as usize]);
 
 impl Seen {
     /// Notes the one that it runs on now.
+    #[inline(never)]
     pub(crate) fn look(&mut self) {
         let cpu = sched_getcpu();
         if let Some(word) = self.0.get_mut(cpu / u64::BITS as usize) {

@@ -94,6 +94,10 @@ impl InFlight {
 
 /// Issues requests.
 pub(crate) trait Backend {
+    /// Whether plain requests take the loop of varied ones too. Each loop is compiled for each backend, which takes its time;
+    /// this is for backends whose requests go a long way.
+    const VARIED_ONLY: bool = false;
+
     /// Takes a request with its memory; it may be issued now or with the next [`Backend::complete`].
     fn queue(&mut self, slot: Slot, request: Request);
 

@@ -234,6 +234,8 @@ impl<O> Drop for Uring<O> {
 }
 
 impl<O: Opened> Backend for Uring<O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
+
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let entry = self.entry(&slot, request);

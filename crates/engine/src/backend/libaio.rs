@@ -176,6 +176,8 @@ impl<O> Drop for Libaio<O> {
 }
 
 impl<O: Opened> Backend for Libaio<O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
+
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         let index = slot.index() as usize;

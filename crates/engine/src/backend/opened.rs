@@ -8,6 +8,9 @@ use iolab_spec::stripe::Stripe;
 
 /// Files that are open, and which of them holds a byte of the trial's region.
 pub(crate) trait Opened: Send + Sync + 'static {
+    /// Whether they are several.
+    const SEVERAL: bool;
+
     /// All of them, by their numbers.
     fn files(&self) -> &[File];
 
@@ -28,6 +31,8 @@ impl OneFile {
 }
 
 impl Opened for OneFile {
+    const SEVERAL: bool = false;
+
     #[inline(always)]
     fn files(&self) -> &[File] {
         &self.0
@@ -50,6 +55,8 @@ pub(crate) struct StripedFiles {
 }
 
 impl Opened for StripedFiles {
+    const SEVERAL: bool = true;
+
     #[inline(always)]
     fn files(&self) -> &[File] {
         &self.files

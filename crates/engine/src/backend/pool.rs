@@ -138,6 +138,8 @@ impl<O: Opened> Pool<O> {
 }
 
 impl<O: Opened> Backend for Pool<O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
+
     fn queue(&mut self, slot: Slot, request: Request) {
         self.queued.push((slot, request));
     }

@@ -294,6 +294,8 @@ fn issue<C: Calls>(
 }
 
 impl<C: Calls, O: Opened> Backend for Synchronous<C, O> {
+    const VARIED_ONLY: bool = O::SEVERAL;
+
     #[inline(always)]
     fn queue(&mut self, slot: Slot, request: Request) {
         debug_assert!(self.queued.is_none());

@@ -14,7 +14,7 @@ use crate::backend::null::Null;
 use crate::backend::{Drive, Place, open};
 use crate::buffer::Buffers;
 use crate::placement;
-use crate::start_barrier::StartBarrier;
+use crate::start_barrier::{Running, StartBarrier};
 use crate::verify::Signer;
 use crate::worker::flow::{Flow, FlowPart};
 use crate::worker::open::{Open, sleep_exactly};
@@ -23,7 +23,7 @@ use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, Worker
 use iolab_observe::clock::Clock;
 use iolab_observe::counters;
 use iolab_observe::perf::Group;
-use iolab_spec::counters::{Hardware, NoHardware};
+use iolab_spec::counters::{Counters, Hardware, NoHardware};
 use iolab_spec::trial::Descriptors;
 use iolab_spec::{Error, Result};
 
@@ -90,6 +90,13 @@ struct Stage<'a> {
     ready: &'a mpsc::Sender<Result<()>>,
 }
 
+/// What counts while a worker runs.
+struct Started<'a> {
+    hardware: Option<std::result::Result<Group, NoHardware>>,
+    before: Option<Counters>,
+    running: Running<'a>,
+}
+
 impl Drive for Stage<'_> {
     type Outcome = Option<WorkerOutcome>;
 
@@ -104,7 +111,7 @@ impl Drive for Stage<'_> {
         };
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
         let spec = self.job.spec;
-        match Varied::are_asked(spec) {
+        match B::VARIED_ONLY || Varied::are_asked(spec) {
             false => self.make(Plain::new(spec, self.number), backend, buffers),
             true => {
                 if spec.pauses() || spec.flow.is_some() {
@@ -174,10 +181,20 @@ impl Stage<'_> {
     }
 
     fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
+        let started = self.start()?;
+        let (mut outcome, remains) = worker.run();
+        self.end(started, pieces, &mut outcome);
+        drop(remains);
+        Some(outcome)
+    }
+
+    /// Waits for the start with the others, and begins to count; `None` where the trial is not carried out.
+    #[inline(never)]
+    fn start(&self) -> Option<Started<'_>> {
         let Job {
             spec, clock, side, ..
         } = self.job;
-        let counting = spec.hardware_counters.then(Group::hardware);
+        let hardware = spec.hardware_counters.then(Group::hardware);
         let before = (side != Beside::None).then(counters::of_this_thread);
         self.ready.send(Ok(())).ok()?;
         let running = self
@@ -186,21 +203,28 @@ impl Stage<'_> {
         if !spec.start_delay.is_zero() {
             wait_out(spec.start_delay, clock, self.job.stop);
         }
-        if let Some(Ok(group)) = &counting {
+        if let Some(Ok(group)) = &hardware {
             group.start();
         }
-        let (mut outcome, remains) = worker.run();
-        if let Some(Ok(group)) = &counting {
+        Some(Started {
+            hardware,
+            before,
+            running,
+        })
+    }
+
+    /// Ends the counting, and tells the others that this worker is done.
+    #[inline(never)]
+    fn end(&self, started: Started<'_>, pieces: Option<Pieces>, outcome: &mut WorkerOutcome) {
+        if let Some(Ok(group)) = &started.hardware {
             group.stop();
         }
-        self.barrier.finish(running);
-        if let Some(before) = before {
+        self.barrier.finish(started.running);
+        if let Some(before) = started.before {
             outcome.thread = counters::of_this_thread().since(&before);
         }
-        take_hardware(counting, &mut outcome);
+        take_hardware(started.hardware, outcome);
         outcome.pieces = pieces;
-        drop(remains);
-        Some(outcome)
     }
 
     fn report(&self, error: Error) -> Option<WorkerOutcome> {

@@ -115,6 +115,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
 
 /// Waits until a stamp: sleeps, and spins the last [`SPIN_NS`]. Returns early when a sleep was not long enough: cut
 /// off by a signal, or as long as a sleep may be.
+#[inline(never)]
 pub(crate) fn pause(clock: &Clock, until: u64) {
     let left = |clock: &Clock| clock.ns_between(clock.now(), until);
     let before = left(clock);

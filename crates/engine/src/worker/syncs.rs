@@ -1,7 +1,8 @@
 //! The syncs of a worker: those that follow its writes, and the final one.
 
 use super::{Requests, Timing, Worker};
-use crate::request::{Action, Backend, Completion, Request};
+use crate::buffer::Slot;
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::outcome::{Ended, FailedRequest};
 use iolab_spec::trial::TrialSpec;
 
@@ -38,6 +39,23 @@ impl Following {
     }
 }
 
+/// Carries out the only request there is.
+#[inline(never)]
+fn carry_out<B: Backend>(
+    backend: &mut B,
+    slot: Slot,
+    request: Request,
+    done: &mut Vec<Completion>,
+) -> Result<Completion, SystemFailure> {
+    backend.queue(slot, request);
+    loop {
+        backend.complete(1, done)?;
+        if let Some(completion) = done.pop() {
+            return Ok(completion);
+        }
+    }
+}
+
 impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// Takes the time, and makes written data durable where that is part of the trial.
     pub(super) fn wind_up(&mut self, done: &mut Vec<Completion>) {
@@ -65,15 +83,11 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 len: 0,
             };
             let slot = self.buffers.take().expect("nothing is outstanding");
-            self.backend.queue(slot, request);
-            let Completion { slot, result } = loop {
-                if let Err(failure) = self.backend.complete(1, done) {
-                    return self.mechanism_failed(failure, done);
-                }
-                if let Some(completion) = done.pop() {
-                    break completion;
-                }
-            };
+            let Completion { slot, result } =
+                match carry_out(&mut self.backend, slot, request, done) {
+                    Ok(completion) => completion,
+                    Err(failure) => return self.mechanism_failed(failure, done),
+                };
             self.buffers.put(slot);
             self.outcome.end = self.clock.now();
             self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
