@@ -35,7 +35,8 @@ impl TargetName {
     /// The path of one target.
     fn one(text: &str) -> Result<Self> {
         if !text.starts_with('/') || text.chars().any(char::is_control) {
-            return Err(Error::usage(format!("{text:?} cannot name a target")).hint(
+            let shown: String = text.chars().take(100).collect();
+            return Err(Error::usage(format!("{shown:?} cannot name a target")).hint(
                 "give a path that begins with / and has no control characters; or name several TARGETs on the command line",
             ));
         }

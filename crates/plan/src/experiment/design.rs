@@ -60,7 +60,11 @@ impl Design {
         let granted = block.saturating_mul(2);
         if granted > self.budget {
             return Some(format!(
-                "{cells} cells take up to {}, more than the budget ({budget}): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time",
+                "{} up to {}, more than the budget ({budget}): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time",
+                match cells {
+                    1 => "1 cell takes".to_owned(),
+                    _ => format!("{cells} cells take"),
+                },
                 rough_duration(granted)
             ));
         }

@@ -409,6 +409,8 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     };
     let far = told(9900, 500).expect("far too much");
     assert!(far.contains("9900 cells take up to 2.8 h"), "{far}");
+    let one = design.shortfall(1, Duration::from_secs(3600));
+    assert!(one.is_some_and(|note| note.starts_with("1 cell takes up to 2.0 h")));
     assert!(far.contains("(3s)"), "{far}");
     let fewer = told(2, 500).expect("too much");
     assert!(

@@ -7,7 +7,7 @@ use super::{
     FirstOffset, Layout, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
-use crate::units::format_size;
+use crate::units::{format_duration, format_size};
 
 /// What carries one checksum in a verified block, bytes.
 const SECTOR: u64 = 512;
@@ -262,9 +262,19 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
     let Some(rate) = spec.rate else {
         return Ok(());
     };
-    if !(f64::MIN_POSITIVE..=RATE_MAX as f64).contains(&rate.per_second(spec.mean_request())) {
+    let per_second = rate.per_second(spec.mean_request());
+    if !(f64::MIN_POSITIVE..=RATE_MAX as f64).contains(&per_second) {
         return Err(Error::usage(format!("rate is {rate}"))
             .hint(format!("choose a rate from 1 to {RATE_MAX} requests per second, or leave it out to issue the next request as soon as one completes; only a group may have the rate 0")));
+    }
+    if let Some(time) = spec.limit.time
+        && per_second * time.as_secs_f64() < 1.0
+    {
+        let time = format_duration(time);
+        return Err(
+            Error::usage(format!("rate is {rate}: no request is due within {time}"))
+                .hint("choose a higher rate, or a longer --time"),
+        );
     }
     if !spec.latency {
         return Err(Error::usage("a rate with latency=false")

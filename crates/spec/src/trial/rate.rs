@@ -167,6 +167,35 @@ mod tests {
         assert_eq!(Rate::Requests(50).per_second(1e6), 50.0);
     }
 
+    #[test]
+    fn a_trial_has_time_for_a_request() {
+        use crate::trial::{Limit, TrialSpec};
+        use std::time::Duration;
+
+        let check = |rate, ms| {
+            let time = Some(Duration::from_millis(ms));
+            let limit = Limit {
+                time,
+                ..Limit::default()
+            };
+            let trial = TrialSpec {
+                rate: Some(rate),
+                limit,
+                ..TrialSpec::default()
+            };
+            trial.check()
+        };
+        for (rate, ms) in [
+            (Rate::Requests(1), 1000),
+            (Rate::Requests(50), 20),
+            (Rate::Bytes(40_960), 100),
+        ] {
+            assert_eq!(check(rate, ms), Ok(()), "{rate}");
+            let error = check(rate, ms - 1).expect_err("too short");
+            assert!(error.message().contains("no request is due"), "{error}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_again(bytes in 1..=BYTES_MAX) {
