@@ -7,9 +7,6 @@ use crate::trial::{Backend, Descriptors, Layout, TrialSpec};
 use crate::units::format_size;
 use crate::{Error, Result};
 
-/// Most targets that one stream is striped over.
-pub const STRIPED_MAX: usize = 64;
-
 /// Pieces of a region that are dealt out to targets in turn: the first piece to the first target, as RAID 0 does it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {

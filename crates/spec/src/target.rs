@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::stripe::STRIPED_MAX;
 use crate::{Error, Result};
+
+/// Most targets that one stream is striped over.
+const STRIPED_MAX: usize = 64;
 
 /// What parts the paths of a trial that is striped over several targets, as in fio's `filename`: `/mnt/a:/mnt/b`.
 const PARTS: &str = ":/";
