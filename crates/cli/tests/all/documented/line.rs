@@ -20,6 +20,7 @@ const WORDS: &[(&str, &str)] = &[
     ("/mnt/disk", "disk"),
     ("/mnt/a", "disk"),
     ("/mnt/b", "disk2"),
+    ("/mnt/c", "disk3"),
     ("/dev/sdb", "disk.img"),
     ("TARGET", "disk"),
     ("[TARGET]", "disk"),

@@ -139,6 +139,7 @@ const IMAGES: [(&str, usize); 2] = [("disk.img", 64 << 20), ("sparse.img", 64 <<
 const FOLDERS: [&str; 7] = [
     "disk",
     "disk2",
+    "disk3",
     "runs",
     "iolab-results",
     "iolab-history",
