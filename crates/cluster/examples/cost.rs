@@ -9,7 +9,6 @@
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use iolab_cluster::client::Client;
 use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{Deed, RankPart};
@@ -225,7 +224,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
         }],
     };
     // Each rank is on a host of its own.
-    let client = Client::of(&deed, rank as usize, Medium::Elsewhere);
+    let client = deed.client(rank as usize, Medium::Elsewhere);
     deed.clients.push(client);
     deed
 }

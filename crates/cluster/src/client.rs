@@ -5,7 +5,6 @@ use iolab_spec::medium::Medium;
 use iolab_spec::region::Region;
 use iolab_spec::summary::{Direction, LatencySummary};
 
-use crate::outcome::Deed;
 use crate::wire::{Reader, Wire, Writer, wired};
 
 /// What the ranks of a client did in a trial, and what was seen there. Latencies are those of all of them, merged before their
@@ -34,26 +33,6 @@ pub struct Client {
     pub counters: Counters,
     /// What was seen of the bytes that its ranks look at.
     pub region: Region,
-}
-
-impl Client {
-    /// Of all its ranks together, the first of which is `rank`.
-    pub fn of(deed: &Deed, rank: usize, medium: Medium) -> Self {
-        let outcome = &deed.outcome;
-        Self {
-            rank: rank as u64,
-            medium,
-            region_bytes: deed.region_bytes,
-            reads: Direction::of(&outcome.reads),
-            writes: Direction::of(&outcome.writes),
-            trims: Direction::of(&outcome.trims),
-            syncs: outcome.syncs,
-            sync_latency: LatencySummary::of(&outcome.sync_latency),
-            errors: outcome.errors,
-            counters: outcome.counters,
-            region: outcome.region,
-        }
-    }
 }
 
 /// The ranks among `roster` that are of the same client as `rank`, where `clients` numbers the clients of all ranks.

@@ -16,6 +16,9 @@ use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::series::{Done, Interval, Series};
 use iolab_spec::verify::{FaultKind, Faults, Verified};
 
+use iolab_spec::medium::Medium;
+use iolab_spec::summary::{Direction, LatencySummary};
+
 use crate::client::Client;
 use crate::clock::{ClockJumped, Moment, OtherClock};
 use crate::histogram;
@@ -58,6 +61,26 @@ pub struct Deed {
     pub parts: Vec<RankPart>,
     /// What was done and seen at each client whose first rank is among them.
     pub clients: Vec<Client>,
+}
+
+impl Deed {
+    /// What a client did, all ranks of which this is; the first of them is `rank`.
+    pub fn client(&self, rank: usize, medium: Medium) -> Client {
+        let outcome = &self.outcome;
+        Client {
+            rank: rank as u64,
+            medium,
+            region_bytes: self.region_bytes,
+            reads: Direction::of(&outcome.reads),
+            writes: Direction::of(&outcome.writes),
+            trims: Direction::of(&outcome.trims),
+            syncs: outcome.syncs,
+            sync_latency: LatencySummary::of(&outcome.sync_latency),
+            errors: outcome.errors,
+            counters: outcome.counters,
+            region: outcome.region,
+        }
+    }
 }
 
 impl Gathered for Deed {

@@ -171,6 +171,7 @@ fn is_direct(cell: &CellSpec) -> bool {
 /// meaning.
 pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     let mut all = product(experiment, None)?;
+    check_response_group(experiment, &all)?;
     if let Some(refined) = &experiment.refined {
         all.extend(product(experiment, Some(&refined.bs))?);
     }
@@ -192,6 +193,21 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
         // The check of each cell tells what is wrong with it.
         _ => Ok(all),
     }
+}
+
+/// Refuses a response of a group that runs in no cell: its rate is 0, or it is not among the active ones.
+fn check_response_group(experiment: &Experiment, all: &[PlannedCell]) -> Result<()> {
+    let Some(group) = &experiment.response_group else {
+        return Ok(());
+    };
+    let runs = |cell: &PlannedCell| cell.spec.active().any(|own| own.name == *group);
+    if all.is_empty() || all.iter().any(runs) {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the response is that of group {group}, which runs in no cell"
+    ))
+    .hint("give it a rate other than 0 and name it in a level of active, or name another group in the response"))
 }
 
 /// Why a combination has no meaning.

@@ -126,7 +126,7 @@ impl Member {
         // All have come to the end of the trial: a rank that is silent now is lost, and named when all meet next.
         let joined = self.team.join_at_first(&members, || deed, ANSWER / 2);
         let joined = joined.ok().flatten();
-        joined.map(|all| Client::of(&all, rank, target.medium()))
+        joined.map(|all| all.client(rank, target.medium()))
     }
 
     /// What goes up the tree.

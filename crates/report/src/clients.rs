@@ -2,14 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, ClientAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis};
 use iolab_spec::plain::plain;
 use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_stats::median;
 
-use crate::export::stall_fields;
 use crate::layout::{Column, none};
-use crate::rows::{field, text};
+use crate::rows::{Field, field, text};
 
 /// How to read the columns.
 pub(crate) fn caption() -> String {
@@ -103,6 +102,16 @@ pub(crate) fn objects(cell: &CellAnalysis) -> Value {
         Value::Object(fields.chain([suspended]).collect::<Map<_, _>>())
     };
     of(cell).iter().map(object).collect()
+}
+
+/// For which shares of the time others had the CPU, or work waited.
+pub(crate) fn stall_fields(around: &CellDisturbance) -> [Field; 4] {
+    [
+        field("steal", around.steal),
+        field("cpu_stall", around.cpu_stall),
+        field("io_stall", around.io_stall),
+        field("memory_stall", around.memory_stall),
+    ]
 }
 
 fn of(cell: &CellAnalysis) -> &[ClientAnalysis] {

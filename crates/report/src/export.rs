@@ -376,7 +376,7 @@ fn disturbance_fields(around: &CellDisturbance) -> Vec<Field> {
         field("device_ios_per_request_median", around.ios_per_request),
         field("trials_with_fewer_device_ios", groups),
     ];
-    fields.extend(stall_fields(around));
+    fields.extend(clients::stall_fields(around));
     fields.extend([
         field("cpu_quota_wait", around.quota_wait),
         field("preemptions_per_s", around.preemptions),
@@ -385,16 +385,6 @@ fn disturbance_fields(around: &CellDisturbance) -> Vec<Field> {
         field("empty_median", around.empty),
     ]);
     fields
-}
-
-/// For which shares of the time others had the CPU, or work waited.
-pub(crate) fn stall_fields(around: &CellDisturbance) -> [Field; 4] {
-    [
-        field("steal", around.steal),
-        field("cpu_stall", around.cpu_stall),
-        field("io_stall", around.io_stall),
-        field("memory_stall", around.memory_stall),
-    ]
 }
 
 fn summary_fields(what: &str, summary: Option<&Summary>) -> Vec<Field> {

@@ -1,6 +1,5 @@
 //! What a trial did, on its way up the tree.
 
-use iolab_cluster::client::Client;
 use iolab_cluster::clock::{Exchange, Moment, OtherClock};
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::team::Gathered;
@@ -124,7 +123,7 @@ fn deed(rank: u64, speaks: bool) -> Deed {
 /// As it goes up where the rank is a client by itself.
 fn with_client(mut deed: Deed) -> Deed {
     let rank = deed.parts[0].rank as usize;
-    let client = Client::of(&deed, rank, Medium::Elsewhere);
+    let client = deed.client(rank, Medium::Elsewhere);
     deed.clients.push(client);
     deed
 }
@@ -291,7 +290,7 @@ fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
             .expect("the same bounds");
     }
     let whole = all.into_iter().reduce(Deed::join).expect("three");
-    let client = Client::of(&whole, 0, Medium::Storage);
+    let client = whole.client(0, Medium::Storage);
     assert_eq!(client.reads.latency, LatencySummary::of(&latency));
     assert_eq!(client.reads.requests, latency.len());
     // The device of the host counts once, what each process was counted for is added.

@@ -9,7 +9,6 @@ use iolab_spec::trial::Rate;
 use iolab_spec::{Error, Result};
 
 use super::Experiment;
-use crate::cells::{PlannedCell, unchecked};
 
 /// A setting of all groups of a trial, or of one of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,14 +225,6 @@ impl Experiment {
         .hint(format!("change that of a group: --set {group}.{of}=..."))
     }
 
-    /// Whether a group runs in no cell: its rate is 0, or it is not among the active ones.
-    fn is_always_idle(&self, group: &Group) -> bool {
-        // What is wrong with the cells themselves is told where they are made.
-        let cells = unchecked(self, None).unwrap_or_default();
-        let runs = |cell: &PlannedCell| cell.spec.active().any(|own| own.name == group.name);
-        !cells.is_empty() && !cells.iter().any(runs)
-    }
-
     /// Checks what is said of groups.
     pub(super) fn check_groups(&self) -> Result<()> {
         if let Some(name) = &self.response_group
@@ -273,17 +264,6 @@ impl Experiment {
         ];
         if let Some((_, what, hint)) = refused.into_iter().find(|(applies, ..)| *applies) {
             return Err(Error::usage(what).hint(hint));
-        }
-        let asked = self
-            .groups
-            .iter()
-            .find(|group| Some(&group.name) == self.response_group.as_ref());
-        if let Some(group) = asked.filter(|group| self.is_always_idle(group)) {
-            return Err(Error::usage(format!(
-                "the response is that of group {}, which runs in no cell",
-                group.name
-            ))
-            .hint("give it a rate other than 0 and name it in a level of active, or name another group in the response"));
         }
         let mut common = self.factors.iter().map(|factor| &factor.of);
         common.try_for_each(|of| self.check_effect(of))
@@ -402,20 +382,23 @@ mod tests {
             ("tool=iolab,fio", "another tool"),
             ("refine=2", "refine"),
             ("writer.bz=4k", "bz"),
-            ("reader.rate=0", "reader, which runs in no cell"),
-            ("active=writer", "reader, which runs in no cell"),
             ("rate=0", "every group has a rate"),
         ] {
             let error = experiment.apply_set(set).expect_err(set);
             assert!(error.to_string().contains(part), "{error}");
         }
-        for set in [
-            "active=reader",
-            "active=writer,reader+writer",
-            "active=writer,all",
+        for (set, runs) in [
+            ("active=reader", true),
+            ("active=writer,reader+writer", true),
+            ("active=writer,all", true),
+            ("active=writer", false),
+            ("reader.rate=0", false),
         ] {
             let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
-            experiment.apply_set(set).expect("it runs in a cell");
+            experiment.apply_set(set).expect(set);
+            let told = cells(&experiment).map_err(|error| error.to_string());
+            let refused = told.is_err_and(|told| told.contains("reader, which runs in no cell"));
+            assert_eq!(refused, !runs, "{set}");
         }
         let mut plain = Experiment::find("read-size").expect("built in");
         let error = plain.apply_set("reader.bs=4k").expect_err("no groups");
