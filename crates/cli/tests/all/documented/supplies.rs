@@ -136,7 +136,7 @@ const TEXTS: &[(&str, &str)] = &[
 const IMAGES: [(&str, usize); 2] = [("disk.img", 64 << 20), ("sparse.img", 64 << 20)];
 
 /// Folders that commands use.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 8] = [
     "disk",
     "disk2",
     "disk3",
