@@ -1,6 +1,7 @@
 //! fio's options of a job, and the cell that they describe.
 
 mod extent;
+mod values;
 mod varied;
 
 use std::collections::BTreeMap;
@@ -8,13 +9,15 @@ use std::time::Duration;
 
 use iolab_spec::Error;
 use iolab_spec::Result;
-use iolab_spec::foreign::{Answer, answer};
 use iolab_spec::trial::{
     BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX,
     TrialSpec,
 };
 
 use iolab_spec::settings::CellSpec;
+
+pub(crate) use values::{duration, short};
+use values::{refused, size, unknown};
 
 /// The options of one job, those of `[global]` among them.
 pub(crate) type Options = BTreeMap<String, String>;
@@ -120,6 +123,12 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         Some(direction) => (true, direction),
         None => (false, name),
     };
+    let unknown_order = || Fault {
+        option,
+        error: unknown(option, text)
+            .error
+            .hint("it is one of: read, write, rw, trim, randread, randwrite, randrw, randtrim"),
+    };
     let percent = match direction {
         "read" => Ok(100),
         "write" => Ok(0),
@@ -129,7 +138,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         }
         "rw" | "readwrite" => mix(options),
         _ if direction.contains("trim") => Err(refused(option, text, "trimwrite")),
-        _ => Err(unknown(option, text)),
+        _ => Err(unknown_order()),
     };
     trial.read_percent = faults.or(percent, 100);
     trial.pattern = match (random, is_set(options, "norandommap")) {
@@ -161,7 +170,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
                 faults.or(Err(Fault { option, error }), ());
             }
         },
-        Some(_) => faults.or(Err(unknown(option, text)), ()),
+        Some(_) => faults.or(Err(unknown_order()), ()),
     }
 }
 
@@ -375,76 +384,9 @@ fn verified(options: &Options) -> Read<bool> {
     }
 }
 
-/// A size as fio reads it: `4k` and `4kb` are 4096.
-fn size(name: &'static str, text: &str) -> Read<u64> {
-    let lower = text.to_ascii_lowercase();
-    let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let shift = match lower[digits.len()..].trim() {
-        "" | "b" => 0,
-        "k" | "kb" => 10,
-        "m" | "mb" => 20,
-        "g" | "gb" => 30,
-        "t" | "tb" => 40,
-        _ => return Err(unknown(name, text)),
-    };
-    let bytes = digits.parse::<u64>().ok();
-    bytes
-        .and_then(|bytes| bytes.checked_mul(1 << shift))
-        .filter(|bytes| *bytes <= i64::MAX as u64)
-        .ok_or_else(|| unknown(name, text))
-}
-
-/// A time as fio reads it: a bare number is seconds.
-pub(crate) fn duration(name: &'static str, text: &str) -> Read<Duration> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let us = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
-        "us" | "usec" => 1,
-        "ms" | "msec" => 1_000,
-        "" | "s" | "sec" | "seconds" => 1_000_000,
-        "m" => 60_000_000,
-        "h" => 3_600_000_000,
-        "d" => 86_400_000_000,
-        _ => return Err(unknown(name, text)),
-    };
-    let number = digits.parse::<u64>().ok();
-    number
-        .and_then(|number| number.checked_mul(us))
-        .map(Duration::from_micros)
-        .ok_or_else(|| unknown(name, text))
-}
-
 /// A time whose bare numbers are microseconds.
 pub(crate) fn micros(name: &'static str, text: &str) -> Read<Duration> {
     varied::time(name, text, 1)
-}
-
-/// As much of a value as a message has room for.
-fn short(text: &str) -> String {
-    text.chars().take(60).collect()
-}
-
-/// A value that another option stands for, with iolab's answer to that.
-fn refused(option: &'static str, text: &str, of: &str) -> Fault {
-    let hint = answer(of).map_or_else(String::new, Answer::hint);
-    let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));
-    Fault {
-        option,
-        error: error.hint(hint),
-    }
-}
-
-fn unknown(option: &'static str, text: &str) -> Fault {
-    let text = short(text);
-    let hint = match option {
-        "rw" | "readwrite" => {
-            "it is one of: read, write, rw, trim, randread, randwrite, randrw, randtrim"
-        }
-        _ => {
-            "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is"
-        }
-    };
-    let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(hint);
-    Fault { option, error }
 }
 
 #[cfg(test)]

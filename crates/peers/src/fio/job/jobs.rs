@@ -6,7 +6,7 @@ use iolab_spec::foreign::{Answer, answer};
 use iolab_spec::names::nearest;
 use iolab_spec::{Error, Result};
 
-use super::super::options::{Options, is_set};
+use super::super::options::{Options, is_set, short};
 use super::lines::{self, Around, Said};
 use super::mistakes::{Mistakes, at};
 use super::table::{self, Effect};
@@ -96,7 +96,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
             Said::Option(name, value) => (name, value),
         };
         if !in_section {
-            let shown: String = name.chars().take(60).collect();
+            let shown = short(&name);
             let error = Error::usage(format!("'{shown}' stands before the first section"));
             mistakes.add(number, error.hint("write [global] above it"));
         }
@@ -126,7 +126,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
 
 /// The value of an option that is understood, or switched off.
 fn checked(name: &str, value: Option<String>) -> Result<String> {
-    let shown: String = name.chars().take(60).collect();
+    let shown = short(name);
     let Some(known) = table::find(name) else {
         let is_off = value
             .as_deref()

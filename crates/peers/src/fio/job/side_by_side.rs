@@ -12,7 +12,7 @@ use iolab_spec::{Error, Result};
 use super::jobs::Job;
 use super::mistakes::Mistakes;
 use super::target;
-use crate::fio::options::is_set;
+use crate::fio::options::{is_set, short};
 
 /// Ranges of files begin at multiples of this, bytes.
 const UNIT: u64 = 1 << 20;
@@ -24,7 +24,7 @@ pub(super) fn staged(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<(usize, Job
     for job in jobs {
         let waits = all.last().is_some_and(|(_, before)| job.waits(before));
         if let Some(name) = job.options.get("wait_for").filter(|_| !waits) {
-            let shown: String = name.chars().take(60).collect();
+            let shown = short(name);
             let error = Error::usage(format!("wait_for={shown} is not the job before this one"));
             let error =
                 error.hint("name the job before, or write stonewall to wait for all of them");

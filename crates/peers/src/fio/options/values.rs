@@ -1,0 +1,70 @@
+//! Values as fio reads them, and what is said of those that iolab cannot carry out.
+
+use std::time::Duration;
+
+use iolab_spec::Error;
+use iolab_spec::foreign::{Answer, answer};
+
+use super::{Fault, Read};
+
+/// A size as fio reads it: `4k` and `4kb` are 4096.
+pub(super) fn size(name: &'static str, text: &str) -> Read<u64> {
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match lower[digits.len()..].trim() {
+        "" | "b" => 0,
+        "k" | "kb" => 10,
+        "m" | "mb" => 20,
+        "g" | "gb" => 30,
+        "t" | "tb" => 40,
+        _ => return Err(unknown(name, text)),
+    };
+    let bytes = digits.parse::<u64>().ok();
+    bytes
+        .and_then(|bytes| bytes.checked_mul(1 << shift))
+        .filter(|bytes| *bytes <= i64::MAX as u64)
+        .ok_or_else(|| unknown(name, text))
+}
+
+/// A time as fio reads it: a bare number is seconds.
+pub(crate) fn duration(name: &'static str, text: &str) -> Read<Duration> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let us = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
+        "us" | "usec" => 1,
+        "ms" | "msec" => 1_000,
+        "" | "s" | "sec" | "seconds" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return Err(unknown(name, text)),
+    };
+    let number = digits.parse::<u64>().ok();
+    number
+        .and_then(|number| number.checked_mul(us))
+        .map(Duration::from_micros)
+        .ok_or_else(|| unknown(name, text))
+}
+
+/// As much of a value as a message has room for.
+pub(crate) fn short(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// A value that another option stands for, with iolab's answer to that.
+pub(super) fn refused(option: &'static str, text: &str, of: &str) -> Fault {
+    let hint = answer(of).map_or_else(String::new, Answer::hint);
+    let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));
+    Fault {
+        option,
+        error: error.hint(hint),
+    }
+}
+
+/// A value that iolab has no words for.
+pub(super) fn unknown(option: &'static str, text: &str) -> Fault {
+    let text = short(text);
+    let error = Error::usage(format!("iolab cannot carry out {option}={text}")).hint(
+        "sizes are like 4k, 1m or 4096, times like 30 or 500ms; see 'iolab list --settings' for what there is",
+    );
+    Fault { option, error }
+}
