@@ -9,7 +9,7 @@ use iolab_spec::Error;
 use iolab_spec::Result;
 use iolab_spec::series::Series;
 
-use crate::runner::cell_record;
+use crate::runner::{cell_record, now_utc};
 use iolab_analysis::analysis::Response;
 use iolab_peers::{Entry, PEERS, Results};
 use iolab_plan::cells::{PlannedCell, cells};
@@ -84,7 +84,7 @@ impl Import {
             let mut entries = self.results.entries.iter();
             entries.any(|entry| levels_of(&experiment, entry) == cell.levels)
         });
-        let now = jiff::Timestamp::now().to_string();
+        let now = now_utc();
         let run = self.run(source, &now);
         let mut environment = Environment::default();
         environment.put(
@@ -236,7 +236,7 @@ fn levels_of(experiment: &Experiment, entry: &Entry) -> Vec<String> {
 
 fn remark(message: &str) -> Event {
     Event {
-        at_utc: jiff::Timestamp::now().to_string(),
+        at_utc: now_utc(),
         kind: EventKind::Note,
         cell: None,
         message: message.to_owned(),

@@ -23,7 +23,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use iolab_observe::clock::Clock;
 use iolab_spec::{Error, Result};
@@ -311,6 +311,6 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
     })
 }
 
-fn now_utc() -> String {
-    jiff::Timestamp::now().to_string()
+pub(crate) fn now_utc() -> String {
+    humantime::format_rfc3339_nanos(SystemTime::now()).to_string()
 }

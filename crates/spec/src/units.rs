@@ -94,8 +94,11 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     let duration = if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
         parse_seconds(trimmed).ok_or_else(wrong)?
     } else {
-        let signed: jiff::SignedDuration = trimmed.parse().map_err(|_| wrong())?;
-        Duration::try_from(signed).map_err(|_| wrong())?
+        // Whoever writes `10M` means minutes; it would be months.
+        if trimmed.contains('M') {
+            return Err(wrong());
+        }
+        humantime::parse_duration(trimmed).map_err(|_| wrong())?
     };
     if duration < Duration::from_secs(366 * 86_400) {
         Ok(duration)
@@ -255,6 +258,7 @@ mod tests {
             Duration::from_nanos(1)
         );
         assert_eq!(parse_duration("2min").unwrap(), Duration::from_secs(120));
+        assert!(parse_duration("10M").is_err());
         assert_eq!(parse_duration("1h 30m").unwrap(), Duration::from_secs(5400));
     }
 

@@ -1,5 +1,8 @@
 //! Reports of fio: its jobs by their options.
 
+use std::fmt::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
 use iolab_spec::Result;
 use iolab_spec::histogram::LatencyHistogram;
 
@@ -66,8 +69,12 @@ pub(super) fn import(text: &str) -> Result<Results> {
 }
 
 fn utc(seconds: i64) -> Option<String> {
-    let time = jiff::Timestamp::from_second(seconds).ok()?;
-    Some(time.to_string())
+    let since_1970 = Duration::from_secs(u64::try_from(seconds).ok()?);
+    let time = UNIX_EPOCH.checked_add(since_1970)?;
+    // A year of five digits has no such form.
+    let mut text = String::new();
+    write!(text, "{}", humantime::format_rfc3339_seconds(time)).ok()?;
+    Some(text)
 }
 
 fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
