@@ -45,6 +45,8 @@ pub struct Own {
     pub private: Vec<(u64, (u64, u64))>,
     /// Whether trials start on fresh files.
     pub fresh: bool,
+    /// The name of the root's scratch file, which may lie in the same store, behind a mount with locks of its own.
+    pub roots: Option<String>,
 }
 
 /// A trial.
@@ -171,5 +173,5 @@ const UNIT: &str = "\u{1f}";
 
 wired! {
     Place { path, scratch, bytes, private, own, seen_in }
-    Own { write, private, fresh }
+    Own { write, private, fresh, roots }
 }

@@ -232,6 +232,12 @@ impl Ranks {
                         .map(|files| (files.threads.into(), (files.bs, files.ranks.into())))
                         .collect(),
                     fresh: need.beside.fresh,
+                    roots: target
+                        .path()
+                        .file_name()
+                        .filter(|_| scratch)
+                        .and_then(|name| name.to_str())
+                        .map(str::to_owned),
                 }),
                 seen_in: match is_own(named) && !own {
                     true => Some(text(named)?),
@@ -242,6 +248,8 @@ impl Ranks {
         let member = &mut *self.0.borrow_mut();
         member.know_clients(&places);
         member.give(&Order::Open(places))?;
+        // The others have removed what dead runs left, and none has made a file yet.
+        member.agree(ANSWER, Ok(()))?;
         let demands = demands.into_iter().collect::<Result<Vec<_>>>();
         member.agree_on_space(demands.map(|demands| demands.concat()))
     }
@@ -419,6 +427,14 @@ impl Member {
             let done = match Order::read(&message) {
                 Some(Order::Open(places)) => {
                     self.know_clients(&places);
+                    let cleaned = self.clean(&places);
+                    let cleaned = self.agree(ANSWER, cleaned);
+                    if cleaned.is_err() {
+                        if self.lost {
+                            return cleaned;
+                        }
+                        continue;
+                    }
                     let demands = self.open(&places).and_then(|opened| {
                         targets = opened;
                         let demands = targets.iter().map(Target::demands);

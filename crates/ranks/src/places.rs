@@ -26,6 +26,21 @@ impl Member {
         };
     }
 
+    /// Removes what dead runs left in targets of its own. Scratch files of the root are there already.
+    pub(super) fn clean(&mut self, places: &[order::Place]) -> Result<()> {
+        let rank = self.team.link().rank();
+        let live = places.iter().filter_map(|place| match &place.own {
+            Some(own) => own.roots.clone(),
+            None => Some(Path::new(&place.path).file_name()?.to_str()?.to_owned()),
+        });
+        let live: Vec<String> = live.collect();
+        let mut own = places.iter().filter(|place| place.own.is_some());
+        own.try_for_each(|place| {
+            let path = own::place(Path::new(&place.path), rank, &self.host.name)?;
+            Target::clean(&path, &live)
+        })
+    }
+
     pub(super) fn open(&mut self, places: &[order::Place]) -> Result<Vec<Target>> {
         let rank = self.team.link().rank() as u32;
         let ranks = self.team.link().size() as u32;
@@ -34,7 +49,7 @@ impl Member {
             let path = PathBuf::from(&place.path);
             if let Some(own) = &place.own {
                 let path = own::place(&path, rank as usize, &host)?;
-                return Target::open(&path, &need_of(own, place.bytes));
+                return Target::open_cleaned(&path, &need_of(own, place.bytes));
             }
             let path = match &place.seen_in {
                 Some(seen_in) => {

@@ -20,7 +20,7 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{RunRecord, Sample};
 use iolab_runfile::NewFile;
 use iolab_spec::{Kind, Result};
-use iolab_target::{Consent, Need};
+use iolab_target::{Consent, Need, Target};
 
 use iolab_run::runner::{self, Observer, Setup, Targets, fit_to, needs};
 
@@ -488,4 +488,46 @@ fn targets_of_ranks_that_fit_only_one_by_one_are_refused() {
     for rank in 0..2 {
         assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
     }
+}
+
+/// Leaves a scratch file in a folder that nobody holds the lock of, as a killed run does; its name.
+fn abandon(folder: &Path) -> String {
+    let made = tempfile::tempdir().expect("a folder");
+    let target = Target::open(made.path(), &Need::reading(1 << 20)).expect("a scratch file");
+    let name = target.path().file_name().expect("a name").to_owned();
+    std::fs::copy(target.path(), folder.join(&name)).expect("copied");
+    name.into_string().expect("UTF-8")
+}
+
+#[test]
+fn each_rank_removes_what_dead_runs_left_in_its_own_target() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |rank: usize| folder.path().join(format!("r{rank}"));
+    for rank in 0..3 {
+        std::fs::create_dir(own(rank)).expect("a folder");
+        abandon(&own(rank));
+    }
+    let named = folder.path().join("r{rank}");
+    let (record, others) = with_ranks(3, |ranks| {
+        measure(ranks, &named, "read-size", &["layout=shared"])
+    });
+    record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    for rank in 0..3 {
+        assert_eq!(names(&own(rank)), [""; 0]);
+    }
+}
+
+#[test]
+fn a_live_file_whose_lock_is_not_seen_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let live = abandon(folder.path());
+    abandon(folder.path());
+    Target::clean(folder.path(), std::slice::from_ref(&live)).expect("cleaned");
+    assert_eq!(names(folder.path()), [&*live]);
+    let need = Need::reading(1 << 20);
+    drop(Target::open_cleaned(folder.path(), &need).expect("opened"));
+    assert_eq!(names(folder.path()), [&*live]);
+    Target::clean(folder.path(), &[]).expect("cleaned");
+    assert_eq!(names(folder.path()), [""; 0]);
 }

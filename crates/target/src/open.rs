@@ -19,7 +19,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn of(path: &Path, need: &Need) -> Result<Self> {
+    fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
         need.size.check()?;
         let found = lookup::find(path)?;
         let mut notes = Vec::new();
@@ -34,7 +34,9 @@ impl Prepared {
             check_stores(&found)?;
             users::check_directory(&found)?;
             scratch::check_writable(&found.handle, &found.path)?;
-            notes.extend(scratch::remove_leftovers(&found.handle, &found.path));
+            if cleans {
+                notes.extend(scratch::remove_leftovers(&found.handle, &found.path));
+            }
         } else {
             need.beside.check_existing(&found.path)?;
         }
@@ -59,7 +61,30 @@ impl Target {
     /// Of kind refused when data could be lost or the file system crowded; of kind usage when PATH
     /// is missing, out of reach, of a wrong kind or too small; each with what to do next.
     pub fn open(path: &Path, need: &Need) -> Result<Self> {
-        Self::open_prepared(Prepared::of(path, need)?, need, None)
+        Self::open_prepared(Prepared::of(path, need, true)?, need, None)
+    }
+
+    /// Opens as [`Target::open`] does, without removing left-overs: [`Target::clean`] did before.
+    ///
+    /// # Errors
+    /// As [`Target::open`].
+    pub fn open_cleaned(path: &Path, need: &Need) -> Result<Self> {
+        Self::open_prepared(Prepared::of(path, need, false)?, need, None)
+    }
+
+    /// Removes what dead runs left in PATH, where that is a directory, except the scratch files of these names. Locks may be
+    /// local to a mount, so processes of one run do this before any of them makes a file whose name the others do not know.
+    ///
+    /// # Errors
+    /// As [`Target::open`], where PATH may not be used.
+    pub fn clean(path: &Path, live: &[String]) -> Result<()> {
+        let found = lookup::find(path)?;
+        if found.file_type() == FileType::Directory {
+            check_stores(&found)?;
+            users::check_directory(&found)?;
+            scratch::remove_leftovers_but(&found.handle, &found.path, live);
+        }
+        Ok(())
     }
 
     /// Opens several as [`Target::open`] does. Scratch files on one file system share its free space: wishes are refused when
@@ -68,7 +93,9 @@ impl Target {
     /// # Errors
     /// As [`Target::open`]; what was made for the others is removed.
     pub fn open_all(wanted: &[(PathBuf, &Need)]) -> Result<Vec<Self>> {
-        let prepared = wanted.iter().map(|(path, need)| Prepared::of(path, need));
+        let prepared = wanted
+            .iter()
+            .map(|(path, need)| Prepared::of(path, need, true));
         let prepared = prepared.collect::<Result<Vec<_>>>()?;
         let demands = prepared.iter().zip(wanted);
         let demands = demands.map(|(prepared, (_, need))| prepared.demands(need));

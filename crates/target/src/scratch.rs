@@ -306,6 +306,11 @@ fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
 ///
 /// What is not beyond doubt a left-over of ours stays, and so does what cannot be read.
 pub(super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
+    remove_leftovers_but(dir, path, &[])
+}
+
+/// As [`remove_leftovers`], but leaves these files alone: they are live, and their locks may not be seen from here.
+pub(super) fn remove_leftovers_but(dir: impl AsFd, path: &Path, live: &[String]) -> Vec<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(list) =
         rustix::fs::openat(&dir, c".", flags, Mode::empty()).and_then(rustix::fs::Dir::new)
@@ -319,7 +324,7 @@ pub(super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
         .collect();
     names
         .iter()
-        .filter(|name| is_scratch_name(name))
+        .filter(|name| is_scratch_name(name) && !live.contains(name))
         .filter_map(|name| {
             let length = remove_if_dead(&dir, name, &names)?;
             Some(format!(
