@@ -1,5 +1,6 @@
 mod damage;
 mod docs;
+mod room;
 mod round_trip;
 mod rows;
 mod series;

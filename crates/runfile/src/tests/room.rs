@@ -1,0 +1,134 @@
+//! How much room rows take that a run across hosts has many of.
+
+use iolab_record::{
+    Bottom, Counters, DeviceStat, Direction, Extents, LatencySummary, Pressure, ProcessIo, Region,
+    Residency, ResourceUse, ServedBy, Verdict,
+};
+
+use super::*;
+
+/// Trials, and clients of each.
+const TRIALS: u32 = 5;
+const CLIENTS: u32 = 2_000;
+/// What docs/CLUSTER.md says of a row.
+const ROW_BYTES: f64 = 340.0;
+
+/// A trial of 1 s: 10,000 reads of 64 KiB past the page cache, on a partition of a disk that others use, too. Everything that
+/// is counted then has a value.
+fn reads(client: u32) -> Sample {
+    let own = u64::from(client);
+    let latency = LatencySummary {
+        mean_ns: 98_765.43 + own as f64,
+        p50_ns: 95_743 + own,
+        p90_ns: 130_000 + own,
+        p99_ns: 410_111 + own,
+        p999_ns: 1_900_543 + own,
+        max_ns: 12_345_678 + own,
+    };
+    let disk = DeviceStat {
+        read_ios: 10_000 + own,
+        read_bytes: 655_360_000 + 4096 * own,
+        write_ios: 12,
+        write_merges: 3,
+        write_bytes: 4096 * 15,
+        flush_ios: 1,
+        busy_ms: 990,
+        queue_ms: Some(988),
+        ..DeviceStat::default()
+    };
+    let seen = Residency {
+        looked_bytes: 1 << 30,
+        resident_bytes: 0,
+        dirty_bytes: Some(0),
+        writeback_bytes: Some(0),
+    };
+    Sample {
+        client,
+        start_ns: 1_234_567 + own,
+        elapsed_ns: 1_000_123_456 + own,
+        reads: Direction {
+            requests: 10_000 + own,
+            bytes: 655_360_000 + 65_536 * own,
+            latency: Some(latency),
+            ..Direction::default()
+        },
+        counters: Counters {
+            usage: ResourceUse {
+                user_ns: 45_123_000,
+                system_ns: 178_456_000,
+                minor_faults: 213,
+                voluntary_switches: 10_012,
+                involuntary_switches: 45,
+                ..ResourceUse::default()
+            },
+            process_io: Some(ProcessIo {
+                rchar: 655_360_000,
+                wchar: 812,
+                syscr: 10_000,
+                syscw: 12,
+                read_bytes: 655_360_000,
+                write_bytes: 0,
+            }),
+            device: Some(disk),
+            bottom: Some(Bottom {
+                stat: disk,
+                in_file: false,
+            }),
+            pressure: Pressure {
+                cpu_stall_ns: Some(2_345_000),
+                io_stall_ns: Some(912_345_000),
+                memory_stall_ns: Some(0),
+                steal_ns: Some(10_000_000),
+                suspended_ns: Some(0),
+                throttled_ns: Some(0),
+                cpu_khz: Some(2_900_000),
+            },
+            buffer_piece_bytes: Some(65_536),
+            ..Counters::default()
+        },
+        region: Region {
+            before: Some(seen),
+            after: Some(seen),
+            extents: Some(Extents {
+                looked_bytes: 1 << 30,
+                hole_bytes: 0,
+                unwritten_bytes: Some(0),
+            }),
+            owed_sync_ns: None,
+            evidence_ns: 1_765_432,
+        },
+        verdict: Verdict {
+            served_by: ServedBy::Device,
+            device_fraction: Some(1.0),
+            reason: "100 % of the bytes reached the device".to_owned(),
+        },
+        ..Sample::default()
+    }
+}
+
+/// The size of a run file whose trials have these clients.
+fn size(bench: &Fixture, name: &str, clients: &[Sample]) -> u64 {
+    let mut file = bench.create(name);
+    for block in 0..TRIALS {
+        let whole = sample_row(0, block);
+        file.add_sample_in_parts(&whole, (&[], clients), &[], &Series::default())
+            .unwrap();
+    }
+    file.finish(RunStatus::Done, ENDED).unwrap();
+    std::fs::metadata(bench.path(name)).unwrap().len()
+}
+
+#[test]
+#[allow(
+    clippy::print_stderr,
+    reason = "the number is what the document repeats"
+)]
+fn a_row_of_a_client_takes_the_room_that_is_documented() {
+    let bench = Fixture::new();
+    let clients: Vec<Sample> = (0..CLIENTS).map(reads).collect();
+    let of_clients = size(&bench, "with.iolab", &clients) - size(&bench, "without.iolab", &[]);
+    let bytes = of_clients as f64 / f64::from(TRIALS * CLIENTS);
+    eprintln!("a row of client_sample takes {bytes:.0} bytes");
+    // As the document says: within 10 %.
+    assert!((bytes / ROW_BYTES - 1.0).abs() < 0.1, "{bytes}");
+}
