@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use iolab_cluster::launch::Launch;
 use iolab_ranks::{Ranks, own};
-use iolab_spec::Result;
+use iolab_spec::{Error, Result};
 
 use crate::arguments::Command;
 use crate::exit::{self, Failure, Outcome};
@@ -68,7 +68,6 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
     use iolab_cluster::mpi::Mpi;
     use iolab_observe::clock::Clock;
-    use iolab_spec::Error;
 
     if !is_launched() {
         return Ok(None);
@@ -94,12 +93,18 @@ pub(crate) fn follow(ranks: &Ranks) -> Outcome {
     let stop = crate::stop::on_signals()?;
     match ranks.follow(&stop) {
         Ok(()) => Err(Failure::ToldElsewhere),
-        Err(error) => {
-            // A rank is lost. Rank 0 ends all, once it has told the reason.
-            std::thread::sleep(ranks.patience());
-            Err(error.into())
-        }
+        Err(error) => give_way(ranks, error),
     }
+}
+
+/// Leaves it to rank 0 to tell what is wrong, unless that is the rank that is lost.
+pub(crate) fn give_way(ranks: &Ranks, error: Error) -> Outcome {
+    if !ranks.has_lost() {
+        return Err(Failure::ToldElsewhere);
+    }
+    // Rank 0 ends all, once it has told the reason.
+    std::thread::sleep(ranks.patience());
+    Err(error.into())
 }
 
 /// Lets go of the other ranks, after the last words, which `code` belongs to; what goes wrong then is told too. Where a rank is

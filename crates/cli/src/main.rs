@@ -64,7 +64,7 @@ fn work() -> ExitCode {
         (Ok(()), true) => command::carry_out(command, Some(Rc::clone(&ranks))),
         (Ok(()), false) => launcher::follow(&ranks),
         (Err(error), true) => Err(error.into()),
-        (Err(_), false) => Err(Failure::ToldElsewhere),
+        (Err(error), false) => launcher::give_way(&ranks, error),
     });
     launcher::leave(&ranks, code)
 }

@@ -6,6 +6,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod greeting;
 pub mod histogram;
 pub mod in_process;
 pub mod launch;

@@ -75,10 +75,12 @@ pub struct Lost {
 pub enum Why {
     /// It sent nothing for so long.
     Silent(Duration),
-    /// It sent what cannot be read: it was built from another version, or its memory is damaged.
+    /// It sent what cannot be read: its memory is damaged, or the network.
     Garbled,
     /// Its clock jumped: no clock whose rate is steady gives the stamps that it sent.
     ClockJumped,
+    /// Its first message is none that ranks greet each other with: it was built from a version before that.
+    Stranger,
 }
 
 impl fmt::Display for Lost {
@@ -94,6 +96,7 @@ impl fmt::Display for Lost {
             }
             Why::Garbled => write!(f, "rank {rank} sent a message that cannot be read"),
             Why::ClockJumped => write!(f, "the clock of rank {rank} jumped"),
+            Why::Stranger => write!(f, "rank {rank} was built from another version of iolab"),
         }
     }
 }
@@ -109,6 +112,7 @@ impl Lost {
             }
             Why::Garbled => to.number(1),
             Why::ClockJumped => to.number(2),
+            Why::Stranger => to.number(3),
         }
     }
 
@@ -119,6 +123,7 @@ impl Lost {
             0 => Why::Silent(Duration::from_nanos(from.number()?)),
             1 => Why::Garbled,
             2 => Why::ClockJumped,
+            3 => Why::Stranger,
             _ => return None,
         };
         Some(Self { rank, why })

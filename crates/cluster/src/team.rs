@@ -11,9 +11,9 @@ use crate::tree::Tree;
 use crate::wire::{Reader, Wire, Writer};
 
 /// What a message is, in its first byte.
-mod tag {
-    pub(super) const DOWN: u64 = 0;
-    pub(super) const UP: u64 = 1;
+pub(crate) mod tag {
+    pub(crate) const DOWN: u64 = 0;
+    pub(crate) const UP: u64 = 1;
     pub(super) const LOST: u64 = 2;
     pub(super) const ASK: u64 = 3;
     pub(super) const STAMP: u64 = 4;
@@ -141,6 +141,11 @@ impl<L: Link> Team<L> {
     /// Levels of the tree below the root.
     pub fn height(&self) -> u32 {
         self.tree.height(0)
+    }
+
+    /// Levels of the tree below a rank.
+    pub(crate) fn height_of(&self, rank: usize) -> u32 {
+        self.tree.height(rank)
     }
 
     /// How long it takes at most until every rank knows of one that is lost, where each waits so long for another.
@@ -324,15 +329,15 @@ impl<L: Link> Team<L> {
         Ok(own)
     }
 
-    fn parent(&self) -> Option<usize> {
+    pub(crate) fn parent(&self) -> Option<usize> {
         self.tree.parent(self.link.rank())
     }
 
-    fn children(&self) -> std::ops::Range<usize> {
+    pub(crate) fn children(&self) -> std::ops::Range<usize> {
         self.tree.children(self.link.rank())
     }
 
-    fn send(&mut self, to: usize, tag: u64, content: &[u8]) -> Result<(), Lost> {
+    pub(crate) fn send(&mut self, to: usize, tag: u64, content: &[u8]) -> Result<(), Lost> {
         let mut message = Writer::default();
         message.number(tag);
         let mut message = message.into_bytes();
@@ -341,7 +346,12 @@ impl<L: Link> Team<L> {
     }
 
     /// The content of the next message of a rank, which is of this kind.
-    fn expect(&mut self, from: usize, tag: u64, patience: Duration) -> Result<Vec<u8>, Lost> {
+    pub(crate) fn expect(
+        &mut self,
+        from: usize,
+        tag: u64,
+        patience: Duration,
+    ) -> Result<Vec<u8>, Lost> {
         let mut message = self.link.receive(from, patience)?;
         let mut reader = Reader::new(&message);
         let found = reader.number();

@@ -186,8 +186,10 @@ const GARBLED: Lost = Lost {
     why: Why::Garbled,
 };
 
-/// Whether all ranks go on: what keeps the first one of those that do not.
-struct Verdict(Option<Halt>);
+/// Whether all ranks go on: what keeps the first one of those that do not. A rank that is lost comes before all that can end by
+/// themselves.
+#[derive(Debug)]
+pub(crate) struct Verdict(pub(crate) Option<Halt>);
 
 impl Gathered for Verdict {
     fn write(&self, to: &mut Writer) {
@@ -224,8 +226,8 @@ impl Gathered for Verdict {
     fn join(self, other: Self) -> Self {
         let both = self.0.into_iter().chain(other.0);
         Self(both.min_by_key(|halt| match halt {
-            Halt::Lost(lost) => lost.rank,
-            Halt::Unready(trouble) => trouble.rank,
+            Halt::Lost(lost) => (false, lost.rank),
+            Halt::Unready(trouble) => (true, trouble.rank),
         }))
     }
 }

@@ -1,53 +1,108 @@
 //! How ranks get to know each other.
 
-use iolab_cluster::link::Link;
+use std::time::Duration;
+
+use iolab_cluster::greeting::{Hello, Limits};
+use iolab_cluster::link::{Link, Why};
+use iolab_cluster::order;
+use iolab_cluster::trial::Halt;
 use iolab_spec::{Error, Result};
 
 use super::hosts;
-use super::{ANSWER, Member, unreadable};
+use super::words::{SAME_PROGRAM, unreadable};
+use super::{ANSWER, Member};
+
+/// How long ranks wait for each other. Versions before this greeting give up after 60 s, and end all ranks without a word: by
+/// then the root has spoken, up to 65,000 ranks.
+const LIMITS: Limits = Limits {
+    first: Duration::from_secs(40),
+    level: Duration::from_secs(2),
+};
+/// Where the root is lost, ranks speak one after the other, at this distance; the first one ends all.
+const TURN: Duration = Duration::from_millis(500);
+/// The last of so many turns is that of all ranks that are left.
+const TURNS: u32 = 16;
 
 impl Member {
-    /// Compares versions, of which `own` is this rank's, and finds out which hosts there are.
+    /// Compares builds, of which `own` is this rank's, and finds out which hosts there are.
     pub(super) fn greet(&mut self, own: &str) -> Result<()> {
-        let greeted = self.compare(own);
+        let greeted = self.meet(own);
         // Every rank knows it then, and nothing was begun.
         self.ended = greeted.is_err();
         greeted
     }
 
-    fn compare(&mut self, own: &str) -> Result<()> {
-        let roots = self.team.broadcast(own.as_bytes(), ANSWER);
-        let roots = roots.map_err(|lost| self.error(lost.into()))?;
-        let same = match roots == own.as_bytes() {
-            true => Ok(()),
-            false => {
-                let roots = String::from_utf8_lossy(&roots);
-                let version = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
-                Err(Error::usage(format!(
-                    "this rank is iolab {}, and rank 0 is iolab {} or another build",
-                    version(own),
-                    version(&roots)
-                ))
-                .hint("start the same program on all hosts"))
-            }
+    fn meet(&mut self, build: &str) -> Result<()> {
+        let rank = self.team.link().rank();
+        let own = Hello {
+            rank: u32::try_from(rank).unwrap_or(u32::MAX),
+            build: build.to_owned(),
+            host: self.host.name.clone(),
         };
-        let rank = self.team.link().rank() as u64;
-        let hosts = self
-            .team
-            .gather(hosts::of(rank, self.host.clone()), ANSWER)
-            .map_err(|lost| self.error(lost.into()))?;
-        let places = hosts.map(|hosts| {
-            self.hosts = hosts::in_order(hosts);
-            hosts::write_places(&self.hosts)
-        });
-        let places = self
-            .team
-            .broadcast(&places.unwrap_or_default(), ANSWER)
-            .map_err(|lost| self.error(lost.into()))?;
+        let met = self.team.greet(&own, &self.host.kernel, LIMITS, &differs);
+        self.above = met.above;
+        if self.team.is_root() {
+            self.hosts = hosts::in_order(met.known, self.team.link().size());
+        }
+        if let Some(halt) = met.halt {
+            return Err(self.unmet(halt, met.is_cut));
+        }
+        let places = hosts::write_places(&self.hosts);
+        let places = self.team.broadcast(&places, ANSWER);
+        let places = places.map_err(|lost| self.error(lost.into()))?;
         self.places = hosts::read_places(&places).ok_or_else(unreadable)?;
-        self.speaks = hosts::speaks(&self.places, rank as usize);
-        self.agree(ANSWER, same)
+        self.speaks = hosts::speaks(&self.places, rank);
+        Ok(())
     }
+
+    /// What keeps the ranks from meeting.
+    fn unmet(&mut self, halt: Halt, is_cut: bool) -> Error {
+        let lost = match &halt {
+            Halt::Lost(lost) => Some(*lost),
+            Halt::Unready(_) => None,
+        };
+        let error = self.error(halt);
+        let Some(lost) = lost else { return error };
+        self.roots_time = Some(match is_cut && lost.rank == 0 {
+            true => Duration::ZERO,
+            false => LIMITS.in_all(self.team.height()),
+        });
+        let error = match lost.why {
+            Why::Silent(_) if self.host_of(lost.rank).is_none() => {
+                Error::failed(format!("{}, and its host is not known", error.message()))
+                    .hint(UNKNOWN_HOST)
+            }
+            _ => error,
+        };
+        let rank = self.team.link().rank();
+        match rank {
+            0 => error,
+            _ => error.within(self.place(rank)),
+        }
+    }
+
+    /// How long this rank waits for the root, and then for the ranks before it, to tell what is wrong.
+    pub(super) fn patience(&mut self) -> Duration {
+        let usual = self.team.patience_in_all(ANSWER);
+        let before = self.team.link().rank().saturating_sub(1);
+        let before = u32::try_from(before).unwrap_or(TURNS).min(TURNS);
+        self.roots_time.unwrap_or(usual) + TURN * before
+    }
+}
+
+/// What to do about a rank that has said nothing.
+const UNKNOWN_HOST: &str = "find the host by its rank: srun -l hostname, or mpirun -l hostname (Open MPI: mpirun --tag-output hostname), \
+    with the same options; look at it; start the same program on all hosts";
+
+/// What is wrong with a rank of this build, as a message.
+fn differs(build: &str, roots: &str) -> String {
+    let version = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
+    let (own, roots) = (version(build), version(roots));
+    let message = match own == roots {
+        true => format!("this rank and rank 0 are different builds of iolab {own}"),
+        false => format!("this rank is iolab {own}, and rank 0 is iolab {roots}"),
+    };
+    order::error_text(&Error::usage(message).hint(SAME_PROGRAM))
 }
 
 #[cfg(test)]

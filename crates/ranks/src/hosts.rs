@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iolab_cluster::team::List;
+use iolab_cluster::greeting::Placed;
 use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_record::tables::Rank;
 
 /// A host.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Host {
     /// Its name.
     pub(super) name: String,
     /// What its kernel is known by, whatever containers call it.
-    kernel: String,
+    pub(super) kernel: String,
 }
 
 impl Host {
@@ -26,19 +26,16 @@ impl Host {
     }
 }
 
-/// A rank with its host's name and kernel.
-type Placed = (u64, (String, String));
-
-/// The host of one rank.
-pub(super) fn of(rank: u64, host: Host) -> List<Placed> {
-    List(vec![(rank, (host.name, host.kernel))])
-}
-
-/// The hosts in the order of ranks.
-pub(super) fn in_order(mut ranks: List<Placed>) -> Vec<Host> {
-    ranks.0.sort_unstable_by_key(|(rank, _)| *rank);
-    let host = |(_, (name, kernel))| Host { name, kernel };
-    ranks.0.into_iter().map(host).collect()
+/// The hosts of so many ranks in their order; without a name where none is known.
+pub(super) fn in_order(known: Vec<Placed>, ranks: usize) -> Vec<Host> {
+    let mut hosts = vec![Host::default(); ranks];
+    for (rank, (name, kernel)) in known {
+        let rank = usize::try_from(rank).unwrap_or(usize::MAX);
+        if let Some(host) = hosts.get_mut(rank) {
+            *host = Host { name, kernel };
+        }
+    }
+    hosts
 }
 
 /// How many kernels there are.

@@ -6,19 +6,21 @@ pub mod own;
 mod places;
 mod space;
 mod trial;
+mod words;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_cluster::greeting::Hello;
 use iolab_cluster::link::Link;
 use iolab_cluster::order::{self, Order, Task};
 use iolab_cluster::roster::taking_part;
 use iolab_cluster::shift;
 use iolab_cluster::team::Team;
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::{Habits, Halt};
+use iolab_cluster::trial::Habits;
 use iolab_observe::clock::Clock;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_record::RankReport;
@@ -33,6 +35,7 @@ use iolab_target::{Demand, Need, Target, TargetKind, check_together};
 use hosts::Host;
 use own::is_own;
 use places::text;
+use words::unreadable;
 
 /// How long a rank waits for a short answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -52,6 +55,8 @@ struct Member {
     words: Words,
     /// Of every rank, in their order; known to the root.
     hosts: Vec<Host>,
+    /// The rank above, since it said so.
+    above: Option<Hello>,
     /// On which host each rank is, by number.
     places: Vec<usize>,
     /// Which client each rank is of, by number: its host, or one for itself where it has a target of its own.
@@ -66,6 +71,8 @@ struct Member {
     speaks: bool,
     /// A rank cannot be reached any more.
     lost: bool,
+    /// How long the root takes at most to tell that, where it is not the usual time.
+    roots_time: Option<Duration>,
     ended: bool,
 }
 
@@ -77,6 +84,7 @@ impl Ranks {
             clock,
             words,
             hosts: Vec::new(),
+            above: None,
             places: Vec::new(),
             clients: Vec::new(),
             one_store: false,
@@ -84,6 +92,7 @@ impl Ranks {
             host: Host::here(),
             speaks: true,
             lost: false,
+            roots_time: None,
             ended: false,
         }))
     }
@@ -108,9 +117,8 @@ impl Ranks {
     /// # Errors
     /// When a rank was built from another version, or does not answer.
     pub fn greet(&self) -> Result<()> {
-        let version = env!("CARGO_PKG_VERSION");
-        let own = format!("{version} {}", iolab_spec::settings::SETTINGS.len());
-        self.0.borrow_mut().greet(&own)
+        let build = concat!(env!("CARGO_PKG_VERSION"), " ", env!("IOLAB_SOURCES"));
+        self.0.borrow_mut().greet(build)
     }
 
     /// The root: gives the workers of a cell their place among those of all ranks that take part.
@@ -345,9 +353,9 @@ impl Ranks {
         self.0.borrow_mut().team.link().abort(code);
     }
 
-    /// How long the root takes at most to tell what is wrong, where it is not lost itself.
+    /// How long this rank waits for the root, and for those that come before it, to tell what is wrong and end all.
     pub fn patience(&self) -> Duration {
-        self.0.borrow().team.patience_in_all(ANSWER)
+        self.0.borrow_mut().patience()
     }
 }
 
@@ -382,40 +390,6 @@ impl Member {
         let fits = all.map_or(Ok(()), |all| check_together(&space::in_all(all)));
         let agreed = self.agree(ANSWER, fits.clone());
         fits.and(agreed)
-    }
-
-    /// What keeps the ranks from going on, named by rank and host.
-    fn error(&mut self, halt: Halt) -> Error {
-        match halt {
-            Halt::Unready(trouble) => {
-                let error = order::error_of(&trouble.message);
-                match self.team.link().size() > 1 {
-                    true => error.within(self.place(trouble.rank)),
-                    false => error,
-                }
-            }
-            Halt::Lost(lost) => {
-                self.lost = true;
-                let message = lost.to_string();
-                let rank = format!("rank {}", lost.rank);
-                let message = message.replacen(&rank, &self.place(lost.rank), 1);
-                Error::failed(message)
-                    .hint("look at that host and its file system; then start anew")
-            }
-        }
-    }
-
-    /// A rank in words.
-    fn place(&mut self, rank: usize) -> String {
-        let own = self.team.link().rank();
-        let host = match rank == own {
-            true => Some(&self.host),
-            false => self.hosts.get(rank),
-        };
-        match host {
-            Some(host) => format!("rank {rank} on {}", host.name),
-            None => format!("rank {rank}"),
-        }
     }
 
     fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
@@ -485,10 +459,6 @@ pub fn foresee(plan: &mut Plan) {
         let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
         span(trial, ranks.max(trial.hosts.unwrap_or(1)));
     }
-}
-
-fn unreadable() -> Error {
-    Error::failed("the order of rank 0 cannot be read").hint("start the same program on all hosts")
 }
 
 fn habits(patience: Duration) -> Habits {

@@ -1,0 +1,235 @@
+//! A rank that was built from another version, or says nothing: the root names it, and every rank ends within the time that is
+//! stated.
+
+use std::time::Duration;
+
+use iolab_cluster::greeting::{Hello, Limits, Met, Placed};
+use iolab_cluster::link::{Link, Lost, Why};
+use iolab_cluster::team::{List, Team};
+use iolab_cluster::tree::Tree;
+use iolab_cluster::trial::{Halt, Trouble};
+use iolab_cluster::virtual_network::{Seat, Skew};
+
+use crate::support::{Delays, together};
+
+const SIZE: usize = 40;
+const FANOUT: usize = 3;
+const LIMITS: Limits = Limits {
+    first: Duration::from_secs(40),
+    level: Duration::from_secs(2),
+};
+/// How long versions before this greeting wait.
+const BEFORE: Duration = Duration::from_secs(60);
+
+/// A rank that is not like the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Guest {
+    /// Built from another version that greets.
+    Another,
+    /// Built from a version before that.
+    Older,
+    /// Sends what no version sends.
+    Garbage,
+    /// Says nothing at all.
+    Silent,
+    /// Answers the call, and hangs.
+    Hangs,
+}
+
+fn hello(rank: usize, build: &str) -> Hello {
+    Hello {
+        rank: rank as u32,
+        build: build.to_owned(),
+        host: host(rank),
+    }
+}
+
+fn host(rank: usize) -> String {
+    format!("node{rank:02}")
+}
+
+fn greet(team: &mut Team<Seat>, build: &str) -> Met {
+    let own = hello(team.link().rank(), build);
+    let differs = |own: &str, above: &str| format!("{own} is not {above}");
+    team.greet(&own, "kernel", LIMITS, &differs)
+}
+
+/// What a version before this greeting does.
+fn greet_as_before(team: &mut Team<Seat>) -> Result<(), Lost> {
+    let rank = team.link().rank();
+    team.broadcast(b"0.0.9 150", BEFORE)?;
+    let own: Placed = (rank as u64, (host(rank), "kernel".to_owned()));
+    team.gather(List(vec![own]), BEFORE)?;
+    team.broadcast(b"places", BEFORE).map(drop)
+}
+
+fn be(guest: Guest, team: &mut Team<Seat>) -> Option<Met> {
+    let rank = team.link().rank();
+    let parent = Tree::new(SIZE, FANOUT).parent(rank);
+    match guest {
+        Guest::Another => return Some(greet(team, "2.0.0")),
+        Guest::Older => {
+            let _ = greet_as_before(team);
+        }
+        Guest::Garbage => {
+            for other in (0..SIZE).filter(|other| *other != rank) {
+                team.link().send(other, &[99, 1, 2]).expect("sent");
+            }
+        }
+        Guest::Silent => {}
+        Guest::Hangs => {
+            let parent = parent.expect("not the root");
+            team.link().receive(parent, BEFORE).expect("a call");
+            let message = hello(rank, "1.0.0").message();
+            team.link().send(parent, &message).expect("sent");
+        }
+    }
+    None
+}
+
+/// What each rank knows in the end, and how long it took, where this rank is that guest.
+fn meet(guest: Guest, at: usize) -> Vec<(Option<Met>, Duration)> {
+    let delays = Delays {
+        least_ns: 1_000,
+        greatest_ns: 20_000,
+        seed: 5,
+    };
+    let results = together(&[Skew::default(); SIZE], delays, FANOUT, |mut team| {
+        let met = match team.link().rank() == at {
+            true => be(guest, &mut team),
+            false => Some(greet(&mut team, "1.0.0")),
+        };
+        let took = team.link().true_ns().unsigned_abs();
+        // Its process ends.
+        team.into_link().fall_silent();
+        Ok::<_, Lost>((met, Duration::from_nanos(took)))
+    });
+    results
+        .into_iter()
+        .map(|result| result.expect("ok"))
+        .collect()
+}
+
+/// What keeps the root from going on, and the host of the rank at this place as far as the root knows it.
+fn roots_word(results: &[(Option<Met>, Duration)], at: usize) -> (Halt, Option<String>) {
+    let root = results[0].0.as_ref().expect("a rank of this build");
+    let mut known = root.known.iter();
+    let host = known.find(|(rank, _)| *rank == at as u64);
+    let halt = root.halt.clone().expect("one rank is a guest");
+    (halt, host.map(|(_, (name, _))| name.clone()))
+}
+
+fn all_end_in_time(results: &[(Option<Met>, Duration)], at: usize) {
+    let in_time = LIMITS.in_all(Tree::new(SIZE, FANOUT).height(0));
+    assert!(in_time < BEFORE);
+    for (rank, (met, took)) in results.iter().enumerate() {
+        if rank != at {
+            let met = met.as_ref().expect("a rank of this build");
+            assert!(met.halt.is_some(), "rank {rank} goes on");
+            assert!(*took <= in_time, "rank {rank} took {took:?}");
+        }
+    }
+}
+
+#[test]
+fn ranks_of_one_build_meet() {
+    let results = meet(Guest::Silent, SIZE);
+    for (rank, (met, took)) in results.iter().enumerate() {
+        let met = met.as_ref().expect("a rank of this build");
+        assert_eq!(met.halt, None, "rank {rank}");
+        assert!(!met.is_cut && *took < Duration::from_secs(1));
+        assert_eq!(met.above.is_some(), rank > 0);
+    }
+    let mut known = results[0].0.as_ref().expect("met").known.clone();
+    known.sort_unstable();
+    let all = (0..SIZE).map(|rank| (rank as u64, (host(rank), "kernel".to_owned())));
+    assert_eq!(known, all.collect::<Vec<Placed>>());
+}
+
+#[test]
+fn a_rank_of_another_build_is_named_and_all_end_by_themselves() {
+    for at in [1, 5, 12, 17, 39] {
+        let results = meet(Guest::Another, at);
+        all_end_in_time(&results, at);
+        let (halt, known) = roots_word(&results, at);
+        let trouble = Trouble {
+            rank: at,
+            message: "2.0.0 is not 1.0.0".to_owned(),
+        };
+        assert_eq!(halt, Halt::Unready(trouble));
+        assert_eq!(known, Some(host(at)));
+        for (met, took) in &results {
+            let met = met.as_ref().expect("all greet");
+            assert!(matches!(met.halt, Some(Halt::Unready(_))) && !met.is_cut);
+            // No rank waits for another one.
+            assert!(*took < Duration::from_secs(1), "{took:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_of_a_version_before_the_greeting_is_named() {
+    let tree = Tree::new(SIZE, FANOUT);
+    for at in [1, 5, 12, 13, 17, 39] {
+        let results = meet(Guest::Older, at);
+        all_end_in_time(&results, at);
+        let (halt, known) = roots_word(&results, at);
+        let Halt::Lost(Lost { rank, why }) = halt else {
+            panic!("{halt:?}");
+        };
+        assert_eq!(rank, at);
+        match tree.children(at).is_empty() {
+            true => assert_eq!((why, known), (Why::Stranger, Some(host(at)))),
+            // It waits for those below before it says a word.
+            false => assert!(matches!(why, Why::Silent(_)), "{why:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_root_of_a_version_before_the_greeting_is_known_to_those_next_to_it() {
+    let results = meet(Guest::Older, 0);
+    all_end_in_time(&results, 0);
+    let tree = Tree::new(SIZE, FANOUT);
+    for (rank, (met, took)) in results.iter().enumerate().skip(1) {
+        let met = met.as_ref().expect("a rank of this build");
+        let stranger = Lost {
+            rank: 0,
+            why: Why::Stranger,
+        };
+        assert_eq!(met.halt, Some(stranger.into()), "rank {rank}");
+        assert_eq!(met.is_cut, tree.parent(rank) == Some(0));
+        assert!(*took < Duration::from_secs(1), "{took:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_sends_garbage_is_named() {
+    for at in [2, 17, 39] {
+        let results = meet(Guest::Garbage, at);
+        all_end_in_time(&results, at);
+        let stranger = Lost {
+            rank: at,
+            why: Why::Stranger,
+        };
+        assert_eq!(roots_word(&results, at).0, stranger.into());
+    }
+}
+
+#[test]
+fn a_rank_that_hangs_is_named_with_its_host_once_it_has_spoken() {
+    for (guest, at) in [Guest::Silent, Guest::Hangs]
+        .into_iter()
+        .flat_map(|guest| [1, 5, 17, 39].map(|at| (guest, at)))
+    {
+        let results = meet(guest, at);
+        all_end_in_time(&results, at);
+        let (halt, known) = roots_word(&results, at);
+        assert!(
+            matches!(halt, Halt::Lost(Lost { rank, why: Why::Silent(_) }) if rank == at),
+            "{halt:?}"
+        );
+        let spoke = (guest == Guest::Hangs).then(|| host(at));
+        assert_eq!(known, spoke);
+    }
+}
