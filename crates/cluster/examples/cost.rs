@@ -9,6 +9,7 @@
 use std::thread::{self, Builder};
 use std::time::Duration;
 
+use iolab_cluster::accounts::Shares;
 use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{Deed, RankPart};
@@ -18,7 +19,9 @@ use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Habits, Part, Whole};
 use iolab_cluster::virtual_network::{Costs, Seat, Skew, Traffic, network};
 use iolab_cluster::wire::{Reader, Writer};
-use iolab_spec::counters::{Bottom, Counters, DeviceStat, Pressure, ProcessIo, ResourceUse};
+use iolab_spec::counters::{
+    Bottom, Counters, DeviceStat, Pressure, ProcessIo, ResourceUse, SharedAccounts,
+};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_spec::medium::Medium;
@@ -208,7 +211,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
     };
     let mut deed = Deed {
         outcome,
-        hosts: 1,
+        shares: Shares::ALONE,
         apart: true,
         region_bytes: BYTES,
         clients: Vec::new(),
@@ -224,7 +227,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
         }],
     };
     // Each rank is on a host of its own.
-    let client = deed.client(rank as usize, Medium::Elsewhere);
+    let client = deed.client(rank as usize, Medium::Elsewhere, SharedAccounts::default());
     deed.clients.push(client);
     deed
 }

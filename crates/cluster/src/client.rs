@@ -1,6 +1,6 @@
 //! Clients: ranks that share caches. They are the ranks of a host; where each rank has a target of its own, every one by itself.
 
-use iolab_spec::counters::Counters;
+use iolab_spec::counters::{Counters, SharedAccounts};
 use iolab_spec::medium::Medium;
 use iolab_spec::region::Region;
 use iolab_spec::summary::{Direction, LatencySummary};
@@ -31,19 +31,22 @@ pub struct Client {
     pub errors: u64,
     /// What was counted.
     pub counters: Counters,
+    /// Which of that is also that of other clients.
+    pub shared: SharedAccounts,
     /// What was seen of the bytes that its ranks look at.
     pub region: Region,
 }
 
-/// The ranks among `roster` that are of the same client as `rank`, where `clients` numbers the clients of all ranks.
-pub fn members(clients: &[usize], roster: &[usize], rank: usize) -> Vec<usize> {
-    let same = |other: &&usize| clients.get(**other) == clients.get(rank);
+/// The ranks among `roster` that have the same as `rank`, for example the same client, where `of_ranks` says it of all ranks.
+pub fn members<T: PartialEq>(of_ranks: &[T], roster: &[usize], rank: usize) -> Vec<usize> {
+    let same = |other: &&usize| of_ranks.get(**other) == of_ranks.get(rank);
     roster.iter().filter(same).copied().collect()
 }
 
 wired! {
     Client {
-        rank, medium, region_bytes, reads, writes, trims, syncs, sync_latency, errors, counters, region,
+        rank, medium, region_bytes, reads, writes, trims, syncs, sync_latency, errors, counters, shared,
+        region,
     }
     Direction { requests, bytes, short_transfers, latency, response, lateness }
     LatencySummary { mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns }

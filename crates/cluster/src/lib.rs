@@ -4,6 +4,7 @@
 //! Nothing here does I/O or starts trials. [`link::Link`] is what a transport offers; [`virtual_network`] is one whose
 //! time is computed, for tests and for estimates of cost.
 
+pub mod accounts;
 pub mod client;
 pub mod clock;
 pub mod greeting;

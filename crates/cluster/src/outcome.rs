@@ -1,10 +1,11 @@
 //! What a trial did, on its way up the tree: counts are added, latencies merged bucket by bucket.
 //!
-//! What the kernel counts for a whole host comes from one rank of each host, or it would count several times.
+//! What the kernel counts for a whole host comes from one rank of each host, and what it counts of a device from one rank of
+//! those that use it there, or it would count several times.
 
 use iolab_spec::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
-    ResourceUse,
+    ResourceUse, SharedAccounts,
 };
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::LatencyHistogram;
@@ -19,6 +20,7 @@ use iolab_spec::verify::{FaultKind, Faults, Verified};
 use iolab_spec::medium::Medium;
 use iolab_spec::summary::{Direction, LatencySummary};
 
+use crate::accounts::{self, Adds, Shares};
 use crate::client::Client;
 use crate::clock::{ClockJumped, Moment, OtherClock};
 use crate::histogram;
@@ -51,8 +53,8 @@ pub struct RankPart {
 pub struct Deed {
     /// All of it together. Settings in force and the clock's drift are those of the first rank.
     pub outcome: Outcome,
-    /// Hosts whose counters are in it.
-    pub hosts: u64,
+    /// Which accounts of the kernel are in it.
+    pub shares: Shares,
     /// Whether each rank looks at bytes of its own; else all look at the same region.
     pub apart: bool,
     /// Bytes that they look at.
@@ -65,7 +67,7 @@ pub struct Deed {
 
 impl Deed {
     /// What a client did, all ranks of which this is; the first of them is `rank`.
-    pub fn client(&self, rank: usize, medium: Medium) -> Client {
+    pub fn client(&self, rank: usize, medium: Medium, shared: SharedAccounts) -> Client {
         let outcome = &self.outcome;
         Client {
             rank: rank as u64,
@@ -78,6 +80,7 @@ impl Deed {
             sync_latency: LatencySummary::of(&outcome.sync_latency),
             errors: outcome.errors,
             counters: outcome.counters,
+            shared,
             region: outcome.region,
         }
     }
@@ -86,7 +89,7 @@ impl Deed {
 impl Gathered for Deed {
     fn write(&self, to: &mut Writer) {
         write_outcome(&self.outcome, to);
-        self.hosts.write(to);
+        self.shares.write(to);
         self.apart.write(to);
         self.region_bytes.write(to);
         self.parts.write(to);
@@ -96,7 +99,7 @@ impl Gathered for Deed {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         Some(Self {
             outcome: read_outcome(from)?,
-            hosts: Wire::read(from)?,
+            shares: Wire::read(from)?,
             apart: Wire::read(from)?,
             region_bytes: Wire::read(from)?,
             parts: Wire::read(from)?,
@@ -120,8 +123,8 @@ impl Gathered for Deed {
 
     fn join(self, other: Self) -> Self {
         let counters = counters(
-            (self.outcome.counters, self.hosts > 0),
-            (other.outcome.counters, other.hosts > 0),
+            (self.outcome.counters, self.shares),
+            (other.outcome.counters, other.shares),
         );
         let region = region(self.outcome.region, other.outcome.region, self.apart);
         let mut outcome = joined(self.outcome, other.outcome);
@@ -133,7 +136,7 @@ impl Gathered for Deed {
         clients.extend(other.clients);
         Self {
             outcome,
-            hosts: self.hosts + other.hosts,
+            shares: self.shares.with(other.shares),
             apart: self.apart,
             region_bytes: match self.apart {
                 true => self.region_bytes + other.region_bytes,
@@ -218,31 +221,24 @@ fn tally(a: Tally, b: Tally) -> Tally {
     }
 }
 
-/// Of two ranks, each with whether it speaks for its host.
-fn counters(a: (Counters, bool), b: (Counters, bool)) -> Counters {
-    let of_host = match (a.1, b.1) {
-        (true, true) => Counters {
-            device: both(a.0.device, b.0.device, DeviceStat::plus),
-            nfs: both(a.0.nfs, b.0.nfs, NfsIo::plus),
-            bottom: both(a.0.bottom, b.0.bottom, |a, b| Bottom {
-                stat: a.stat.plus(b.stat),
-                in_file: a.in_file || b.in_file,
-            }),
-            pressure: worst(a.0.pressure, b.0.pressure),
-            ..a.0
-        },
-        (true, false) => a.0,
-        (false, _) => b.0,
-    };
-    let (a, b) = (a.0, b.0);
+/// Of two ranks, each with what it adds.
+fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) -> Counters {
     Counters {
         process_io: both(a.process_io, b.process_io, ProcessIo::plus),
-        nfs: of_host.nfs,
+        nfs: accounts::sum((a.nfs, a_adds.nfs), (b.nfs, b_adds.nfs), NfsIo::plus),
         usage: a.usage.plus(b.usage),
-        device: of_host.device,
-        bottom: of_host.bottom,
+        device: accounts::sum(
+            (a.device, a_adds.device),
+            (b.device, b_adds.device),
+            DeviceStat::plus,
+        ),
+        bottom: accounts::sum_of_disks((a.bottom, a_adds.disks), (b.bottom, b_adds.disks)),
         hardware: a.hardware.plus(b.hardware),
-        pressure: of_host.pressure,
+        pressure: match (a_adds.host, b_adds.host) {
+            (_, Adds::Nothing) => a.pressure,
+            (Adds::Nothing, _) => b.pressure,
+            _ => worst(a.pressure, b.pressure),
+        },
         buffer_piece_bytes: both(a.buffer_piece_bytes, b.buffer_piece_bytes, u64::min),
     }
 }

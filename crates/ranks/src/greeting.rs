@@ -51,7 +51,6 @@ impl Member {
         let places = self.team.broadcast(&places, ANSWER);
         let places = places.map_err(|lost| self.error(lost.into()))?;
         self.places = hosts::read_places(&places).ok_or_else(unreadable)?;
-        self.speaks = hosts::speaks(&self.places, rank);
         Ok(())
     }
 

@@ -69,12 +69,6 @@ pub(super) fn read_places(message: &[u8]) -> Option<Vec<usize>> {
     Some(places.into_iter().map(|place| place as usize).collect())
 }
 
-/// Whether a rank is the first one of its host.
-pub(super) fn speaks(places: &[usize], rank: usize) -> bool {
-    let own = places.get(rank);
-    own.is_some() && places.iter().position(|place| Some(place) == own) == Some(rank)
-}
-
 /// The ranks as a run file keeps them; none where there is one.
 pub(super) fn rows(hosts: &[Host]) -> Vec<Rank> {
     if hosts.len() < 2 {

@@ -1,5 +1,6 @@
 //! iolab-ranks: one run by several processes (ranks). The root has the others carry out their part of each trial.
 
+mod accounts;
 mod greeting;
 mod hosts;
 pub mod own;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_cluster::accounts::Numbered;
 use iolab_cluster::greeting::Hello;
 use iolab_cluster::link::Link;
 use iolab_cluster::order::{self, Order, Task};
@@ -30,7 +32,7 @@ use iolab_spec::outcome::{Failure, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Layout, Others, Shift, TrialSpec};
 use iolab_spec::{Error, Result};
-use iolab_target::{Demand, Need, Target, TargetKind, check_together};
+use iolab_target::{Need, Target, TargetKind};
 
 use hosts::Host;
 use own::is_own;
@@ -67,8 +69,8 @@ struct Member {
     report: RankReport,
     /// Its own.
     host: Host,
-    /// Whether the counters of its host are those that it reads.
-    speaks: bool,
+    /// Which accounts of the kernel each rank reads, by target.
+    accounts: Vec<Numbered>,
     /// A rank cannot be reached any more.
     lost: bool,
     /// How long the root takes at most to tell that, where it is not the usual time.
@@ -90,7 +92,7 @@ impl Ranks {
             one_store: false,
             report: RankReport::default(),
             host: Host::here(),
-            speaks: true,
+            accounts: Vec::new(),
             lost: false,
             roots_time: None,
             ended: false,
@@ -211,8 +213,10 @@ impl Ranks {
     ) -> Result<()> {
         let mut places = Vec::new();
         let mut demands = Vec::new();
+        let mut own_accounts = Vec::new();
         for ((named, target), need) in targets.zip(needs) {
             demands.push(target.demands());
+            own_accounts.push(accounts::of(target));
             let scratch = target.kind() == TargetKind::Scratch;
             if need.write && !scratch && self.count() > 1 {
                 return Err(Error::usage(format!(
@@ -259,7 +263,8 @@ impl Ranks {
         // The others have removed what dead runs left, and none has made a file yet.
         member.agree(ANSWER, Ok(()))?;
         let demands = demands.into_iter().collect::<Result<Vec<_>>>();
-        member.agree_on_space(demands.map(|demands| demands.concat()))
+        member.agree_on_space(demands.map(|demands| demands.concat()))?;
+        member.know_accounts(own_accounts)
     }
 
     /// The root: fills all files, its own by `own`.
@@ -374,24 +379,6 @@ impl Member {
         agreed.map_err(|halt| self.error(halt))
     }
 
-    /// Waits for all ranks to have opened what they use, and finds out whether what they make fits into the file systems that
-    /// they share.
-    fn agree_on_space(&mut self, demands: Result<Vec<Demand>>) -> Result<()> {
-        let (demands, opened) = match demands {
-            Ok(demands) => (demands, Ok(())),
-            Err(error) => (Vec::new(), Err(error)),
-        };
-        self.agree(ANSWER, opened)?;
-        let rank = self.team.link().rank();
-        let place = self.places.get(rank).copied().unwrap_or(rank);
-        let all = self.team.gather(space::of(place, demands), ANSWER);
-        let all = all.map_err(|lost| self.error(lost.into()))?;
-        // Known to the root alone, and no fault of its own: the error names directories, not a rank.
-        let fits = all.map_or(Ok(()), |all| check_together(&space::in_all(all)));
-        let agreed = self.agree(ANSWER, fits.clone());
-        fits.and(agreed)
-    }
-
     fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
         let mut targets: Vec<Target> = Vec::new();
         loop {
@@ -414,7 +401,9 @@ impl Member {
                         let demands = targets.iter().map(Target::demands);
                         Ok(demands.collect::<Result<Vec<_>>>()?.concat())
                     });
-                    self.agree_on_space(demands)
+                    let agreed = self.agree_on_space(demands);
+                    let own = || targets.iter().map(accounts::of).collect();
+                    agreed.and_then(|()| self.know_accounts(own()))
                 }
                 Some(Order::Fill(seed)) => {
                     let filled = self.fill(&targets, seed, stop);

@@ -1,14 +1,18 @@
 //! Space that the scratch files of all ranks take, so that they are refused before they fill a file system that they share.
 
+use iolab_cluster::link::Link;
 use iolab_cluster::team::List;
 use iolab_cluster::wire::{Reader, Wire, Writer};
-use iolab_target::Demand;
+use iolab_spec::Result;
+use iolab_target::{Demand, check_together};
+
+use super::{ANSWER, Member};
 
 /// What a rank needs.
-pub(super) struct Part(Demand);
+struct Part(Demand);
 
 /// What a rank on the host of this number needs.
-pub(super) fn of(host: usize, demands: Vec<Demand>) -> List<Part> {
+fn of(host: usize, demands: Vec<Demand>) -> List<Part> {
     let part = |demand: Demand| {
         Part(Demand {
             host: demand.host.map(|_| host as u64),
@@ -19,8 +23,28 @@ pub(super) fn of(host: usize, demands: Vec<Demand>) -> List<Part> {
 }
 
 /// Those of all ranks.
-pub(super) fn in_all(parts: List<Part>) -> Vec<Demand> {
+fn in_all(parts: List<Part>) -> Vec<Demand> {
     parts.0.into_iter().map(|part| part.0).collect()
+}
+
+impl Member {
+    /// Waits for all ranks to have opened what they use, and finds out whether what they make fits into the file systems that
+    /// they share.
+    pub(super) fn agree_on_space(&mut self, demands: Result<Vec<Demand>>) -> Result<()> {
+        let (demands, opened) = match demands {
+            Ok(demands) => (demands, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        self.agree(ANSWER, opened)?;
+        let rank = self.team.link().rank();
+        let place = self.places.get(rank).copied().unwrap_or(rank);
+        let all = self.team.gather(of(place, demands), ANSWER);
+        let all = all.map_err(|lost| self.error(lost.into()))?;
+        // Known to the root alone, and no fault of its own: the error names directories, not a rank.
+        let fits = all.map_or(Ok(()), |all| check_together(&in_all(all)));
+        let agreed = self.agree(ANSWER, fits.clone());
+        fits.and(agreed)
+    }
 }
 
 impl Wire for Part {

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_cluster::accounts::{Numbered, Shares};
 use iolab_cluster::client::{self, Client};
 use iolab_cluster::link::Link;
 use iolab_cluster::order::Task;
@@ -87,10 +88,13 @@ impl Member {
                 "the ranks disagree on whether a trial is over",
             ));
         };
-        let mut own = self.part(outcome, &spec, &workers)?;
-        own.rest
-            .clients
-            .extend(self.client(&own.rest, &roster, target));
+        let accounts = usize::try_from(task.target).ok();
+        let accounts = accounts.and_then(|number| self.accounts.get(number));
+        let accounts = accounts.cloned().unwrap_or_default();
+        let shares = accounts.shares(&self.places, &roster, rank);
+        let mut own = self.part(outcome, &spec, &workers, shares)?;
+        let client = self.client(&own.rest, &roster, target, &accounts);
+        own.rest.clients.extend(client);
         let whole = self.team.conclude(habits(ANSWER), Some(own));
         let whole = whole.map_err(|halt| self.error(halt))?;
         Ok(whole.map(|whole| merged(whole, &self.clients)))
@@ -111,22 +115,28 @@ impl Member {
     }
 
     /// What the ranks of this one's client did, where it is the first of them.
-    fn client(&mut self, own: &Deed, roster: &[usize], target: &Target) -> Option<Client> {
+    fn client(
+        &mut self,
+        own: &Deed,
+        roster: &[usize],
+        target: &Target,
+        accounts: &Numbered,
+    ) -> Option<Client> {
         let rank = self.team.link().rank();
         if self.team.link().size() < 2 {
             return None;
         }
         let members = client::members(&self.clients, roster, rank);
-        let is_first = members.first() == Some(&rank);
         let deed = Deed {
-            // Who speaks for the client does so for its host here.
-            hosts: u64::from(is_first),
+            // Other clients may read the same accounts, each for itself.
+            shares: accounts.shares(&self.places, &members, rank),
             ..own.clone()
         };
+        let shared = accounts.shared(&self.clients, roster, rank);
         // All have come to the end of the trial: a rank that is silent now is lost, and named when all meet next.
         let joined = self.team.join_at_first(&members, || deed, ANSWER / 2);
         let joined = joined.ok().flatten();
-        joined.map(|all| all.client(rank, target.medium()))
+        joined.map(|all| all.client(rank, target.medium(), shared))
     }
 
     /// What goes up the tree.
@@ -135,6 +145,7 @@ impl Member {
         mut outcome: Outcome,
         spec: &TrialSpec,
         workers: &[(u64, u64)],
+        shares: Shares,
     ) -> Result<joint::Part<Deed>> {
         let ns = |ticks: u64| self.clock.ns_between(0, ticks) as i64;
         let spans = workers.iter().map(|(start, end)| (ns(*start), ns(*end)));
@@ -177,7 +188,7 @@ impl Member {
             bytes: outcome.bytes(),
             rest: Deed {
                 outcome,
-                hosts: u64::from(self.speaks),
+                shares,
                 apart: spec.has_own_range(),
                 region_bytes: region_bytes(spec),
                 parts: vec![part],
@@ -248,6 +259,7 @@ fn client_part(client: &Client, parts: &[Part], clients: &[usize]) -> ClientPart
         },
         medium: client.medium,
         region_bytes: client.region_bytes,
+        shared: client.shared,
     }
 }
 

@@ -423,6 +423,17 @@ fn a_rank_has_a_target_of_its_own() {
         .map(|own| (own.client, own.writes.bytes));
     let clients: Vec<_> = clients.take(3).collect();
     assert_eq!(clients, [(0, 6 << 16), (1, 5 << 16), (2, 5 << 16)]);
+    // All lie in one file system: the account of its device, where it has one, is stored with the first client.
+    for own in &record.client_samples {
+        let mut samples = record.samples.iter();
+        let whole = samples.find(|sample| sample.id == own.id).expect("whole");
+        let device = whole.counters.device;
+        assert_eq!(own.counters.device, device.filter(|_| own.client == 0));
+        let told = "3 clients share the device, whose counters are stored with rank 0 only";
+        let reason = &own.verdict.reason;
+        assert_eq!(reason.ends_with(told), device.is_some(), "{reason}");
+        assert!(!whole.verdict.reason.contains("share"), "{reason}");
+    }
     // A rank that reads what another one wrote has to see it.
     let (result, _) = with_ranks(2, |ranks| {
         measure(ranks, &named, "read-size", &["bs=64k", "shift=rank"])

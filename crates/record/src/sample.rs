@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use iolab_spec::counters::Counters;
+use iolab_spec::counters::{Counters, SharedAccounts};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::medium::Medium;
@@ -204,6 +204,8 @@ pub struct ClientPart {
     pub medium: Medium,
     /// Bytes that its ranks go over.
     pub region_bytes: u64,
+    /// Which of its accounts other clients read, too.
+    pub shared: SharedAccounts,
 }
 
 /// What the processes (ranks) of a trial did; nothing where there is one.

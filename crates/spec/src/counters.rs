@@ -72,6 +72,26 @@ pub struct NfsIo {
     pub write_bytes: u64,
 }
 
+/// An account of the kernel that several clients of a trial read, so that their traffic in it cannot be distinguished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedAccount {
+    /// The first of them, by its first rank.
+    pub first: u64,
+    /// How many they are.
+    pub clients: u64,
+}
+
+/// Which accounts of a client other clients of the trial read, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SharedAccounts {
+    /// That of the device.
+    pub device: Option<SharedAccount>,
+    /// That of the disks below it.
+    pub disks: Option<SharedAccount>,
+    /// That of the NFS mount.
+    pub nfs: Option<SharedAccount>,
+}
+
 impl NfsIo {
     /// Of two mounts or hosts together.
     #[must_use]

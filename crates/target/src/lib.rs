@@ -42,7 +42,8 @@ pub use beside::{Beside, PrivateFiles};
 pub use folder::Folder;
 use lookup::Found;
 pub use mode::OpenMode;
-pub use mounts::{FileSystem, file_systems, unescape};
+use mounts::Mount;
+pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
 pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
@@ -294,9 +295,8 @@ impl Target {
 
     /// The block devices below it, down to the disks; or the NFS mount that it lies on.
     pub fn stack(&self) -> Stack {
-        let nfs = |fs: &FileSystem| fs.kind == "nfs" || fs.kind == "nfs4";
         let stack = self.stack.get_or_init(|| Stack {
-            nfs_mount: self.filesystem().filter(nfs).map(|fs| fs.mount_point),
+            nfs: self.mount().and_then(Mount::nfs),
             ..Stack::below(self.device())
         });
         stack.clone()
@@ -304,9 +304,13 @@ impl Target {
 
     /// The file system it lies on; `None` for devices.
     pub fn filesystem(&self) -> Option<FileSystem> {
+        self.mount().map(|mount| mount.fs)
+    }
+
+    fn mount(&self) -> Option<Mount> {
         match self.kind {
             TargetKind::CharDevice | TargetKind::BlockDevice => None,
-            TargetKind::Scratch | TargetKind::File => Some(mounts::mount_of(&self.file)?.fs),
+            TargetKind::Scratch | TargetKind::File => mounts::mount_of(&self.file),
         }
     }
 

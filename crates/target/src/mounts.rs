@@ -22,6 +22,15 @@ pub struct FileSystem {
     pub source: String,
 }
 
+/// A mount of NFS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NfsMount {
+    /// Where it is.
+    pub point: PathBuf,
+    /// The number of the file system that it shows: all mounts of one have the same counters.
+    pub file_system: (u32, u32),
+}
+
 /// One line of `mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
@@ -39,6 +48,15 @@ impl Mount {
     /// file system has an anonymous number (btrfs).
     pub(super) fn is_of(&self, device: (u32, u32)) -> bool {
         self.device == device || (self.device.0 == 0 && self.source_device() == Some(device))
+    }
+
+    /// What is known of it as a mount of NFS; `None` for other file systems.
+    pub(super) fn nfs(self) -> Option<NfsMount> {
+        let is_nfs = self.fs.kind == "nfs" || self.fs.kind == "nfs4";
+        is_nfs.then_some(NfsMount {
+            point: self.fs.mount_point,
+            file_system: self.device,
+        })
     }
 
     /// Whether both show the same file system.

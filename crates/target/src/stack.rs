@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
 use super::device::Number;
-use super::{mounts, sysfs};
+use super::mounts::{self, NfsMount};
+use super::sysfs;
 
 /// Most devices that are followed: more than any sane stack has.
 const DEVICES_MAX: usize = 256;
@@ -22,8 +23,8 @@ pub struct Stack {
     pub bottom: Option<Vec<(u32, u32)>>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
-    /// Where the NFS mount is that they come from.
-    pub nfs_mount: Option<PathBuf>,
+    /// The NFS mount that they come from.
+    pub nfs: Option<NfsMount>,
 }
 
 impl Stack {
@@ -48,7 +49,7 @@ impl Stack {
             device,
             bottom: (known && !is_bottom).then(|| walk.bottom.into_iter().collect()),
             in_file: walk.in_file,
-            nfs_mount: None,
+            nfs: None,
         }
     }
 }

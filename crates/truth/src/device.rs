@@ -58,12 +58,26 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
 /// # Errors
 /// When the command is not installed, or the kernel does not know the file system.
 pub fn mounted(scene: &Scene, device: &Path, make: &[&str], options: &str) -> Made<PathBuf> {
+    mounted_as(scene, "mount", device, make, options)
+}
+
+/// The same, at a new folder of this name.
+///
+/// # Errors
+/// As [`mounted`].
+pub fn mounted_as(
+    scene: &Scene,
+    name: &str,
+    device: &Path,
+    make: &[&str],
+    options: &str,
+) -> Made<PathBuf> {
     let device = device.display().to_string();
     let (program, rest) = make
         .split_first()
         .ok_or_else(|| Missing("no command".to_owned()))?;
     run(program, &[rest, &[device.as_str()]].concat())?;
-    mount(scene, "mount", &["-o", options, &device])
+    mount(scene, name, &["-o", options, &device])
 }
 
 /// Mounts a file system in memory, with room for so much, in the scene's folder.

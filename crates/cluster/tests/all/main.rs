@@ -1,5 +1,6 @@
 //! Ranks as threads on a network whose clocks and delays are made up: what they find is held against the truth.
 
+mod accounts;
 mod failures;
 mod greeting;
 mod order;

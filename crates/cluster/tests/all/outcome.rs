@@ -1,10 +1,13 @@
 //! What a trial did, on its way up the tree.
 
+use iolab_cluster::accounts::{Adds, Shares};
 use iolab_cluster::clock::{Exchange, Moment, OtherClock};
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::team::Gathered;
 use iolab_cluster::wire::{Reader, Writer};
-use iolab_spec::counters::{Counters, DeviceStat, Pressure, ProcessIo};
+use iolab_spec::counters::{
+    Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
+};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::medium::Medium;
@@ -15,8 +18,17 @@ use iolab_spec::series::{Done, Interval, Series};
 use iolab_spec::summary::{Direction, LatencySummary};
 use iolab_spec::verify::{FaultKind, Verified};
 
-/// What rank `rank` did: everything has a value, and differs between ranks.
-fn deed(rank: u64, speaks: bool) -> Deed {
+/// Of a rank all of whose accounts an earlier one reads.
+const READ_BY_ANOTHER: Shares = Shares {
+    host: Adds::Nothing,
+    device: Adds::Nothing,
+    disks: Adds::Nothing,
+    nfs: Adds::Nothing,
+};
+
+/// What rank `rank` did: everything has a value, and differs between ranks. `first` says whether it is the first to read its
+/// accounts.
+fn deed(rank: u64, first: bool) -> Deed {
     let mut latency = new_latency_histogram();
     latency
         .record_n(1_000 * (rank + 1), 10 + rank)
@@ -103,7 +115,11 @@ fn deed(rank: u64, speaks: bool) -> Deed {
     };
     Deed {
         outcome,
-        hosts: u64::from(speaks),
+        shares: if first {
+            Shares::ALONE
+        } else {
+            READ_BY_ANOTHER
+        },
         apart: false,
         region_bytes: 1 << 20,
         clients: Vec::new(),
@@ -123,7 +139,14 @@ fn deed(rank: u64, speaks: bool) -> Deed {
 /// As it goes up where the rank is a client by itself.
 fn with_client(mut deed: Deed) -> Deed {
     let rank = deed.parts[0].rank as usize;
-    let client = deed.client(rank, Medium::Elsewhere);
+    let shared = SharedAccounts {
+        device: Some(SharedAccount {
+            first: 0,
+            clients: 3,
+        }),
+        ..SharedAccounts::default()
+    };
+    let client = deed.client(rank, Medium::Elsewhere, shared);
     deed.clients.push(client);
     deed
 }
@@ -174,7 +197,7 @@ fn what_is_sent_is_what_arrives() {
 #[test]
 fn ranks_are_added_up_and_hosts_counted_once() {
     // Ranks 0 and 1 share a host, rank 2 has one of its own.
-    let all = [(0, true), (1, false), (2, true)].map(|(rank, speaks)| deed(rank, speaks));
+    let all = [(0, true), (1, false), (2, true)].map(|(rank, first)| deed(rank, first));
     let [a, b, c] = all;
     let backwards = c.clone().join(sent(&b)).join(sent(&a));
     let whole = a.join(sent(&b)).join(sent(&c));
@@ -290,7 +313,7 @@ fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
             .expect("the same bounds");
     }
     let whole = all.into_iter().reduce(Deed::join).expect("three");
-    let client = whole.client(0, Medium::Storage);
+    let client = whole.client(0, Medium::Storage, SharedAccounts::default());
     assert_eq!(client.reads.latency, LatencySummary::of(&latency));
     assert_eq!(client.reads.requests, latency.len());
     // The device of the host counts once, what each process was counted for is added.
@@ -323,8 +346,8 @@ fn a_host_that_does_not_know_makes_the_sum_unknown() {
         deed(0, true).join(other.clone()).outcome.counters.device,
         None
     );
-    // A rank that does not speak for its host does not matter.
-    other.hosts = 0;
+    // A rank whose accounts another one reads does not matter.
+    other.shares = READ_BY_ANOTHER;
     assert!(deed(0, true).join(other).outcome.counters.device.is_some());
 }
 

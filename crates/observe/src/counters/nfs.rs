@@ -1,22 +1,25 @@
 //! What the NFS client sent to its servers and fetched from them: `/proc/self/mountstats`, as `nfs_show_stats` of Linux
 //! (fs/nfs/super.c) writes it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use iolab_spec::counters::NfsIo;
 
 use iolab_target::{Stack, unescape};
 
-/// The counts of the mounts that targets lie on; `None` where none lies on NFS, or one is not in the list.
+/// The counts of the mounts that targets lie on, those of one file system once; `None` where none lies on NFS, or one is not in
+/// the list.
 pub(super) fn read(stacks: &[Stack]) -> Option<NfsIo> {
-    let mounts = stacks.iter().filter_map(|stack| stack.nfs_mount.as_deref());
-    let mounts: BTreeSet<&Path> = mounts.collect();
+    let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
+    let mounts: BTreeMap<_, &Path> = mounts
+        .map(|mount| (mount.file_system, &*mount.point))
+        .collect();
     if mounts.is_empty() {
         return None;
     }
     let text = std::fs::read_to_string("/proc/self/mountstats").ok()?;
-    let mut mounts = mounts.into_iter();
+    let mut mounts = mounts.into_values();
     mounts.try_fold(NfsIo::default(), |sum, mount| {
         Some(sum.plus(parse(&text, mount)?))
     })

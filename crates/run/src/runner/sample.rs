@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_spec::counters::{SharedAccount, SharedAccounts};
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
@@ -87,10 +88,33 @@ pub(super) fn of_clients(
     let of = |client: ClientPart| {
         let mut sample = client.sample;
         sample.verdict = verdict(spec, &sample, client.medium, client.region_bytes);
+        store_once(&mut sample, &client.shared);
         sample.take_place_of(whole);
         sample
     };
     clients.into_iter().map(of).collect()
+}
+
+/// Leaves each account that several clients read to the first of them, and says so.
+fn store_once(sample: &mut Sample, shared: &SharedAccounts) {
+    let rank = u64::from(sample.client);
+    let is_elsewhere = |account: Option<SharedAccount>| account.is_some_and(|a| a.first != rank);
+    let counters = &mut sample.counters;
+    counters.device.take_if(|_| is_elsewhere(shared.device));
+    counters.bottom.take_if(|_| is_elsewhere(shared.disks));
+    counters.nfs.take_if(|_| is_elsewhere(shared.nfs));
+    let accounts = [
+        (shared.device, "the device"),
+        (shared.disks, "the disks below the device"),
+        (shared.nfs, "the NFS mount"),
+    ];
+    let told = accounts.into_iter().find_map(|(account, what)| {
+        let SharedAccount { first, clients } = account?;
+        Some(format!(
+            "; {clients} clients share {what}, whose counters are stored with rank {first} only"
+        ))
+    });
+    sample.verdict.reason.push_str(&told.unwrap_or_default());
 }
 
 /// The samples of what the groups of a trial did, whose sample is `whole`.

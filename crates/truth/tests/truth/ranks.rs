@@ -1,12 +1,16 @@
-//! Several ranks as clients of one store, and one that is slower than the other.
+//! Several ranks as clients of one store, one that is slower than the other, and ranks with disks of their own.
 
 use std::time::Duration;
 
+use iolab_truth::device::{loop_over, mounted_as};
+use iolab_truth::files::{MIB, noise};
 use iolab_truth::fuse::view::{Store, View};
 use iolab_truth::fuse::{Behaviour, Mounted};
+use iolab_truth::iolab::told;
 use iolab_truth::ranks::on_two_ranks;
 use iolab_truth::system::warn;
 use iolab_truth::{Made, Scene};
+use serde_json::Value;
 
 use crate::stage::alone;
 
@@ -155,4 +159,133 @@ fn a_slow_rank_is_named_with_its_ratio() {
     assert!(seen.says("Rank 1 on "), "{}", seen.text);
     assert!(!seen.says("Rank 0 on "), "{}", seen.text);
     assert!((told / truth - 1.0).abs() <= OFF, "{told}, true is {truth}");
+}
+
+/// What both ranks read in a trial.
+const READ: u64 = 32 * MIB;
+/// What a device may carry beyond what processes had it fetch: metadata.
+const BEYOND: u64 = MIB;
+
+/// So many disks, each with a file system: `disk0`, `disk1`.
+fn disks(count: usize) -> Made<Scene> {
+    let scene = Scene::new()?;
+    for number in 0..count {
+        let backing = noise(scene.folder().join(format!("backing{number}")), 192 * MIB)?;
+        let device = loop_over(&scene, &backing, true)?;
+        let name = format!("disk{number}");
+        mounted_as(
+            &scene,
+            &name,
+            &device,
+            &["mkfs.ext4", "-q", "-F"],
+            "noatime",
+        )?;
+    }
+    Ok(scene)
+}
+
+/// A row per rank and trial that is no warm-up, and a row per such trial; `None` where it cannot be measured here.
+fn read_by_two(scene: &Scene, target: &str, cache: &str) -> Option<(Vec<[Value; 2]>, Vec<Value>)> {
+    let region = format!("region={READ}");
+    let cache = format!("cache={cache}");
+    let mut arguments = vec!["--budget", "1ms"];
+    for set in ["bs=64k", "time=none", "bytes=none", &region, &cache] {
+        arguments.extend(["--set", set]);
+    }
+    let seen = unless_missing(on_two_ranks(scene, "read-size", target, &arguments))?;
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    let export = ["export", "read-size.iolab", "--format", "json", "--ranks"];
+    let ranks: Value = serde_json::from_str(&told(scene, &export)).expect("JSON");
+    let ranks = ranks.as_array().expect("a list").iter();
+    let ranks: Vec<&Value> = ranks.filter(|row| row["warmup"] == false).collect();
+    let ranks = ranks
+        .chunks_exact(2)
+        .map(|two| [0, 1].map(|rank| two[rank].clone()));
+    let whole: Vec<Value> = seen.measured().cloned().collect();
+    let ranks: Vec<_> = ranks.collect();
+    assert!(
+        !whole.is_empty() && whole.len() == ranks.len(),
+        "{}",
+        seen.text
+    );
+    Some((ranks, whole))
+}
+
+/// Whether a device carried what was fetched for a number of reads, read-ahead included, and little else.
+fn carried(device: &Value, fetched: &Value, read: u64) -> bool {
+    let [Some(device), Some(fetched)] = [device, fetched].map(Value::as_u64) else {
+        return false;
+    };
+    read <= fetched && (fetched..=fetched + BEYOND).contains(&device)
+}
+
+/// Each of two ranks on a host has a disk: each client has the account of its own one, and the trial that of both.
+#[test]
+fn disks_of_two_ranks_are_both_counted() {
+    let _alone = alone();
+    for cache in ["direct", "cold"] {
+        let Some(scene) = unless_missing(disks(2)) else {
+            return;
+        };
+        let Some((ranks, trials)) = read_by_two(&scene, "disk{rank}", cache) else {
+            return;
+        };
+        for (ranks, whole) in ranks.iter().zip(&trials) {
+            for own in ranks {
+                let (device, fetched) = (
+                    &own["client_device_read_bytes"],
+                    &own["client_process_read_bytes"],
+                );
+                assert_eq!(own["read_bytes"], READ / 2, "{own}");
+                assert_eq!(own["client_served_by"], "device", "{cache}: {own}");
+                assert!(carried(device, fetched, READ / 2), "{cache}: {own}");
+            }
+            let [a, b] = ranks
+                .each_ref()
+                .map(|own| own["client_device_read_bytes"].as_u64());
+            let sum = a.zip(b).map(|(a, b)| a + b);
+            let (device, below) = (&whole["device_read_bytes"], &whole["bottom_read_bytes"]);
+            assert_eq!(device.as_u64(), sum, "{cache}: {whole}");
+            assert_eq!(whole["served_by"], "device", "{cache}: {whole}");
+            // The files behind both lie on one disk.
+            assert!(below.as_u64() >= sum, "{cache}: {whole}");
+            assert_eq!(&ranks[0]["client_bottom_read_bytes"], below, "{ranks:?}");
+            assert_eq!(ranks[1]["client_bottom_read_bytes"], Value::Null);
+        }
+    }
+}
+
+/// Two ranks with folders of one disk: its account is that of both together, is stored once, and says so.
+#[test]
+fn a_disk_of_two_ranks_is_counted_once() {
+    let _alone = alone();
+    for cache in ["direct", "cold"] {
+        let made = disks(1).and_then(|scene| {
+            scene.subfolder("disk0/rank0")?;
+            scene.subfolder("disk0/rank1")?;
+            Ok(scene)
+        });
+        let Some(scene) = unless_missing(made) else {
+            return;
+        };
+        let Some((ranks, trials)) = read_by_two(&scene, "disk0/rank{rank}", cache) else {
+            return;
+        };
+        for ([first, second], whole) in ranks.iter().zip(&trials) {
+            let (device, fetched) = (&whole["device_read_bytes"], &whole["process_read_bytes"]);
+            assert!(carried(device, fetched, READ), "{cache}: {whole}");
+            assert_eq!(&first["client_device_read_bytes"], device, "{first}");
+            assert_eq!(second["client_device_read_bytes"], Value::Null);
+            for own in [first, second, whole] {
+                let name = |of: &str| match own == whole {
+                    true => of.to_owned(),
+                    false => format!("client_{of}"),
+                };
+                assert_eq!(own[name("served_by")], "device", "{cache}: {own}");
+                let reason = own[name("served_by_reason")].as_str().unwrap_or_default();
+                let told = "2 clients share the device, whose counters are stored with rank 0 only";
+                assert_eq!(reason.ends_with(told), own != whole, "{own}");
+            }
+        }
+    }
 }

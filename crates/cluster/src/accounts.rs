@@ -1,0 +1,205 @@
+//! Accounts that the kernel keeps for all processes of a host: of a device, of the disks below it, of an NFS mount. Ranks whose
+//! targets have the same account all read it, and it counts once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iolab_spec::counters::{Bottom, SharedAccount, SharedAccounts};
+
+use crate::client::members;
+use crate::wire::{Reader, Wire, Writer, wired};
+
+/// MAJOR and MINOR of a device.
+pub type Number = (u64, u64);
+
+/// Which accounts the target of a rank has on its host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accounts {
+    /// The device that it lies on.
+    pub device: Option<Number>,
+    /// The disks below that device; `None` where it is the bottom itself, or what lies below is unknown.
+    pub disks: Option<Vec<Number>>,
+    /// The file system of the NFS mount that it lies on: mounts that show the same one have one account.
+    pub nfs: Option<Number>,
+}
+
+/// What a rank's reading of an account adds to the sum over ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Adds {
+    /// Nothing: an earlier rank reads the same account.
+    Nothing,
+    /// All of it.
+    All,
+    /// What cannot be told: the rank has no such account, or a part of it is also in another one.
+    Unknown,
+}
+
+/// The same for each account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// What concerns the whole host.
+    pub host: Adds,
+    /// The device.
+    pub device: Adds,
+    /// The disks below it.
+    pub disks: Adds,
+    /// The NFS mount.
+    pub nfs: Adds,
+}
+
+impl Shares {
+    /// Those of a rank that reads all accounts alone.
+    pub const ALONE: Self = Self {
+        host: Adds::All,
+        device: Adds::All,
+        disks: Adds::All,
+        nfs: Adds::All,
+    };
+
+    /// Those of both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            host: self.host.max(other.host),
+            device: self.device.max(other.device),
+            disks: self.disks.max(other.disks),
+            nfs: self.nfs.max(other.nfs),
+        }
+    }
+}
+
+/// What two readings are together.
+pub fn sum<T>(
+    (a, a_adds): (Option<T>, Adds),
+    (b, b_adds): (Option<T>, Adds),
+    plus: impl Fn(T, T) -> T,
+) -> Option<T> {
+    match (a_adds, b_adds) {
+        (Adds::Unknown, _) | (_, Adds::Unknown) => None,
+        (Adds::All, Adds::All) => a.zip(b).map(|(a, b)| plus(a, b)),
+        (Adds::All, Adds::Nothing) => a,
+        (Adds::Nothing, _) => b,
+    }
+}
+
+/// The same of disks. A loop device of either lies between, also where the other one counts its disks.
+pub fn sum_of_disks(a: (Option<Bottom>, Adds), b: (Option<Bottom>, Adds)) -> Option<Bottom> {
+    let in_file = [a.0, b.0].into_iter().flatten().any(|own| own.in_file);
+    let plus = |a: Bottom, b: Bottom| Bottom {
+        stat: a.stat.plus(b.stat),
+        in_file,
+    };
+    sum(a, b, plus).map(|sum| Bottom { in_file, ..sum })
+}
+
+/// The accounts of all ranks, by numbers in the order of ranks: those with the same number read the same account. A rank has
+/// none where it has no such account, or where a part of it is in that of another rank as well.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Numbered {
+    device: Vec<Option<u64>>,
+    disks: Vec<Option<u64>>,
+    nfs: Vec<Option<u64>>,
+}
+
+impl Numbered {
+    /// Of ranks on these hosts, in their order.
+    pub fn of(ranks: &[(usize, &Accounts)]) -> Self {
+        let devices: BTreeSet<(usize, Number)> = ranks
+            .iter()
+            .filter_map(|(host, own)| Some((*host, own.device?)))
+            .collect();
+        // Which sets of disks each disk is in.
+        let mut sets: BTreeMap<(usize, Number), BTreeSet<&[Number]>> = BTreeMap::new();
+        for (host, own) in ranks {
+            let disks = own.disks.as_deref().unwrap_or_default();
+            for disk in disks {
+                sets.entry((*host, *disk)).or_default().insert(disks);
+            }
+        }
+        let device = |&(host, own): &(usize, &Accounts)| {
+            let device = own.device?;
+            let mut below = own.disks.iter().flatten();
+            // What a device carries is counted once more by the one below it, which another rank uses by itself.
+            let is_apart = !sets.contains_key(&(host, device))
+                && !below.any(|disk| devices.contains(&(host, *disk)));
+            is_apart.then_some((host, device))
+        };
+        let disks = ranks.iter().enumerate().map(|(rank, &(host, own))| {
+            let disks = own.disks.as_deref()?;
+            let is_one = |disk: &Number| sets.get(&(host, *disk)).is_some_and(|s| s.len() == 1);
+            // Bytes that end in memory have an account of nothing, and no other rank has the same.
+            let alone = disks.is_empty().then_some(rank);
+            disks.iter().all(is_one).then_some((host, disks, alone))
+        });
+        Self {
+            device: numbers(ranks.iter().map(device)),
+            disks: numbers(disks),
+            nfs: numbers(ranks.iter().map(|(host, own)| Some((*host, own.nfs?)))),
+        }
+    }
+
+    /// What a rank adds to the sums over the ranks `among`, where `hosts` says on which host each rank is.
+    pub fn shares(&self, hosts: &[usize], among: &[usize], rank: usize) -> Shares {
+        let adds = |numbers: &[Option<u64>]| match numbers.get(rank) {
+            None | Some(None) => Adds::Unknown,
+            Some(_) if members(numbers, among, rank).first() == Some(&rank) => Adds::All,
+            Some(_) => Adds::Nothing,
+        };
+        Shares {
+            host: match members(hosts, among, rank).first() == Some(&rank) {
+                true => Adds::All,
+                false => Adds::Nothing,
+            },
+            device: adds(&self.device),
+            disks: adds(&self.disks),
+            nfs: adds(&self.nfs),
+        }
+    }
+
+    /// Which accounts of a rank's client other clients among `roster` read, too; `clients` numbers the clients of all ranks.
+    pub fn shared(&self, clients: &[usize], roster: &[usize], rank: usize) -> SharedAccounts {
+        let shared = |numbers: &[Option<u64>]| {
+            numbers.get(rank).copied().flatten()?;
+            let readers = members(numbers, roster, rank);
+            let own = |reader: &usize| clients.get(*reader);
+            let all: BTreeSet<_> = readers.iter().filter_map(own).collect();
+            (all.len() > 1).then(|| SharedAccount {
+                first: members(clients, roster, readers[0])[0] as u64,
+                clients: all.len() as u64,
+            })
+        };
+        SharedAccounts {
+            device: shared(&self.device),
+            disks: shared(&self.disks),
+            nfs: shared(&self.nfs),
+        }
+    }
+}
+
+/// Numbers keys in the order in which they first come.
+fn numbers<K: Ord>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<u64>> {
+    let mut known: BTreeMap<K, u64> = BTreeMap::new();
+    keys.map(|key| {
+        let next = known.len() as u64;
+        key.map(|key| *known.entry(key).or_insert(next))
+    })
+    .collect()
+}
+
+impl Wire for Adds {
+    fn write(&self, to: &mut Writer) {
+        to.number(*self as u64);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let all = [Self::Nothing, Self::All, Self::Unknown];
+        all.get(usize::try_from(from.number()?).ok()?).copied()
+    }
+}
+
+wired! {
+    Accounts { device, disks, nfs }
+    Shares { host, device, disks, nfs }
+    Numbered { device, disks, nfs }
+    SharedAccounts { device, disks, nfs }
+    SharedAccount { first, clients }
+}
