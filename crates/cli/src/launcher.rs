@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
+#[cfg(feature = "mpi")]
+use std::time::Duration;
 
 use iolab_cluster::launch::Launch;
 use iolab_ranks::{Ranks, own};
@@ -66,7 +68,7 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
 #[cfg(feature = "mpi")]
 fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
-    use iolab_cluster::mpi::Mpi;
+    use iolab_cluster::mpi::{Mpi, START};
     use iolab_observe::clock::Clock;
 
     if !is_launched() {
@@ -74,7 +76,11 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     }
     let clock = Clock::calibrate();
     let own = clock.clone();
-    let link = Mpi::join(move || own.ns_between(0, own.now()) as i64);
+    // The first process that speaks has the launcher end all, before the next one would.
+    let rank = launch().and_then(|launch| launch.rank).unwrap_or(0);
+    let turn = Duration::from_secs(rank.min(8).into());
+    let clock_ns = move || own.ns_between(0, own.now()) as i64;
+    let link = Mpi::join(clock_ns, START + turn, end_unstarted);
     let link = link.ok_or_else(|| Error::failed("MPI was started before"))?;
     if link.size() < 2 {
         // One rank does what one process does.
@@ -86,6 +92,18 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     }
     let ranks = Ranks::new(Box::new(link), clock, iolab_run::runner::words);
     Ok(Some(Rc::new(ranks)))
+}
+
+/// Ends this process, and so all of them, where MPI waits for one without end.
+#[cfg(feature = "mpi")]
+fn end_unstarted() {
+    let error = Error::failed(format!(
+        "MPI has not started after {} min: a process hangs, or was not started on its host",
+        iolab_cluster::mpi::START.as_secs() / 60
+    ))
+    .hint("look at the processes on all hosts; nothing was measured, and no file was made");
+    let _ = exit::code_of(Err(error.into()));
+    std::process::exit(1);
 }
 
 /// Carries out what rank 0 says. What went wrong is told there, unless it is rank 0 that is lost.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::link::Link;
-use iolab_cluster::mpi::Mpi;
+use iolab_cluster::mpi::{Mpi, START};
 use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::tree::FANOUT;
@@ -55,7 +55,11 @@ impl Gathered for Hosts {
 fn main() -> ExitCode {
     let trials = std::env::args().nth(1).and_then(|count| count.parse().ok());
     let zero = Instant::now();
-    let Some(link) = Mpi::join(|| zero.elapsed().as_nanos() as i64) else {
+    let late = || {
+        println!("MPI has not started: a process hangs or was not started");
+        std::process::exit(1);
+    };
+    let Some(link) = Mpi::join(|| zero.elapsed().as_nanos() as i64, START, late) else {
         return ExitCode::FAILURE;
     };
     let mut team = Team::new(link, FANOUT);

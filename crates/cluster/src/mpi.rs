@@ -1,6 +1,7 @@
 //! The transport that ships: MPI. Only messages between two ranks are used: MPI's own collectives wait on the CPU, and know
 //! no end of waiting.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,9 @@ const AWAKE: Duration = Duration::from_micros(200);
 /// Longest sleep between two looks.
 const NAP: Duration = Duration::from_millis(1);
 
+/// How long MPI may take to start: thousands of processes begin at different times, and read the program from shared storage.
+pub const START: Duration = Duration::from_secs(300);
+
 /// This process among those that mpirun or srun started.
 pub struct Mpi<C> {
     world: SimpleCommunicator,
@@ -27,10 +31,21 @@ pub struct Mpi<C> {
 impl<C: Fn() -> i64> Mpi<C> {
     /// Joins the others; `clock` reads this rank's clock, ns. To be called once, by the thread that uses it.
     ///
+    /// MPI waits without end for a process that hangs or was never started. `late` is called after `limit`, by another thread,
+    /// and has to end this process.
+    ///
     /// `None` where MPI was started before.
-    pub fn join(clock: C) -> Option<Self> {
+    pub fn join(clock: C, limit: Duration, late: impl FnOnce() + Send + 'static) -> Option<Self> {
+        let (started, is_started) = mpsc::channel::<()>();
+        // Without a thread for it there is no limit.
+        let _ = thread::Builder::new().spawn(move || {
+            if is_started.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                late();
+            }
+        });
         // Other threads than this one measure meanwhile, but do not call MPI.
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
+        drop(started);
         Some(Self {
             world: universe.world(),
             clock,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
-use iolab_cluster::mpi::Mpi;
+use iolab_cluster::mpi::{Mpi, START};
 use iolab_cluster::span::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::trial::{Habits, Halt, Part};
@@ -35,6 +35,8 @@ const HABITS: Habits = Habits {
     patience: Duration::from_secs(5),
     trial: Duration::from_secs(20),
 };
+/// The role of ranks of which number 1 does not join.
+const ABSENT: &str = "absent";
 /// Trials of a run.
 const TRIALS: u64 = 5;
 
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         }
     }
     those_who_wait_leave_the_cpu_alone();
+    nobody_waits_for_one_that_does_not_join();
     println!("ok: over mpirun");
     ExitCode::SUCCESS
 }
@@ -120,6 +123,19 @@ fn one_of_many_is_stopped(rank: usize, trial: u64) {
     assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
     println!(
         "rank {rank} stopped in trial {trial}: mpirun ended with {}",
+        output.status
+    );
+}
+
+/// MPI itself would wait for ever.
+fn nobody_waits_for_one_that_does_not_join() {
+    let output = mpirun(3, ABSENT);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(!output.status.success(), "{stdout}\n{stderr}");
+    assert!(stdout.contains("MPI has not started"), "{stdout}\n{stderr}");
+    assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
+    println!(
+        "a rank that does not join: mpirun ended with {}",
         output.status
     );
 }
@@ -191,7 +207,22 @@ fn rank(role: &str) -> ExitCode {
     // Known only once MPI is started; until then nothing asks for the time.
     let number = std::cell::Cell::new(0);
     let clock = || skew_of(number.get()).reading(kernel_ns());
-    let link = Mpi::join(&clock).expect("MPI starts once");
+    if role == ABSENT
+        && std::env::var("PMI_RANK").or(std::env::var("OMPI_COMM_WORLD_RANK")) == Ok("1".to_owned())
+    {
+        println!("pid: {}", getpid().as_raw_nonzero());
+        signal_itself(Signal::STOP);
+    }
+    let late = || {
+        println!("MPI has not started");
+        std::process::exit(GAVE_UP);
+    };
+    let limit = if role == ABSENT {
+        Duration::from_secs(2)
+    } else {
+        START
+    };
+    let link = Mpi::join(&clock, limit, late).expect("MPI starts once");
     number.set(link.rank());
     let mut team = Team::new(link, 3);
     println!("pid: {}", getpid().as_raw_nonzero());
