@@ -180,9 +180,10 @@ impl<L: Link> Greeting<'_, L> {
 
     fn call(&mut self) {
         let call = self.own.call();
+        let left = self.left(0);
         for child in self.team.children() {
             // A rank that cannot be reached does not answer either.
-            let _ = self.team.link().send(child, &call);
+            let _ = self.team.link().send(child, &call, left);
         }
     }
 
@@ -202,7 +203,7 @@ impl<L: Link> Greeting<'_, L> {
             return (None, Err(stranger(parent).into()));
         };
         let hello = self.own.message();
-        let way = match self.team.link().send(parent, &hello) {
+        let way = match self.team.link().send(parent, &hello, left) {
             Err(lost) => Err(lost.into()),
             Ok(()) if caller.build == self.own.build => Ok(Some(parent)),
             Ok(()) => Err(Halt::Unready(Trouble {
@@ -254,7 +255,8 @@ impl<L: Link> Greeting<'_, L> {
         };
         let mut up = Writer::default();
         roll.write(&mut up);
-        self.team.send(parent, tag::UP, &up.into_bytes())?;
+        let left = self.left(self.team.height() + 2);
+        self.team.send(parent, tag::UP, &up.into_bytes(), left)?;
         let left = self.left(self.team.height() + 2);
         let verdict = self.team.expect(parent, tag::DOWN, left)?;
         let garbled = Lost {
@@ -272,7 +274,7 @@ impl<L: Link> Greeting<'_, L> {
         let down = down.into_bytes();
         for member in members {
             // Who cannot be reached is missed when all ranks meet next.
-            let _ = self.team.send(*member, tag::DOWN, &down);
+            let _ = self.team.send(*member, tag::DOWN, &down, self.limits.level);
         }
     }
 }

@@ -47,7 +47,7 @@ impl Link for Thread {
         (self.clock)()
     }
 
-    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost> {
+    fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), Lost> {
         // A thread that has ended is noticed by those who wait for its answer.
         let _ = self.inboxes[to].send((self.rank, message.to_vec()));
         Ok(())

@@ -18,11 +18,11 @@ pub trait Link {
     /// A reading of this rank's clock, ns. It never goes back; only differences have a meaning.
     fn now_ns(&self) -> i64;
 
-    /// Sends a message. It need not have arrived when this returns.
+    /// Sends a message. It need not have arrived when this returns; but a long one may have to wait for the rank to receive.
     ///
     /// # Errors
-    /// When the transport knows that the rank is gone.
-    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost>;
+    /// When the rank took nothing for so much time.
+    fn send(&mut self, to: usize, message: &[u8], patience: Duration) -> Result<(), Lost>;
 
     /// The next message of a rank, waited for without taking the CPU from trials of other processes.
     ///
@@ -48,8 +48,8 @@ impl<L: Link + ?Sized> Link for Box<L> {
         (**self).now_ns()
     }
 
-    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost> {
-        (**self).send(to, message)
+    fn send(&mut self, to: usize, message: &[u8], patience: Duration) -> Result<(), Lost> {
+        (**self).send(to, message, patience)
     }
 
     fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {

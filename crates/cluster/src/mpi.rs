@@ -5,10 +5,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
+use mpi::{Tag, Threading};
 
 use crate::link::{Link, Lost, Why};
 
@@ -19,6 +19,26 @@ const NAP: Duration = Duration::from_millis(1);
 
 /// How long MPI may take to start: thousands of processes begin at different times, and read the program from shared storage.
 pub const START: Duration = Duration::from_secs(300);
+
+/// Bytes that any MPI sends without waiting for the receiver (2 KiB and more by default). What is longer goes in pieces: to send
+/// it as one has MPI wait until the receiver takes it, without end where that hangs, and without a safe way to take it back.
+const PIECE: usize = 2 << 10;
+/// So many pieces are under way at most before the receiver has to say that it took them.
+const WINDOW: u32 = 16;
+/// What it says.
+const TAKEN: u8 = 0;
+
+/// What a message of MPI is.
+mod tag {
+    use mpi::Tag;
+
+    /// The end of a message of iolab, or all of it.
+    pub(super) const END: Tag = 0;
+    /// A piece that others follow.
+    pub(super) const PIECE: Tag = 1;
+    /// The receiver took the pieces that were under way.
+    pub(super) const TAKEN: Tag = 2;
+}
 
 /// This process among those that mpirun or srun started.
 pub struct Mpi<C> {
@@ -54,29 +74,17 @@ impl<C: Fn() -> i64> Mpi<C> {
     }
 }
 
-impl<C: Fn() -> i64> Link for Mpi<C> {
-    fn rank(&self) -> usize {
-        self.world.rank() as usize
-    }
-
-    fn size(&self) -> usize {
-        self.world.size() as usize
-    }
-
-    fn now_ns(&self) -> i64 {
-        (self.clock)()
-    }
-
-    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost> {
-        self.world.process_at_rank(to as i32).send(message);
-        Ok(())
-    }
-
-    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
+impl<C> Mpi<C> {
+    /// Waits for a message of a rank, with this tag where one is given.
+    fn wait(&self, from: usize, tag: Option<Tag>, patience: Duration) -> Result<(), Lost> {
         let sender = self.world.process_at_rank(from as i32);
+        let is_there = || match tag {
+            Some(tag) => sender.immediate_probe_with_tag(tag).is_some(),
+            None => sender.immediate_probe().is_some(),
+        };
         let began = Instant::now();
         let mut nap = NAP / 16;
-        while sender.immediate_probe().is_none() {
+        while !is_there() {
             let waited = began.elapsed();
             if waited > patience {
                 return Err(Lost {
@@ -91,7 +99,65 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
                 nap = (nap * 2).min(NAP);
             }
         }
-        Ok(sender.receive_vec().0)
+        Ok(())
+    }
+}
+
+impl<C: Fn() -> i64> Link for Mpi<C> {
+    fn rank(&self) -> usize {
+        self.world.rank() as usize
+    }
+
+    fn size(&self) -> usize {
+        self.world.size() as usize
+    }
+
+    fn now_ns(&self) -> i64 {
+        (self.clock)()
+    }
+
+    fn send(&mut self, to: usize, message: &[u8], patience: Duration) -> Result<(), Lost> {
+        let receiver = self.world.process_at_rank(to as i32);
+        let mut rest = message;
+        let mut under_way = 0;
+        while rest.len() > PIECE {
+            let (piece, after) = rest.split_at(PIECE);
+            rest = after;
+            receiver.send_with_tag(piece, tag::PIECE);
+            under_way += 1;
+            if under_way == WINDOW {
+                self.wait(to, Some(tag::TAKEN), patience)?;
+                receiver.receive_vec_with_tag::<u8>(tag::TAKEN);
+                under_way = 0;
+            }
+        }
+        receiver.send_with_tag(rest, tag::END);
+        Ok(())
+    }
+
+    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
+        let sender = self.world.process_at_rank(from as i32);
+        let mut message = Vec::new();
+        let mut under_way = 0;
+        loop {
+            self.wait(from, None, patience)?;
+            let (piece, status) = sender.receive_vec::<u8>();
+            match status.tag() {
+                tag::PIECE => under_way += 1,
+                // The word that a message was taken which this rank had given up.
+                tag::TAKEN => continue,
+                _ if message.is_empty() => return Ok(piece),
+                _ => {
+                    message.extend(piece);
+                    return Ok(message);
+                }
+            }
+            message.extend(piece);
+            if under_way == WINDOW {
+                sender.send_with_tag(&TAKEN, tag::TAKEN);
+                under_way = 0;
+            }
+        }
     }
 
     fn abort(&self, code: i32) {

@@ -163,7 +163,7 @@ impl<L: Link> Team<L> {
             Some(parent) => self.expect(parent, tag::DOWN, patience)?,
         };
         for child in self.children() {
-            self.send(child, tag::DOWN, &content)?;
+            self.send(child, tag::DOWN, &content, patience)?;
         }
         Ok(content)
     }
@@ -189,7 +189,9 @@ impl<L: Link> Team<L> {
                 lost.write(&mut to);
             }
         }
-        self.link.send(parent, &to.into_bytes())?;
+        // The rank above may have to wait for others first.
+        let in_all = self.patience_in_all(patience);
+        self.link.send(parent, &to.into_bytes(), in_all)?;
         joined.map(|_| None)
     }
 
@@ -227,7 +229,7 @@ impl<L: Link> Team<L> {
                 let mut to = Writer::default();
                 own().write(&mut to);
                 return self
-                    .send(*first, tag::MEMBER, &to.into_bytes())
+                    .send(*first, tag::MEMBER, &to.into_bytes(), patience)
                     .map(|()| None);
             }
             None => return Ok(None),
@@ -267,14 +269,14 @@ impl<L: Link> Team<L> {
                 let mut to = Writer::default();
                 to.number(tag::STAMP);
                 to.signed(self.link.now_ns());
-                self.link.send(parent, &to.into_bytes())?;
+                self.link.send(parent, &to.into_bytes(), in_all)?;
             }
         }
         for (child, number) in self.children().zip(0..) {
             let mut session = Vec::with_capacity(rounds as usize);
             for _ in 0..rounds {
                 let asked = self.link.now_ns();
-                self.send(child, tag::ASK, &[])?;
+                self.send(child, tag::ASK, &[], patience)?;
                 let content = self.expect(child, tag::STAMP, patience)?;
                 let answered = self.link.now_ns();
                 let stamp = Reader::new(&content).signed().ok_or(Lost {
@@ -324,7 +326,7 @@ impl<L: Link> Team<L> {
                 rank: child,
                 why: Why::ClockJumped,
             })?;
-            self.send(child, tag::DOWN, &write_moments(&moments))?;
+            self.send(child, tag::DOWN, &write_moments(&moments), patience)?;
         }
         Ok(own)
     }
@@ -337,12 +339,18 @@ impl<L: Link> Team<L> {
         self.tree.children(self.link.rank())
     }
 
-    pub(crate) fn send(&mut self, to: usize, tag: u64, content: &[u8]) -> Result<(), Lost> {
+    pub(crate) fn send(
+        &mut self,
+        to: usize,
+        tag: u64,
+        content: &[u8],
+        patience: Duration,
+    ) -> Result<(), Lost> {
         let mut message = Writer::default();
         message.number(tag);
         let mut message = message.into_bytes();
         message.extend_from_slice(content);
-        self.link.send(to, &message)
+        self.link.send(to, &message, patience)
     }
 
     /// The content of the next message of a rank, which is of this kind.

@@ -171,7 +171,7 @@ impl Link for Seat {
         self.clock.reading(self.now)
     }
 
-    fn send(&mut self, to: usize, message: &[u8]) -> Result<(), Lost> {
+    fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), Lost> {
         let shared = &self.shared;
         let count = self.sent.entry(to).or_default();
         self.now += shared.costs.overhead_ns() as i64;

@@ -18,7 +18,7 @@ use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
 use iolab_cluster::mpi::{Mpi, START};
 use iolab_cluster::span::{Activity, Bounded, CumulativeBytes};
-use iolab_cluster::team::{Gathered, Team};
+use iolab_cluster::team::{Gathered, List, Team};
 use iolab_cluster::trial::{Habits, Halt, Part};
 use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
@@ -39,6 +39,8 @@ const HABITS: Habits = Habits {
 const ABSENT: &str = "absent";
 /// Trials of a run.
 const TRIALS: u64 = 5;
+/// Bytes of messages on both sides of those of one piece, and of those that the receiver has to take meanwhile.
+const LENGTHS: [usize; 6] = [1, 2 << 10, (2 << 10) + 1, 32 << 10, (34 << 10) + 1, 3 << 20];
 
 fn main() -> ExitCode {
     if let Ok(role) = std::env::var(ROLE) {
@@ -54,6 +56,10 @@ fn main() -> ExitCode {
     }
     for ranks in [1, 2, 4, 20] {
         agrees_with_the_truth(ranks);
+    }
+    long_messages_arrive_whole();
+    for rank in [0, 1] {
+        one_takes_no_long_message(rank);
     }
     for rank in [0, 1, 3] {
         for trial in [0, 2] {
@@ -98,6 +104,30 @@ fn agrees_with_the_truth(ranks: usize) {
     let held = stdout.lines().filter(|line| line.starts_with("held:"));
     assert_eq!(held.count(), TRIALS as usize, "{stdout}\n{stderr}");
     print!("{ranks} ranks\n{stdout}");
+}
+
+fn long_messages_arrive_whole() {
+    let output = mpirun(4, "long");
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{stdout}\n{stderr}");
+    let held = stdout.lines().filter(|line| *line == "arrived");
+    assert_eq!(held.count(), 4, "{stdout}\n{stderr}");
+    println!("long messages arrive whole");
+}
+
+/// A rank that hangs while a message longer than the buffers of MPI is on its way to it is named all the same.
+fn one_takes_no_long_message(rank: usize) {
+    let output = mpirun(4, &format!("deaf {rank}"));
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(!output.status.success(), "{stdout}\n{stderr}");
+    let witness = usize::from(rank == 0);
+    let expected = format!("rank {witness}: rank {rank} has not answered");
+    assert!(stdout.contains(&expected), "{stdout}\n{stderr}");
+    assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
+    println!(
+        "rank {rank} took no long message: mpirun ended with {}",
+        output.status
+    );
 }
 
 /// mpirun may end all ranks before the root speaks; either way nothing goes on.
@@ -237,6 +267,9 @@ fn rank(role: &str) -> ExitCode {
         },
         _ => HABITS,
     };
+    if fault == Some("long") || fault == Some("deaf") {
+        return talk(team, moment.first().copied());
+    }
     for trial in 0..TRIALS {
         if moment == [number.get() as u64, trial] {
             match fault {
@@ -259,6 +292,44 @@ fn rank(role: &str) -> ExitCode {
             println!("share of a CPU: {:.4}", worked as f64 / waited as f64);
         }
     }
+    ExitCode::SUCCESS
+}
+
+/// Long messages up and down. The last one `deaf` does not take: the root not the one that comes up.
+fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
+    let rank = team.link().rank();
+    let is_deaf = deaf == Some(rank as u64);
+    let patience = Duration::from_millis(if deaf.is_some() { 500 } else { 20_000 });
+    for length in LENGTHS {
+        // No two of its pieces are alike.
+        let message: Vec<u8> = (0..length).map(|at| (at / 251 + at) as u8).collect();
+        let hangs = is_deaf && LENGTHS.last() == Some(&length);
+        if hangs && rank > 0 {
+            signal_itself(Signal::STOP);
+        }
+        let told = team.broadcast(&message, patience);
+        if hangs {
+            signal_itself(Signal::STOP);
+        }
+        let told = told.and_then(|got| {
+            assert_eq!(got, message);
+            let rows = message.iter().map(|byte| (*byte).into());
+            team.gather(List(rows.collect::<Vec<u64>>()), patience)
+        });
+        match told {
+            Ok(None) => {}
+            Ok(Some(all)) => assert_eq!(all.0.len(), message.len() * team.link().size()),
+            Err(lost) => {
+                println!("rank {rank}: {lost}");
+                if rank > 0 {
+                    // The root ends all ranks, unless it is the one that is lost.
+                    thread::sleep(patience * 4);
+                }
+                team.link().abort(GAVE_UP);
+            }
+        }
+    }
+    println!("arrived");
     ExitCode::SUCCESS
 }
 

@@ -249,8 +249,13 @@ impl Link for Noting {
         self.0.now_ns()
     }
 
-    fn send(&mut self, to: usize, message: &[u8]) -> std::result::Result<(), Lost> {
-        self.0.send(to, message)
+    fn send(
+        &mut self,
+        to: usize,
+        message: &[u8],
+        patience: Duration,
+    ) -> std::result::Result<(), Lost> {
+        self.0.send(to, message, patience)
     }
 
     fn receive(&mut self, from: usize, patience: Duration) -> std::result::Result<Vec<u8>, Lost> {

@@ -174,7 +174,7 @@ fn what_cannot_be_read_names_its_sender() {
         if team.is_root() {
             return team.barrier(PATIENCE);
         }
-        team.link().send(0, &[99, 1, 2])
+        team.link().send(0, &[99, 1, 2], PATIENCE)
     });
     let garbled = Lost {
         rank: 1,

@@ -73,7 +73,7 @@ fn be(guest: Guest, team: &mut Team<Seat>) -> Option<Met> {
         }
         Guest::Garbage => {
             for other in (0..SIZE).filter(|other| *other != rank) {
-                team.link().send(other, &[99, 1, 2]).expect("sent");
+                team.link().send(other, &[99, 1, 2], BEFORE).expect("sent");
             }
         }
         Guest::Silent => {}
@@ -81,7 +81,7 @@ fn be(guest: Guest, team: &mut Team<Seat>) -> Option<Met> {
             let parent = parent.expect("not the root");
             team.link().receive(parent, BEFORE).expect("a call");
             let message = hello(rank, "1.0.0").message();
-            team.link().send(parent, &message).expect("sent");
+            team.link().send(parent, &message, BEFORE).expect("sent");
         }
     }
     None
