@@ -1,6 +1,8 @@
 //! The transport that ships: MPI. Only messages between two ranks are used: MPI's own collectives wait on the CPU, and know
 //! no end of waiting.
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,6 +11,7 @@ use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use mpi::{Tag, Threading};
+use rustix::io::ioctl_fionread;
 
 use crate::link::{Link, Lost, Why};
 
@@ -20,6 +23,8 @@ const NAP: Duration = Duration::from_millis(1);
 /// How long MPI may take to start: thousands of processes begin at different times, and read the program from shared storage.
 pub const START: Duration = Duration::from_secs(300);
 
+/// How long the launcher is waited for to read the last words of this process.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Bytes that any MPI sends without waiting for the receiver (2 KiB and more by default). What is longer goes in pieces: to send
 /// it as one has MPI wait until the receiver takes it, without end where that hangs, and without a safe way to take it back.
 const PIECE: usize = 2 << 10;
@@ -71,6 +76,17 @@ impl<C: Fn() -> i64> Mpi<C> {
             clock,
             _universe: universe,
         })
+    }
+}
+
+/// Waits until the launcher has read what this process printed: the one of MPICH drops the rest when all are ended.
+fn await_launcher() {
+    let is_unread = |output: BorrowedFd<'_>| ioctl_fionread(output).is_ok_and(|bytes| bytes > 0);
+    let began = Instant::now();
+    while began.elapsed() < LAST_WORDS
+        && (is_unread(io::stdout().as_fd()) || is_unread(io::stderr().as_fd()))
+    {
+        thread::sleep(NAP);
     }
 }
 
@@ -161,6 +177,7 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
     }
 
     fn abort(&self, code: i32) {
+        await_launcher();
         self.world.abort(code)
     }
 }
