@@ -98,7 +98,10 @@ def failed(iolab, folder, how, rank, moment):
     code, told = run.end()
     took = time.monotonic() - began
     wrong = []
-    stays = processes(run.mark)
+    # mpirun may end a moment before the ranks that it has killed.
+    deadline = time.monotonic() + 10
+    while (stays := processes(run.mark)) and time.monotonic() < deadline:
+        time.sleep(0.01)
     if code is None or stays:
         wrong.append(f"stays: {stays}")
     count = None
