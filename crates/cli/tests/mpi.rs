@@ -100,7 +100,8 @@ fn all_processes_are_one_run() {
 fn what_ranks_write_is_read_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["run", "write-size", ".", "--verify", "--set", "pattern=seq"];
-    let arguments = [&arguments[..], &TINY[..]].concat();
+    let rest = ["--set", "settle=1ms"];
+    let arguments = [&arguments[..], &rest[..], &TINY[..]].concat();
     let Some(output) = mpirun(folder.path(), 2, &arguments) else {
         return;
     };

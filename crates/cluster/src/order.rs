@@ -17,6 +17,8 @@ pub enum Order {
     Trial(Box<Task>),
     /// The run is over: remove own files.
     End,
+    /// The root lets devices rest for so long, ns, before its next order.
+    Rest(u64),
 }
 
 /// A target as the other ranks open it.
@@ -85,6 +87,10 @@ impl Order {
                 }
             }
             Order::End => to.number(3),
+            Order::Rest(time) => {
+                to.number(4);
+                time.write(&mut to);
+            }
         }
         Ok(to.into_bytes())
     }
@@ -97,6 +103,7 @@ impl Order {
             1 => Order::Fill(Wire::read(&mut from)?),
             2 => Order::Trial(Box::new(read_task(&mut from)?)),
             3 => Order::End,
+            4 => Order::Rest(Wire::read(&mut from)?),
             _ => return None,
         };
         from.is_at_end().then_some(order)

@@ -10,6 +10,7 @@ mod trial;
 mod words;
 
 use std::cell::RefCell;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -41,8 +42,10 @@ use words::unreadable;
 
 /// How long a rank waits for a short answer.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long a rank waits for the next order: between two of them the root lets devices rest, or measures alone.
-const IDLE: Duration = Duration::from_secs(2 * 3600);
+/// How long a rank waits for the next order: between two of them the root stores what was measured, and at the end it reports.
+const IDLE: Duration = Duration::from_secs(600);
+/// How long ranks wait for each other while each fills its files.
+const FILLING: Duration = Duration::from_secs(2 * 3600);
 
 /// A failure in words, and what to do about it.
 pub type Words = fn(&Failure) -> (String, String);
@@ -276,7 +279,16 @@ impl Ranks {
         let filled = own();
         let member = &mut *self.0.borrow_mut();
         // Those of the other ranks are no larger than the root's.
-        member.agree(IDLE, filled)
+        member.agree(FILLING, filled)
+    }
+
+    /// The root: tells all that its next order comes so much later.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub fn rest(&self, time: Duration) -> Result<()> {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.borrow_mut().give(&Order::Rest(time))
     }
 
     /// The root: carries a trial out with all ranks.
@@ -308,7 +320,7 @@ impl Ranks {
 
     /// The root: what each rank did in the last trial; nothing where there is one.
     pub fn take_report(&self) -> RankReport {
-        std::mem::take(&mut self.0.borrow_mut().report)
+        mem::take(&mut self.0.borrow_mut().report)
     }
 
     /// The root: the ranks, as a run file keeps them; none where there is one.
@@ -381,8 +393,10 @@ impl Member {
 
     fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
         let mut targets: Vec<Target> = Vec::new();
+        let mut rest = Duration::ZERO;
         loop {
-            let message = self.team.broadcast(&[], IDLE);
+            let patience = IDLE.saturating_add(mem::take(&mut rest));
+            let message = self.team.broadcast(&[], patience);
             let message = message.map_err(|lost| self.error(lost.into()))?;
             // What a rank cannot do is told by the root; only where one is lost there is no way on.
             let done = match Order::read(&message) {
@@ -407,7 +421,7 @@ impl Member {
                 }
                 Some(Order::Fill(seed)) => {
                     let filled = self.fill(&targets, seed, stop);
-                    self.agree(IDLE, filled)
+                    self.agree(FILLING, filled)
                 }
                 Some(Order::Trial(task)) => {
                     let number = usize::try_from(task.target).unwrap_or(usize::MAX);
@@ -421,6 +435,10 @@ impl Member {
                     let removed = removed.fold(Ok(()), Result::and);
                     let done = self.agree(ANSWER, removed);
                     return if self.lost { done } else { Ok(()) };
+                }
+                Some(Order::Rest(time)) => {
+                    rest = Duration::from_nanos(time);
+                    Ok(())
                 }
                 None => self.agree(ANSWER, Err(unreadable())),
             };

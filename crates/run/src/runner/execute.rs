@@ -142,6 +142,10 @@ impl Executor for Engine<'_> {
     }
 
     fn pause(&mut self, time: Duration, stop: &AtomicBool) {
+        if let Some(ranks) = self.ranks.filter(|_| !time.is_zero()) {
+            // One that is lost is missed at the next trial.
+            let _ = ranks.rest(time);
+        }
         let end = Instant::now() + time;
         while !stop.load(Ordering::Relaxed) {
             let left = end.saturating_duration_since(Instant::now());
