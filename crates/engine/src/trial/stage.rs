@@ -19,11 +19,12 @@ use crate::verify::Signer;
 use crate::worker::flow::{Flow, FlowPart};
 use crate::worker::open::{Open, sleep_exactly};
 use crate::worker::rest::pause;
-use crate::worker::{Closed, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
+use crate::worker::{Closed, Common, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
 use iolab_observe::clock::Clock;
 use iolab_observe::counters;
 use iolab_observe::perf::Group;
 use iolab_spec::counters::{Counters, Hardware, NoHardware};
+use iolab_spec::outcome::Effective;
 use iolab_spec::trial::Descriptors;
 use iolab_spec::{Error, Result};
 
@@ -143,41 +144,48 @@ impl Stage<'_> {
             (Some(rate), _) => {
                 sleep_exactly();
                 let open = Open::new(spec, rate, self.number, clock);
-                self.drive(self.worker((open, requests), backend, buffers), pieces)
+                self.drive(self.worker(open, requests, backend, buffers), pieces)
             }
             (None, true) => {
                 let closed = Closed::<true>;
-                self.drive(self.worker((closed, requests), backend, buffers), pieces)
+                self.drive(self.worker(closed, requests, backend, buffers), pieces)
             }
             (None, false) => {
                 let closed = Closed::<false>;
-                self.drive(self.worker((closed, requests), backend, buffers), pieces)
+                self.drive(self.worker(closed, requests, backend, buffers), pieces)
             }
         }
     }
 
     fn worker<B: crate::request::Backend, T: Timing, R: Requests>(
         &self,
-        loops: (T, R),
+        timing: T,
+        requests: R,
         backend: B,
-        mut buffers: Buffers,
+        buffers: Buffers,
     ) -> Worker<'_, B, T, R> {
-        let Job { spec, identity, .. } = self.job;
+        Worker {
+            common: self.common(T::TIMED, backend.effective(), buffers),
+            backend,
+            timing,
+            requests,
+        }
+    }
+
+    fn common(&self, timed: bool, effective: Effective, mut buffers: Buffers) -> Common<'_> {
+        let Job {
+            spec,
+            identity,
+            clock,
+            stop,
+            ..
+        } = self.job;
         let signer = spec
             .verify
             .then(|| Signer::new(spec, self.number, identity, &mut buffers));
-        let clock = self.job.clock;
-        Worker::new(
-            spec,
-            self.number,
-            loops,
-            backend,
-            buffers,
-            clock,
-            self.job.stop,
-        )
-        .signed_by(signer)
-        .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
+        Common::new(spec, self.number, (timed, effective), buffers, clock, stop)
+            .signed_by(signer)
+            .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
     }
 
     fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {

@@ -185,25 +185,26 @@ impl<B: Backend, R: Requests> Run for Worker<'_, B, Open<'_>, R> {
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
-        let (start, deadline) = self.begin();
+        let (start, deadline) = self.common.begin();
         self.timing.begin(start);
-        let mut interval_end = self.outcome.series.begin(start);
+        let mut interval_end = self.common.outcome.series.begin(start);
         let mut now = start;
-        let mut done = std::mem::take(&mut self.done);
+        let mut done = std::mem::take(&mut self.common.done);
         loop {
             self.issue_due(now, deadline);
-            if self.outstanding() == 0 && self.is_over(deadline) {
+            if self.common.outstanding() == 0 && self.is_over(deadline) {
                 break;
             }
             if let Err(failure) = self.pass_time(now, deadline, &mut done) {
-                self.mechanism_failed(failure, &mut done);
+                let common = &mut self.common;
+                common.mechanism_failed(&mut self.backend, failure, &mut done);
                 break;
             }
-            now = self.clock.now();
+            now = self.common.clock.now();
             if now >= interval_end {
-                let tallied = self.done();
-                interval_end = self.outcome.series.turn_to(now, tallied);
-                self.see_cpu();
+                let tallied = self.common.done();
+                interval_end = self.common.outcome.series.turn_to(now, tallied);
+                self.common.see_cpu();
             }
             for completion in done.drain(..) {
                 self.finish(completion, now);
@@ -211,13 +212,13 @@ impl<B: Backend, R: Requests> Run for Worker<'_, B, Open<'_>, R> {
             if now >= deadline && !self.timing.is_closed() {
                 self.time_is_up(now, deadline);
             }
-            if self.stop.load(Ordering::Relaxed) {
-                self.end_with(Ended::Interrupted);
+            if self.common.stop.load(Ordering::Relaxed) {
+                self.common.end_with(Ended::Interrupted);
             }
         }
-        self.timing.hand_over(now.min(deadline), &mut self.outcome);
-        self.wind_up(&mut done);
-        (self.outcome, (self.backend, self.buffers))
+        self.timing
+            .hand_over(now.min(deadline), &mut self.common.outcome);
+        self.wind_up(done)
     }
 }
 
@@ -229,15 +230,15 @@ impl<B: Backend, R: Requests> Worker<'_, B, Open<'_>, R> {
         let last = now.min(deadline - 1);
         while self.timing.next() <= last
             && !self.is_over(deadline)
-            && let Some(slot) = self.buffers.take()
+            && let Some(slot) = self.common.buffers.take()
         {
             self.timing.issued(slot.index());
             stamped |= self.issue_one(slot, now);
         }
         self.start_again(stamped);
-        if self.left == 0 {
+        if self.common.left == 0 {
             self.timing.close(now);
-        } else if self.buffers.home().is_empty() {
+        } else if self.common.buffers.home().is_empty() {
             self.timing.watch_backlog(now);
         }
     }
@@ -246,7 +247,7 @@ impl<B: Backend, R: Requests> Worker<'_, B, Open<'_>, R> {
     #[inline(always)]
     fn is_over(&self, deadline: u64) -> bool {
         let made_up = || self.timing.is_closed() && self.timing.next() >= deadline;
-        self.stopping || self.left == 0 || made_up()
+        self.common.stopping || self.common.left == 0 || made_up()
     }
 
     /// The time bound is reached: what was due by then is still issued, unless it is too much.
@@ -254,9 +255,9 @@ impl<B: Backend, R: Requests> Worker<'_, B, Open<'_>, R> {
         self.issue_due(now, deadline);
         let closing = self.timing.close(deadline);
         let made_up = self.timing.makes_up(closing);
-        let was_stopping = self.stopping;
-        self.end_with(Ended::Time);
-        self.stopping = was_stopping || !made_up;
+        let was_stopping = self.common.stopping;
+        self.common.end_with(Ended::Time);
+        self.common.stopping = was_stopping || !made_up;
     }
 
     /// Waits for completions, but not beyond the next intended start when there is a slot for its request.
@@ -267,14 +268,14 @@ impl<B: Backend, R: Requests> Worker<'_, B, Open<'_>, R> {
         done: &mut Vec<Completion>,
     ) -> Result<(), SystemFailure> {
         let until = self.timing.next().min(deadline);
-        if self.outstanding() == 0 {
-            pause(self.clock, until);
+        if self.common.outstanding() == 0 {
+            pause(self.common.clock, until);
             return Ok(());
         }
-        if self.buffers.home().is_empty() || self.is_over(deadline) {
+        if self.common.buffers.home().is_empty() || self.is_over(deadline) {
             return self.backend.complete(1, done);
         }
-        let left = self.clock.ns_between(now, until);
+        let left = self.common.clock.ns_between(now, until);
         let timeout = Duration::from_nanos(left.saturating_sub(SPIN_NS).min(NAP_NS));
         self.backend.complete_within(timeout, done)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use super::{Requests, Timing, Worker};
+use super::{Common, Requests, Timing, Worker};
 use crate::request::Backend;
 use iolab_observe::clock::Clock;
 use iolab_spec::outcome::Ended;
@@ -91,13 +91,21 @@ impl Pauses {
 impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// Pauses, where that is what keeps a worker without outstanding requests from issuing one; whether there is more to
     /// issue after that.
-    #[cold]
-    #[inline(never)]
     pub(super) fn rest(&mut self, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
-        if self.stopping || self.left == 0 {
+        if self.common.stopping || self.common.left == 0 {
             return false;
         }
-        let (began, until) = (*now, self.requests.rest(*now));
+        let until = self.requests.rest(*now);
+        self.common.rest_until(until, now, wake, deadline)
+    }
+}
+
+impl Common<'_> {
+    /// Lets the time until a stamp pass; whether there is more to issue after that.
+    #[cold]
+    #[inline(never)]
+    fn rest_until(&mut self, until: u64, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
+        let began = *now;
         while *now < until && !self.stopping {
             pause(self.clock, until.min(*wake));
             *now = self.clock.now();

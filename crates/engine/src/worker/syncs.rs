@@ -1,9 +1,10 @@
 //! The syncs of a worker: those that follow its writes, and the final one.
 
-use super::{Requests, Timing, Worker};
+use super::Common;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::outcome::{Ended, FailedRequest};
+use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::trial::TrialSpec;
 
 /// The syncs that follow writes.
@@ -56,26 +57,31 @@ fn carry_out<B: Backend>(
     }
 }
 
-impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
+impl Common<'_> {
     /// Takes the time, and makes written data durable where that is part of the trial.
-    pub(super) fn wind_up(&mut self, done: &mut Vec<Completion>) {
+    pub(super) fn wind_up<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        sizes: RequestSizes,
+        mut done: Vec<Completion>,
+    ) {
         self.outcome.end = self.clock.now();
         self.see_cpu();
         let tallied = self.done();
         self.outcome.series.finish(self.outcome.end, tallied);
-        self.outcome.sizes = self.requests.sizes();
-        self.outcome.waited = self.backend.waited();
+        self.outcome.sizes = sizes;
+        self.outcome.waited = backend.waited();
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
         if self.syncs_at_end && self.outcome.writes.requests > 0 && whole {
-            self.final_sync(done);
+            self.final_sync(backend, &mut done);
         }
     }
 
     /// The final fsync of policy `end`, of each file in turn; nothing is outstanding any more.
-    fn final_sync(&mut self, done: &mut Vec<Completion>) {
+    fn final_sync<B: Backend>(&mut self, backend: &mut B, done: &mut Vec<Completion>) {
         let before = self.outcome.end;
-        for offset in self.backend.offset_in_each_file() {
+        for offset in backend.offset_in_each_file() {
             let request = Request {
                 action: Action::Fsync,
                 offset,
@@ -83,17 +89,16 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 len: 0,
             };
             let slot = self.buffers.take().expect("nothing is outstanding");
-            let Completion { slot, result } =
-                match carry_out(&mut self.backend, slot, request, done) {
-                    Ok(completion) => completion,
-                    Err(failure) => return self.mechanism_failed(failure, done),
-                };
+            let Completion { slot, result } = match carry_out(backend, slot, request, done) {
+                Ok(completion) => completion,
+                Err(failure) => return self.mechanism_failed(backend, failure, done),
+            };
             self.buffers.put(slot);
             self.outcome.end = self.clock.now();
             self.outcome.end_sync_ns = self.clock.ns_between(before, self.outcome.end);
             if result != 0 {
                 return self.fail(FailedRequest {
-                    syscall: self.backend.syscall(request.action),
+                    syscall: backend.syscall(request.action),
                     offset: 0,
                     length: 0,
                     errno: -result as i32,

@@ -1,10 +1,13 @@
 //! On a backend whose mechanism fails with requests in flight.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::open::Open;
 use super::*;
-use iolab_spec::trial::{Limit, Rate};
+use crate::request::SystemFailure;
+use iolab_observe::clock::Clock;
+use iolab_spec::trial::{Limit, Rate, TrialSpec};
 
 const DEPTH: u32 = 4;
 
@@ -72,8 +75,14 @@ where
     Worker<'a, B, T, Plain>: Run<Remains = (B, Buffers)>,
 {
     let buffers = Buffers::new(spec, 0).expect("a few KiB");
-    let loops = (timing, Plain::new(spec, 0));
-    Worker::new(spec, 0, loops, backend, buffers, clock, stop).run()
+    let begun = (T::TIMED, backend.effective());
+    Worker {
+        common: Common::new(spec, 0, begun, buffers, clock, stop),
+        requests: Plain::new(spec, 0),
+        backend,
+        timing,
+    }
+    .run()
 }
 
 fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffers) {

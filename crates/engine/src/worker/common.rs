@@ -1,0 +1,257 @@
+//! What is the same in every loop of a worker, and compiled once: it knows neither what is recorded of a request nor
+//! what requests there are, and takes the backend where it needs one.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::syncs::Following;
+use super::{Requests, Varied, WorkerOutcome};
+use crate::buffer::{Buffers, Slot};
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
+use crate::verify::Signer;
+use iolab_observe::clock::Clock;
+use iolab_pattern::{derive, quota};
+use iolab_spec::outcome::{Effective, Ended, FailedRequest, Tally};
+use iolab_spec::series::Done;
+use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
+
+/// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What the kernel answers where a request is to be issued again.
+const AGAIN: [i64; 2] = [-(libc::EAGAIN as i64), -(libc::EINTR as i64)];
+
+/// A request on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Issued {
+    /// What is still to be transferred.
+    pub(super) request: Request,
+    pub(super) started: u64,
+}
+
+/// All of a worker but backend, timing and requests.
+pub(crate) struct Common<'a> {
+    pub(super) buffers: Buffers,
+    pub(super) clock: &'a Clock,
+    pub(super) stop: &'a AtomicBool,
+    /// The request of each slot, by its number.
+    pub(super) issued: Vec<Issued>,
+    /// Slots of the requests of one round of issuing, where data is stamped.
+    pub(super) fresh: Vec<u32>,
+    pub(super) done: Vec<Completion>,
+    /// Requests still to be issued.
+    pub(super) left: u64,
+    time_ticks: Option<u64>,
+    pub(super) wait: u32,
+    pub(super) stamps: bool,
+    pub(super) generation: u64,
+    /// Makes stamps that can be verified, instead of those that only differ.
+    pub(super) signer: Option<Box<Signer>>,
+    /// Whether syncs follow writes.
+    pub(super) syncs: bool,
+    /// The syncs that follow writes; read only where there are some.
+    following: Following,
+    /// Whether one sync follows all writes.
+    pub(super) syncs_at_end: bool,
+    /// Set when no further request shall be issued.
+    pub(super) stopping: bool,
+    pub(super) outcome: WorkerOutcome,
+}
+
+impl<'a> Common<'a> {
+    /// `timed` says whether it records how long requests take.
+    pub(crate) fn new(
+        spec: &TrialSpec,
+        worker: u32,
+        (timed, effective): (bool, Effective),
+        buffers: Buffers,
+        clock: &'a Clock,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let none = Issued {
+            request: Request {
+                action: Action::Read,
+                offset: 0,
+                at: 0,
+                len: 0,
+            },
+            started: 0,
+        };
+        Self {
+            issued: vec![none; spec.depth as usize],
+            fresh: Vec::with_capacity(spec.depth as usize),
+            done: Vec::with_capacity(spec.depth as usize),
+            left: quota(spec, worker),
+            time_ticks: spec.limit.time.map(|t| clock.ticks(t.as_nanos() as u64)),
+            wait: spec.batch.wait_for(spec.depth),
+            stamps: spec.writes() && spec.content == Content::Unique,
+            generation: derive(spec.seed, u64::from(spec.number_of(worker))),
+            signer: None,
+            syncs: spec.sync.follows_writes(),
+            following: Following::new(spec),
+            syncs_at_end: spec.sync == SyncPolicy::End,
+            stopping: false,
+            outcome: WorkerOutcome {
+                cpus: Some(Box::default()),
+                ..WorkerOutcome::begun(spec, timed, clock, effective)
+            },
+            buffers,
+            clock,
+            stop,
+        }
+    }
+
+    /// It starts so many ticks later than the trial.
+    pub(crate) fn led_by(mut self, ticks: u64) -> Self {
+        self.outcome.series.led_by(ticks);
+        self
+    }
+
+    /// Has every write signed, where there is a signer.
+    pub(crate) fn signed_by(mut self, signer: Option<Signer>) -> Self {
+        self.signer = signer.map(Box::new);
+        self
+    }
+
+    /// Takes the first stamp, and tells when time is over.
+    pub(super) fn begin(&mut self) -> (u64, u64) {
+        let start = self.clock.now();
+        let deadline = self
+            .time_ticks
+            .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
+        self.outcome.start = start;
+        (start, deadline)
+    }
+
+    /// Requests on their way.
+    #[inline(always)]
+    pub(super) fn outstanding(&self) -> usize {
+        self.issued.len() - self.buffers.home().len()
+    }
+
+    #[inline(always)]
+    pub(super) fn tally<R: Requests>(&mut self, action: Action) -> &mut Tally {
+        match action {
+            Action::Read => &mut self.outcome.reads,
+            Action::Trim if R::VARIED => &mut self.outcome.trims,
+            _ => &mut self.outcome.writes,
+        }
+    }
+    /// What is not a whole transfer: short ones go on, a write is followed by its sync where the policy says so, errors
+    /// end the trial. Gives the slot of a request that is complete.
+    #[inline(never)]
+    pub(super) fn unusual<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        slot: Slot,
+        result: i64,
+        (now, timed): (u64, bool),
+    ) -> Option<Slot> {
+        let mut request = self.issued[slot.index() as usize].request;
+        if request.action.is_sync() && result == 0 {
+            self.outcome.syncs += 1;
+            if timed {
+                let started = self.following.started[slot.index() as usize];
+                let latency_ns = self.clock.ns_between(started, now);
+                self.outcome.sync_latency.saturating_record(latency_ns);
+            }
+            return Some(slot);
+        }
+        if AGAIN.contains(&result) {
+            backend.queue(slot, request);
+            return None;
+        }
+        if result <= 0 {
+            self.fail(FailedRequest {
+                syscall: backend.syscall(request.action),
+                offset: request.offset,
+                length: u64::from(request.len),
+                errno: -result as i32,
+            });
+            self.buffers.put(slot);
+            return None;
+        }
+        let moved = result as u32;
+        if moved < request.len {
+            let tally = self.tally::<Varied>(request.action);
+            tally.short_transfers += 1;
+            tally.bytes += u64::from(moved);
+            request.offset += u64::from(moved);
+            request.at += moved;
+            request.len -= moved;
+        } else if request.action == Action::Write && self.syncs && self.following.is_due() {
+            self.tally::<Varied>(request.action).bytes += u64::from(moved);
+            request.action = self.following.call;
+            // The stamp of the write's completion: what lies between that and the call counts as part of the sync.
+            self.following.started[slot.index() as usize] = now;
+        } else {
+            return Some(slot);
+        }
+        self.issued[slot.index() as usize].request = request;
+        backend.queue(slot, request);
+        None
+    }
+
+    pub(super) fn fail(&mut self, failure: FailedRequest) {
+        self.outcome.errors += 1;
+        self.outcome.failure.get_or_insert(failure);
+        self.outcome.ended = Ended::Failed;
+        self.stopping = true;
+    }
+
+    /// The backend itself has failed. Requests may be in flight: they are waited for, so that their memory can be
+    /// given back. What does not come back keeps its memory for good.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mechanism_failed<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        failure: SystemFailure,
+        done: &mut Vec<Completion>,
+    ) {
+        self.fail(FailedRequest {
+            syscall: failure.syscall,
+            offset: 0,
+            length: 0,
+            errno: failure.errno,
+        });
+        backend.settle(SETTLE, done);
+        for completion in done.drain(..) {
+            self.buffers.put(completion.slot);
+        }
+    }
+
+    pub(super) fn end_with(&mut self, why: Ended) {
+        if !self.stopping && self.left > 0 {
+            self.outcome.ended = why;
+        }
+        self.stopping = true;
+    }
+
+    /// Enters the interval of the series that holds `now`, and ends the trial when its time is up; gives the stamp
+    /// at which there is something to do again. To be called before what completed at `now` is tallied.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wake_up(&mut self, now: u64, deadline: u64) -> u64 {
+        let end = self.outcome.series.turn_to(now, self.done());
+        self.see_cpu();
+        if now < deadline {
+            return end.min(deadline);
+        }
+        self.end_with(Ended::Time);
+        end
+    }
+
+    /// Notes the CPU that this runs on.
+    pub(super) fn see_cpu(&mut self) {
+        if let Some(seen) = &mut self.outcome.cpus {
+            seen.look();
+        }
+    }
+
+    /// What was done so far.
+    pub(super) fn done(&self) -> Done {
+        let outcome = &self.outcome;
+        Done::of(&outcome.reads, &outcome.writes, &outcome.trims)
+    }
+}
