@@ -7,11 +7,23 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use iolab_cluster::launch::Launch;
+#[cfg(feature = "mpi")]
+use iolab_cluster::mpi::Wait;
 use iolab_ranks::{Ranks, own};
 use iolab_spec::{Error, Result};
 
 use crate::arguments::Command;
 use crate::exit::{self, Failure, Outcome};
+
+/// How long MPI may take to start: thousands of processes begin at different times, and read the program from shared storage.
+#[cfg(feature = "mpi")]
+const START: Duration = Duration::from_secs(300);
+/// How long rank 0, the last to end, waits for the end of the others.
+#[cfg(feature = "mpi")]
+const END: Duration = Duration::from_secs(60);
+/// How long the others wait for that of rank 0, which reports, perhaps to a pager.
+#[cfg(feature = "mpi")]
+const REPORT: Duration = Duration::from_secs(2 * 3600);
 
 /// The launch of which this process is one of several.
 fn launch() -> Option<Launch> {
@@ -68,7 +80,7 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
 #[cfg(feature = "mpi")]
 fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
-    use iolab_cluster::mpi::{Mpi, START};
+    use iolab_cluster::mpi::{Limits, Mpi};
     use iolab_observe::clock::Clock;
 
     if !is_launched() {
@@ -80,7 +92,11 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     let rank = launch().and_then(|launch| launch.rank).unwrap_or(0);
     let turn = Duration::from_secs(rank.min(8).into());
     let clock_ns = move || own.ns_between(0, own.now()) as i64;
-    let link = Mpi::join(clock_ns, START + turn, end_unstarted);
+    let limits = Limits {
+        start: START + turn,
+        end: turn + if rank == 0 { END } else { REPORT },
+    };
+    let link = Mpi::join(clock_ns, limits, tell_late);
     let link = link.ok_or_else(|| Error::failed("MPI was started before"))?;
     if link.size() < 2 {
         // One rank does what one process does.
@@ -94,16 +110,20 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     Ok(Some(Rc::new(ranks)))
 }
 
-/// Ends this process, and so all of them, where MPI waits for one without end.
+/// Says what MPI waits for without end, before all processes are ended.
 #[cfg(feature = "mpi")]
-fn end_unstarted() {
-    let error = Error::failed(format!(
-        "MPI has not started after {} min: a process hangs, or was not started on its host",
-        iolab_cluster::mpi::START.as_secs() / 60
-    ))
-    .hint("look at the processes on all hosts; nothing was measured, and no file was made");
+fn tell_late(wait: Wait) {
+    let error = match wait {
+        Wait::Start => Error::failed(format!(
+            "MPI has not started after {} min: a process hangs, or was not started on its host",
+            START.as_secs() / 60
+        ))
+        .hint("look at the processes on all hosts; nothing was measured, and no file was made"),
+        Wait::End => Error::failed("a process of this run has not ended").hint(
+            "look at the processes on all hosts; the run file has everything that was measured",
+        ),
+    };
     let _ = exit::code_of(Err(error.into()));
-    std::process::exit(1);
 }
 
 /// Carries out what rank 0 says. What went wrong is told there, unless it is rank 0 that is lost.

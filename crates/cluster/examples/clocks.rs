@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::link::Link;
-use iolab_cluster::mpi::{Mpi, START};
+use iolab_cluster::mpi::{Limits, Mpi};
 use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::tree::FANOUT;
@@ -55,11 +55,13 @@ impl Gathered for Hosts {
 fn main() -> ExitCode {
     let trials = std::env::args().nth(1).and_then(|count| count.parse().ok());
     let zero = Instant::now();
-    let late = || {
-        println!("MPI has not started: a process hangs or was not started");
-        std::process::exit(1);
+    let limit = Duration::from_secs(300);
+    let limits = Limits {
+        start: limit,
+        end: limit,
     };
-    let Some(link) = Mpi::join(|| zero.elapsed().as_nanos() as i64, START, late) else {
+    let late = |wait| println!("{wait:?}: a process hangs or was not started");
+    let Some(link) = Mpi::join(|| zero.elapsed().as_nanos() as i64, limits, late) else {
         return ExitCode::FAILURE;
     };
     let mut team = Team::new(link, FANOUT);

@@ -1,11 +1,10 @@
 //! The transport that ships: MPI. Only messages between two ranks are used: MPI's own collectives wait on the CPU, and know
 //! no end of waiting.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
+use std::{io, process, thread};
 
 use mpi::environment::Universe;
 use mpi::topology::SimpleCommunicator;
@@ -20,9 +19,6 @@ const AWAKE: Duration = Duration::from_micros(200);
 /// Longest sleep between two looks.
 const NAP: Duration = Duration::from_millis(1);
 
-/// How long MPI may take to start: thousands of processes begin at different times, and read the program from shared storage.
-pub const START: Duration = Duration::from_secs(300);
-
 /// How long the launcher is waited for to read the last words of this process.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Bytes that any MPI sends without waiting for the receiver (2 KiB and more by default). What is longer goes in pieces: to send
@@ -32,6 +28,24 @@ const PIECE: usize = 2 << 10;
 const WINDOW: u32 = 16;
 /// What it says.
 const TAKEN: u8 = 0;
+
+/// What MPI waits for without end where a process hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// That all processes have started.
+    Start,
+    /// That all processes have ended.
+    End,
+}
+
+/// How long a process lets MPI wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until all processes have started.
+    pub start: Duration,
+    /// Until all processes have ended, counted from the end of this one.
+    pub end: Duration,
+}
 
 /// What a message of MPI is.
 mod tag {
@@ -49,34 +63,55 @@ mod tag {
 pub struct Mpi<C> {
     world: SimpleCommunicator,
     clock: C,
-    // MPI is finalised when it is dropped, which has to come last.
+    limits: Limits,
+    late: fn(Wait),
+    // MPI is finalised when it is dropped, which has to come after all other calls.
     _universe: Universe,
+    /// Ends the watch over that.
+    ended: Option<Sender<()>>,
 }
 
 impl<C: Fn() -> i64> Mpi<C> {
     /// Joins the others; `clock` reads this rank's clock, ns. To be called once, by the thread that uses it.
     ///
-    /// MPI waits without end for a process that hangs or was never started. `late` is called after `limit`, by another thread,
-    /// and has to end this process.
+    /// Where MPI waits for longer than a limit, another thread calls `late`, which says so, and ends this process. The launcher
+    /// then ends all of them.
     ///
     /// `None` where MPI was started before.
-    pub fn join(clock: C, limit: Duration, late: impl FnOnce() + Send + 'static) -> Option<Self> {
-        let (started, is_started) = mpsc::channel::<()>();
-        // Without a thread for it there is no limit.
-        let _ = thread::Builder::new().spawn(move || {
-            if is_started.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                late();
-            }
-        });
+    pub fn join(clock: C, limits: Limits, late: fn(Wait)) -> Option<Self> {
+        let started = watch(Wait::Start, limits.start, late);
         // Other threads than this one measure meanwhile, but do not call MPI.
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
         drop(started);
         Some(Self {
             world: universe.world(),
             clock,
+            limits,
+            late,
             _universe: universe,
+            ended: None,
         })
     }
+}
+
+impl<C> Drop for Mpi<C> {
+    fn drop(&mut self) {
+        self.ended = Some(watch(Wait::End, self.limits.end, self.late));
+    }
+}
+
+/// Ends this process after a time, unless what this returns is dropped before.
+fn watch(wait: Wait, limit: Duration, late: fn(Wait)) -> Sender<()> {
+    let (over, is_over) = mpsc::channel();
+    // Without a thread for it there is no limit.
+    let _ = thread::Builder::new().spawn(move || {
+        if is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            late(wait);
+            await_launcher();
+            process::exit(1);
+        }
+    });
+    over
 }
 
 /// Waits until the launcher has read what this process printed: the one of MPICH drops the rest when all are ended.

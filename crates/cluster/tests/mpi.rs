@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
 use iolab_cluster::link::Link;
-use iolab_cluster::mpi::{Mpi, START};
+use iolab_cluster::mpi::{Limits, Mpi};
 use iolab_cluster::span::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::team::{Gathered, List, Team};
 use iolab_cluster::trial::{Habits, Halt, Part};
@@ -37,6 +37,8 @@ const HABITS: Habits = Habits {
 };
 /// The role of ranks of which number 1 does not join.
 const ABSENT: &str = "absent";
+/// The role of ranks of which number 1 does not leave.
+const LEAVING: &str = "leaving";
 /// Trials of a run.
 const TRIALS: u64 = 5;
 /// Bytes of messages on both sides of those of one piece, and of those that the receiver has to take meanwhile.
@@ -68,7 +70,8 @@ fn main() -> ExitCode {
         }
     }
     those_who_wait_leave_the_cpu_alone();
-    nobody_waits_for_one_that_does_not_join();
+    no_rank_waits_for_ever(ABSENT, "Start");
+    no_rank_waits_for_ever(LEAVING, "End");
     println!("ok: over mpirun");
     ExitCode::SUCCESS
 }
@@ -157,17 +160,15 @@ fn one_of_many_is_stopped(rank: usize, trial: u64) {
     );
 }
 
-/// MPI itself would wait for ever.
-fn nobody_waits_for_one_that_does_not_join() {
-    let output = mpirun(3, ABSENT);
+/// MPI itself would wait for ever for a rank that does not join, or does not leave.
+fn no_rank_waits_for_ever(role: &str, wait: &str) {
+    let output = mpirun(3, role);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(!output.status.success(), "{stdout}\n{stderr}");
-    assert!(stdout.contains("MPI has not started"), "{stdout}\n{stderr}");
+    let late = format!("late: {wait}");
+    assert!(stdout.contains(&late), "{stdout}\n{stderr}");
     assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
-    println!(
-        "a rank that does not join: mpirun ended with {}",
-        output.status
-    );
+    println!("{role}: mpirun ended with {}", output.status);
 }
 
 /// A rank that waits for 3 s takes far less CPU time than that; MPI's own barrier would take all of it.
@@ -243,16 +244,13 @@ fn rank(role: &str) -> ExitCode {
         println!("pid: {}", getpid().as_raw_nonzero());
         signal_itself(Signal::STOP);
     }
-    let late = || {
-        println!("MPI has not started");
-        std::process::exit(GAVE_UP);
+    let late = |wait| println!("late: {wait:?}");
+    let limit = |is_short| Duration::from_secs(if is_short { 2 } else { 300 });
+    let limits = Limits {
+        start: limit(role == ABSENT),
+        end: limit(role == LEAVING),
     };
-    let limit = if role == ABSENT {
-        Duration::from_secs(2)
-    } else {
-        START
-    };
-    let link = Mpi::join(&clock, limit, late).expect("MPI starts once");
+    let link = Mpi::join(&clock, limits, late).expect("MPI starts once");
     number.set(link.rank());
     let mut team = Team::new(link, 3);
     println!("pid: {}", getpid().as_raw_nonzero());
@@ -291,6 +289,9 @@ fn rank(role: &str) -> ExitCode {
             let (waited, worked) = (kernel_ns() - before.0, cpu_ns() - before.1);
             println!("share of a CPU: {:.4}", worked as f64 / waited as f64);
         }
+    }
+    if role == LEAVING && number.get() == 1 {
+        signal_itself(Signal::STOP);
     }
     ExitCode::SUCCESS
 }
