@@ -117,8 +117,6 @@ pub struct Met {
     pub above: Option<Hello>,
     /// What keeps the ranks from going on.
     pub halt: Option<Halt>,
-    /// No word from the root comes to this rank: the one above is silent, or another program.
-    pub is_cut: bool,
 }
 
 impl<L: Link> Team<L> {
@@ -148,7 +146,6 @@ impl<L: Link> Team<L> {
             roll = roll.join(subtree);
             members.extend(is_member.then_some(child));
         }
-        let is_cut = matches!(way, Err(Halt::Lost(_)));
         let verdict = way.and_then(|parent| greeting.agree(parent, &roll));
         let verdict = Verdict(verdict.err());
         greeting.pass(&members, &verdict);
@@ -156,7 +153,6 @@ impl<L: Link> Team<L> {
             known: roll.known.0,
             above,
             halt: verdict.0,
-            is_cut,
         }
     }
 }

@@ -45,7 +45,7 @@ impl Member {
             self.hosts = hosts::in_order(met.known, self.team.link().size());
         }
         if let Some(halt) = met.halt {
-            return Err(self.unmet(halt, met.is_cut));
+            return Err(self.unmet(halt));
         }
         let places = hosts::write_places(&self.hosts);
         let places = self.team.broadcast(&places, ANSWER);
@@ -55,16 +55,16 @@ impl Member {
     }
 
     /// What keeps the ranks from meeting.
-    fn unmet(&mut self, halt: Halt, is_cut: bool) -> Error {
+    fn unmet(&mut self, halt: Halt) -> Error {
         let lost = match &halt {
             Halt::Lost(lost) => Some(*lost),
             Halt::Unready(_) => None,
         };
         let error = self.error(halt);
         let Some(lost) = lost else { return error };
-        self.roots_time = Some(match is_cut && lost.rank == 0 {
-            true => Duration::ZERO,
-            false => LIMITS.in_all(self.team.height()),
+        self.roots_time = Some(match lost.rank {
+            0 => Duration::ZERO,
+            _ => LIMITS.in_all(self.team.height()),
         });
         let error = match lost.why {
             Why::Silent(_) if self.host_of(lost.rank).is_none() => {
@@ -109,11 +109,32 @@ mod tests {
     use std::thread;
 
     use iolab_cluster::in_process::threads;
+    use iolab_cluster::link::Lost;
 
     use iolab_observe::clock::Clock;
 
     use super::*;
     use crate::Ranks;
+
+    #[test]
+    fn only_a_root_that_answers_is_waited_for() {
+        let silent = |rank| Lost {
+            rank,
+            why: Why::Silent(LIMITS.first),
+        };
+        for own in [1, 2, 17] {
+            let link = threads(40, || 0).swap_remove(own);
+            let ranks = Ranks::new(Box::new(link), Clock::calibrate(), |_| Default::default());
+            let mut member = ranks.0.borrow_mut();
+            // It may have said who it is, and hang before it hands on what is wrong.
+            let _ = member.unmet(silent(0).into());
+            let turns = member.patience();
+            assert!(turns <= TURN * TURNS, "rank {own}: {turns:?}");
+            let _ = member.unmet(silent(3).into());
+            let in_all = LIMITS.in_all(member.team.height());
+            assert_eq!(member.patience(), in_all + turns);
+        }
+    }
 
     #[test]
     fn a_rank_of_another_version_is_named_and_nothing_waits_for_it() {
