@@ -18,6 +18,8 @@ pub struct Accounts {
     pub device: Option<Number>,
     /// The disks below that device; `None` where it is the bottom itself, or what lies below is unknown.
     pub disks: Option<Vec<Number>>,
+    /// All devices below that device.
+    pub below: Vec<Number>,
     /// The file system of the NFS mount that it lies on: mounts that show the same one have one account.
     pub nfs: Option<Number>,
 }
@@ -86,7 +88,7 @@ pub fn sum_of_disks(a: (Option<Bottom>, Adds), b: (Option<Bottom>, Adds)) -> Opt
     let in_file = [a.0, b.0].into_iter().flatten().any(|own| own.in_file);
     let plus = |a: Bottom, b: Bottom| Bottom {
         stat: a.stat.plus(b.stat),
-        in_file,
+        ..a
     };
     sum(a, b, plus).map(|sum| Bottom { in_file, ..sum })
 }
@@ -107,6 +109,10 @@ impl Numbered {
             .iter()
             .filter_map(|(host, own)| Some((*host, own.device?)))
             .collect();
+        let below: BTreeSet<(usize, Number)> = ranks
+            .iter()
+            .flat_map(|(host, own)| own.below.iter().map(|device| (*host, *device)))
+            .collect();
         // Which sets of disks each disk is in.
         let mut sets: BTreeMap<(usize, Number), BTreeSet<&[Number]>> = BTreeMap::new();
         for (host, own) in ranks {
@@ -117,10 +123,10 @@ impl Numbered {
         }
         let device = |&(host, own): &(usize, &Accounts)| {
             let device = own.device?;
-            let mut below = own.disks.iter().flatten();
-            // What a device carries is counted once more by the one below it, which another rank uses by itself.
-            let is_apart = !sets.contains_key(&(host, device))
-                && !below.any(|disk| devices.contains(&(host, *disk)));
+            // What a device carries is counted once more by each device below it, which another rank may use by itself.
+            let mut lower = own.below.iter().map(|lower| (host, *lower));
+            let is_apart =
+                !below.contains(&(host, device)) && !lower.any(|lower| devices.contains(&lower));
             is_apart.then_some((host, device))
         };
         let disks = ranks.iter().enumerate().map(|(rank, &(host, own))| {
@@ -197,7 +203,7 @@ impl Wire for Adds {
 }
 
 wired! {
-    Accounts { device, disks, nfs }
+    Accounts { device, disks, below, nfs }
     Shares { host, device, disks, nfs }
     Numbered { device, disks, nfs }
     SharedAccounts { device, disks, nfs }

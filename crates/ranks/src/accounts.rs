@@ -18,6 +18,7 @@ pub(super) fn of(target: &Target) -> Accounts {
         disks: stack
             .bottom
             .map(|disks| disks.into_iter().map(number).collect()),
+        below: stack.below.into_iter().map(number).collect(),
         nfs: stack.nfs.map(|mount| number(mount.file_system)),
     }
 }

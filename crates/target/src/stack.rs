@@ -21,6 +21,8 @@ pub struct Stack {
     /// The disks at the bottom, in ascending order; none of them, when its bytes end in memory. `None` where the
     /// device is the bottom itself, or what lies below it is unknown.
     pub bottom: Option<Vec<(u32, u32)>>,
+    /// All devices below the one it lies on, as far as they are known, in ascending order.
+    pub below: Vec<(u32, u32)>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
     /// The NFS mount that they come from.
@@ -45,8 +47,10 @@ impl Stack {
         };
         let known = walk.down(number).is_some();
         let is_bottom = walk.bottom.iter().eq([&number]);
+        walk.seen.remove(&number);
         Self {
             device,
+            below: walk.seen.into_iter().collect(),
             bottom: (known && !is_bottom).then(|| walk.bottom.into_iter().collect()),
             in_file: walk.in_file,
             nfs: None,
@@ -185,6 +189,7 @@ mod tests {
         let stack = Fake::new();
         let stack = stack.stack((259, 901));
         assert_eq!(stack.bottom, Some(vec![(259, 900)]));
+        assert_eq!(stack.below, [(259, 900)]);
     }
 
     #[test]
@@ -199,6 +204,8 @@ mod tests {
         fake.put_upon("md9", "dm-7");
         let stack = fake.stack((253, 7));
         assert_eq!(stack.bottom, Some(vec![(259, 900), (259, 910)]));
+        let below = [(9, 9), (259, 900), (259, 901), (259, 910)];
+        assert_eq!(stack.below, below);
         assert!(!stack.in_file);
     }
 

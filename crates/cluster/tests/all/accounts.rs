@@ -38,6 +38,7 @@ fn on(device: Number, disks: &[Number]) -> Accounts {
     Accounts {
         device: Some(device),
         disks: (!disks.is_empty()).then(|| disks.to_vec()),
+        below: disks.to_vec(),
         nfs: None,
     }
 }
@@ -216,6 +217,18 @@ fn what_overlaps_without_being_the_same_has_no_sum() {
     // A partition beside its whole disk, whose account has the partition's traffic.
     let nested = [(0, on(A, &[])), (0, on(A1, &[A]))];
     assert_eq!(device(&trial(&nested, &[0, 1])), None);
+    // A loop device over a file, beside the partition that the file lies on.
+    let over_a_file = Accounts {
+        below: vec![A1, A],
+        ..on((7, 4), &[A])
+    };
+    let stacked = [(0, over_a_file), (0, on(A1, &[A]))];
+    let whole = trial(&stacked, &[0, 1]);
+    assert_eq!((device(&whole), disks(&whole)), (None, Some(held(0, A))));
+    let [upper, lower] = stacked;
+    let apart = [upper, (1, lower.1)];
+    let sum = held(0, (7, 4)) + held(1, A1);
+    assert_eq!(device(&trial(&apart, &[0, 1])), Some(sum));
     // A target on no device, beside one on a disk.
     let nowhere = [(0, on(A, &[])), (0, Accounts::default())];
     assert_eq!(device(&trial(&nowhere, &[0, 1])), None);

@@ -27,11 +27,14 @@ pub(super) fn read_bottom(stacks: &[Stack]) -> Option<Bottom> {
     })
 }
 
-/// The counters of the devices that targets lie on; `None` where one has none.
+/// The counters of the devices that targets lie on; `None` where one has none, or lies on another, which counts its traffic
+/// once more.
 pub(super) fn read_devices(stacks: &[Stack]) -> Option<DeviceStat> {
     let devices = stacks.iter().map(|stack| stack.device);
     let devices = devices.collect::<Option<BTreeSet<(u32, u32)>>>()?;
-    (!devices.is_empty()).then(|| sum(devices)).flatten()
+    let mut lower = stacks.iter().flat_map(|stack| &stack.below);
+    let is_sum = !devices.is_empty() && !lower.any(|lower| devices.contains(lower));
+    is_sum.then(|| sum(devices)).flatten()
 }
 
 fn sum(disks: BTreeSet<(u32, u32)>) -> Option<DeviceStat> {
@@ -134,6 +137,29 @@ mod tests {
         let memory = [on(1, Some(Vec::new())), on(2, Some(Vec::new()))];
         let none = read_bottom(&memory).expect("known");
         assert_eq!(none.stat, DeviceStat::default());
+    }
+
+    #[test]
+    fn devices_upon_each_other_have_no_sum() {
+        let entries = std::fs::read_dir("/sys/dev/block").into_iter().flatten();
+        let number = |entry: std::io::Result<std::fs::DirEntry>| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let (major, minor) = name.split_once(':')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
+        let found: Vec<(u32, u32)> = entries.filter_map(number).take(2).collect();
+        let [upper, lower] = found[..] else {
+            return eprintln!("skipped: there are no two block devices here");
+        };
+        let on = |device, below| Stack {
+            device: Some(device),
+            below,
+            ..Stack::default()
+        };
+        let apart = [on(upper, Vec::new()), on(lower, Vec::new())];
+        assert!(read_devices(&apart).is_some());
+        let [_, lowest] = apart;
+        assert_eq!(read_devices(&[on(upper, vec![lower]), lowest]), None);
     }
 
     proptest! {
