@@ -7,7 +7,8 @@ use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-use iolab_model::{Definition, PartDefinition, disksim};
+use iolab_definition::{Definition, PartDefinition, disksim};
+use iolab_model::build;
 
 /// The file that a line names behind a key, in the folder of the first file.
 fn named(folder: &Path, text: &str, key: &str) -> Result<Option<String>, Box<dyn Error>> {
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         source: source.to_vec(),
         model: PartDefinition::Disk(Box::new(imported.disk)),
     };
-    definition.build(0)?;
+    build(&definition, 0)?;
     write!(std::io::stdout(), "{}", definition.to_toml()?)?;
     Ok(())
 }

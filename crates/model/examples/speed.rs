@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::io::Write;
 
-use iolab_model::{Model, Request, catalogue};
+use iolab_definition::catalogue;
+use iolab_model::{Model, Request, build};
 
 /// Loads: name, whether offsets are random, and requests in flight.
 const LOADS: [(&str, bool, u64); 3] = [
@@ -71,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let definition = definition?;
         for (load, random, depth) in LOADS {
-            let mut model = definition.build(1)?;
+            let mut model = build(&definition, 1)?;
             let start = processor_time()?;
             let virtual_seconds = serve(&mut *model, random, depth, count);
             let rate = count as f64 / (processor_time()? - start) / 1e6;

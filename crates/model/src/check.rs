@@ -2,7 +2,9 @@
 //!
 //! One request is outstanding: the next is issued as long after the end of the one before as in the trace.
 
-use crate::definition::Definition;
+use iolab_definition::Definition;
+
+use crate::build::build;
 use crate::model::{Model, Ns, Op, Request, Served, serve};
 
 /// One request of a trace.
@@ -193,7 +195,7 @@ pub fn compare(replayed: &[Replayed]) -> Check {
 ///
 /// What of the definition makes no model, in words.
 pub fn check(definition: &Definition, trace: &[Traced]) -> Result<Check, String> {
-    let mut model = definition.build(0)?;
+    let mut model = build(definition, 0)?;
     Ok(compare(&replay(&mut *model, definition.block(), trace)))
 }
 

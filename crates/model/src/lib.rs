@@ -1,17 +1,15 @@
 //! Disks that are computed in virtual time.
 //!
 //! A [`Model`] is a function of its state and the requests it gets: no clock, no I/O, and the same results for the same
-//! calls. [`Definition`] reads models as text; [`catalogue`] holds those that come with iolab; [`check`] compares a
-//! model with what a real drive did. Formulas, sources and the accuracy reached are in docs/MODELS.md.
+//! calls. [`build()`] makes it of a [`Definition`](iolab_definition::Definition); [`check`] compares a model with what a
+//! real drive did. Formulas, sources and the accuracy reached are in docs/MODELS.md.
 
-pub mod catalogue;
+mod build;
 pub mod check;
-mod definition;
 pub mod disk;
-pub mod disksim;
 mod model;
 pub mod parts;
 pub mod ssd;
 
-pub use definition::{Definition, PartDefinition, ServerDefinition};
+pub use build::build;
 pub use model::{Completion, MILLISECOND, Model, Ns, Op, Request, Served, serve};

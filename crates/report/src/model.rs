@@ -1,6 +1,6 @@
 //! Models, and how far one is from a measured drive, as text for people and as JSON for programs.
 
-use iolab_model::Definition;
+use iolab_definition::Definition;
 use iolab_model::check::{Check, Errors};
 use iolab_spec::quantity::significant;
 use serde_json::{Value, json};

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use iolab_model::{Completion, Definition, Ns, Op, Request};
+use iolab_definition::{Definition, catalogue};
+use iolab_model::{Completion, Ns, Op, Request, build};
 use iolab_serve::{Due, Playback, Speed};
 use proptest::prelude::*;
 
@@ -28,8 +29,8 @@ fn models() -> Vec<Definition> {
         Definition::parse(&format!("title = \"t\"\nsource = []\n[model.{serial}\n")).unwrap(),
         model("limit]\nrequests = { sustained = 2000, burst = 9000, credits = 5 }"),
         model("cache]\nbytes = 65536\nline = 4096\nhit_us = 3"),
-        iolab_model::catalogue::find("hp-97560").unwrap().unwrap(),
-        iolab_model::catalogue::find("sata-7200").unwrap().unwrap(),
+        catalogue::find("hp-97560").unwrap().unwrap(),
+        catalogue::find("sata-7200").unwrap().unwrap(),
     ]
 }
 
@@ -51,7 +52,7 @@ fn carried(
     step: Ns,
     requests: &[(Ns, Request)],
 ) -> Vec<(Ns, Due<usize>)> {
-    let mut playback = Playback::new(definition.build(1).unwrap(), speed);
+    let mut playback = Playback::new(build(definition, 1).unwrap(), speed);
     let mut taken = Vec::new();
     let mut now = 0;
     let mut take = |playback: &mut Playback<usize>, at: Ns| {
@@ -111,7 +112,7 @@ proptest! {
         let definition = &models()[which];
         let taken = carried(definition, Speed::REAL, 0, &requests);
         let due: HashMap<usize, Ns> = taken.iter().map(|(_, due)| (due.answer, due.due)).collect();
-        let mut model = definition.build(1).unwrap();
+        let mut model = build(definition, 1).unwrap();
         let mut out: Vec<Completion> = Vec::new();
         let mut now = 0;
         for (n, (gap, request)) in requests.iter().enumerate() {
@@ -165,7 +166,7 @@ fn speeds_out_of_reach_are_none() {
 
 #[test]
 fn an_abandoned_course_has_nothing_left() {
-    let mut playback = Playback::new(fixed().build(0).unwrap(), Speed::REAL);
+    let mut playback = Playback::new(build(&fixed(), 0).unwrap(), Speed::REAL);
     playback.arrive(0, Request::read(0, 1), ());
     playback.arrive(0, Request::read(0, 1), ());
     assert_eq!((playback.next(), playback.most()), (Some(5_000_000), 2));

@@ -9,7 +9,8 @@
 use std::fs;
 use std::process::Command;
 
-use iolab_model::{Definition, Request, catalogue, serve};
+use iolab_definition::{Definition, catalogue};
+use iolab_model::{Request, build, serve};
 use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
 use iolab_truth::rivals::{Figures, fio_figures, iozone_mb_s};
@@ -353,7 +354,7 @@ fn quantiles() -> Vec<String> {
     let text = entry.expect("in the catalogue").text;
     let disk = || {
         Definition::parse(text)
-            .and_then(|definition| definition.build(1))
+            .and_then(|definition| build(&definition, 1))
             .expect("a model")
     };
     let mut draws = Xoshiro256PlusPlus::seed_from_u64(9);
@@ -427,7 +428,7 @@ fn changes() -> Vec<String> {
         .iter()
         .find(|entry| entry.name == "qlc-slc-cached");
     let disk = Definition::parse(entry.expect("in the catalogue").text)
-        .and_then(|definition| definition.build(1))
+        .and_then(|definition| build(&definition, 1))
         .expect("a model");
     let holds = 12e9 + 0.128 * (disk.capacity() - (2 << 30)) as f64;
     let credits = Said::of(
@@ -473,7 +474,7 @@ fn changes() -> Vec<String> {
 fn steady() -> String {
     const BLOCK: u64 = 4096;
     let mut disk = Definition::parse(SMALL)
-        .and_then(|definition| definition.build(1))
+        .and_then(|definition| build(&definition, 1))
         .expect("a model");
     let region = disk.capacity() >> 20 << 20;
     let mut offsets: Vec<u64> = (0..region / BLOCK).map(|block| block * BLOCK).collect();

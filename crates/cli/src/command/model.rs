@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use iolab_model::catalogue;
+use iolab_definition::catalogue;
 use iolab_model::check::{check, parse_trace};
 use iolab_report::model as report;
 use iolab_run::runner::model_definition;

@@ -21,8 +21,7 @@ pub(crate) fn serve(options: Serve) -> Outcome {
     let name = options.model.strip_prefix("model:");
     let name = name.unwrap_or(&options.model);
     let (_, definition) = model_definition(name)?;
-    let disk = definition
-        .build(options.seed)
+    let disk = iolab_model::build(&definition, options.seed)
         .map_err(|why| Error::usage(why).within(name))?;
     // Before anything is mounted: from then on no signal may leave it behind.
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;

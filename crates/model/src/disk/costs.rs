@@ -1,6 +1,7 @@
 //! The controller's costs, in nanoseconds.
 
-use super::definition::{Bus, Overhead};
+use iolab_definition::disk::{Bus, Overhead};
+
 use crate::model::{MILLISECOND, Ns, from_ms};
 
 /// What the controller's work and the bus cost. Pairs are for a request after a read and after a write.

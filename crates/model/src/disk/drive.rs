@@ -4,9 +4,10 @@
 //! arrives while they are busy waits in the queue. Once the heads take it up, all its times are computed; only the choice between waiting
 //! requests needs an event.
 
+use iolab_definition::disk::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
+
 use super::bus::Timetable;
 use super::costs::Costs;
-use super::definition::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
 use super::job::{Job, Task};
 use super::layout::Layout;
 use super::mechanics::{Arm, Head};

@@ -1,6 +1,7 @@
 //! Where each block lies: cylinder, head, sector and angle.
 
-use super::definition::{Geometry, Sparing, TrackOrder};
+use iolab_definition::disk::{Geometry, Sparing, TrackOrder};
+
 use super::zone::ZoneMap;
 
 /// A sector's place on the disk.

@@ -1,6 +1,7 @@
 //! Heads and platters: how long until a sector is under the head.
 
-use super::definition::{Mechanics, Rotation, Seek};
+use iolab_definition::disk::{Mechanics, Rotation, Seek};
+
 use super::layout::{Place, Run};
 use crate::model::{MILLISECOND, Ns, from_ms};
 

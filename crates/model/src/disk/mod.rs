@@ -2,7 +2,6 @@
 
 mod bus;
 mod costs;
-pub mod definition;
 mod drive;
 mod job;
 mod layout;
@@ -13,7 +12,6 @@ mod transfer;
 mod write_cache;
 mod zone;
 
-pub use definition::DiskDefinition;
 pub use drive::Drive;
 pub use layout::{Layout, Place, Run};
 pub use mechanics::{Arm, Head};

@@ -1,6 +1,7 @@
 //! A request that the heads take up: when its data moves, and when it completes.
 
-use super::definition::{NextSeek, ReadAhead, WriteBack};
+use iolab_definition::disk::{NextSeek, ReadAhead, WriteBack};
+
 use super::drive::{Behind, Drive};
 use super::job::Job;
 use super::mechanics::Head;

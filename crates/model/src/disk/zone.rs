@@ -8,7 +8,7 @@
 //! - slips within their unit move the following slots towards its spares;
 //! - slips to the end move all following slots of the zone, over the spares of the units between.
 
-use super::definition::{Geometry, Sparing, Zone};
+use iolab_definition::disk::{Geometry, Sparing, Zone};
 
 /// One zone, ready to look places up.
 #[derive(Clone, Debug)]

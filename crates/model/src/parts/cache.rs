@@ -2,25 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::{Deserialize, Serialize};
+use iolab_definition::parts::CacheDefinition;
 
 use super::{Slab, earlier};
-use crate::definition::PartDefinition;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
-
-/// A cache in front of another part. Reads and writes fill it; writes go through it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CacheDefinition {
-    /// Bytes of the cache.
-    pub bytes: u64,
-    /// Bytes of a line. A read that misses fetches whole lines.
-    pub line: u64,
-    /// Time of a read that the cache serves, in microseconds.
-    pub hit_us: f64,
-    /// What it stands in front of.
-    pub inner: PartDefinition,
-}
 
 /// A cache in front of another model: least recently used lines give way.
 pub struct Cache {

@@ -5,42 +5,10 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use iolab_definition::parts::{LimitDefinition, Rate};
 
 use super::earlier;
-use crate::definition::PartDefinition;
 use crate::model::{Completion, Model, Ns, Op, Request};
-
-/// A rate with bursts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rate {
-    /// Units per second that are there for ever.
-    pub sustained: f64,
-    /// Units per second while credits last; absent: the sustained rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<f64>,
-    /// Credits of a full bucket, in units. The model starts with a full one.
-    #[serde(default)]
-    pub credits: f64,
-}
-
-/// Rates and bursts in front of another part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LimitDefinition {
-    /// Reads and writes per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requests: Option<Rate>,
-    /// A longer request counts as several, one for each begun unit of so many bytes; 0: as one.
-    #[serde(default)]
-    pub request_bytes: u64,
-    /// Bytes per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Rate>,
-    /// What is limited.
-    pub inner: PartDefinition,
-}
 
 /// The state of a rate.
 #[derive(Clone, Debug)]

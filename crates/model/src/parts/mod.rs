@@ -5,10 +5,10 @@ mod limit;
 mod raid;
 mod simple;
 
-pub use cache::{Cache, CacheDefinition};
-pub use limit::{Limit, LimitDefinition, Rate};
-pub use raid::{Level, Raid, RaidDefinition};
-pub use simple::{Latency, LatencyDefinition, Memory, Server};
+pub use cache::Cache;
+pub use limit::Limit;
+pub use raid::Raid;
+pub use simple::{Latency, Memory, Server};
 
 /// Values by number, where numbers of removed values are used again.
 #[derive(Clone, Debug)]

@@ -1,39 +1,9 @@
 //! Arrays of models: striped (0), mirrored (1), and striped with rotating parity (5).
 
-use serde::{Deserialize, Serialize};
+use iolab_definition::parts::{Level, RaidDefinition};
 
 use super::{Slab, earlier};
-use crate::definition::PartDefinition;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
-
-/// How an array spreads data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Chunks go round the members.
-    Striped,
-    /// Every member holds everything; a read goes to the one with the fewest requests.
-    Mirrored,
-    /// Chunks go round the members, one of each row holding the parity of the others (left-symmetric).
-    Parity,
-}
-
-/// An array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RaidDefinition {
-    /// How data is spread.
-    pub level: Level,
-    /// Bytes of a chunk.
-    #[serde(default = "chunk_of_64k")]
-    pub chunk: u64,
-    /// The members. The smallest decides what each holds.
-    pub members: Vec<PartDefinition>,
-}
-
-fn chunk_of_64k() -> u64 {
-    64 << 10
-}
 
 /// A request of the host.
 struct Parent {

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
+use iolab_definition::parts::LatencyDefinition;
 
 use super::{Slab, earlier};
-use crate::definition::PartDefinition;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
 
 /// Storage that takes no time.
@@ -47,18 +46,6 @@ impl Model for Memory {
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
         self.done.take(until, out);
     }
-}
-
-/// A fixed time on top of another part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LatencyDefinition {
-    /// Added to each read, in microseconds.
-    pub read_us: f64,
-    /// Added to each write, flush and trim, in microseconds.
-    pub write_us: f64,
-    /// What it is added to.
-    pub inner: PartDefinition,
 }
 
 /// A fixed time on top of another model. Requests do not wait for each other.

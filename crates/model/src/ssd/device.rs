@@ -4,10 +4,10 @@
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
+use iolab_definition::ssd::{Slc, SsdDefinition};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::definition::{Slc, SsdDefinition};
 use super::ftl::{Collected, Ftl, Spot};
 use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::definition::{Collection, SsdDefinition};
+use iolab_definition::ssd::{Collection, SsdDefinition};
 
 /// No slot.
 const NONE: u32 = u32::MAX;

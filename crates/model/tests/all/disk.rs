@@ -1,10 +1,9 @@
 //! Hard disks: times computed by hand, buffers, queues.
 
-use iolab_model::disk::definition::{Policy, ReadAhead, Seek, WriteBack};
-use iolab_model::disk::{Arm, DiskDefinition, Drive, Head};
-use iolab_model::{
-    Completion, Definition, Model, PartDefinition, Request, Served, catalogue, serve,
-};
+use iolab_definition::disk::{DiskDefinition, Policy, ReadAhead, Seek, WriteBack};
+use iolab_definition::{Definition, PartDefinition, catalogue};
+use iolab_model::disk::{Arm, Drive, Head};
+use iolab_model::{Completion, Model, Request, Served, build, serve};
 
 const MS: u64 = 1_000_000;
 
@@ -298,11 +297,8 @@ fn seek_curves_of_three_points_pass_through_them() {
 
 #[test]
 fn a_sata_drive_of_today_does_what_its_data_sheet_says() {
-    let mut model = catalogue::find("sata-7200")
-        .unwrap()
-        .unwrap()
-        .build(1)
-        .unwrap();
+    let definition = catalogue::find("sata-7200").unwrap().unwrap();
+    let mut model = build(&definition, 1).unwrap();
     let bytes = model.capacity();
     assert_eq!(bytes / 1_000_000_000, 4000);
     // Sequential reads at the outer edge: 215 MB/s on the track, less its changes.
@@ -328,7 +324,8 @@ fn a_sata_drive_of_today_does_what_its_data_sheet_says() {
 
 /// MB/s of sequential requests of `bytes`, `depth` at a time.
 fn sequential(name: &str, write: bool, bytes: u64, depth: u64, count: u64) -> f64 {
-    let mut model = catalogue::find(name).unwrap().unwrap().build(1).unwrap();
+    let definition = catalogue::find(name).unwrap().unwrap();
+    let mut model = build(&definition, 1).unwrap();
     let request = |n: u64| {
         if write {
             Request::write(n * bytes, bytes)

@@ -1,7 +1,8 @@
 //! Models of measured drives against what these drives did.
 
+use iolab_definition::catalogue;
 use iolab_model::check::{Check, check, distance, parse_trace};
-use iolab_model::{PartDefinition, Served, catalogue};
+use iolab_model::{Served, build};
 
 /// Name in the catalogue, name of the whole trace, published rms in us, and the rms that this model reaches, in ms.
 const DRIVES: [(&str, &str, u32, f64); 7] = [
@@ -80,7 +81,7 @@ fn the_start_of_each_trace_is_met() {
 fn hits_of_the_c2247a_are_hits_of_the_model() {
     let trace = parse_trace(include_str!("traces/hp-c2247a.trace")).unwrap();
     let definition = catalogue::find("hp-c2247a").unwrap().unwrap();
-    let mut model = definition.build(0).unwrap();
+    let mut model = build(&definition, 0).unwrap();
     let replayed = iolab_model::check::replay(&mut *model, 512, &trace);
     let count = |buffer: &str, served: Served| {
         trace
@@ -127,17 +128,4 @@ fn a_trace_that_is_none_is_refused_by_line() {
         "line 2: not a request: X Hit 5 1 10 20"
     );
     assert!(parse_trace("\n").is_err());
-}
-
-#[test]
-fn the_definitions_survive_being_written() {
-    for entry in catalogue::ENTRIES {
-        let definition = catalogue::find(entry.name).unwrap().unwrap();
-        let again = iolab_model::Definition::parse(&definition.to_toml().unwrap()).unwrap();
-        assert_eq!(definition, again, "{}", entry.name);
-        assert!(!definition.source.is_empty(), "{}", entry.name);
-        if let PartDefinition::Disk(disk) = &definition.model {
-            assert!(disk.geometry.zone.iter().all(|zone| zone.sectors > 0));
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use iolab_definition::disk::{Geometry, Sparing, TrackOrder, Zone};
 use iolab_model::disk::Layout;
-use iolab_model::disk::definition::{Geometry, Sparing, TrackOrder, Zone};
 use proptest::prelude::*;
 
 fn zone(first: u32, last: u32, sectors: u32) -> Zone {

@@ -1,7 +1,6 @@
 //! The models against published values and against each other. One program, so that it is linked once.
 
 mod disk;
-mod disksim;
 mod drives;
 mod flash;
 mod layout;

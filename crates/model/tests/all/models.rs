@@ -1,7 +1,8 @@
 //! What holds for every model: each request completes once, in the order of time, and the same calls give the same
 //! answers.
 
-use iolab_model::{Completion, Definition, Model, Ns, Op, Request, Served, catalogue};
+use iolab_definition::{Definition, catalogue};
+use iolab_model::{Completion, Model, Ns, Op, Request, Served, build};
 use proptest::prelude::*;
 
 /// Combined parts, to be held to the same properties as the catalogue.
@@ -60,7 +61,7 @@ proptest! {
         };
         for definition in definitions() {
             let title = &definition.title;
-            let (submitted, out) = run(&mut *definition.build(5).unwrap(), &steps);
+            let (submitted, out) = run(&mut *build(&definition, 5).unwrap(), &steps);
             let mut tags: Vec<u64> = out.iter().map(|one| one.tag).collect();
             tags.sort_unstable();
             prop_assert_eq!(tags, (0..steps.len() as u64).collect::<Vec<_>>(), "{}", title);
@@ -69,7 +70,7 @@ proptest! {
                 prop_assert!(one.served != Served::Refused, "{}: {:?}", title, one);
             }
             prop_assert!(out.is_sorted_by_key(|one| one.finished), "{}", title);
-            let (_, again) = run(&mut *definition.build(5).unwrap(), &steps);
+            let (_, again) = run(&mut *build(&definition, 5).unwrap(), &steps);
             prop_assert_eq!(out, again, "{}", title);
         }
     }
@@ -78,7 +79,7 @@ proptest! {
 #[test]
 fn a_range_outside_is_refused_at_once() {
     for definition in definitions() {
-        let mut model = definition.build(0).unwrap();
+        let mut model = build(&definition, 0).unwrap();
         let capacity = model.capacity();
         for request in [
             Request::read(capacity, 1),

@@ -1,14 +1,16 @@
 //! Plain parts: times computed by hand.
 
-use iolab_model::{Completion, Definition, Model, Request, Served, catalogue, serve};
+use iolab_definition::{Definition, catalogue};
+use iolab_model::{Completion, Model, Request, Served, serve};
 
 const US: u64 = 1000;
 
+fn definition(model: &str) -> Definition {
+    Definition::parse(&format!("title = 'parts'\nsource = []\nmodel.{model}")).unwrap()
+}
+
 fn build(model: &str) -> Box<dyn Model> {
-    Definition::parse(&format!("title = 'parts'\nsource = []\nmodel.{model}"))
-        .unwrap()
-        .build(0)
-        .unwrap()
+    iolab_model::build(&definition(model), 0).unwrap()
 }
 
 /// 100 us a read, 200 us a write, any number at a time.
@@ -121,11 +123,8 @@ fn a_rate_spaces_requests_and_bytes() {
 #[test]
 fn burst_credits_last_as_long_as_they_are_said_to() {
     // 5.4 million credits at 3,000 a second, with 300 a second coming in: 2,000 s.
-    let mut volume = catalogue::find("cloud-volume")
-        .unwrap()
-        .unwrap()
-        .build(0)
-        .unwrap();
+    let volume = catalogue::find("cloud-volume").unwrap().unwrap();
+    let mut volume = iolab_model::build(&volume, 0).unwrap();
     let (mut done, mut slowed, mut last) = (0u64, None, 0);
     let mut out = Vec::new();
     for tag in 0..8 {
@@ -218,13 +217,7 @@ fn parity_makes_small_writes_read_first() {
 
 #[test]
 fn parts_that_make_no_model_say_why() {
-    let error = |model: &str| {
-        Definition::parse(&format!("title = 'parts'\nsource = []\nmodel.{model}"))
-            .unwrap()
-            .build(0)
-            .err()
-            .unwrap()
-    };
+    let error = |model: &str| iolab_model::build(&definition(model), 0).err().unwrap();
     assert!(error("server = { slots = 0, inner = { memory = 1 } }").contains("at least one slot"));
     assert!(
         error("cache = { bytes = 1, line = 2, hit_us = 0, inner = { memory = 1 } }")

@@ -3,7 +3,8 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use iolab_model::{Definition, Request, catalogue, serve};
+use iolab_definition::{Definition, catalogue};
+use iolab_model::{Request, build, serve};
 use iolab_truth::iolab::measure;
 use iolab_truth::served::{Served, is_mounted};
 use iolab_truth::system::{run, warn};
@@ -169,7 +170,7 @@ fn a_disk_takes_the_time_of_its_model() {
     };
     let ledger = std::fs::read_to_string(scene.folder().join("ledger.csv")).expect("a ledger");
     let mut disk = Definition::parse(text)
-        .and_then(|definition| definition.build(0))
+        .and_then(|definition| build(&definition, 0))
         .expect("a model");
     let mut sum = 0;
     let rows: Vec<Vec<&str>> = ledger

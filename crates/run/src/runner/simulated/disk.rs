@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iolab_model::{Definition, Model, catalogue};
+use iolab_definition::{Definition, catalogue};
+use iolab_model::Model;
 use iolab_spec::trial::{Batch, TrialSpec};
 use iolab_spec::{Error, Result};
 
@@ -57,7 +58,7 @@ impl Disk {
     /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file, with line and column.
     pub fn find(name: &str) -> Result<Self> {
         let (text, definition) = model_definition(name)?;
-        let model = definition.build(0).map_err(|why| wrong(why, name))?;
+        let model = iolab_model::build(&definition, 0).map_err(|why| wrong(why, name))?;
         Ok(Self {
             bytes: model.capacity(),
             name: format!("{PREFIX}{name}"),
@@ -91,8 +92,7 @@ impl Disk {
     /// # Errors
     /// Of kind usage: what of the definition makes no model.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Model>> {
-        self.definition
-            .build(seed)
+        iolab_model::build(&self.definition, seed)
             .map_err(|why| Error::usage(why).within(&self.name))
     }
 

@@ -11,7 +11,7 @@ mod syntax;
 
 use syntax::{Block, Value, find};
 
-use crate::disk::definition::{
+use crate::disk::{
     AlmostHits, Buffer, Bus, DiskDefinition, ExtraDisconnect, Geometry, Mechanics, NextSeek,
     Overhead, Policy, Queue, ReadAhead, Rotation, Seek, SeekCurve, Sparing, TrackOrder, WriteBack,
     Zone,

@@ -1,7 +1,7 @@
 //! Parameter files in DiskSim's form: what they say arrives in the definition.
 
-use iolab_model::disk::definition::{Policy, ReadAhead, Seek, Sparing, TrackOrder, WriteBack};
-use iolab_model::disksim::{Files, import};
+use iolab_definition::disk::{Policy, ReadAhead, Seek, Sparing, TrackOrder, WriteBack};
+use iolab_definition::disksim::{Files, import};
 
 const MODEL: &str = r#"
 dm_disk A_DRIVE { # a comment

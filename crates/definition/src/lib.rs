@@ -1,0 +1,15 @@
+//! Models as plain data and as text.
+//!
+//! A [`Definition`] says what a modelled disk is made of, in TOML; [`catalogue`] holds those that come with iolab; [`disksim`]
+//! reads parameter files of DiskSim. `iolab-model` computes the disks. It is optimised for millions of requests; a definition is
+//! read a few times in a run, and apart from it is compiled in little time.
+
+pub mod catalogue;
+mod definition;
+pub mod disk;
+pub mod disksim;
+pub mod parts;
+pub mod ssd;
+
+pub use definition::Definition;
+pub use parts::PartDefinition;
