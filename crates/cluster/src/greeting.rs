@@ -1,4 +1,4 @@
-//! How ranks meet: who each of them is, and whether all are the same program.
+//! The greeting of ranks: who each of them is, and whether all are the same program.
 //!
 //! The first message between two ranks goes from a rank to the one below (a call), and the second one is the answer. Their
 //! format never changes, so that every later version can read them and name a rank that was built from another one:

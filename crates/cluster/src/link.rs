@@ -79,7 +79,7 @@ pub enum Why {
     Garbled,
     /// Its clock jumped: no clock whose rate is steady gives the stamps that it sent.
     ClockJumped,
-    /// Its first message is none that ranks greet each other with: it was built from a version before that.
+    /// Its first message is not a greeting: it was built from a version that has none.
     Stranger,
 }
 

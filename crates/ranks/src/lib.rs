@@ -37,7 +37,6 @@ use iolab_target::{Need, Target, TargetKind};
 
 use hosts::Host;
 use own::is_own;
-use places::text;
 use words::unreadable;
 
 /// How long a rank waits for a short answer.
@@ -220,45 +219,14 @@ impl Ranks {
         for ((named, target), need) in targets.zip(needs) {
             demands.push(target.demands());
             own_accounts.push(accounts::of(target));
-            let scratch = target.kind() == TargetKind::Scratch;
-            if need.write && !scratch && self.count() > 1 {
+            if need.write && target.kind() != TargetKind::Scratch && self.count() > 1 {
                 return Err(Error::usage(format!(
-                    "several ranks write to scratch files only, and {} is none",
+                    "several ranks write to scratch files only, and {} is another target",
                     target.path().display()
                 ))
                 .hint("give a directory, or measure reads"));
             }
-            let own = !self.share(named);
-            let path = if own { named } else { target.path() };
-            places.push(order::Place {
-                path: text(path)?,
-                scratch,
-                bytes: target.size(),
-                private: match scratch {
-                    true => need.beside.sizes(target.size()),
-                    false => Vec::new(),
-                },
-                own: own.then(|| order::Own {
-                    write: need.write,
-                    private: need
-                        .beside
-                        .private
-                        .iter()
-                        .map(|files| (files.threads.into(), (files.bs, files.ranks.into())))
-                        .collect(),
-                    fresh: need.beside.fresh,
-                    roots: target
-                        .path()
-                        .file_name()
-                        .filter(|_| scratch)
-                        .and_then(|name| name.to_str())
-                        .map(str::to_owned),
-                }),
-                seen_in: match is_own(named) && !own {
-                    true => Some(text(named)?),
-                    false => None,
-                },
-            });
+            places.push(places::of(named, target, need, self.share(named))?);
         }
         let member = &mut *self.0.borrow_mut();
         member.know_clients(&places);

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_cluster::link::Link;
 use iolab_cluster::order;
 use iolab_spec::{Error, Result};
-use iolab_target::{Beside, Consent, Need, PrivateFiles, Share, Size, Target};
+use iolab_target::{Beside, Consent, Need, PrivateFiles, Share, Size, Target, TargetKind};
 
 use super::{Member, own};
 
@@ -83,8 +83,41 @@ impl Member {
     }
 }
 
+/// A target of the root as the other ranks open it, which `share` it or have one of their own.
+pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Result<order::Place> {
+    let scratch = target.kind() == TargetKind::Scratch;
+    let files = need.beside.private.iter();
+    let own = || order::Own {
+        write: need.write,
+        private: files
+            .map(|files| (files.threads.into(), (files.bs, files.ranks.into())))
+            .collect(),
+        fresh: need.beside.fresh,
+        roots: target
+            .path()
+            .file_name()
+            .filter(|_| scratch)
+            .and_then(|name| name.to_str())
+            .map(str::to_owned),
+    };
+    Ok(order::Place {
+        path: text(if share { target.path() } else { named })?,
+        scratch,
+        bytes: target.size(),
+        private: match scratch {
+            true => need.beside.sizes(target.size()),
+            false => Vec::new(),
+        },
+        own: (!share).then(own),
+        seen_in: match share && own::is_own(named) {
+            true => Some(text(named)?),
+            false => None,
+        },
+    })
+}
+
 /// A path as ranks exchange it.
-pub(super) fn text(path: &Path) -> Result<String> {
+fn text(path: &Path) -> Result<String> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| {
