@@ -119,9 +119,8 @@ fn tell_late(wait: Wait) {
             START.as_secs() / 60
         ))
         .hint("look at the processes on all hosts; nothing was measured, and no file was made"),
-        Wait::End => Error::failed("a process of this run has not ended").hint(
-            "look at the processes on all hosts; the run file has everything that was measured",
-        ),
+        Wait::End => Error::failed("a process of this run has not ended")
+            .hint("look at the processes on all hosts; all measurements are stored"),
     };
     let _ = exit::code_of(Err(error.into()));
 }
