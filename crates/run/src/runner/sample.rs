@@ -105,16 +105,20 @@ fn store_once(sample: &mut Sample, shared: &SharedAccounts) {
     counters.nfs.take_if(|_| is_elsewhere(shared.nfs));
     let accounts = [
         (shared.device, "the device"),
-        (shared.disks, "the disks below the device"),
+        (
+            shared.disks.filter(|_| shared.disks != shared.device),
+            "the disks below the device",
+        ),
         (shared.nfs, "the NFS mount"),
     ];
-    let told = accounts.into_iter().find_map(|(account, what)| {
-        let SharedAccount { first, clients } = account?;
-        Some(format!(
+    for (account, what) in accounts {
+        let Some(SharedAccount { first, clients }) = account else {
+            continue;
+        };
+        sample.verdict.reason.push_str(&format!(
             "; {clients} clients share {what}, whose counters are stored with rank {first} only"
-        ))
-    });
-    sample.verdict.reason.push_str(&told.unwrap_or_default());
+        ));
+    }
 }
 
 /// The samples of what the groups of a trial did, whose sample is `whole`.
@@ -289,5 +293,54 @@ fn remedy_of_request(failure: &FailedRequest) -> &'static str {
         "check bs, offset and skip against the target's direct-I/O alignment, or use --buffered"
     } else {
         "look into the kernel's log (dmesg), then resume the run"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_spec::counters::{Bottom, Counters, DeviceStat};
+
+    use super::*;
+
+    /// What is stored of the second of three clients on one disk, where so many of them share its device.
+    fn stored(device: Option<u64>) -> Sample {
+        let shared = |clients| SharedAccount { first: 0, clients };
+        let accounts = SharedAccounts {
+            device: device.map(shared),
+            disks: Some(shared(3)),
+            nfs: None,
+        };
+        let mut sample = Sample {
+            client: 1,
+            counters: Counters {
+                device: Some(DeviceStat::default()),
+                bottom: Some(Bottom::default()),
+                ..Counters::default()
+            },
+            ..Sample::default()
+        };
+        store_once(&mut sample, &accounts);
+        sample
+    }
+
+    #[test]
+    fn every_shared_account_that_is_stored_elsewhere_is_named() {
+        let disks = "; 3 clients share the disks below the device, whose counters are stored with rank 0 only";
+        let device = |clients| {
+            format!(
+                "; {clients} clients share the device, whose counters are stored with rank 0 only"
+            )
+        };
+        for (of_device, told) in [
+            (None, disks.to_owned()),
+            // Those of the disks are the same clients.
+            (Some(3), device(3)),
+            (Some(2), device(2) + disks),
+        ] {
+            let sample = stored(of_device);
+            assert_eq!(sample.verdict.reason, told);
+            assert_eq!(sample.counters.device.is_some(), of_device.is_none());
+            assert_eq!(sample.counters.bottom, None);
+        }
     }
 }
