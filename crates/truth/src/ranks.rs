@@ -45,7 +45,7 @@ pub fn on_two_ranks(
     let output = output.map_err(|error| Missing(format!("mpirun: {error}")))?;
     if String::from_utf8_lossy(&output.stderr).contains(WITHOUT) {
         return Err(Missing(
-            "the binary under test has no MPI: cargo build --features mpi, and name target/debug/iolab in IOLAB".to_owned(),
+            "the binary under test has no MPI: cargo build --features mpi; IOLAB=$PWD/target/debug/iolab cargo test ...".to_owned(),
         ));
     }
     Ok(seen(&output, &file))
