@@ -24,21 +24,21 @@ pub struct Accounts {
     pub nfs: Option<Number>,
 }
 
-/// What a rank's reading of an account adds to the sum over ranks.
+/// How much of a rank's reading of an account the sum over ranks takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Adds {
     /// Nothing: an earlier rank reads the same account.
     Nothing,
     /// All of it.
     All,
-    /// What cannot be told: the rank has no such account, or a part of it is also in another one.
+    /// Unknown: the rank has no such account, or another account counts a part of the same traffic.
     Unknown,
 }
 
-/// The same for each account.
+/// That for each account of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
-    /// What concerns the whole host.
+    /// Pressure and steal, which the kernel counts for the whole host.
     pub host: Adds,
     /// The device.
     pub device: Adds,
@@ -49,7 +49,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Those of a rank that reads all accounts alone.
+    /// A rank that shares no account.
     pub const ALONE: Self = Self {
         host: Adds::All,
         device: Adds::All,
@@ -57,7 +57,7 @@ impl Shares {
         nfs: Adds::All,
     };
 
-    /// Those of both together.
+    /// Two ranks together.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Shares {
     }
 }
 
-/// What two readings are together.
+/// The sum of two readings, each with how much of it counts; `None` where it is unknown.
 pub fn sum<T>(
     (a, a_adds): (Option<T>, Adds),
     (b, b_adds): (Option<T>, Adds),
@@ -83,7 +83,7 @@ pub fn sum<T>(
     }
 }
 
-/// The same of disks. A loop device of either lies between, also where the other one counts its disks.
+/// The same of disks. A loop device of either rank is noted, also where only the other reading counts.
 pub fn sum_of_disks(a: (Option<Bottom>, Adds), b: (Option<Bottom>, Adds)) -> Option<Bottom> {
     let in_file = [a.0, b.0].into_iter().flatten().any(|own| own.in_file);
     let plus = |a: Bottom, b: Bottom| Bottom {
@@ -93,8 +93,8 @@ pub fn sum_of_disks(a: (Option<Bottom>, Adds), b: (Option<Bottom>, Adds)) -> Opt
     sum(a, b, plus).map(|sum| Bottom { in_file, ..sum })
 }
 
-/// The accounts of all ranks, by numbers in the order of ranks: those with the same number read the same account. A rank has
-/// none where it has no such account, or where a part of it is in that of another rank as well.
+/// The accounts of all ranks: a number for each rank, in their order. Ranks with the same number read the same account. A rank has
+/// `None` where it has no such account, or where the account of another rank counts a part of the same traffic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Numbered {
     device: Vec<Option<u64>>,

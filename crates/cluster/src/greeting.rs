@@ -29,7 +29,7 @@ const LEAST: Duration = Duration::from_millis(20);
 /// A rank with the name of its host, and what the kernel of that is known by.
 pub type Placed = (u64, (String, String));
 
-/// What a rank says of itself before all else.
+/// The first message of a rank: who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// Its number.
@@ -41,7 +41,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// It as a message. Texts end after 255 bytes.
+    /// The hello as a message. Texts are cut to 255 bytes.
     pub fn message(&self) -> Vec<u8> {
         let mut message = MAGIC.to_vec();
         message.extend(self.rank.to_le_bytes());
@@ -66,7 +66,7 @@ impl Hello {
         })
     }
 
-    /// Whether it is that of this rank.
+    /// Whether this rank sent it.
     pub fn is(&self, rank: usize) -> bool {
         usize::try_from(self.rank) == Ok(rank)
     }
@@ -91,9 +91,9 @@ fn text(bytes: &[u8]) -> Option<(String, &[u8])> {
 /// How long ranks wait in the greeting, each from the moment at which it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For the first word of another rank: ranks may begin at different times.
+    /// For the first message of another rank: ranks may begin at different times.
     pub first: Duration,
-    /// And so much longer for each level of the tree that this word passes.
+    /// So much more for each level of the tree that a message passes.
     pub level: Duration,
 }
 
@@ -167,7 +167,7 @@ struct Greeting<'a, L> {
 }
 
 impl<L: Link> Greeting<'_, L> {
-    /// What is left of the time for a word that passes so many levels.
+    /// What is left of the time for a message that passes so many levels.
     fn left(&mut self, levels: u32) -> Duration {
         let gone = self.team.link().now_ns().saturating_sub(self.began);
         let gone = Duration::from_nanos(gone.max(0).unsigned_abs());
@@ -183,7 +183,7 @@ impl<L: Link> Greeting<'_, L> {
         }
     }
 
-    /// Answers the call of the rank above; who that is, and the way to it, which the root does not need.
+    /// Answers the call of the rank above. Gives who that is, and its number where this rank can go on with it.
     fn answer(&mut self) -> (Option<Hello>, Result<Option<usize>, Halt>) {
         let Some(parent) = self.team.parent() else {
             return (None, Ok(None));
@@ -210,7 +210,7 @@ impl<L: Link> Greeting<'_, L> {
         (Some(caller), way)
     }
 
-    /// What a rank right below says of itself and of those below it, and whether it waits for the word of the root.
+    /// What a rank right below says of itself and of those below it, and whether it waits for the decision of the root.
     fn hear(&mut self, child: usize) -> (Roll, bool) {
         let left = self.left(0);
         let message = match self.team.link().receive(child, left) {
@@ -244,7 +244,7 @@ impl<L: Link> Greeting<'_, L> {
         (roll, true)
     }
 
-    /// Brings what is known to the root, and gets its word.
+    /// Reports to the root, and gets its decision.
     fn agree(&mut self, parent: Option<usize>, roll: &Roll) -> Result<(), Halt> {
         let Some(parent) = parent else {
             return roll.verdict.0.clone().map_or(Ok(()), Err);
@@ -263,13 +263,13 @@ impl<L: Link> Greeting<'_, L> {
         verdict.0.map_or(Ok(()), Err)
     }
 
-    /// Hands the word of the root on.
+    /// Hands the decision of the root on.
     fn pass(&mut self, members: &[usize], verdict: &Verdict) {
         let mut down = Writer::default();
         verdict.write(&mut down);
         let down = down.into_bytes();
         for member in members {
-            // Who cannot be reached is missed when all ranks meet next.
+            // The next operation of all ranks finds one that cannot be reached.
             let _ = self.team.send(*member, tag::DOWN, &down, self.limits.level);
         }
     }

@@ -19,14 +19,14 @@ const AWAKE: Duration = Duration::from_micros(200);
 /// Longest sleep between two looks.
 const NAP: Duration = Duration::from_millis(1);
 
-/// How long the launcher is waited for to read the last words of this process.
+/// How long a process waits for the launcher to read its last message.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Bytes that any MPI sends without waiting for the receiver (2 KiB and more by default). What is longer goes in pieces: to send
-/// it as one has MPI wait until the receiver takes it, without end where that hangs, and without a safe way to take it back.
+/// Bytes that any MPI sends without waiting for the receiver (2 KiB and more by default). A longer message goes in pieces: MPI's
+/// own send of it would wait until the receiver takes it, has no limit, and cannot be cancelled safely.
 const PIECE: usize = 2 << 10;
-/// So many pieces are under way at most before the receiver has to say that it took them.
+/// So many pieces are in flight at most before the receiver has to acknowledge them.
 const WINDOW: u32 = 16;
-/// What it says.
+/// The acknowledgement.
 const TAKEN: u8 = 0;
 
 /// What MPI waits for without end where a process hangs.
@@ -55,7 +55,7 @@ mod tag {
     pub(super) const END: Tag = 0;
     /// A piece that others follow.
     pub(super) const PIECE: Tag = 1;
-    /// The receiver took the pieces that were under way.
+    /// The receiver took the pieces that were in flight.
     pub(super) const TAKEN: Tag = 2;
 }
 
@@ -114,7 +114,7 @@ fn watch(wait: Wait, limit: Duration, late: fn(Wait)) -> Sender<()> {
     over
 }
 
-/// Waits until the launcher has read what this process printed: the one of MPICH drops the rest when all are ended.
+/// Waits until the launcher has read what this process printed: that of MPICH drops the rest when all processes are ended.
 fn await_launcher() {
     let is_unread = |output: BorrowedFd<'_>| ioctl_fionread(output).is_ok_and(|bytes| bytes > 0);
     let began = Instant::now();
@@ -195,7 +195,7 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
             let (piece, status) = sender.receive_vec::<u8>();
             match status.tag() {
                 tag::PIECE => under_way += 1,
-                // The word that a message was taken which this rank had given up.
+                // The late acknowledgement of a message that this rank had given up.
                 tag::TAKEN => continue,
                 _ if message.is_empty() => return Ok(piece),
                 _ => {

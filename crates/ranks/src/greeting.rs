@@ -12,8 +12,8 @@ use super::hosts;
 use super::words::{SAME_PROGRAM, unreadable};
 use super::{ANSWER, Member};
 
-/// How long ranks wait for each other. Versions before this greeting give up after 60 s, and end all ranks without a word: by
-/// then the root has spoken, up to 65,000 ranks.
+/// How long ranks wait for each other. Versions before this greeting give up after 60 s, and end all ranks without a message. The
+/// root names the cause before that, up to 65,000 ranks.
 const LIMITS: Limits = Limits {
     first: Duration::from_secs(40),
     level: Duration::from_secs(2),
@@ -54,7 +54,7 @@ impl Member {
         Ok(())
     }
 
-    /// What keeps the ranks from meeting.
+    /// What keeps the ranks from going on after the greeting.
     fn unmet(&mut self, halt: Halt) -> Error {
         let lost = match &halt {
             Halt::Lost(lost) => Some(*lost),

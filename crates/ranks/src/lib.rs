@@ -41,7 +41,7 @@ use words::unreadable;
 
 /// How long a rank waits for a short answer.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long a rank waits for the next order: between two of them the root stores what was measured, and at the end it reports.
+/// How long a rank waits for the next order: between two of them the root stores what was measured.
 const IDLE: Duration = Duration::from_secs(600);
 /// How long ranks wait for each other while each fills its files.
 const FILLING: Duration = Duration::from_secs(2 * 3600);
@@ -59,7 +59,7 @@ struct Member {
     words: Words,
     /// Of every rank, in their order; known to the root.
     hosts: Vec<Host>,
-    /// The rank above, since it said so.
+    /// The rank above, once it has said who it is.
     above: Option<Hello>,
     /// On which host each rank is, by number.
     places: Vec<usize>,
@@ -75,7 +75,7 @@ struct Member {
     accounts: Vec<Numbered>,
     /// A rank cannot be reached any more.
     lost: bool,
-    /// How long the root takes at most to tell that, where it is not the usual time.
+    /// How long the root takes at most to say so, where that is not the usual time.
     roots_time: Option<Duration>,
     ended: bool,
 }

@@ -143,7 +143,7 @@ impl Executor for Engine<'_> {
 
     fn pause(&mut self, time: Duration, stop: &AtomicBool) {
         if let Some(ranks) = self.ranks.filter(|_| !time.is_zero()) {
-            // One that is lost is missed at the next trial.
+            // The next trial finds a rank that is lost.
             let _ = ranks.rest(time);
         }
         let end = Instant::now() + time;
