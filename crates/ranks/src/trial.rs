@@ -1,5 +1,6 @@
 //! A rank's part in a trial.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -209,9 +210,15 @@ fn merged(whole: Whole<Deed>, clients: &[usize]) -> (Outcome, RankReport) {
     let parts = whole.rest.parts.iter();
     let mut parts: Vec<Part> = parts.map(|part| stored(part, begin)).collect();
     parts.sort_unstable_by_key(|part| part.id);
+    let active = active(&parts, clients);
+    let of = |client: &Client| {
+        let number = clients.get(usize::try_from(client.rank).ok()?);
+        active.get(number?).copied()
+    };
     let own = whole.rest.clients.iter();
-    let mut of_clients: Vec<ClientPart> =
-        own.map(|own| client_part(own, &parts, clients)).collect();
+    let mut of_clients: Vec<ClientPart> = own
+        .map(|own| client_part(own, of(own).unwrap_or_default()))
+        .collect();
     of_clients.sort_unstable_by_key(|client| client.sample.client);
     let (elapsed, skew) = (activity.elapsed_ns(), activity.skew_ns());
     outcome.elapsed_ns = elapsed.middle().round() as u64;
@@ -233,20 +240,28 @@ fn merged(whole: Whole<Deed>, clients: &[usize]) -> (Outcome, RankReport) {
     (outcome, report)
 }
 
-/// What a client did, as a run file keeps it; when its ranks were active follows from their parts.
-fn client_part(client: &Client, parts: &[Part], clients: &[usize]) -> ClientPart {
-    let of = |rank: u64| clients.get(usize::try_from(rank).ok()?);
-    let own = || {
-        let parts = parts.iter();
-        parts.filter(|part| of(part.id.rank.into()) == of(client.rank))
-    };
-    let start_ns = own().map(|part| part.start_ns).min().unwrap_or(0);
-    let ends = own().map(|part| part.start_ns.saturating_add(part.elapsed_ns));
+/// From when to when the ranks of each client were active, by the number of the client, ns.
+fn active(parts: &[Part], clients: &[usize]) -> HashMap<usize, (u64, u64)> {
+    let mut spans = HashMap::new();
+    for part in parts {
+        let Some(client) = clients.get(part.id.rank as usize) else {
+            continue;
+        };
+        let (start, end) = (part.start_ns, part.start_ns.saturating_add(part.elapsed_ns));
+        let (first, last) = spans.entry(*client).or_insert((start, end));
+        *first = start.min(*first);
+        *last = end.max(*last);
+    }
+    spans
+}
+
+/// What a client did, as a run file keeps it, whose ranks were active in this span.
+fn client_part(client: &Client, (start_ns, end_ns): (u64, u64)) -> ClientPart {
     ClientPart {
         sample: Sample {
             client: u32::try_from(client.rank).unwrap_or(u32::MAX),
             start_ns,
-            elapsed_ns: ends.max().unwrap_or(0).saturating_sub(start_ns),
+            elapsed_ns: end_ns.saturating_sub(start_ns),
             reads: client.reads.clone(),
             writes: client.writes.clone(),
             trims: client.trims.clone(),
@@ -351,5 +366,27 @@ impl trial::Meeting for Meeting<'_> {
 
     fn worked(&mut self, workers: Vec<(u64, u64)>) {
         self.workers = workers;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_active_from_its_first_rank_to_its_last() {
+        let part = |rank, start_ns, elapsed_ns| Part {
+            id: PartId {
+                rank,
+                ..PartId::default()
+            },
+            start_ns,
+            elapsed_ns,
+            ..Part::default()
+        };
+        // Rank 3 takes no part.
+        let parts = [part(0, 20, 70), part(1, 5, 30), part(2, 10, 60)];
+        let spans = active(&parts, &[0, 1, 0, 2]);
+        assert_eq!(spans, HashMap::from([(0, (10, 90)), (1, (5, 35))]));
     }
 }
