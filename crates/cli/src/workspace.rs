@@ -176,7 +176,7 @@ impl Workspace {
                 let mut own =
                     || targets.fill(seed, &self.stop, &mut |done| display.filled(done, total));
                 match &self.ranks {
-                    Some(ranks) => ranks.fill(seed, own),
+                    Some(ranks) => ranks.fill(seed, total, own),
                     None => own(),
                 }
             }

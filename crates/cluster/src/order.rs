@@ -11,8 +11,8 @@ use crate::wire::{Reader, Wire, Writer, wired};
 pub enum Order {
     /// Open these targets.
     Open(Vec<Place>),
-    /// Fill own files; the seed of their data.
-    Fill(u64),
+    /// Fill own files; the seed of their data, and the bytes that all ranks fill, at most.
+    Fill((u64, u64)),
     /// Carry a trial out.
     Trial(Box<Task>),
     /// The run is over: remove own files.
@@ -72,9 +72,9 @@ impl Order {
                 to.number(0);
                 places.write(&mut to);
             }
-            Order::Fill(seed) => {
+            Order::Fill(seed_and_bytes) => {
                 to.number(1);
-                seed.write(&mut to);
+                seed_and_bytes.write(&mut to);
             }
             Order::Trial(task) => {
                 to.number(2);

@@ -1,4 +1,4 @@
-//! How long ranks wait for one that prepares, carries out or ends a trial, before it counts as lost.
+//! How long ranks wait for one that fills its files, prepares, carries out or ends a trial, before it counts as lost.
 //!
 //! One that is given up too early ends a run that was sound; one that is given up late costs time. So the bounds are those of
 //! slow storage, a hard disk or a network file system, that all ranks share.
@@ -23,11 +23,16 @@ pub struct Patience {
     pub settling: Duration,
 }
 
+/// How long ranks may move so many bytes together, where one that has none to move answers within `answer`.
+pub fn moving(bytes: u64, answer: Duration) -> Duration {
+    answer + Duration::from_secs(bytes / BYTES)
+}
+
 impl Patience {
     /// That with a trial by so many ranks, where a rank that has nothing to move answers within `answer`.
     pub fn with(trial: &TrialSpec, ranks: usize, answer: Duration) -> Self {
         let ranks = ranks as u64;
-        let moving = |bytes: u64| answer + Duration::from_secs(bytes / BYTES);
+        let moving = |bytes| moving(bytes, answer);
         // What each rank does with all of a region that they share.
         let by_each = trial.region.saturating_mul(ranks);
         let only_if = |does: bool, bytes: u64| if does { bytes } else { 0 };

@@ -19,6 +19,7 @@ use iolab_cluster::accounts::Numbered;
 use iolab_cluster::greeting::Hello;
 use iolab_cluster::link::Link;
 use iolab_cluster::order::{self, Order, Task};
+use iolab_cluster::patience::moving;
 use iolab_cluster::roster::taking_part;
 use iolab_cluster::shift;
 use iolab_cluster::team::Team;
@@ -43,8 +44,6 @@ use words::unreadable;
 const ANSWER: Duration = Duration::from_secs(60);
 /// How long a rank waits for the next order: between two of them the root stores what was measured.
 const IDLE: Duration = Duration::from_secs(600);
-/// How long ranks wait for each other while each fills its files.
-const FILLING: Duration = Duration::from_secs(2 * 3600);
 
 /// A failure in words, and what to do about it.
 pub type Words = fn(&Failure) -> (String, String);
@@ -238,16 +237,18 @@ impl Ranks {
         member.know_accounts(own_accounts)
     }
 
-    /// The root: fills all files, its own by `own`.
+    /// The root: fills all files, its own by `own`, which fills so many bytes.
     ///
     /// # Errors
     /// What `own` fails with, or another rank.
-    pub fn fill(&self, seed: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
-        self.0.borrow_mut().give(&Order::Fill(seed))?;
+    pub fn fill(&self, seed: u64, bytes: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
+        // The files of the other ranks are no larger than the root's.
+        let of_all = bytes.saturating_mul(self.count() as u64);
+        let order = Order::Fill((seed, of_all));
+        self.0.borrow_mut().give(&order)?;
         let filled = own();
         let member = &mut *self.0.borrow_mut();
-        // Those of the other ranks are no larger than the root's.
-        member.agree(FILLING, filled)
+        member.agree(moving(of_all, ANSWER), filled)
     }
 
     /// The root: tells all that its next order comes so much later.
@@ -387,9 +388,9 @@ impl Member {
                     let own = || targets.iter().map(accounts::of).collect();
                     agreed.and_then(|()| self.know_accounts(own()))
                 }
-                Some(Order::Fill(seed)) => {
+                Some(Order::Fill((seed, of_all))) => {
                     let filled = self.fill(&targets, seed, stop);
-                    self.agree(FILLING, filled)
+                    self.agree(moving(of_all, ANSWER), filled)
                 }
                 Some(Order::Trial(task)) => {
                     let number = usize::try_from(task.target).unwrap_or(usize::MAX);

@@ -90,7 +90,9 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     let place = runner::Place::Targets(&targets);
     fit_to(&mut plan, place)?;
     let stop = AtomicBool::new(false);
-    ranks.fill(1, || targets.fill(1, &stop, &mut |_| {}))?;
+    ranks.fill(1, targets.fill_bytes(), || {
+        targets.fill(1, &stop, &mut |_| {})
+    })?;
     let setup = Setup {
         place,
         clock: &ranks.clock(),
