@@ -98,8 +98,8 @@ impl<B: Backend, const TIMED: bool, R: Requests> Run for Worker<'_, B, Closed<TI
 impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// Takes the time, makes written data durable where that is part of the trial, and gives what was done.
     fn wind_up(mut self, done: Vec<Completion>) -> (WorkerOutcome, (B, Buffers)) {
-        self.common
-            .wind_up(&mut self.backend, self.requests.sizes(), done);
+        self.common.wind_up(&mut self.backend, done);
+        self.common.outcome.sizes = self.requests.sizes();
         (self.common.outcome, (self.backend, self.common.buffers))
     }
 

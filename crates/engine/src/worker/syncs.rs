@@ -4,7 +4,6 @@ use super::Common;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_spec::outcome::{Ended, FailedRequest};
-use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::trial::TrialSpec;
 
 /// The syncs that follow writes.
@@ -59,17 +58,11 @@ fn carry_out<B: Backend>(
 
 impl Common<'_> {
     /// Takes the time, and makes written data durable where that is part of the trial.
-    pub(super) fn wind_up<B: Backend>(
-        &mut self,
-        backend: &mut B,
-        sizes: RequestSizes,
-        mut done: Vec<Completion>,
-    ) {
+    pub(super) fn wind_up<B: Backend>(&mut self, backend: &mut B, mut done: Vec<Completion>) {
         self.outcome.end = self.clock.now();
         self.see_cpu();
         let tallied = self.done();
         self.outcome.series.finish(self.outcome.end, tallied);
-        self.outcome.sizes = sizes;
         self.outcome.waited = backend.waited();
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
