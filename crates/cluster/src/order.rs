@@ -11,8 +11,13 @@ use crate::wire::{Reader, Wire, Writer, wired};
 pub enum Order {
     /// Open these targets.
     Open(Vec<Place>),
-    /// Fill own files; the seed of their data, and the bytes that all ranks fill, at most.
-    Fill((u64, u64)),
+    /// Fill own files.
+    Fill {
+        /// Of their data.
+        seed: u64,
+        /// What all ranks fill together, at most.
+        bytes: u64,
+    },
     /// Carry a trial out.
     Trial(Box<Task>),
     /// The run is over: remove own files.
@@ -72,9 +77,10 @@ impl Order {
                 to.number(0);
                 places.write(&mut to);
             }
-            Order::Fill(seed_and_bytes) => {
+            Order::Fill { seed, bytes } => {
                 to.number(1);
-                seed_and_bytes.write(&mut to);
+                seed.write(&mut to);
+                bytes.write(&mut to);
             }
             Order::Trial(task) => {
                 to.number(2);
@@ -100,7 +106,10 @@ impl Order {
         let mut from = Reader::new(message);
         let order = match from.number()? {
             0 => Order::Open(Wire::read(&mut from)?),
-            1 => Order::Fill(Wire::read(&mut from)?),
+            1 => Order::Fill {
+                seed: Wire::read(&mut from)?,
+                bytes: Wire::read(&mut from)?,
+            },
             2 => Order::Trial(Box::new(read_task(&mut from)?)),
             3 => Order::End,
             4 => Order::Rest(Wire::read(&mut from)?),

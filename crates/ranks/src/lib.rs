@@ -243,12 +243,12 @@ impl Ranks {
     /// What `own` fails with, or another rank.
     pub fn fill(&self, seed: u64, bytes: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
         // The files of the other ranks are no larger than the root's.
-        let of_all = bytes.saturating_mul(self.count() as u64);
-        let order = Order::Fill((seed, of_all));
+        let bytes = bytes.saturating_mul(self.count() as u64);
+        let order = Order::Fill { seed, bytes };
         self.0.borrow_mut().give(&order)?;
         let filled = own();
         let member = &mut *self.0.borrow_mut();
-        member.agree(moving(of_all, ANSWER), filled)
+        member.agree(moving(bytes, ANSWER), filled)
     }
 
     /// The root: tells all that its next order comes so much later.
@@ -388,9 +388,9 @@ impl Member {
                     let own = || targets.iter().map(accounts::of).collect();
                     agreed.and_then(|()| self.know_accounts(own()))
                 }
-                Some(Order::Fill((seed, of_all))) => {
+                Some(Order::Fill { seed, bytes }) => {
                     let filled = self.fill(&targets, seed, stop);
-                    self.agree(moving(of_all, ANSWER), filled)
+                    self.agree(moving(bytes, ANSWER), filled)
                 }
                 Some(Order::Trial(task)) => {
                     let number = usize::try_from(task.target).unwrap_or(usize::MAX);

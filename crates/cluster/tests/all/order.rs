@@ -18,7 +18,10 @@ fn round(order: &Order) {
 #[test]
 fn orders_arrive_as_they_were_given() {
     round(&Order::End);
-    round(&Order::Fill((1 << 60, 1 << 40)));
+    round(&Order::Fill {
+        seed: 1 << 60,
+        bytes: 1 << 40,
+    });
     round(&Order::Rest(1 << 60));
     round(&Order::Open(vec![Place {
         path: "/lustre/ä b".to_owned(),
