@@ -1,12 +1,14 @@
 //! Where a run file lies: whether one could be written there, and whether it is still there.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use iolab_spec::{Error, Result};
 use rusqlite::Connection;
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::RunFile;
 use super::create::{self, NewFile};
@@ -15,6 +17,9 @@ use super::opening::{beside, check_length};
 
 /// Bytes that a place must have room for: a file with the plan of a small run, and its log.
 const ROOM: usize = 256 << 10;
+
+/// How the name of a file begins that was made to see whether one can be; the number of its process follows.
+const PROBE: &str = ".iolab-probe-";
 
 /// Checks that a run file can be made and written at a place, by making one there and removing it.
 ///
@@ -33,7 +38,8 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
         }
         _ => {}
     }
-    let name = format!(".iolab-probe-{}", std::process::id());
+    remove_left(place.folder());
+    let name = format!("{PROBE}{}", std::process::id());
     let probe = NewFile::In {
         folder: place.folder(),
         name: &name,
@@ -54,9 +60,42 @@ fn write_probe(made: &Path, file: File, path: &Path) -> Result<()> {
     ))
 }
 
-/// Removes a file that this process made, with everything that SQLite put beside it.
+/// Removes what processes left that were killed while they probed.
+fn remove_left(folder: &Path) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        if prober(&entry.file_name()).is_some_and(is_gone) && is_free(&entry.path()) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// The process whose probe bears this name.
+fn prober(name: &OsStr) -> Option<u32> {
+    let name = name.to_str()?.strip_prefix(PROBE)?.strip_suffix(".iolab")?;
+    name.split('-').next()?.parse().ok()
+}
+
+fn is_gone(process: u32) -> bool {
+    !Path::new("/proc").join(process.to_string()).exists()
+}
+
+/// Whether a name is that of a file which no process has locked, of this host or another one.
+fn is_free(path: &Path) -> bool {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path);
+    file.is_ok_and(|file| {
+        file.metadata().is_ok_and(|file| file.is_file())
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
+}
+
+/// Removes a file that a process of iolab made, with everything that SQLite put beside it. The file itself comes last: by its
+/// name the rest is found after a kill.
 pub(super) fn remove(path: &Path) {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in ["-wal", "-shm", "-journal", ""] {
         let _ = std::fs::remove_file(beside(path, suffix));
     }
 }
@@ -98,4 +137,44 @@ pub(super) fn save(connection: &mut Connection, path: &Path) -> Result<(PathBuf,
         }
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_probes_of_processes_that_are_gone_are_removed() {
+        // Above every number that Linux gives to a process.
+        const GONE: u32 = 1 << 23;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let kept = [
+            "r.iolab".to_owned(),
+            format!("{PROBE}of-mine.iolab"),
+            format!("{PROBE}{GONE}.txt"),
+            format!("{PROBE}{}.iolab", std::process::id()),
+            format!("{PROBE}{GONE}-3.iolab"),
+            format!("{PROBE}{GONE}-4.iolab"),
+        ];
+        let left = [
+            format!("{PROBE}{GONE}.iolab"),
+            format!("{PROBE}{GONE}.iolab-journal"),
+            format!("{PROBE}{GONE}-2.iolab"),
+            format!("{PROBE}{GONE}-2.iolab-wal"),
+        ];
+        for name in kept[..5].iter().chain(&left) {
+            std::fs::write(at(name), "content").unwrap();
+        }
+        std::os::unix::fs::symlink("r.iolab", at(&kept[5])).unwrap();
+        let held = File::open(at(&kept[4])).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        check_place(NewFile::At(&at("next.iolab"))).unwrap();
+        for name in &kept {
+            assert!(at(name).symlink_metadata().is_ok(), "{name}");
+        }
+        for name in &left {
+            assert!(at(name).symlink_metadata().is_err(), "{name}");
+        }
+    }
 }
