@@ -3,7 +3,6 @@
 //! Pure: the search says which rate comes next, receives the result of a trial at it, and says at the end between which rates
 //! the limit lies. What carries the trials out is elsewhere; the tests simulate it.
 
-mod curve;
 mod search;
 #[cfg(test)]
 mod tests;

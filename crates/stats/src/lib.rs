@@ -34,6 +34,7 @@ mod summary;
 mod t_distribution;
 mod t_test;
 mod tail;
+mod threshold;
 mod trend;
 
 pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
@@ -62,4 +63,5 @@ pub use steady::{STEADY_RANGE_MAX, STEADY_SLOPE_MAX, STEADY_WINDOW, Steadiness, 
 pub use summary::{CONFIDENCE, Summary, summary};
 pub use t_test::{TTest, student, welch};
 pub use tail::{quantile_interval, quantile_ranks, share_bounds};
+pub use threshold::{Outcomes, Threshold};
 pub use trend::{Trend, mann_kendall};

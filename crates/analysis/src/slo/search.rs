@@ -2,13 +2,11 @@
 //!
 //! The limit is the rate at which half of the trials keep all levels. Rates lie on a grid of [`STEPS`] per doubling. The
 //! search doubles or halves the rate until one trial keeps the levels and one misses them, then visits rates in rounds: those
-//! where the limit lies by all trials so far ([`super::curve`]), and those at the ends of its interval, each round in random
+//! where the limit lies by all trials so far ([`Threshold`]), and those at the ends of its interval, each round in random
 //! order, so that a machine that drifts cannot pose as an effect of the rate.
 
 use iolab_plan::blocks::block_order;
-use iolab_stats::share_bounds;
-
-use super::curve::{Posterior, Visits};
+use iolab_stats::{Outcomes, Threshold, share_bounds};
 
 /// Rates of the grid per doubling: 4.4 % apart.
 const STEPS: f64 = 16.0;
@@ -61,7 +59,8 @@ pub struct Limit {
 /// A search under way.
 #[derive(Debug, Clone)]
 pub struct Search {
-    visits: Visits,
+    /// Kept trials and all trials, by the place of their rate.
+    visits: Outcomes,
     ends: (i32, i32),
     next: Vec<i32>,
     seed: u64,
@@ -73,7 +72,7 @@ impl Search {
     pub fn new(start: u64, least: u64, greatest: u64, seed: u64) -> Self {
         let ends = (place(least), place(greatest));
         Self {
-            visits: Visits::new(),
+            visits: Outcomes::new(),
             ends,
             next: vec![place(start).clamp(ends.0, ends.1)],
             seed,
@@ -125,10 +124,16 @@ impl Search {
         (!self.visits.contains_key(&next)).then(|| vec![next])
     }
 
+    /// Where the limit lies by all trials so far. A share of the trials misses the levels at any rate, because the machine or the
+    /// storage stalls.
+    fn known(&self) -> Threshold {
+        Threshold::of(&self.visits, self.ends).expect("64 doublings hold every rate")
+    }
+
     /// The rates of the next round, in random order; none when enough is known.
     fn round(&mut self) -> Vec<i32> {
         self.rounds += 1;
-        let known = Posterior::of(&self.visits, self.ends);
+        let known = self.known();
         let (low, high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
         let outside = low > f64::from(self.ends.1) || high < f64::from(self.ends.0);
         if outside || high - low <= ENOUGH || self.is_between_neighbours(low, high) {
@@ -183,7 +188,7 @@ impl Search {
 
     /// Between which rates the limit lies, as far as is known.
     pub fn limit(&self) -> Limit {
-        let known = Posterior::of(&self.visits, self.ends);
+        let known = self.known();
         let (mut low, mut high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
         let contradiction = self.contradiction();
         if let Some((fails, holds)) = contradiction {

@@ -6,7 +6,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use iolab_plan::experiment::Experiment;
 use iolab_spec::trial::Rate;
 
-use super::curve::{Posterior, Visits};
 use super::{Limit, Search, Step};
 
 /// How well the limit itself is known: its simulation has a standard error of about half a percent.
@@ -289,15 +288,6 @@ fn what_always_holds_or_never_does_ends() {
             near(limit.holds, ends.0) && near(limit.fails, ends.1),
             "{limit:?}"
         );
-    }
-}
-
-#[test]
-fn without_a_trial_the_limit_lies_anywhere() {
-    let known = Posterior::of(&Visits::new(), (-10, 30));
-    // From 20 places below the least rate to 20 above the greatest.
-    for (probability, place) in [(0.0, -30.0), (0.5, 10.0), (1.0, 50.0)] {
-        assert_eq!(known.quantile(probability), place, "{probability}");
     }
 }
 

@@ -1,0 +1,160 @@
+//! Where the share of successes falls through one half along a grid: Bayes' rule over falling curves.
+//!
+//! The share of successes at a place `x` is modelled as `(1 - l) Φ((m - x) / s)`: it falls over about `s` places, and a share `l` of the
+//! trials fails at any place. Sources: Kontsevich and Tyler, Vision Research 39 (1999) 2729-2737, for the posterior of threshold and
+//! slope from trials at places that earlier trials chose; Wichmann and Hill, Perception & Psychophysics 63 (2001) 1293-1313, for
+//! the lapses.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::normal::{cdf, quantile};
+
+/// Successes and trials, by place.
+pub type Outcomes = BTreeMap<i32, (u32, u32)>;
+
+/// Candidates for the threshold per place.
+const FINER: i32 = 2;
+/// Over how many places the share falls, equally likely.
+const SLOPES: [f64; 7] = [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, 16.0];
+/// Which share of the trials fails at any place, and how likely that is.
+const LAPSES: [(f64, f64); 6] = [
+    (0.01, 0.35),
+    (0.05, 0.2),
+    (0.1, 0.15),
+    (0.2, 0.15),
+    (0.3, 0.1),
+    (0.4, 0.05),
+];
+/// No single trial is impossible: at any place, this share turns out the other way.
+const SURPRISE: f64 = 0.002;
+/// Candidates farther away than this from a place count as this far: nothing changes there.
+const FAR: i32 = 120 * FINER;
+/// How many places beyond those with trials the threshold may lie.
+const BEYOND: i32 = 20;
+/// Places are no farther from 0: each takes memory.
+const PLACE_MAX: i32 = 1 << 16;
+
+/// How likely each place is to be the threshold, after trials.
+#[derive(Debug, Clone)]
+pub struct Threshold {
+    /// The first candidate.
+    first: i32,
+    /// Cumulative probability, by candidate.
+    cumulative: Vec<f64>,
+}
+
+impl Threshold {
+    /// After these trials. Without any, each place between the ends and up to 20 beyond is equally likely. `None` where a place
+    /// has more successes than trials, or lies farther than 65,536 from 0.
+    pub fn of(outcomes: &Outcomes, ends: (i32, i32)) -> Option<Self> {
+        let least = outcomes.keys().next().copied().unwrap_or(ends.0);
+        let greatest = outcomes.keys().last().copied().unwrap_or(ends.1);
+        let is_near = |place: i32| place.unsigned_abs() <= PLACE_MAX.unsigned_abs();
+        let possible = |(successes, trials): &(u32, u32)| successes <= trials;
+        if !is_near(least) || !is_near(greatest) || !outcomes.values().all(possible) {
+            return None;
+        }
+        let first = (least - BEYOND) * FINER;
+        let last = (greatest + BEYOND) * FINER;
+        let curves = curves();
+        let evidence: Vec<Vec<f64>> = (first..=last)
+            .map(|candidate| curves.evidence(candidate, outcomes))
+            .collect();
+        let best = evidence.iter().flatten().copied().fold(f64::MIN, f64::max);
+        let weigh = |of: &Vec<f64>| of.iter().map(|log| (log - best).exp()).sum::<f64>();
+        let mut cumulative: Vec<f64> = evidence
+            .iter()
+            .map(weigh)
+            .scan(0.0, |sum, weight| {
+                *sum += weight;
+                Some(*sum)
+            })
+            .collect();
+        let all = cumulative.last().copied().unwrap_or(1.0);
+        cumulative.iter_mut().for_each(|sum| *sum /= all);
+        Some(Self { first, cumulative })
+    }
+
+    /// The place below which the threshold lies with this probability.
+    pub fn quantile(&self, probability: f64) -> f64 {
+        let at = self.cumulative.partition_point(|sum| *sum < probability);
+        f64::from(self.first + at as i32) / f64::from(FINER)
+    }
+}
+
+/// Every slope with every share of lapses.
+struct Curves {
+    /// Logarithms of the prior probabilities.
+    prior: Vec<f64>,
+    /// By the distance from candidate to place: for each curve the logarithms of the shares of successes and failures.
+    logs: Vec<Vec<(f64, f64)>>,
+}
+
+fn curves() -> &'static Curves {
+    static CURVES: OnceLock<Curves> = OnceLock::new();
+    CURVES.get_or_init(|| {
+        let all = || {
+            SLOPES.iter().flat_map(|slope| {
+                LAPSES
+                    .iter()
+                    .map(move |(lapses, prior)| (*slope, *lapses, *prior))
+            })
+        };
+        let at = |distance: i32| {
+            all().map(move |(slope, lapses, _)| {
+                // One half at the threshold itself.
+                let middle = quantile(0.5 / (1.0 - lapses));
+                let above = f64::from(distance) / f64::from(FINER);
+                let share = (1.0 - lapses) * cdf(middle + above / slope);
+                let share = share.clamp(SURPRISE, 1.0 - SURPRISE);
+                (share.ln(), (1.0 - share).ln())
+            })
+        };
+        Curves {
+            prior: all().map(|(_, _, prior)| prior.ln()).collect(),
+            logs: (-FAR..=FAR)
+                .map(|distance| at(distance).collect())
+                .collect(),
+        }
+    })
+}
+
+impl Curves {
+    /// The logarithm of the probability of a threshold with each curve, up to a constant.
+    fn evidence(&self, candidate: i32, outcomes: &Outcomes) -> Vec<f64> {
+        let mut evidence = self.prior.clone();
+        for (place, (successes, trials)) in outcomes {
+            let distance = (candidate - place * FINER).clamp(-FAR, FAR) + FAR;
+            let (successes, failures) = (f64::from(*successes), f64::from(trials - successes));
+            let logs = &self.logs[distance as usize];
+            for (sum, (log_success, log_failure)) in evidence.iter_mut().zip(logs) {
+                *sum += successes * log_success + failures * log_failure;
+            }
+        }
+        evidence
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_trial_it_lies_anywhere() {
+        let known = Threshold::of(&Outcomes::new(), (-10, 30)).unwrap();
+        // From 20 places below the first end to 20 above the second.
+        for (probability, place) in [(0.0, -30.0), (0.5, 10.0), (1.0, 50.0)] {
+            assert_eq!(known.quantile(probability), place, "{probability}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_has_none() {
+        let with = |place, outcome| Threshold::of(&Outcomes::from([(place, outcome)]), (0, 10));
+        assert!(with(3, (2, 2)).is_some());
+        assert!(with(3, (3, 2)).is_none());
+        assert!(with(i32::MIN, (1, 2)).is_none());
+        assert!(Threshold::of(&Outcomes::new(), (0, i32::MAX)).is_none());
+    }
+}
