@@ -13,12 +13,10 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::mm::{Advice, madvise};
 
 use crate::arena::{Arena, HUGE_PAGE, Pieces, no_memory, stride};
-use iolab_pattern::derive;
+use iolab_pattern::{RandomBytes, derive};
 use iolab_spec::trial::{BufferInit, Content, TrialSpec};
 use iolab_spec::{Error, Result};
 
@@ -204,7 +202,7 @@ impl Buffers {
             match spec.buffer_init {
                 _ if random && spec.content == Content::Zero && spec.writes() => bytes.fill(0),
                 _ if random => {
-                    Xoshiro256PlusPlus::seed_from_u64(key).fill_bytes(bytes);
+                    RandomBytes::new(key).fill(bytes);
                     make_compressible(bytes, spec.compressible);
                 }
                 BufferInit::Zeroed => bytes.fill(0),

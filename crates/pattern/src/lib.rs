@@ -2,7 +2,7 @@
 //!
 //! An [`Offsets`] belongs to one worker and is an endless stream of byte offsets. Its memory
 //! does not depend on the number of blocks. Patterns that visit every block divide the blocks
-//! between the workers: all workers together make one pass.
+//! between the workers: all workers together make one pass. [`RandomBytes`] are the data.
 
 mod permutation;
 
@@ -113,6 +113,22 @@ pub fn derive(seed: u64, purpose: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// Random bytes without end, which no device can compress: what files and buffers are filled with.
+#[derive(Debug)]
+pub struct RandomBytes(Xoshiro256PlusPlus);
+
+impl RandomBytes {
+    /// Those of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// Fills a buffer with the next ones.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        self.0.fill_bytes(bytes);
+    }
 }
 
 impl Offsets {

@@ -6,11 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 
+use iolab_pattern::RandomBytes;
 use iolab_spec::{Error, Result};
 
 use super::errno;
@@ -39,7 +38,7 @@ impl Filling<'_> {
         progress: &mut dyn FnMut(u64),
     ) -> Result<()> {
         self.reserve()?;
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut random = RandomBytes::new(seed);
         let mut memory = vec![0; CHUNK + ALIGNMENT as usize];
         let shift = memory
             .as_ptr()
@@ -54,7 +53,7 @@ impl Filling<'_> {
             }
             let length = (end - offset).min(CHUNK as u64) as usize;
             let chunk = &mut buffer[..length];
-            rng.fill_bytes(chunk);
+            random.fill(chunk);
             self.write(chunk, offset)?;
             offset += length as u64;
             if self.direct.is_none() && offset - synced >= DIRTY_MAX {
