@@ -53,8 +53,10 @@ pub trait Disk {
 
 /// Events between two looks at the stop flag.
 const LOOK_EVERY: u32 = 4096;
-/// Requests completed at one moment from which a disk is said to take no time: more than can be in flight.
-const AT_ONCE_MAX: u64 = 1 << 23;
+/// Requests completed at one moment, for each that can be in flight, from which a disk is said to take no time.
+const AT_ONCE_PER_SLOT: u64 = 16;
+/// No fewer than these.
+const AT_ONCE_LEAST: u64 = 1 << 16;
 
 /// Carries one trial out on `disk`, from `start_ns` of its clock on, and gives what was done and when the disk was done
 /// with it. Raising `stop` ends it early.
@@ -161,6 +163,8 @@ fn carry_out(
     let followed = workers.iter().any(|worker| worker.follows || worker.ends);
     let mut now = start_ns;
     let mut done = Vec::new();
+    let in_flight: u64 = workers.iter().map(Worker::depth).sum();
+    let at_once_max = (AT_ONCE_PER_SLOT * in_flight).max(AT_ONCE_LEAST);
     let mut at_once = 0;
     let mut until_look = LOOK_EVERY;
     for worker in workers.iter_mut() {
@@ -203,7 +207,7 @@ fn carry_out(
         if workers.iter().all(Worker::is_over) {
             break;
         }
-        if at_once > AT_ONCE_MAX {
+        if at_once > at_once_max {
             return Err(takes_no_time());
         }
         until_look -= 1;

@@ -126,6 +126,11 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Requests that it can have in flight.
+    pub(super) fn depth(&self) -> u64 {
+        self.issued.len() as u64
+    }
+
     /// Whether all of its requests are done.
     pub(super) fn is_over(&self) -> bool {
         self.state == State::Over
