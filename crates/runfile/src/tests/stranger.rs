@@ -128,7 +128,7 @@ fn values_too_long_are_refused() {
     for (number, sql) in [
         "UPDATE run SET target = hex(zeroblob(5000000))",
         "UPDATE sample SET note = hex(zeroblob(5000000)) WHERE id = 1",
-        "UPDATE experiment SET toml = zeroblob(500000000)",
+        "UPDATE experiment SET toml = zeroblob(5000000)",
     ]
     .iter()
     .enumerate()

@@ -1,8 +1,9 @@
 //! Files that were there before: read as they are, and written with consent alone.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Command;
 
 use iolab_target::{OpenMode, TargetKind};
@@ -60,7 +61,7 @@ fn a_signature_has_to_be_named() {
     let dir = dir();
     let path = file(dir.path(), "image", &vec![0; 4 << 20]);
     let put = |bytes: &[u8], offset| {
-        let image = OpenOptions::new().write(true).open(&path).unwrap();
+        let image = File::options().write(true).open(&path).unwrap();
         image.write_all_at(bytes, offset).unwrap();
     };
     put(&[0x53, 0xef], 0x438);
@@ -127,38 +128,51 @@ fn files_with_two_names_or_in_use_are_not_written() {
     assert!(error.message().contains("hard links"), "{error}");
     fs::remove_file(&other).unwrap();
 
-    let held = File::open(&path).unwrap();
-    held.lock().unwrap();
-    let error = fails(&path, &consent, Kind::Refused);
-    assert!(error.message().contains("lock"), "{error}");
-    Target::open(&path, &need(8192)).unwrap();
-    drop(held);
+    // Who uses a file is given a second to go: all of these at once.
+    let consent = &consent;
+    std::thread::scope(|scope| {
+        let held = |name: &str, hold: &dyn Fn(&Path) -> File| {
+            let path = file(dir.path(), name, &[5; 8192]);
+            let held = hold(&path);
+            (path, held)
+        };
+        // A lock says more than a descriptor; without one it is the kernel that knows of it.
+        for (why, (path, held)) in [
+            ("lock", held("locked", &locked)),
+            ("lock", held("image", &record_locked)),
+            ("open", held("read", &|path| File::open(path).unwrap())),
+            ("open", held("written", &|path| opened(path))),
+        ] {
+            scope.spawn(move || {
+                let error = fails(&path, consent, Kind::Refused);
+                assert!(error.message().contains(why), "{error}");
+                Target::open(&path, &need(8192)).unwrap();
+                drop(held);
+                Target::open(&path, consent).unwrap();
+            });
+        }
+        scope.spawn(|| {
+            let first = Target::open(&path, consent).unwrap();
+            fails(&path, consent, Kind::Refused);
+            drop(first);
+            Target::open(&path, consent).unwrap();
+        });
+    });
+}
 
-    let image = File::options().read(true).write(true).open(&path).unwrap();
-    record_lock(&image);
-    let error = fails(&path, &consent, Kind::Refused);
-    assert!(error.message().contains("lock"), "{error}");
-    drop(image);
+fn opened(path: &Path) -> File {
+    File::options().read(true).write(true).open(path).unwrap()
+}
 
-    // A lock says more than a descriptor; without one it is the kernel that knows of it.
-    for mode in [
-        OpenOptions::new().read(true).write(true),
-        OpenOptions::new().read(true),
-    ] {
-        let held = mode.open(&path).unwrap();
-        let error = fails(&path, &consent, Kind::Refused);
-        assert!(error.message().contains("open"), "{error}");
-        drop(held);
-    }
-
-    let first = Target::open(&path, &consent).unwrap();
-    fails(&path, &consent, Kind::Refused);
-    drop(first);
-    Target::open(&path, &consent).unwrap();
+fn locked(path: &Path) -> File {
+    let file = File::open(path).unwrap();
+    file.lock().unwrap();
+    file
 }
 
 /// Locks one byte the way a virtual machine locks its image.
-fn record_lock(file: &File) {
+fn record_locked(path: &Path) -> File {
+    let file = opened(path);
     let mut lock = libc::flock {
         l_type: libc::F_RDLCK as _,
         l_whence: libc::SEEK_SET as _,
@@ -169,6 +183,7 @@ fn record_lock(file: &File) {
     // SAFETY: F_OFD_SETLK reads one `flock` structure, which lives on this stack.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut lock) };
     assert_eq!(answer, 0);
+    file
 }
 
 #[test]
