@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
-use iolab_spec::{Error, Result};
+use iolab_spec::{Error, Result, histogram};
 
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, RunRecord};
@@ -30,12 +30,7 @@ pub fn of_cells(
         let sum = together
             .entry((*cell, latency.of))
             .or_insert_with(new_latency_histogram);
-        if sum.add(&latency.histogram).is_err() {
-            // It has times beyond the range of ours.
-            for bin in latency.histogram.iter_recorded() {
-                sum.saturating_record_n(bin.value_iterated_to(), bin.count_at_value());
-            }
-        }
+        histogram::add(&latency.histogram, sum);
         // The library saturates the total; iterating would overflow then.
         if sum.len() > i64::MAX as u64 {
             return Err(Error::failed(format!(

@@ -8,7 +8,6 @@ mod before_5;
 mod create;
 mod fault;
 mod guard;
-mod latency;
 pub mod numbers;
 mod opening;
 mod place;
@@ -24,7 +23,7 @@ mod upgrade;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use iolab_spec::histogram::LatencyHistogram;
+use iolab_spec::histogram::{self, LatencyHistogram};
 use iolab_spec::trial::Batch;
 use iolab_spec::{Error, Result};
 use rusqlite::{Connection, OpenFlags, params};
@@ -259,7 +258,7 @@ impl RunFile {
                             part: *part,
                             operation: of.operation,
                             quantity: of.quantity,
-                            histogram: latency::encode(histogram)?,
+                            histogram: histogram::encode(histogram)?,
                         };
                         rows::insert(connection, &path, &LATENCY, &row, true)?;
                     }

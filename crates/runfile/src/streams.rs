@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use iolab_record::{SampleLatency, SampleSeries};
-use iolab_spec::Result;
+use iolab_spec::{Result, histogram};
 use rusqlite::{Connection, Params, params};
 
 use super::fault::{damaged, fault};
 use super::opening::open_to_read;
-use super::{before_5, latency, read, series};
+use super::{before_5, read, series};
 
 /// The latency histograms of a run file, in the order of the samples; each is read when asked for.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Iterator for Latencies {
         let histogram = bytes
             .map_err(|error| fault(&self.path, &error))
             .and_then(|bytes| {
-                latency::decode(&bytes).map_err(|what| {
+                histogram::decode(&bytes).map_err(|what| {
                     damaged(
                         &self.path,
                         format!("the histogram of sample {sample}: {what}"),

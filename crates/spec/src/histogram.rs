@@ -1,6 +1,11 @@
 //! Latency recording: HDR histograms of nanoseconds with 3 significant digits.
+//!
+//! What the library leaves generic is compiled here, once for all rooms.
 
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+
+use crate::{Error, Result};
 
 /// Latencies in nanoseconds, 3 significant digits.
 pub type LatencyHistogram = Histogram<u64>;
@@ -18,4 +23,134 @@ pub fn new_latency_histogram() -> LatencyHistogram {
 /// A stand-in for a direction that a worker does not use: a few KiB instead of hundreds.
 pub fn unused_latency_histogram() -> LatencyHistogram {
     Histogram::new_with_bounds(1, 2, 3).expect("valid bounds")
+}
+
+/// Adds what was recorded in one histogram to another one; what lies beyond the bounds of the sum counts as its greatest value.
+pub fn add(part: &LatencyHistogram, sum: &mut LatencyHistogram) {
+    if sum.add(part).is_err() {
+        for bin in part.iter_recorded() {
+            sum.saturating_record_n(bin.value_iterated_to(), bin.count_at_value());
+        }
+    }
+}
+
+/// Bytes before the counts: cookie, length, offset, digits, low, high, ratio.
+const HEADER: usize = 40;
+/// Greatest value a histogram may be made for; ours end at one hour.
+const HIGHEST_NS: u64 = 1 << 62;
+
+/// Encodes a histogram: V2, as every HdrHistogram library reads it.
+///
+/// # Errors
+/// Where the library cannot.
+pub fn encode(histogram: &LatencyHistogram) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    V2Serializer::new()
+        .serialize(histogram, &mut bytes)
+        .map_err(|error| {
+            Error::failed(format!("a latency histogram cannot be encoded: {error}"))
+        })?;
+    Ok(bytes)
+}
+
+/// Decodes a histogram from anybody's bytes.
+///
+/// # Errors
+/// What is wrong with the bytes, in a few words.
+pub fn decode(bytes: &[u8]) -> std::result::Result<LatencyHistogram, String> {
+    check(bytes)?;
+    let histogram: Histogram<u64> = Deserializer::new()
+        .deserialize(&mut &bytes[..])
+        .map_err(|error| error.to_string())?;
+    // The library saturates the total; iterating would overflow then.
+    if histogram.len() > i64::MAX as u64 {
+        return Err("its counts are beyond 2^63".to_owned());
+    }
+    Ok(histogram)
+}
+
+/// The library sizes its buffers by what the header says, so the header is checked first.
+fn check(bytes: &[u8]) -> std::result::Result<(), String> {
+    let field = |from: usize, to: usize| -> Option<u64> {
+        let part = bytes.get(from..to)?;
+        Some(part.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    };
+    let (Some(length), Some(digits), Some(low), Some(high)) =
+        (field(4, 8), field(12, 16), field(16, 24), field(24, 32))
+    else {
+        return Err("it is too short".to_owned());
+    };
+    if bytes.len() < HEADER || length != (bytes.len() - HEADER) as u64 {
+        return Err("its length is not the one it states".to_owned());
+    }
+    if low != 1 || digits > 3 || high > HIGHEST_NS {
+        return Err(format!(
+            "its range {low} to {high} with {digits} digits is not one of iolab's"
+        ));
+    }
+    // This one code stands for -2^63 zeros, which the library negates.
+    if bytes[HEADER..].windows(9).any(|code| code == [0xff; 9]) {
+        return Err("it holds an impossible count".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes_of(values: &[u64]) -> Vec<u8> {
+        let mut histogram = new_latency_histogram();
+        values
+            .iter()
+            .for_each(|value| histogram.saturating_record(*value));
+        encode(&histogram).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn histograms_round_trip(values in prop::collection::vec(1u64..3_600_000_000_000, 0..200)) {
+            let mut histogram = new_latency_histogram();
+            values.iter().for_each(|value| histogram.record(*value).unwrap());
+            let again = decode(&encode(&histogram).unwrap()).unwrap();
+            prop_assert_eq!(again, histogram);
+        }
+
+        #[test]
+        fn no_bytes_panic(
+            at in 0usize..80,
+            with in prop::collection::vec(any::<u8>(), 0..24),
+            cut in 0usize..200,
+        ) {
+            let mut bytes = bytes_of(&[1, 1000, 1_000_000, 5_000_000_000]);
+            let _ = decode(&with);
+            let at = at.min(bytes.len());
+            let end = (at + with.len()).min(bytes.len());
+            bytes.splice(at..end, with);
+            bytes.truncate(bytes.len().saturating_sub(cut % 7));
+            if let Ok(histogram) = decode(&bytes) {
+                let counted: u64 = histogram.iter_recorded().map(|b| b.count_since_last_iteration()).sum();
+                prop_assert_eq!(counted, histogram.len());
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_from_a_header_are_not_believed() {
+        let good = bytes_of(&[1000]);
+        assert!(decode(&good).is_ok());
+        let mut long = good.clone();
+        long[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert!(decode(&long).unwrap_err().contains("length"));
+        let mut digits = good.clone();
+        digits[15] = 5;
+        assert!(decode(&digits).unwrap_err().contains("digits"));
+        let mut zeros = good.clone();
+        zeros.truncate(HEADER);
+        zeros.extend([0xff; 9]);
+        zeros[4..8].copy_from_slice(&9u32.to_be_bytes());
+        assert!(decode(&zeros).unwrap_err().contains("impossible"));
+        assert!(decode(&[]).is_err());
+    }
 }
