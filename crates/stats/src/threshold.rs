@@ -33,7 +33,7 @@ const FAR: i32 = 120 * FINER;
 /// How many places beyond those with trials the threshold may lie.
 const BEYOND: i32 = 20;
 /// Places are no farther from 0: each takes memory.
-const PLACE_MAX: i32 = 1 << 16;
+const PLACE_MAX: i32 = 1 << 12;
 
 /// How likely each place is to be the threshold, after trials.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ pub struct Threshold {
 
 impl Threshold {
     /// After these trials. Without any, each place between the ends and up to 20 beyond is equally likely. `None` where a place
-    /// has more successes than trials, or lies farther than 65,536 from 0.
+    /// has more successes than trials, or lies farther than 4,096 from 0.
     pub fn of(outcomes: &Outcomes, ends: (i32, i32)) -> Option<Self> {
         let least = outcomes.keys().next().copied().unwrap_or(ends.0);
         let greatest = outcomes.keys().last().copied().unwrap_or(ends.1);
