@@ -30,7 +30,7 @@ pub fn of_cells(
         let sum = together
             .entry((*cell, latency.of))
             .or_insert_with(new_latency_histogram);
-        histogram::add(&latency.histogram, sum);
+        histogram::add(sum, &latency.histogram);
         // The library saturates the total; iterating would overflow then.
         if sum.len() > i64::MAX as u64 {
             return Err(Error::failed(format!(

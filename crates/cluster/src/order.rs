@@ -13,9 +13,9 @@ pub enum Order {
     Open(Vec<Place>),
     /// Fill own files.
     Fill {
-        /// Of their data.
+        /// Seed of their data.
         seed: u64,
-        /// What all ranks fill together, at most.
+        /// Bytes that all ranks fill together, at most.
         bytes: u64,
     },
     /// Carry a trial out.

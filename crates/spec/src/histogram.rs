@@ -25,8 +25,8 @@ pub fn unused_latency_histogram() -> LatencyHistogram {
     Histogram::new_with_bounds(1, 2, 3).expect("valid bounds")
 }
 
-/// Adds what was recorded in one histogram to another one; what lies beyond the bounds of the sum counts as its greatest value.
-pub fn add(part: &LatencyHistogram, sum: &mut LatencyHistogram) {
+/// Adds a histogram to a sum; what lies beyond the bounds of the sum counts as its greatest value.
+pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
     if sum.add(part).is_err() {
         for bin in part.iter_recorded() {
             sum.saturating_record_n(bin.value_iterated_to(), bin.count_at_value());

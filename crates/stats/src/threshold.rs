@@ -33,7 +33,7 @@ const FAR: i32 = 120 * FINER;
 /// How many places beyond those with trials the threshold may lie.
 const BEYOND: i32 = 20;
 /// Places are no farther from 0: each takes memory.
-const PLACE_MAX: i32 = 1 << 12;
+const PLACE_MAX: u32 = 1 << 12;
 
 /// How likely each place is to be the threshold, after trials.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Threshold {
     pub fn of(outcomes: &Outcomes, ends: (i32, i32)) -> Option<Self> {
         let least = outcomes.keys().next().copied().unwrap_or(ends.0);
         let greatest = outcomes.keys().last().copied().unwrap_or(ends.1);
-        let is_near = |place: i32| place.unsigned_abs() <= PLACE_MAX.unsigned_abs();
+        let is_near = |place: i32| place.unsigned_abs() <= PLACE_MAX;
         let possible = |(successes, trials): &(u32, u32)| successes <= trials;
         if !is_near(least) || !is_near(greatest) || !outcomes.values().all(possible) {
             return None;

@@ -146,7 +146,7 @@ fn every_backend_writes_each_block_once_and_all_different() {
                 latency: seed % 2 == 0,
                 ..spec.clone()
             };
-            let before: HashSet<Vec<u8>> = beginnings(&target);
+            let before = beginnings(&target);
             let outcome = run(&spec, &target).expect("it ran before");
             let what = format!("{} {} {pattern} {bs}", spec.backend, spec.cache);
             assert_eq!((outcome.writes.bytes, outcome.errors), (SIZE, 0), "{what}");
