@@ -212,17 +212,14 @@ fn settings(record: &RunRecord) -> Vec<(String, String)> {
 
 /// The settings of a cell that these others share.
 fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
-    let everywhere = |name: &str| {
-        let of = |cell: &Cell| {
-            let settings = cell.exported();
-            settings.into_iter().find(|(n, _)| *n == name).map(|s| s.1)
-        };
-        rest.iter().all(|cell| of(cell) == of(first))
-    };
-    first
-        .exported()
+    let mut shared = first.exported();
+    shared.retain(|(_, value)| !value.is_null());
+    for cell in rest {
+        let own = cell.exported();
+        shared.retain(|setting| own.contains(setting));
+    }
+    shared
         .into_iter()
-        .filter(|(name, value)| !value.is_null() && everywhere(name))
         .map(|(name, value)| {
             let text = match value.as_str() {
                 Some(text) => clean(text),

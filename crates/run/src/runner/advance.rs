@@ -37,14 +37,18 @@ impl Advance {
 pub(super) struct Costs {
     /// Per cell the time of its warm-up trials and their number, and the same of its measured ones.
     cells: HashMap<usize, [(Duration, u32); 2]>,
+    /// The same of all trials.
+    all: (Duration, u32),
 }
 
 impl Costs {
     /// Notes a trial.
     pub(super) fn add(&mut self, cell: usize, warmup: bool, took: Duration) {
-        let (time, trials) = &mut self.cells.entry(cell).or_default()[usize::from(!warmup)];
-        *time += took;
-        *trials += 1;
+        let own = &mut self.cells.entry(cell).or_default()[usize::from(!warmup)];
+        for (time, trials) in [own, &mut self.all] {
+            *time += took;
+            *trials += 1;
+        }
     }
 
     /// What the next trial of a cell takes: the mean of its measured trials, else of its warm-up, else of all cells.
@@ -52,13 +56,7 @@ impl Costs {
         let mean = |(time, trials): (Duration, u32)| time.checked_div(trials);
         let own = self.cells.get(&cell);
         let own = own.and_then(|[warmup, measured]| mean(*measured).or_else(|| mean(*warmup)));
-        own.unwrap_or_else(|| {
-            let all = self.cells.values().flatten();
-            let sum = all.fold((Duration::ZERO, 0), |(time, trials), one| {
-                (time + one.0, trials + one.1)
-            });
-            mean(sum).unwrap_or_default()
-        })
+        own.or_else(|| mean(self.all)).unwrap_or_default()
     }
 }
 

@@ -15,6 +15,9 @@ pub(super) struct Phase {
     pub(super) first_block: u32,
     /// Its trials: cell, block and visit.
     done: HashSet<(usize, u32, u32)>,
+    /// The last block that has a trial, and the cells that have any: looked up for every cell after every trial.
+    last_block: Option<u32>,
+    begun: HashSet<usize>,
     /// Cells that get no further trial.
     closed: HashSet<usize>,
     /// The repetition of its cells.
@@ -36,6 +39,8 @@ impl Phase {
                 .as_ref()
                 .map_or(0, |refined| refined.block),
             done: HashSet::new(),
+            last_block: None,
+            begun: HashSet::new(),
             closed: HashSet::new(),
             repetition: Repetition::new(experiment.design, cells),
             has_pilot: experiment.design.pilot == Some(true),
@@ -94,8 +99,7 @@ impl Phase {
 
     /// The block after the last one that has a trial.
     pub(super) fn next_block(&self) -> u32 {
-        let last = self.done.iter().map(|(_, block, _)| *block).max();
-        last.map_or(self.first_block, |block| block + 1)
+        self.last_block.map_or(self.first_block, |block| block + 1)
     }
 
     /// The block that is being measured: the last one that has any trial.
@@ -118,7 +122,7 @@ impl Phase {
 
     /// Whether a cell has any trial.
     pub(super) fn has_any(&self, cell: usize) -> bool {
-        self.done.iter().any(|(with, ..)| *with == cell)
+        self.begun.contains(&cell)
     }
 
     /// Gives a cell no further trial.
@@ -134,6 +138,8 @@ impl Phase {
 
     /// Notes that a trial is done; false when it was before.
     pub(super) fn add(&mut self, cell: usize, block: u32, visit: u32) -> bool {
+        self.last_block = self.last_block.max(Some(block));
+        self.begun.insert(cell);
         self.done.insert((cell, block, visit))
     }
 }

@@ -12,23 +12,26 @@ impl Session<'_> {
     pub(super) fn progress(&mut self) -> Progress {
         let (phase, design) = (&self.phase, &self.plan.experiment().design);
         let block = phase.block();
-        let cells = || 0..self.plan.cells.len();
         let is_warmup = block == phase.first_block;
-        let to_come = |cell: usize| phase.to_come(cell, block);
-        let next = |cell: usize| match phase.is_closed(cell) {
-            true => 0,
-            false => phase.visits(cell, phase.next_block()),
-        };
-        let now = UnderWay {
-            rest: cells()
-                .map(|cell| self.costs.of(cell) * to_come(cell))
-                .sum(),
+        let mut now = UnderWay {
+            rest: Duration::ZERO,
             is_measured: !is_warmup,
-            block: cells().map(|cell| self.costs.of(cell) * next(cell)).sum(),
+            block: Duration::ZERO,
         };
+        let (mut in_block, mut per_block) = (0u64, 0u64);
+        for cell in 0..self.plan.cells.len() {
+            let to_come = phase.to_come(cell, block);
+            let next = match phase.is_closed(cell) {
+                true => 0,
+                false => phase.visits(cell, phase.next_block()),
+            };
+            let cost = self.costs.of(cell);
+            now.rest += cost * to_come;
+            now.block += cost * next;
+            in_block += u64::from(to_come);
+            per_block += u64::from(next);
+        }
         let further = phase.repetition.blocks_after(&now);
-        let in_block: u64 = cells().map(|cell| u64::from(to_come(cell))).sum();
-        let per_block: u64 = cells().map(|cell| u64::from(next(cell))).sum();
         let done = phase.trials() as u64;
         let mut left = in_block + per_block * u64::from(further);
         let mut time = now.rest + (now.block + design.settle).saturating_mul(further);
