@@ -258,7 +258,7 @@ impl RunFile {
                             part: *part,
                             operation: of.operation,
                             quantity: of.quantity,
-                            histogram: histogram::encode(histogram)?,
+                            histogram: histogram::encode(histogram).map_err(not_encoded)?,
                         };
                         rows::insert(connection, &path, &LATENCY, &row, true)?;
                     }
@@ -427,6 +427,10 @@ impl Drop for RunFile {
         let _ = self.execute("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE);");
         let _ = self.execute("PRAGMA journal_mode = DELETE;");
     }
+}
+
+fn not_encoded(why: String) -> Error {
+    Error::failed(format!("a latency histogram cannot be encoded: {why}"))
 }
 
 /// Brings what a process that was killed has left beside a run file into the one file; does nothing where nothing is left.

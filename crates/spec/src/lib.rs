@@ -8,7 +8,6 @@ pub mod cpus;
 mod error;
 pub mod foreign;
 pub mod group;
-pub mod histogram;
 pub mod level;
 pub mod linkage;
 pub mod medium;
@@ -32,3 +31,4 @@ pub mod verify;
 pub mod workload;
 
 pub use error::{Error, Kind, Result};
+pub use iolab_latency as histogram;

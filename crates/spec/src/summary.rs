@@ -1,5 +1,7 @@
 //! What is told of the requests of a trial in a few numbers.
 
+pub use iolab_latency::LatencySummary;
+
 use crate::histogram::LatencyHistogram;
 use crate::outcome::{Tally, Waits};
 
@@ -18,37 +20,6 @@ pub struct Direction {
     pub response: Option<LatencySummary>,
     /// Submission minus intended start. `None` in the closed loop.
     pub lateness: Option<LatencySummary>,
-}
-
-/// Quantiles of one histogram, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct LatencySummary {
-    /// Mean.
-    pub mean_ns: f64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p999_ns: u64,
-    /// Greatest.
-    pub max_ns: u64,
-}
-
-impl LatencySummary {
-    /// Of a histogram; `None` where nothing was recorded.
-    pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
-        (!histogram.is_empty()).then(|| Self {
-            mean_ns: histogram.mean(),
-            p50_ns: histogram.value_at_quantile(0.5),
-            p90_ns: histogram.value_at_quantile(0.9),
-            p99_ns: histogram.value_at_quantile(0.99),
-            p999_ns: histogram.value_at_quantile(0.999),
-            max_ns: histogram.max(),
-        })
-    }
 }
 
 impl Direction {

@@ -24,7 +24,7 @@ pub(crate) const TINY: [&str; 12] = [
     "--seed",
     "7",
     "--set",
-    "trials_max=8",
+    "trials_max=6",
 ];
 
 /// A folder to work in, removed at the end.
@@ -34,7 +34,7 @@ pub(crate) fn folder() -> TempDir {
 
 /// The binary, in a folder, with nothing of the tester's environment that changes its output.
 pub(crate) fn iolab(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("iolab"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iolab"));
     command
         .current_dir(folder)
         .args(arguments)

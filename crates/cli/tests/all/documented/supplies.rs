@@ -32,7 +32,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "agree.iolab",
-        "run read-size disk --set bs=64k,1M --peer fio FEW -o agree.iolab",
+        "run read-size disk --set bs=64k --peer fio FEW -o agree.iolab",
     ),
     (
         "growth.iolab",
@@ -133,7 +133,7 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 /// Files that stand for disks, one full of data and one full of holes, and their bytes.
-const IMAGES: [(&str, usize); 2] = [("disk.img", 64 << 20), ("sparse.img", 64 << 20)];
+const IMAGES: [(&str, usize); 2] = [("disk.img", 8 << 20), ("sparse.img", 8 << 20)];
 
 /// Folders that commands use.
 const FOLDERS: [&str; 8] = [
@@ -309,7 +309,7 @@ pub(super) fn missing(line: &str) -> Option<String> {
 
 /// Runs a line in a shell, with the binary in the path.
 pub(super) fn shell(folder: &Path, line: &str) -> Done {
-    let binary = Path::new(assert_cmd::cargo::cargo_bin!("iolab"));
+    let binary = Path::new(env!("CARGO_BIN_EXE_iolab"));
     let paths = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{paths}", binary.parent().unwrap().display());
     let mut command = Command::new("bash");

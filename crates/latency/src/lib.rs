@@ -1,11 +1,9 @@
-//! Latency recording: HDR histograms of nanoseconds with 3 significant digits.
+//! iolab-latency: latencies. HDR histograms of nanoseconds with 3 significant digits, their encoding, and quantiles of them.
 //!
-//! What the library leaves generic is compiled here, once for all rooms.
+//! What the library leaves generic is compiled here, once for all rooms, and with optimisation also in tests.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
-
-use crate::{Error, Result};
 
 /// Latencies in nanoseconds, 3 significant digits.
 pub type LatencyHistogram = Histogram<u64>;
@@ -42,14 +40,12 @@ const HIGHEST_NS: u64 = 1 << 62;
 /// Encodes a histogram: V2, as every HdrHistogram library reads it.
 ///
 /// # Errors
-/// Where the library cannot.
-pub fn encode(histogram: &LatencyHistogram) -> Result<Vec<u8>> {
+/// What the library says where it cannot.
+pub fn encode(histogram: &LatencyHistogram) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     V2Serializer::new()
         .serialize(histogram, &mut bytes)
-        .map_err(|error| {
-            Error::failed(format!("a latency histogram cannot be encoded: {error}"))
-        })?;
+        .map_err(|error| error.to_string())?;
     Ok(bytes)
 }
 
@@ -57,7 +53,7 @@ pub fn encode(histogram: &LatencyHistogram) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// What is wrong with the bytes, in a few words.
-pub fn decode(bytes: &[u8]) -> std::result::Result<LatencyHistogram, String> {
+pub fn decode(bytes: &[u8]) -> Result<LatencyHistogram, String> {
     check(bytes)?;
     let histogram: Histogram<u64> = Deserializer::new()
         .deserialize(&mut &bytes[..])
@@ -70,7 +66,7 @@ pub fn decode(bytes: &[u8]) -> std::result::Result<LatencyHistogram, String> {
 }
 
 /// The library sizes its buffers by what the header says, so the header is checked first.
-fn check(bytes: &[u8]) -> std::result::Result<(), String> {
+fn check(bytes: &[u8]) -> Result<(), String> {
     let field = |from: usize, to: usize| -> Option<u64> {
         let part = bytes.get(from..to)?;
         Some(part.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
@@ -93,6 +89,37 @@ fn check(bytes: &[u8]) -> std::result::Result<(), String> {
         return Err("it holds an impossible count".to_owned());
     }
     Ok(())
+}
+
+/// Quantiles of one histogram, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LatencySummary {
+    /// Mean.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// Greatest.
+    pub max_ns: u64,
+}
+
+impl LatencySummary {
+    /// Of a histogram; `None` where nothing was recorded.
+    pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
+        (!histogram.is_empty()).then(|| Self {
+            mean_ns: histogram.mean(),
+            p50_ns: histogram.value_at_quantile(0.5),
+            p90_ns: histogram.value_at_quantile(0.9),
+            p99_ns: histogram.value_at_quantile(0.99),
+            p999_ns: histogram.value_at_quantile(0.999),
+            max_ns: histogram.max(),
+        })
+    }
 }
 
 #[cfg(test)]
