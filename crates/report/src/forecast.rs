@@ -15,7 +15,10 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
     let columns = vec![
         column("experiment", &|f| plain(&f.experiment).into_owned()).left(),
         column("cells", &|f| f.cells.to_string()),
-        column("trials", &|f| format!("{} to {}", f.trials.0, f.trials.1)),
+        column("trials", &|f| match f.trials {
+            (least, most) if least < most => format!("{least} to {most}"),
+            (_, most) => most.to_string(),
+        }),
         column("measuring", &|f| match f.time.0 {
             Some(least) if least < f.time.1 => {
                 format!("{} to {}", rough_duration(least), rough_duration(f.time.1))

@@ -99,7 +99,7 @@ impl Server {
     fn limit(&self) -> f64 {
         /// Requests that are simulated at each rate, and the trials that they make.
         const REQUESTS: f64 = 2.5e5;
-        const TRIALS: (f64, f64) = (201.0, 4001.0);
+        const TRIALS: (f64, f64) = (51.0, 4001.0);
         let mut draws = Draws::new(99);
         let capacity = 1.0 / self.service;
         let experiment = self.experiment();

@@ -180,7 +180,9 @@ fn study_in_full_prints_every_run() {
 #[test]
 fn a_dry_run_touches_nothing() {
     let folder = folder();
-    let done = run_tiny(folder.path(), "write-size", &["--dry-run"]).expect(0);
+    let plan = "run write-size --set bs=4k,64k --size 4MiB --time 10ms --budget 1s --set trials_max=8 --dry-run";
+    let words: Vec<&str> = plan.split(' ').collect();
+    let done = run(folder.path(), &words).expect(0);
     for part in [
         "nothing is touched",
         "14 to 18",

@@ -27,7 +27,7 @@ pub(crate) fn drive<I: Debug>(
     mut make: impl FnMut(&mut Mutator) -> I,
     mut attempt: impl FnMut(&I),
 ) {
-    let budget = Duration::from_secs(number("IOLAB_FUZZ_SECONDS", 2));
+    let budget = Duration::from_secs(number("IOLAB_FUZZ_SECONDS", 1));
     let mut mutator = Mutator::new(number("IOLAB_FUZZ_SEED", 1));
     let began = Instant::now();
     let (mut inputs, mut slowest) = (0u64, Duration::ZERO);
