@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -14,9 +15,11 @@ const INPUT_MAX: Duration = Duration::from_secs(20);
 /// Most memory that this process may ever have needed, KiB.
 const MEMORY_MAX_KIB: u64 = 3 << 20;
 
-fn number(variable: &str, default: u64) -> u64 {
+fn number<N: FromStr>(variable: &str, default: N) -> N {
     match std::env::var(variable) {
-        Ok(text) => text.parse().expect("a whole number"),
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{variable} is no number: {text}")),
         Err(_) => default,
     }
 }
@@ -27,7 +30,7 @@ pub(crate) fn drive<I: Debug>(
     mut make: impl FnMut(&mut Mutator) -> I,
     mut attempt: impl FnMut(&I),
 ) {
-    let budget = Duration::from_secs(number("IOLAB_FUZZ_SECONDS", 1));
+    let budget = Duration::from_secs_f64(number("IOLAB_FUZZ_SECONDS", 0.5));
     let mut mutator = Mutator::new(number("IOLAB_FUZZ_SEED", 1));
     let began = Instant::now();
     let (mut inputs, mut slowest) = (0u64, Duration::ZERO);
