@@ -274,7 +274,7 @@ fn completion_strategies_and_depths_all_finish() {
             Backend::IoUring => &[true, false],
             _ => &[true],
         };
-        for depth in [1, 33, 512] {
+        for depth in [1, 2, 33, 512] {
             for batch in [Batch::One, Batch::Percent(50), Batch::All] {
                 for &registered in registrations {
                     // Twice as many requests as can be in flight, and some.

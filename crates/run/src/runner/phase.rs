@@ -15,9 +15,8 @@ pub(super) struct Phase {
     pub(super) first_block: u32,
     /// Its trials: cell, block and visit.
     done: HashSet<(usize, u32, u32)>,
-    /// The last block that has a trial, and the cells that have any: looked up for every cell after every trial.
+    /// The last block that has a trial: looked up for every cell after every trial.
     last_block: Option<u32>,
-    begun: HashSet<usize>,
     /// Cells that get no further trial.
     closed: HashSet<usize>,
     /// The repetition of its cells.
@@ -40,7 +39,6 @@ impl Phase {
                 .map_or(0, |refined| refined.block),
             done: HashSet::new(),
             last_block: None,
-            begun: HashSet::new(),
             closed: HashSet::new(),
             repetition: Repetition::new(experiment.design, cells),
             has_pilot: experiment.design.pilot == Some(true),
@@ -122,7 +120,7 @@ impl Phase {
 
     /// Whether a cell has any trial.
     pub(super) fn has_any(&self, cell: usize) -> bool {
-        self.begun.contains(&cell)
+        self.done.iter().any(|(with, ..)| *with == cell)
     }
 
     /// Gives a cell no further trial.
@@ -139,7 +137,6 @@ impl Phase {
     /// Notes that a trial is done; false when it was before.
     pub(super) fn add(&mut self, cell: usize, block: u32, visit: u32) -> bool {
         self.last_block = self.last_block.max(Some(block));
-        self.begun.insert(cell);
         self.done.insert((cell, block, visit))
     }
 }

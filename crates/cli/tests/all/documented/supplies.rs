@@ -32,7 +32,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "agree.iolab",
-        "run read-size disk --set bs=64k --peer fio FEW -o agree.iolab",
+        "run read-size disk --set bs=64k,1M --peer fio FEW -o agree.iolab",
     ),
     (
         "growth.iolab",
