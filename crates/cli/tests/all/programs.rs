@@ -113,7 +113,10 @@ fn any_two_commands_are_timed() {
         if row["process_read_calls"].is_u64() {
             let read = row["read_bytes"].as_u64().unwrap();
             assert!((10_000..100_000).contains(&read), "{row}");
-            assert_ne!(row["served_by"], "device", "it was hot");
+            // A warm-up may read the program itself from the device.
+            if row["warmup"] == false {
+                assert_ne!(row["served_by"], "device", "it was hot: {row}");
+            }
         }
     }
     assert!(entries(&folder.path().join("a place")).is_empty());
