@@ -15,6 +15,7 @@ mod faults;
 mod gate;
 mod groups;
 mod install;
+mod installed;
 mod interrupt;
 mod limits;
 mod load;

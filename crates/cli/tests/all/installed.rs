@@ -1,0 +1,114 @@
+//! fio and IOzone where they are installed: they measure the same, and each reads what the other writes.
+#![allow(clippy::print_stderr)] // a test that skips says so
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Done, exported, folder, iolab};
+
+#[test]
+fn peers_that_are_installed_carry_the_same_cell_out() {
+    let there = |tool: &&str| Command::new(tool).arg("-v").output().is_ok();
+    let tools: Vec<&str> = ["fio", "iozone"].into_iter().filter(there).collect();
+    if tools.is_empty() {
+        return eprintln!("skipped: neither fio nor iozone is installed");
+    }
+    let folder = folder();
+    let mut arguments = vec!["run", "read-random", ".", "-o", "r.iolab"];
+    arguments.extend(["--set", "bs=1M", "--set", "trials_min=1", "--budget", "1s"]);
+    arguments.extend(["--size", "8MiB"]);
+    for tool in &tools {
+        arguments.extend(["--peer", tool]);
+    }
+    let done = Done::from(iolab(folder.path(), &arguments).output().unwrap()).expect(0);
+    let rows = exported(folder.path(), "r.iolab");
+    for tool in ["iolab"].iter().chain(&tools) {
+        let of_tool = |row: &&serde_json::Value| row["tool"] == *tool && row["warmup"] == false;
+        let measured: Vec<_> = rows.iter().filter(of_tool).collect();
+        assert!(!measured.is_empty(), "{tool}: {}", done.stderr);
+        assert!(measured.iter().all(|row| row["ok"] == true), "{tool}");
+    }
+    let changed = "changed so that iolab and";
+    assert_eq!(done.stderr.contains(changed), tools.contains(&"iozone"));
+}
+
+/// Runs the installed fio in a folder; `None` where there is none.
+fn real_fio(folder: &Path, arguments: &[&str]) -> Option<std::process::Output> {
+    let ran = Command::new("fio")
+        .args(arguments)
+        .current_dir(folder)
+        .output();
+    if ran.is_err() {
+        eprintln!("skipped: fio is not installed");
+    }
+    ran.ok()
+}
+
+#[test]
+fn syncs_that_fio_has_timed_are_imported() {
+    let folder = folder();
+    let job = [
+        "--name=log",
+        "--rw=write",
+        "--ioengine=sync",
+        "--fdatasync=1",
+        "--size=230000",
+        "--bs=2300",
+        "--directory=.",
+        "--output-format=json+",
+        "--output=log.json",
+    ];
+    let Some(ran) = real_fio(folder.path(), &job) else {
+        return;
+    };
+    assert!(ran.status.success(), "{ran:?}");
+    let done = iolab(folder.path(), &["import", "log.json", "-o", "r.iolab"]).output();
+    Done::from(done.unwrap()).expect(0);
+    let rows = exported(folder.path(), "r.iolab");
+    assert_eq!((rows.len(), &rows[0]["sync"]), (1, &"fdatasync".into()));
+    let report = fs::read_to_string(folder.path().join("log.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let told = &report["jobs"][0]["sync"]["lat_ns"];
+    assert_eq!(
+        rows[0]["sync_latency_p99_ns"],
+        told["percentile"]["99.000000"]
+    );
+    assert!(rows[0]["syncs"].as_u64() >= told["N"].as_u64(), "{told}");
+}
+
+#[test]
+fn an_experiment_is_a_job_file_that_fio_runs_and_iolab_reads() {
+    let folder = folder();
+    let sets = "name = 'two'\nquestion = 'q'\nresponse = 'throughput'\n[factors]\nbs = ['4k', '64k']\n[settings]\nregion = '1MiB'\ncache = 'cold'\nthreads = 2\n";
+    fs::write(folder.path().join("two.toml"), sets).unwrap();
+    let shown = iolab(folder.path(), &["show", "two.toml", "--format", "fio"]).output();
+    let shown = Done::from(shown.unwrap()).expect(0);
+    fs::write(folder.path().join("two.fio"), &shown.stdout).unwrap();
+    let again = iolab(folder.path(), &["show", "two.fio"]).output().unwrap();
+    let again = Done::from(again).expect(0).stdout;
+    for line in [
+        "bs=4096: bs=4KiB",
+        "bs = [\"4KiB\", \"64KiB\"]",
+        "numjobs=2: threads=2, layout=shared",
+    ] {
+        assert!(again.contains(line), "{line} in {again}");
+    }
+    let dry = iolab(folder.path(), &["run", "two.fio", "--dry-run"]).output();
+    let dry = Done::from(dry.unwrap()).expect(0).stdout;
+    assert!(
+        dry.contains(": numjobs=2: threads=2, layout=shared"),
+        "{dry}"
+    );
+    assert!(dry.contains("nothing is touched"), "{dry}");
+    let Some(ran) = real_fio(folder.path(), &["--output-format=json", "two.fio"]) else {
+        return;
+    };
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let jobs = report["jobs"].as_array().unwrap();
+    let moved: Vec<u64> = jobs
+        .iter()
+        .filter_map(|job| job["read"]["io_bytes"].as_u64())
+        .collect();
+    assert_eq!(moved, [1 << 20, 1 << 20]);
+}
