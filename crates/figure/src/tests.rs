@@ -51,25 +51,39 @@ fn assert_tidy(figure: &Figure, what: &str) {
     }
 }
 
-#[test]
-fn no_text_is_clipped_or_meets_another() {
+/// Fails where text of this size is clipped or meets another in any figure of any width.
+#[track_caller]
+fn assert_legible(text_pt: f64) {
     for (name, records, options) in gallery() {
         let made = Made::new(&records);
         for width_pt in [160.0, 241.0, 300.0, 510.0] {
-            for text_pt in [6.0, 7.0, 9.0] {
-                let options = Options {
-                    width_pt,
-                    text_pt,
-                    ..options.clone()
-                };
-                let what = format!("{name} at {width_pt}, text {text_pt}");
-                match made.draw(&options) {
-                    Ok(figure) => assert_tidy(&figure, &what),
-                    Err(error) => assert!(width_pt < 200.0, "{what}: {error}"),
-                }
+            let options = Options {
+                width_pt,
+                text_pt,
+                ..options.clone()
+            };
+            let what = format!("{name} at {width_pt}, text {text_pt}");
+            match made.draw(&options) {
+                Ok(figure) => assert_tidy(&figure, &what),
+                Err(error) => assert!(width_pt < 200.0, "{what}: {error}"),
             }
         }
     }
+}
+
+#[test]
+fn no_small_text_is_clipped_or_meets_another() {
+    assert_legible(6.0);
+}
+
+#[test]
+fn no_text_is_clipped_or_meets_another() {
+    assert_legible(7.0);
+}
+
+#[test]
+fn no_large_text_is_clipped_or_meets_another() {
+    assert_legible(9.0);
 }
 
 #[test]

@@ -58,8 +58,14 @@ impl Threshold {
         let first = (least - BEYOND) * FINER;
         let last = (greatest + BEYOND) * FINER;
         let curves = curves();
+        let counted: Vec<(i32, f64, f64)> = outcomes
+            .iter()
+            .map(|(place, (successes, trials))| {
+                (*place, f64::from(*successes), f64::from(trials - successes))
+            })
+            .collect();
         let evidence: Vec<Vec<f64>> = (first..=last)
-            .map(|candidate| curves.evidence(candidate, outcomes))
+            .map(|candidate| curves.evidence(candidate, &counted))
             .collect();
         let best = evidence.iter().flatten().copied().fold(f64::MIN, f64::max);
         let weigh = |of: &Vec<f64>| of.iter().map(|log| (log - best).exp()).sum::<f64>();
@@ -121,12 +127,12 @@ fn curves() -> &'static Curves {
 }
 
 impl Curves {
-    /// The logarithm of the probability of a threshold with each curve, up to a constant.
-    fn evidence(&self, candidate: i32, outcomes: &Outcomes) -> Vec<f64> {
+    /// The logarithm of the probability of a threshold with each curve, up to a constant, after the successes and failures at
+    /// each place.
+    fn evidence(&self, candidate: i32, counted: &[(i32, f64, f64)]) -> Vec<f64> {
         let mut evidence = self.prior.clone();
-        for (place, (successes, trials)) in outcomes {
+        for (place, successes, failures) in counted {
             let distance = (candidate - place * FINER).clamp(-FAR, FAR) + FAR;
-            let (successes, failures) = (f64::from(*successes), f64::from(trials - successes));
             let logs = &self.logs[distance as usize];
             for (sum, (log_success, log_failure)) in evidence.iter_mut().zip(logs) {
                 *sum += successes * log_success + failures * log_failure;
