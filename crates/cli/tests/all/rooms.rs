@@ -131,6 +131,23 @@ fn examples_in_documentation_are_run() {
     }
 }
 
+/// Cargo compiles a library a second time for the tests among its sources, unless its manifest says that there are none.
+#[test]
+fn tests_among_sources_are_run() {
+    for room in declared().into_keys() {
+        let manifest = read(&format!("crates/{room}/Cargo.toml"));
+        let lib = manifest.split("\n[").find(|part| part.starts_with("lib]"));
+        let is_run = !lib.is_some_and(|part| part.contains("\ntest = false"));
+        let has_any = sources(&format!("{room}/src"))
+            .iter()
+            .any(|text| text.contains("#[cfg(test)]") || text.contains("#[test]"));
+        assert!(
+            is_run || !has_any,
+            "crates/{room} has tests among its sources: take `test = false` out of its Cargo.toml"
+        );
+    }
+}
+
 /// Whether documentation comments hold code that would be run: any but plain text.
 fn has_example(source: &str) -> bool {
     let lines = source.lines().map(str::trim_start);
@@ -143,9 +160,13 @@ fn has_example(source: &str) -> bool {
     fences.step_by(2).any(|language| language != "text")
 }
 
-/// The text of every file of Rust below the folder of a room.
-fn sources(room: &str) -> Vec<String> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(room)];
+/// The text of every file of Rust below a room or another folder of the crates.
+fn sources(folder: &str) -> Vec<String> {
+    let mut folders = vec![
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("..")
+            .join(folder),
+    ];
     let mut texts = Vec::new();
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
