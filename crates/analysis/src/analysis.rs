@@ -18,7 +18,7 @@ pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_spec::response::Response;
 pub use mix::{DirectionSummary, Mix};
-pub use ranks::{CellRanks, ClientAnalysis, RankCourse};
+pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::CellRate;
 pub use served::Served;
 pub use verified::CellVerified;

@@ -140,7 +140,7 @@ pub(crate) fn give_way(ranks: &Ranks, error: Error) -> Outcome {
         return Err(Failure::ToldElsewhere);
     }
     // Rank 0 ends all, once it has told the reason.
-    std::thread::sleep(ranks.patience());
+    std::thread::sleep(ranks.timeout());
     Err(error.into())
 }
 

@@ -1,11 +1,11 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 
 mod arguments;
+mod builtin;
 mod changes;
 mod command;
 mod dry_run;
 mod exit;
-mod kind;
 mod launcher;
 mod output;
 mod progress;

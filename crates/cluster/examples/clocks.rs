@@ -18,12 +18,12 @@ use iolab_cluster::mpi::{Limits, Mpi};
 use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::{Habits, Halt, Part, Whole};
+use iolab_cluster::trial::{Contribution, Habits, Halt, Whole};
 use iolab_cluster::wire::{Reader, Writer};
 
 const HABITS: Habits = Habits {
     rounds: 8,
-    patience: Duration::from_secs(10),
+    timeout: Duration::from_secs(10),
     trial: Duration::from_secs(60),
 };
 
@@ -92,7 +92,7 @@ fn wait(team: &mut Team<impl Link>) -> Result<Option<(Whole<Hosts>, Duration)>, 
         .nodename()
         .to_string_lossy()
         .into_owned();
-    let part = Part {
+    let part = Contribution {
         activity: Activity::of([(starts, ends)].into_iter()).expect("a worker"),
         cumulative: CumulativeBytes::new(starts, [(ends, 1)].into_iter()),
         bytes: 1,

@@ -10,13 +10,13 @@ use std::thread::{self, Builder};
 use std::time::Duration;
 
 use iolab_cluster::accounts::Shares;
-use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
+use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::{Gathered, Team};
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::{Habits, Part, Whole};
+use iolab_cluster::trial::{Contribution, Habits, Whole};
 use iolab_cluster::virtual_network::{Costs, Seat, Skew, Traffic, network};
 use iolab_cluster::wire::{Reader, Writer};
 use iolab_spec::counters::{
@@ -31,7 +31,7 @@ use iolab_spec::series::{Done, INTERVAL_NS, Interval, Series};
 
 const HABITS: Habits = Habits {
     rounds: 8,
-    patience: Duration::from_secs(10),
+    timeout: Duration::from_secs(10),
     trial: Duration::from_secs(100),
 };
 /// A trial's I/O, ns.
@@ -217,8 +217,8 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
         clients: Vec::new(),
         parts: vec![RankPart {
             rank,
-            started: Moment::exactly(begins),
-            ended: Moment::exactly(ends),
+            started: TimeInterval::exactly(begins),
+            ended: TimeInterval::exactly(ends),
             reads: (REQUESTS, BYTES),
             writes: (0, 0),
             trims: (0, 0),
@@ -259,7 +259,7 @@ fn rank(seat: Seat) -> Option<Cost> {
     let begins = link.now_ns();
     link.work(TRIAL_NS);
     let ends = link.now_ns();
-    let part = Part {
+    let part = Contribution {
         activity: Activity::of([(begins, ends)].into_iter()).expect("a worker"),
         cumulative: CumulativeBytes::new(begins, [(ends, BYTES)].into_iter()),
         bytes: BYTES,

@@ -34,16 +34,16 @@ impl Exchange {
     }
 }
 
-/// A moment that is known within bounds, ns of some clock.
+/// A moment that is known within bounds, ns of some clock: the `TTinterval` of Corbett et al., Spanner, OSDI 2012.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct TimeInterval {
     /// It is not before this.
     pub earliest: i64,
     /// It is not after this.
     pub latest: i64,
 }
 
-impl Moment {
+impl TimeInterval {
     /// A moment by the clock that it is counted on.
     pub fn exactly(at: i64) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Moment {
         }
     }
 
-    /// The middle of its bounds, from which it is at most [`Moment::error`] away.
+    /// The middle of its bounds, from which it is at most [`TimeInterval::error`] away.
     pub fn middle(self) -> i64 {
         self.earliest.midpoint(self.latest)
     }
@@ -119,9 +119,9 @@ impl OtherClock {
     ///
     /// # Errors
     /// When the clock jumped. Before the first exchange nothing is known.
-    pub fn own(&self, stamp: i64) -> Result<Moment, ClockJumped> {
+    pub fn own(&self, stamp: i64) -> Result<TimeInterval, ClockJumped> {
         let (least, greatest) = self.ahead(stamp)?;
-        Ok(Moment {
+        Ok(TimeInterval {
             earliest: stamp.saturating_add(least),
             latest: stamp.saturating_add(greatest),
         })
@@ -131,7 +131,7 @@ impl OtherClock {
     ///
     /// # Errors
     /// When the clock jumped. Before the first exchange nothing is known.
-    pub fn other(&self, own: i64) -> Result<Moment, ClockJumped> {
+    pub fn other(&self, own: i64) -> Result<TimeInterval, ClockJumped> {
         let last = self.exchanges.back().ok_or(ClockJumped)?;
         // The difference changes so slowly that its value at a guess serves: the second guess is off by ns.
         let mut guess = own.saturating_sub(last.asked).saturating_add(last.stamp);
@@ -142,7 +142,7 @@ impl OtherClock {
         let (least, greatest) = self.ahead(guess)?;
         // From the guess to the bounds the difference may change by this much.
         let slack = ((greatest - least) as f64 * RATE_MAX_PPM * 1e-6).ceil() as i64;
-        Ok(Moment {
+        Ok(TimeInterval {
             earliest: own.saturating_sub(greatest).saturating_sub(slack),
             latest: own.saturating_sub(least).saturating_add(slack),
         })
@@ -388,34 +388,34 @@ mod tests {
     #[test]
     fn moments_are_ordered_within_their_bounds() {
         let (a, b) = (
-            Moment {
+            TimeInterval {
                 earliest: 0,
                 latest: 10,
             },
-            Moment {
+            TimeInterval {
                 earliest: 4,
                 latest: 6,
             },
         );
         assert_eq!(
             a.min(b),
-            Moment {
+            TimeInterval {
                 earliest: 0,
                 latest: 6
             }
         );
         assert_eq!(
             a.max(b),
-            Moment {
+            TimeInterval {
                 earliest: 4,
                 latest: 10
             }
         );
         assert_eq!(
-            (a.middle(), a.error(), Moment::exactly(3).error()),
+            (a.middle(), a.error(), TimeInterval::exactly(3).error()),
             (5, 5, 0)
         );
-        let odd = Moment { latest: 3, ..a };
+        let odd = TimeInterval { latest: 3, ..a };
         assert_eq!((odd.middle(), odd.error()), (1, 2));
     }
 }

@@ -53,8 +53,8 @@ impl Link for Thread {
         Ok(())
     }
 
-    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
-        let until = Instant::now() + patience;
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
+        let until = Instant::now() + timeout;
         loop {
             let earlier = self.waiting.get_mut(&from);
             if let Some(message) = earlier.and_then(VecDeque::pop_front) {
@@ -64,7 +64,7 @@ impl Link for Thread {
             let Ok((sender, message)) = self.inbox.recv_timeout(left) else {
                 return Err(Lost {
                     rank: from,
-                    why: Why::Silent(patience),
+                    why: Why::Silent(timeout),
                 });
             };
             self.waiting.entry(sender).or_default().push_back(message);

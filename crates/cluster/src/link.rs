@@ -22,13 +22,13 @@ pub trait Link {
     ///
     /// # Errors
     /// When the rank took nothing for so much time.
-    fn send(&mut self, to: usize, message: &[u8], patience: Duration) -> Result<(), Lost>;
+    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), Lost>;
 
     /// The next message of a rank, waited for without taking the CPU from trials of other processes.
     ///
     /// # Errors
     /// When none came in so much time.
-    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost>;
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost>;
 
     /// Ends all ranks at once with this exit code, where the transport can: to be called where one cannot be reached any
     /// more.
@@ -48,12 +48,12 @@ impl<L: Link + ?Sized> Link for Box<L> {
         (**self).now_ns()
     }
 
-    fn send(&mut self, to: usize, message: &[u8], patience: Duration) -> Result<(), Lost> {
-        (**self).send(to, message, patience)
+    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), Lost> {
+        (**self).send(to, message, timeout)
     }
 
-    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
-        (**self).receive(from, patience)
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
+        (**self).receive(from, timeout)
     }
 
     fn abort(&self, code: i32) {

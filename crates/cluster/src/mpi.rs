@@ -127,7 +127,7 @@ fn await_launcher() {
 
 impl<C> Mpi<C> {
     /// Waits for a message of a rank, with this tag where one is given.
-    fn wait(&self, from: usize, tag: Option<Tag>, patience: Duration) -> Result<(), Lost> {
+    fn wait(&self, from: usize, tag: Option<Tag>, timeout: Duration) -> Result<(), Lost> {
         let sender = self.world.process_at_rank(from as i32);
         let is_there = || match tag {
             Some(tag) => sender.immediate_probe_with_tag(tag).is_some(),
@@ -137,7 +137,7 @@ impl<C> Mpi<C> {
         let mut nap = NAP / 16;
         while !is_there() {
             let waited = began.elapsed();
-            if waited > patience {
+            if waited > timeout {
                 return Err(Lost {
                     rank: from,
                     why: Why::Silent(waited),
@@ -167,7 +167,7 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
         (self.clock)()
     }
 
-    fn send(&mut self, to: usize, message: &[u8], patience: Duration) -> Result<(), Lost> {
+    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), Lost> {
         let receiver = self.world.process_at_rank(to as i32);
         let mut rest = message;
         let mut under_way = 0;
@@ -177,7 +177,7 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
             receiver.send_with_tag(piece, tag::PIECE);
             under_way += 1;
             if under_way == WINDOW {
-                self.wait(to, Some(tag::TAKEN), patience)?;
+                self.wait(to, Some(tag::TAKEN), timeout)?;
                 receiver.receive_vec_with_tag::<u8>(tag::TAKEN);
                 under_way = 0;
             }
@@ -186,12 +186,12 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
         Ok(())
     }
 
-    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
         let sender = self.world.process_at_rank(from as i32);
         let mut message = Vec::new();
         let mut under_way = 0;
         loop {
-            self.wait(from, None, patience)?;
+            self.wait(from, None, timeout)?;
             let (piece, status) = sender.receive_vec::<u8>();
             match status.tag() {
                 tag::PIECE => under_way += 1,

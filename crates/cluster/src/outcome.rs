@@ -22,7 +22,7 @@ use iolab_spec::summary::{Direction, LatencySummary};
 
 use crate::accounts::{self, Adds, Shares};
 use crate::client::Client;
-use crate::clock::{ClockJumped, Moment, OtherClock};
+use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::histogram;
 use crate::team::Gathered;
 use crate::wire::{Reader, Wire, Writer, wired};
@@ -33,9 +33,9 @@ pub struct RankPart {
     /// The rank.
     pub rank: u64,
     /// Its first worker's start.
-    pub started: Moment,
+    pub started: TimeInterval,
     /// Its last worker's end.
-    pub ended: Moment,
+    pub ended: TimeInterval,
     /// Requests and bytes read.
     pub reads: (u64, u64),
     /// Requests and bytes written.
@@ -108,8 +108,8 @@ impl Gathered for Deed {
     }
 
     fn seen_through(mut self, clock: &OtherClock) -> Result<Self, ClockJumped> {
-        let own = |moment: Moment| {
-            Ok(Moment {
+        let own = |moment: TimeInterval| {
+            Ok(TimeInterval {
                 earliest: clock.own(moment.earliest)?.earliest,
                 latest: clock.own(moment.latest)?.latest,
             })
@@ -390,7 +390,7 @@ fn parsed<T: std::str::FromStr>(from: &mut Reader<'_>, none: T) -> Option<T> {
 
 wired! {
     RankPart { rank, started, ended, reads, writes, trims, syncs, errors }
-    Moment { earliest, latest }
+    TimeInterval { earliest, latest }
     FailedRank { place, message, remedy }
     Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes }
     NfsIo { read_bytes, write_bytes }

@@ -1,19 +1,19 @@
 //! When the ranks of a trial were active, on one clock, and what they moved meanwhile.
 
-use crate::clock::{ClockJumped, Moment, OtherClock};
+use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::wire::{Reader, Writer};
 
 /// When the workers of one rank, or of several, were active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activity {
     /// The first worker started.
-    pub first_start: Moment,
+    pub first_start: TimeInterval,
     /// The last worker started: from here on all are active.
-    pub last_start: Moment,
+    pub last_start: TimeInterval,
     /// The first worker ended.
-    pub first_end: Moment,
+    pub first_end: TimeInterval,
     /// The last worker ended.
-    pub last_end: Moment,
+    pub last_end: TimeInterval,
 }
 
 /// A quantity within the bounds that the clocks leave.
@@ -43,10 +43,10 @@ impl Activity {
         let starts = workers.clone().map(|(start, _)| start);
         let ends = workers.map(|(_, end)| end);
         Some(Self {
-            first_start: Moment::exactly(starts.clone().min()?),
-            last_start: Moment::exactly(starts.max()?),
-            first_end: Moment::exactly(ends.clone().min()?),
-            last_end: Moment::exactly(ends.max()?),
+            first_start: TimeInterval::exactly(starts.clone().min()?),
+            last_start: TimeInterval::exactly(starts.max()?),
+            first_end: TimeInterval::exactly(ends.clone().min()?),
+            last_end: TimeInterval::exactly(ends.max()?),
         })
     }
 
@@ -55,8 +55,8 @@ impl Activity {
     /// # Errors
     /// When the clock jumped.
     pub fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
-        let own = |moment: Moment| {
-            Ok(Moment {
+        let own = |moment: TimeInterval| {
+            Ok(TimeInterval {
                 earliest: clock.own(moment.earliest)?.earliest,
                 latest: clock.own(moment.latest)?.latest,
             })
@@ -125,7 +125,7 @@ impl Activity {
     pub fn read(from: &mut Reader<'_>) -> Option<Self> {
         let base = from.signed()?;
         let mut moment = || {
-            Some(Moment {
+            Some(TimeInterval {
                 earliest: base.wrapping_add(from.signed()?),
                 latest: base.wrapping_add(from.signed()?),
             })
@@ -140,7 +140,7 @@ impl Activity {
 }
 
 /// The time between two moments, ns; never below 0.
-fn between(from: Moment, to: Moment) -> Bounded {
+fn between(from: TimeInterval, to: TimeInterval) -> Bounded {
     let ns = |from: i64, to: i64| to.saturating_sub(from).max(0) as f64;
     Bounded {
         least: ns(from.latest, to.earliest),
@@ -183,7 +183,7 @@ impl CumulativeBytes {
     }
 
     /// Bytes moved between two moments that are known within bounds.
-    pub fn between(&self, from: Moment, to: Moment) -> Bounded {
+    pub fn between(&self, from: TimeInterval, to: TimeInterval) -> Bounded {
         Bounded {
             least: (self.until(to.earliest) - self.until(from.latest)).max(0.0),
             greatest: (self.until(to.latest) - self.until(from.earliest)).max(0.0),
@@ -219,25 +219,25 @@ mod tests {
         let cumulative = CumulativeBytes::new(100, [(200, 1000), (300, 0), (400, 500)].into_iter());
         let exact = |from, to| {
             cumulative
-                .between(Moment::exactly(from), Moment::exactly(to))
+                .between(TimeInterval::exactly(from), TimeInterval::exactly(to))
                 .middle()
         };
         assert_eq!(exact(100, 400), 1500.0);
         assert_eq!(exact(0, 1000), 1500.0);
         assert_eq!(exact(150, 350), 750.0);
         assert_eq!(exact(0, 50), 0.0);
-        let blurred = Moment {
+        let blurred = TimeInterval {
             earliest: 140,
             latest: 160,
         };
-        let bytes = cumulative.between(blurred, Moment::exactly(400));
+        let bytes = cumulative.between(blurred, TimeInterval::exactly(400));
         assert_eq!((bytes.least, bytes.greatest), (900.0, 1100.0));
     }
 
     proptest! {
         #[test]
         fn a_message_keeps_it(moments: [(i64, i64); 4]) {
-            let moment = |(earliest, latest)| Moment { earliest, latest };
+            let moment = |(earliest, latest)| TimeInterval { earliest, latest };
             let activity = Activity {
                 first_start: moment(moments[0]),
                 last_start: moment(moments[1]),

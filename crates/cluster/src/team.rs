@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::clock::{ClockJumped, Exchange, Moment, OtherClock};
+use crate::clock::{ClockJumped, Exchange, OtherClock, TimeInterval};
 use crate::link::{Link, Lost, Why};
 use crate::tree::Tree;
 use crate::wire::{Reader, Wire, Writer};
@@ -149,32 +149,32 @@ impl<L: Link> Team<L> {
     }
 
     /// How long it takes at most until every rank knows of one that is lost, where each waits so long for another.
-    pub fn patience_in_all(&self, patience: Duration) -> Duration {
-        patience.saturating_mul(self.height() + 1)
+    pub fn timeout_in_all(&self, timeout: Duration) -> Duration {
+        timeout.saturating_mul(self.height() + 1)
     }
 
     /// Hands the root's message to every rank; what the others pass is not looked at.
     ///
     /// # Errors
     /// When nothing came from the rank above.
-    pub fn broadcast(&mut self, message: &[u8], patience: Duration) -> Result<Vec<u8>, Lost> {
+    pub fn broadcast(&mut self, message: &[u8], timeout: Duration) -> Result<Vec<u8>, Lost> {
         let content = match self.parent() {
             None => message.to_vec(),
-            Some(parent) => self.expect(parent, tag::DOWN, patience)?,
+            Some(parent) => self.expect(parent, tag::DOWN, timeout)?,
         };
         for child in self.children() {
-            self.send(child, tag::DOWN, &content, patience)?;
+            self.send(child, tag::DOWN, &content, timeout)?;
         }
         Ok(content)
     }
 
-    /// Brings what all ranks have, joined, to the root; the others get `None`. Each waits `patience` for a child, and
+    /// Brings what all ranks have, joined, to the root; the others get `None`. Each waits `timeout` for a child, and
     /// longer for one that has children of its own to wait for.
     ///
     /// # Errors
     /// The rank that is lost; every rank on its way to the root learns of it.
-    pub fn gather<T: Gathered>(&mut self, own: T, patience: Duration) -> Result<Option<T>, Lost> {
-        let joined = self.joined(own, patience);
+    pub fn gather<T: Gathered>(&mut self, own: T, timeout: Duration) -> Result<Option<T>, Lost> {
+        let joined = self.joined(own, timeout);
         let Some(parent) = self.parent() else {
             return joined.map(Some);
         };
@@ -190,17 +190,17 @@ impl<L: Link> Team<L> {
             }
         }
         // The rank above may have to wait for others first.
-        let in_all = self.patience_in_all(patience);
+        let in_all = self.timeout_in_all(timeout);
         self.link.send(parent, &to.into_bytes(), in_all)?;
         joined.map(|_| None)
     }
 
     /// What this rank and all below it have.
-    fn joined<T: Gathered>(&mut self, own: T, patience: Duration) -> Result<T, Lost> {
+    fn joined<T: Gathered>(&mut self, own: T, timeout: Duration) -> Result<T, Lost> {
         let mut sum = own;
         for (child, number) in self.children().zip(0..) {
             let levels = self.tree.height(child) + 1;
-            let content = self.expect(child, tag::UP, patience.saturating_mul(levels))?;
+            let content = self.expect(child, tag::UP, timeout.saturating_mul(levels))?;
             let lost = |why| Lost { rank: child, why };
             let mut from = Reader::new(&content);
             let value = T::read(&mut from).ok_or(lost(Why::Garbled))?;
@@ -221,7 +221,7 @@ impl<L: Link> Team<L> {
         &mut self,
         members: &[usize],
         own: impl FnOnce() -> T,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<T>, Lost> {
         let others = match members.split_first() {
             Some((first, others)) if *first == self.link.rank() => others,
@@ -229,14 +229,14 @@ impl<L: Link> Team<L> {
                 let mut to = Writer::default();
                 own().write(&mut to);
                 return self
-                    .send(*first, tag::MEMBER, &to.into_bytes(), patience)
+                    .send(*first, tag::MEMBER, &to.into_bytes(), timeout)
                     .map(|()| None);
             }
             None => return Ok(None),
         };
         let mut sum = own();
         for rank in others {
-            let content = self.expect(*rank, tag::MEMBER, patience)?;
+            let content = self.expect(*rank, tag::MEMBER, timeout)?;
             let value = T::read(&mut Reader::new(&content)).ok_or(Lost {
                 rank: *rank,
                 why: Why::Garbled,
@@ -250,9 +250,9 @@ impl<L: Link> Team<L> {
     ///
     /// # Errors
     /// The rank that is lost.
-    pub fn barrier(&mut self, patience: Duration) -> Result<(), Lost> {
-        self.gather((), patience)?;
-        let in_all = self.patience_in_all(patience);
+    pub fn barrier(&mut self, timeout: Duration) -> Result<(), Lost> {
+        self.gather((), timeout)?;
+        let in_all = self.timeout_in_all(timeout);
         self.broadcast(&[], in_all).map(|_| ())
     }
 
@@ -261,9 +261,9 @@ impl<L: Link> Team<L> {
     ///
     /// # Errors
     /// The rank that is lost.
-    pub fn synchronise(&mut self, rounds: u32, patience: Duration) -> Result<(), Lost> {
+    pub fn synchronise(&mut self, rounds: u32, timeout: Duration) -> Result<(), Lost> {
         if let Some(parent) = self.parent() {
-            let in_all = self.patience_in_all(patience);
+            let in_all = self.timeout_in_all(timeout);
             for _ in 0..rounds {
                 self.expect(parent, tag::ASK, in_all)?;
                 let mut to = Writer::default();
@@ -276,8 +276,8 @@ impl<L: Link> Team<L> {
             let mut session = Vec::with_capacity(rounds as usize);
             for _ in 0..rounds {
                 let asked = self.link.now_ns();
-                self.send(child, tag::ASK, &[], patience)?;
-                let content = self.expect(child, tag::STAMP, patience)?;
+                self.send(child, tag::ASK, &[], timeout)?;
+                let content = self.expect(child, tag::STAMP, timeout)?;
                 let answered = self.link.now_ns();
                 let stamp = Reader::new(&content).signed().ok_or(Lost {
                     rank: child,
@@ -300,13 +300,13 @@ impl<L: Link> Team<L> {
     /// When nothing came from the rank above, or a clock jumped.
     pub fn announce(
         &mut self,
-        moments: &[Moment],
-        patience: Duration,
-    ) -> Result<Vec<Moment>, Lost> {
+        moments: &[TimeInterval],
+        timeout: Duration,
+    ) -> Result<Vec<TimeInterval>, Lost> {
         let own = match self.parent() {
             None => moments.to_vec(),
             Some(parent) => {
-                let content = self.expect(parent, tag::DOWN, patience)?;
+                let content = self.expect(parent, tag::DOWN, timeout)?;
                 read_moments(&content).ok_or(Lost {
                     rank: parent,
                     why: Why::Garbled,
@@ -315,8 +315,8 @@ impl<L: Link> Team<L> {
         };
         for (child, number) in self.children().zip(0..) {
             let clock = &self.below[number];
-            let there = |moment: &Moment| {
-                Ok(Moment {
+            let there = |moment: &TimeInterval| {
+                Ok(TimeInterval {
                     earliest: clock.other(moment.earliest)?.earliest,
                     latest: clock.other(moment.latest)?.latest,
                 })
@@ -326,7 +326,7 @@ impl<L: Link> Team<L> {
                 rank: child,
                 why: Why::ClockJumped,
             })?;
-            self.send(child, tag::DOWN, &write_moments(&moments), patience)?;
+            self.send(child, tag::DOWN, &write_moments(&moments), timeout)?;
         }
         Ok(own)
     }
@@ -344,13 +344,13 @@ impl<L: Link> Team<L> {
         to: usize,
         tag: u64,
         content: &[u8],
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<(), Lost> {
         let mut message = Writer::default();
         message.number(tag);
         let mut message = message.into_bytes();
         message.extend_from_slice(content);
-        self.link.send(to, &message, patience)
+        self.link.send(to, &message, timeout)
     }
 
     /// The content of the next message of a rank, which is of this kind.
@@ -358,9 +358,9 @@ impl<L: Link> Team<L> {
         &mut self,
         from: usize,
         tag: u64,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Vec<u8>, Lost> {
-        let mut message = self.link.receive(from, patience)?;
+        let mut message = self.link.receive(from, timeout)?;
         let mut reader = Reader::new(&message);
         let found = reader.number();
         if found == Some(tag) {
@@ -375,7 +375,7 @@ impl<L: Link> Team<L> {
     }
 }
 
-fn write_moments(moments: &[Moment]) -> Vec<u8> {
+fn write_moments(moments: &[TimeInterval]) -> Vec<u8> {
     let mut to = Writer::default();
     to.number(moments.len() as u64);
     for moment in moments {
@@ -385,11 +385,11 @@ fn write_moments(moments: &[Moment]) -> Vec<u8> {
     to.into_bytes()
 }
 
-fn read_moments(content: &[u8]) -> Option<Vec<Moment>> {
+fn read_moments(content: &[u8]) -> Option<Vec<TimeInterval>> {
     let mut from = Reader::new(content);
     let count = from.length()?;
     let moment = |_| {
-        Some(Moment {
+        Some(TimeInterval {
             earliest: from.signed()?,
             latest: from.signed()?,
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::clock::{ClockJumped, Moment, OtherClock};
+use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::link::{Link, Lost, Why};
 use crate::span::{Activity, Bounded, CumulativeBytes};
 use crate::team::{Gathered, Team};
@@ -15,7 +15,7 @@ pub struct Habits {
     /// Exchanges per session and pair of ranks.
     pub rounds: u32,
     /// How long a rank waits for an answer.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// How long a rank waits for one that measures: the time of the trial, and what preparing it takes.
     pub trial: Duration,
 }
@@ -25,7 +25,7 @@ const LEAD_MIN_NS: i64 = 1_000_000;
 
 /// What one rank did, by its own clock.
 #[derive(Debug, Clone)]
-pub struct Part<T> {
+pub struct Contribution<T> {
     /// When its workers were active.
     pub activity: Activity,
     /// What they moved over time.
@@ -109,8 +109,8 @@ impl<L: Link> Team<L> {
             // The root learns of a lost rank too, and answers.
             Ok(None) | Err(_) => {}
         }
-        let patience = self.patience_in_all(habits.trial);
-        let verdict = self.broadcast(&verdict.into_bytes(), patience)?;
+        let timeout = self.timeout_in_all(habits.trial);
+        let verdict = self.broadcast(&verdict.into_bytes(), timeout)?;
         let verdict = Verdict::read(&mut Reader::new(&verdict)).ok_or(GARBLED)?;
         verdict.0.map_or(Ok(()), Err)
     }
@@ -122,14 +122,14 @@ impl<L: Link> Team<L> {
     /// As [`Team::agree`].
     pub fn start(&mut self, habits: Habits, ready: Result<(), String>) -> Result<i64, Halt> {
         self.agree(habits, ready)?;
-        let in_all = self.patience_in_all(habits.patience);
+        let in_all = self.timeout_in_all(habits.timeout);
         let before = self.link().now_ns();
-        self.synchronise(habits.rounds, habits.patience)?;
+        self.synchronise(habits.rounds, habits.timeout)?;
         let now = self.link().now_ns();
         // A level takes no longer to hand a moment on than it took to compare clocks.
         let levels = i64::from(self.height());
         let lead = (now - before).saturating_mul(levels).max(LEAD_MIN_NS);
-        let start = self.announce(&[Moment::exactly(now.saturating_add(lead))], in_all)?;
+        let start = self.announce(&[TimeInterval::exactly(now.saturating_add(lead))], in_all)?;
         start
             .first()
             .map(|start| start.middle())
@@ -146,11 +146,11 @@ impl<L: Link> Team<L> {
     pub fn conclude<T: Gathered>(
         &mut self,
         habits: Habits,
-        part: Option<Part<T>>,
+        part: Option<Contribution<T>>,
     ) -> Result<Option<Whole<T>>, Halt> {
-        let in_all = self.patience_in_all(habits.patience);
+        let in_all = self.timeout_in_all(habits.timeout);
         self.agree(habits, Ok(()))?;
-        self.synchronise(habits.rounds, habits.patience)?;
+        self.synchronise(habits.rounds, habits.timeout)?;
         let (own, cumulative) = part
             .map(|part| {
                 let report = Report {
@@ -161,15 +161,16 @@ impl<L: Link> Team<L> {
                 (report, part.cumulative)
             })
             .unzip();
-        let all = self.gather(own, habits.patience)?.flatten();
+        let all = self.gather(own, habits.timeout)?.flatten();
         let span = all.as_ref().and_then(|all| all.activity.all_active());
-        let window = span.map(|(from, to)| [Moment::exactly(from), Moment::exactly(to)]);
+        let window =
+            span.map(|(from, to)| [TimeInterval::exactly(from), TimeInterval::exactly(to)]);
         let window = self.announce(window.as_ref().map_or(&[], |both| &both[..]), in_all)?;
         let own = match (&window[..], cumulative) {
             ([from, to], Some(cumulative)) => cumulative.between(*from, *to),
             _ => Bounded::default(),
         };
-        let moved = self.gather(Moved::new(own), habits.patience)?;
+        let moved = self.gather(Moved::new(own), habits.timeout)?;
         Ok(all.zip(moved).map(|(all, moved)| Whole {
             activity: all.activity,
             bytes: all.bytes,

@@ -191,8 +191,8 @@ impl Link for Seat {
         Ok(())
     }
 
-    fn receive(&mut self, from: usize, patience: Duration) -> Result<Vec<u8>, Lost> {
-        let latest = self.now + patience.as_nanos() as i64;
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
+        let latest = self.now + timeout.as_nanos() as i64;
         loop {
             let queue = self.waiting.entry(from).or_default();
             if let Some((arrival, message)) = queue.pop_front() {
@@ -221,7 +221,7 @@ impl Link for Seat {
         self.now = latest;
         Err(Lost {
             rank: from,
-            why: Why::Silent(patience),
+            why: Why::Silent(timeout),
         })
     }
 }

@@ -14,12 +14,12 @@ use std::process::{Command, ExitCode, Output};
 use std::thread;
 use std::time::Duration;
 
-use iolab_cluster::clock::{ClockJumped, Moment, OtherClock};
+use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
 use iolab_cluster::link::Link;
 use iolab_cluster::mpi::{Limits, Mpi};
 use iolab_cluster::span::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::team::{Gathered, List, Team};
-use iolab_cluster::trial::{Habits, Halt, Part};
+use iolab_cluster::trial::{Contribution, Habits, Halt};
 use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,7 +32,7 @@ const ROLE: &str = "IOLAB_CLUSTER_TEST";
 const GAVE_UP: i32 = 7;
 const HABITS: Habits = Habits {
     rounds: 8,
-    patience: Duration::from_secs(5),
+    timeout: Duration::from_secs(5),
     trial: Duration::from_secs(20),
 };
 /// The role of ranks of which number 1 does not join.
@@ -123,8 +123,8 @@ fn one_takes_no_long_message(rank: usize) {
     let output = mpirun(4, &format!("deaf {rank}"));
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(!output.status.success(), "{stdout}\n{stderr}");
-    let witness = usize::from(rank == 0);
-    let expected = format!("rank {witness}: rank {rank} has not answered");
+    let speaker = usize::from(rank == 0);
+    let expected = format!("rank {speaker}: rank {rank} has not answered");
     assert!(stdout.contains(&expected), "{stdout}\n{stderr}");
     assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
     println!(
@@ -150,8 +150,8 @@ fn one_of_many_is_stopped(rank: usize, trial: u64) {
     let output = mpirun(4, &format!("stop {rank} {trial}"));
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(!output.status.success(), "{stdout}\n{stderr}");
-    let witness = usize::from(rank == 0);
-    let expected = format!("rank {witness}: rank {rank} has not answered");
+    let speaker = usize::from(rank == 0);
+    let expected = format!("rank {speaker}: rank {rank} has not answered");
     assert!(stdout.contains(&expected), "{stdout}\n{stderr}");
     assert_eq!(left_behind(&stdout), [0i32; 0], "{stdout}");
     println!(
@@ -259,7 +259,7 @@ fn rank(role: &str) -> ExitCode {
     let moment: Vec<u64> = words.map(|word| word.parse().expect("a number")).collect();
     let habits = match fault {
         Some("stop") => Habits {
-            patience: Duration::from_millis(500),
+            timeout: Duration::from_millis(500),
             trial: Duration::from_millis(1_500),
             ..HABITS
         },
@@ -281,7 +281,7 @@ fn rank(role: &str) -> ExitCode {
             println!("rank {}: {halt}", number.get());
             if !team.is_root() {
                 // The root ends all ranks, unless it is the one that is lost.
-                thread::sleep(team.patience_in_all(habits.trial));
+                thread::sleep(team.timeout_in_all(habits.trial));
             }
             team.link().abort(GAVE_UP);
         }
@@ -300,7 +300,7 @@ fn rank(role: &str) -> ExitCode {
 fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
     let rank = team.link().rank();
     let is_deaf = deaf == Some(rank as u64);
-    let patience = Duration::from_millis(if deaf.is_some() { 500 } else { 20_000 });
+    let timeout = Duration::from_millis(if deaf.is_some() { 500 } else { 20_000 });
     for length in LENGTHS {
         // No two of its pieces are alike.
         let message: Vec<u8> = (0..length).map(|at| (at / 251 + at) as u8).collect();
@@ -308,14 +308,14 @@ fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
         if hangs && rank > 0 {
             signal_itself(Signal::STOP);
         }
-        let told = team.broadcast(&message, patience);
+        let told = team.broadcast(&message, timeout);
         if hangs {
             signal_itself(Signal::STOP);
         }
         let told = told.and_then(|got| {
             assert_eq!(got, message);
             let rows = message.iter().map(|byte| (*byte).into());
-            team.gather(List(rows.collect::<Vec<u64>>()), patience)
+            team.gather(List(rows.collect::<Vec<u64>>()), timeout)
         });
         match told {
             Ok(None) => {}
@@ -324,7 +324,7 @@ fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
                 println!("rank {rank}: {lost}");
                 if rank > 0 {
                     // The root ends all ranks, unless it is the one that is lost.
-                    thread::sleep(patience * 4);
+                    thread::sleep(timeout * 4);
                 }
                 team.link().abort(GAVE_UP);
             }
@@ -344,7 +344,7 @@ fn measure(team: &mut Team<impl Link>, habits: Habits) -> Result<(), Halt> {
     thread::sleep(Duration::from_millis(20 + link.rank() as u64));
     let (ended, ends) = dated(link);
     let bytes = 1 << 20;
-    let part = Part {
+    let part = Contribution {
         activity: Activity::of([(starts, ends)].into_iter()).expect("a worker"),
         cumulative: CumulativeBytes::new(starts, [(ends, bytes)].into_iter()),
         bytes,
@@ -376,15 +376,15 @@ fn measure(team: &mut Team<impl Link>, habits: Habits) -> Result<(), Halt> {
 }
 
 /// A reading of the rank's clock, and the moment of it by the kernel's.
-fn dated(link: &impl Link) -> (Moment, i64) {
+fn dated(link: &impl Link) -> (TimeInterval, i64) {
     let earliest = kernel_ns();
     let reading = link.now_ns();
     let latest = kernel_ns();
-    (Moment { earliest, latest }, reading)
+    (TimeInterval { earliest, latest }, reading)
 }
 
 /// Holds a time that the ranks found against the truth; both in words.
-fn held(found: Bounded, from: Moment, to: Moment) -> String {
+fn held(found: Bounded, from: TimeInterval, to: TimeInterval) -> String {
     // The root's clock, which counts, runs fast or slow; its readings are whole ns.
     let rate = 1.0 + skew_of(0).drift_ppm * 1e-6;
     let least = (to.earliest - from.latest) as f64 * rate - 2.0;
@@ -403,9 +403,9 @@ fn held(found: Bounded, from: Moment, to: Moment) -> String {
 
 /// What was true of the ranks, by the kernel's clock.
 struct Truth {
-    first_start: Moment,
-    last_start: Moment,
-    last_end: Moment,
+    first_start: TimeInterval,
+    last_start: TimeInterval,
+    last_end: TimeInterval,
     ranks: u64,
 }
 
@@ -420,7 +420,7 @@ impl Gathered for Truth {
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         let mut moment = || {
-            Some(Moment {
+            Some(TimeInterval {
                 earliest: from.signed()?,
                 latest: from.signed()?,
             })

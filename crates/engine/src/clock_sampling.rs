@@ -54,30 +54,30 @@ mod tests {
     use super::*;
 
     /// Turns until the next look.
-    fn turns(looks: &mut ClockSampling) -> u32 {
+    fn turns(sampling: &mut ClockSampling) -> u32 {
         (1..)
-            .find(|_| looks.is_due())
+            .find(|_| sampling.is_due())
             .expect("a look is due some time")
     }
 
     #[test]
     fn fast_requests_are_looked_at_in_groups_and_slow_ones_each() {
         let clock = Clock::calibrate();
-        let mut looks = ClockSampling::new(&clock);
+        let mut sampling = ClockSampling::new(&clock);
         let gap = clock.ticks(ClockSampling::GAP_NS);
         let mut now = 10 * gap;
-        assert_eq!(turns(&mut looks), 1, "the first turn shows the pace");
-        looks.taken(now);
+        assert_eq!(turns(&mut sampling), 1, "the first turn shows the pace");
+        sampling.taken(now);
         for _ in 0..10 {
-            turns(&mut looks);
+            turns(&mut sampling);
             now += gap / 2;
-            looks.taken(now);
+            sampling.taken(now);
         }
-        assert_eq!(turns(&mut looks), ClockSampling::TURNS_MAX);
+        assert_eq!(turns(&mut sampling), ClockSampling::TURNS_MAX);
         for _ in 0..10 {
             now += 2 * gap;
-            looks.taken(now);
+            sampling.taken(now);
         }
-        assert_eq!(turns(&mut looks), 1);
+        assert_eq!(turns(&mut sampling), 1);
     }
 }

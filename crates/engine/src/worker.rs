@@ -53,11 +53,11 @@ impl<B: Backend, const TIMED: bool, R: Requests> Run for Worker<'_, B, Closed<TI
         let (start, deadline) = self.common.begin();
         let mut wake = self.common.outcome.series.begin(start).min(deadline);
         let mut now = start;
-        let mut looks = ClockSampling::new(self.common.clock);
+        let mut sampling = ClockSampling::new(self.common.clock);
         let mut done = std::mem::take(&mut self.common.done);
         loop {
             if !TIMED && !R::VARIED {
-                wake = self.plain_turns(wake, deadline, &mut looks);
+                wake = self.plain_turns(wake, deadline, &mut sampling);
             }
             if !self.common.stopping {
                 self.issue(now);
@@ -77,9 +77,9 @@ impl<B: Backend, const TIMED: bool, R: Requests> Run for Worker<'_, B, Closed<TI
             }
             if TIMED || R::VARIED {
                 now = self.common.clock.now();
-            } else if looks.is_due() {
+            } else if sampling.is_due() {
                 now = self.common.clock.now();
-                looks.taken(now);
+                sampling.taken(now);
             }
             if now >= wake {
                 wake = self.common.wake_up(now, deadline);
@@ -180,7 +180,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     /// need: next to a small read it would be seen. Where a request is not over at once, or not in full, the ordinary
     /// turns take it up.
     #[inline(always)]
-    fn plain_turns(&mut self, mut wake: u64, deadline: u64, looks: &mut ClockSampling) -> u64 {
+    fn plain_turns(&mut self, mut wake: u64, deadline: u64, sampling: &mut ClockSampling) -> u64 {
         if self.common.issued.len() > 1 || self.common.syncs {
             return wake;
         }
@@ -191,9 +191,9 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
             self.common.left -= 1;
             let request = self.next_request(&mut slot);
             let result = self.backend.transfer(&mut slot, request);
-            if looks.is_due() {
+            if sampling.is_due() {
                 let now = self.common.clock.now();
-                looks.taken(now);
+                sampling.taken(now);
                 if now >= wake {
                     wake = self.common.wake_up(now, deadline);
                 }

@@ -45,15 +45,15 @@ type Unit = (String, Vec<f64>);
 /// The hosts of a cell by number, or its ranks where there is one host.
 fn units(ranks: &CellRanks) -> BTreeMap<u32, Unit> {
     let mut units: BTreeMap<u32, Unit> = BTreeMap::new();
-    for course in &ranks.by_rank {
-        let values = course.trials.iter().map(|(_, value)| *value);
+    for series in &ranks.by_rank {
+        let values = series.trials.iter().map(|(_, value)| *value);
         if ranks.hosts == 1 {
-            let name = format!("Rank {} on {}", course.rank, course.host_name);
-            units.insert(course.rank, (name, values.collect()));
+            let name = format!("Rank {} on {}", series.rank, series.host_name);
+            units.insert(series.rank, (name, values.collect()));
             continue;
         }
-        let own = units.entry(course.host);
-        let (_, sums) = own.or_insert_with(|| (format!("Host {}", course.host_name), Vec::new()));
+        let own = units.entry(series.host);
+        let (_, sums) = own.or_insert_with(|| (format!("Host {}", series.host_name), Vec::new()));
         for (place, value) in values.enumerate() {
             match sums.get_mut(place) {
                 Some(sum) => *sum += value,
@@ -64,7 +64,7 @@ fn units(ranks: &CellRanks) -> BTreeMap<u32, Unit> {
     if ranks.hosts > 1 {
         // Of each of its ranks: hosts may have different numbers of them.
         for (host, (_, values)) in &mut units {
-            let own = ranks.by_rank.iter().filter(|course| course.host == *host);
+            let own = ranks.by_rank.iter().filter(|series| series.host == *host);
             let count = own.count() as f64;
             values.iter_mut().for_each(|value| *value /= count);
         }

@@ -81,8 +81,8 @@ impl Member {
     }
 
     /// How long this rank waits for the root, and then for the ranks before it, to tell what is wrong.
-    pub(super) fn patience(&mut self) -> Duration {
-        let usual = self.team.patience_in_all(ANSWER);
+    pub(super) fn timeout(&mut self) -> Duration {
+        let usual = self.team.timeout_in_all(ANSWER);
         let before = self.team.link().rank().saturating_sub(1);
         let before = u32::try_from(before).unwrap_or(TURNS).min(TURNS);
         self.roots_time.unwrap_or(usual) + TURN * before
@@ -128,11 +128,11 @@ mod tests {
             let mut member = ranks.0.borrow_mut();
             // It may have said who it is, and hang before it hands on what is wrong.
             let _ = member.unmet(silent(0).into());
-            let turns = member.patience();
+            let turns = member.timeout();
             assert!(turns <= TURN * TURNS, "rank {own}: {turns:?}");
             let _ = member.unmet(silent(3).into());
             let in_all = LIMITS.in_all(member.team.height());
-            assert_eq!(member.patience(), in_all + turns);
+            assert_eq!(member.timeout(), in_all + turns);
         }
     }
 

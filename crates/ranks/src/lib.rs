@@ -19,10 +19,10 @@ use iolab_cluster::accounts::Numbered;
 use iolab_cluster::greeting::Hello;
 use iolab_cluster::link::Link;
 use iolab_cluster::order::{self, Order, Task};
-use iolab_cluster::patience::moving;
 use iolab_cluster::roster::taking_part;
 use iolab_cluster::shift;
 use iolab_cluster::team::Team;
+use iolab_cluster::timeouts::moving;
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::Habits;
 use iolab_observe::clock::Clock;
@@ -340,8 +340,8 @@ impl Ranks {
     }
 
     /// How long this rank waits for the root, and for those that come before it, to tell what is wrong and end all.
-    pub fn patience(&self) -> Duration {
-        self.0.borrow_mut().patience()
+    pub fn timeout(&self) -> Duration {
+        self.0.borrow_mut().timeout()
     }
 }
 
@@ -354,9 +354,9 @@ impl Member {
     }
 
     /// Waits for all ranks; the error of the first one that has any.
-    fn agree(&mut self, patience: Duration, ready: Result<()>) -> Result<()> {
+    fn agree(&mut self, timeout: Duration, ready: Result<()>) -> Result<()> {
         let ready = ready.map_err(|error| order::error_text(&error));
-        let agreed = self.team.agree(habits(patience), ready);
+        let agreed = self.team.agree(habits(timeout), ready);
         agreed.map_err(|halt| self.error(halt))
     }
 
@@ -364,8 +364,8 @@ impl Member {
         let mut targets: Vec<Target> = Vec::new();
         let mut rest = Duration::ZERO;
         loop {
-            let patience = IDLE.saturating_add(mem::take(&mut rest));
-            let message = self.team.broadcast(&[], patience);
+            let timeout = IDLE.saturating_add(mem::take(&mut rest));
+            let message = self.team.broadcast(&[], timeout);
             let message = message.map_err(|lost| self.error(lost.into()))?;
             // What a rank cannot do is told by the root; only where one is lost there is no way on.
             let done = match Order::read(&message) {
@@ -437,10 +437,10 @@ pub fn foresee(plan: &mut Plan) {
     }
 }
 
-fn habits(patience: Duration) -> Habits {
+fn habits(timeout: Duration) -> Habits {
     Habits {
         rounds: 8,
-        patience: ANSWER,
-        trial: patience,
+        timeout: ANSWER,
+        trial: timeout,
     }
 }

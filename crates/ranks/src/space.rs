@@ -9,12 +9,12 @@ use iolab_target::{Demand, check_together};
 use super::{ANSWER, Member};
 
 /// What a rank needs.
-struct Part(Demand);
+struct RankDemand(Demand);
 
 /// What a rank on the host of this number needs.
-fn of(host: usize, demands: Vec<Demand>) -> List<Part> {
+fn of(host: usize, demands: Vec<Demand>) -> List<RankDemand> {
     let part = |demand: Demand| {
-        Part(Demand {
+        RankDemand(Demand {
             host: demand.host.map(|_| host as u64),
             ..demand
         })
@@ -23,7 +23,7 @@ fn of(host: usize, demands: Vec<Demand>) -> List<Part> {
 }
 
 /// Those of all ranks.
-fn in_all(parts: List<Part>) -> Vec<Demand> {
+fn in_all(parts: List<RankDemand>) -> Vec<Demand> {
     parts.0.into_iter().map(|part| part.0).collect()
 }
 
@@ -47,7 +47,7 @@ impl Member {
     }
 }
 
-impl Wire for Part {
+impl Wire for RankDemand {
     fn write(&self, to: &mut Writer) {
         let Demand {
             place,

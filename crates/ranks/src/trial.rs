@@ -9,11 +9,11 @@ use iolab_cluster::client::{self, Client};
 use iolab_cluster::link::Link;
 use iolab_cluster::order::Task;
 use iolab_cluster::outcome::{Deed, RankPart};
-use iolab_cluster::patience::Patience;
 use iolab_cluster::roster::taking_part;
 use iolab_cluster::shift;
 use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::Team;
+use iolab_cluster::timeouts::Timeouts;
 use iolab_cluster::trial::{self as joint, Habits, Halt, Whole};
 use iolab_engine::trial;
 use iolab_record::{ClientPart, Part, PartId, RankReport, Sample, Together};
@@ -55,11 +55,11 @@ impl Member {
             },
             ..asked.clone()
         };
-        let patience = Patience::with(asked, roster.len(), ANSWER);
+        let timeouts = Timeouts::of(asked, roster.len(), ANSWER);
         let mut meeting = Meeting {
             team: &mut self.team,
-            preparing: habits(patience.preparing),
-            carrying: habits(patience.carrying),
+            preparing: habits(timeouts.preparing),
+            carrying: habits(timeouts.carrying),
             prepared: false,
             halt: None,
             workers: Vec::new(),
@@ -76,8 +76,8 @@ impl Member {
         }
         // What keeps a rank from its part is told to all, at whichever of the two moments they wait for it.
         let wait = match prepared {
-            true => patience.settling,
-            false => patience.preparing,
+            true => timeouts.settling,
+            false => timeouts.preparing,
         };
         let (result, ready) = match result {
             Ok(outcome) => (Some(outcome), Ok(())),
@@ -103,14 +103,14 @@ impl Member {
 
     /// Waits, without work for the CPU, until the ranks that take part are through.
     fn idle(&mut self, trial: &TrialSpec, ranks: usize) -> Result<()> {
-        let patience = Patience::with(trial, ranks, ANSWER);
+        let timeouts = Timeouts::of(trial, ranks, ANSWER);
         let team = &mut self.team;
         let waited = team
-            .agree(habits(patience.preparing), Ok(()))
+            .agree(habits(timeouts.preparing), Ok(()))
             .and_then(|()| team.start(habits(ANSWER), Ok(())))
             // Those that measure have ended, and then have left the file to the next trial.
-            .and_then(|_| team.agree(habits(patience.carrying), Ok(())))
-            .and_then(|()| team.agree(habits(patience.settling), Ok(())))
+            .and_then(|_| team.agree(habits(timeouts.carrying), Ok(())))
+            .and_then(|()| team.agree(habits(timeouts.settling), Ok(())))
             .and_then(|()| team.conclude::<Deed>(habits(ANSWER), None));
         waited.map(drop).map_err(|halt| self.error(halt))
     }
@@ -147,7 +147,7 @@ impl Member {
         spec: &TrialSpec,
         workers: &[(u64, u64)],
         shares: Shares,
-    ) -> Result<joint::Part<Deed>> {
+    ) -> Result<joint::Contribution<Deed>> {
         let ns = |ticks: u64| self.clock.ns_between(0, ticks) as i64;
         let spans = workers.iter().map(|(start, end)| (ns(*start), ns(*end)));
         let Some(activity) = Activity::of(spans) else {
@@ -183,7 +183,7 @@ impl Member {
             syncs: outcome.syncs,
             errors: outcome.errors,
         };
-        Ok(joint::Part {
+        Ok(joint::Contribution {
             activity,
             cumulative,
             bytes: outcome.bytes(),

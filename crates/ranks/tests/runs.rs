@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use iolab_cluster::in_process::{Thread, threads};
 use iolab_cluster::link::{Link, Lost};
-use iolab_cluster::patience::Patience;
+use iolab_cluster::timeouts::Timeouts;
 use iolab_observe::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
@@ -255,16 +255,16 @@ impl Link for Noting {
         &mut self,
         to: usize,
         message: &[u8],
-        patience: Duration,
+        timeout: Duration,
     ) -> std::result::Result<(), Lost> {
-        self.0.send(to, message, patience)
+        self.0.send(to, message, timeout)
     }
 
-    fn receive(&mut self, from: usize, patience: Duration) -> std::result::Result<Vec<u8>, Lost> {
+    fn receive(&mut self, from: usize, timeout: Duration) -> std::result::Result<Vec<u8>, Lost> {
         if self.rank() == 1 {
-            self.1.lock().expect("no panic").push(patience);
+            self.1.lock().expect("no panic").push(timeout);
         }
-        self.0.receive(from, patience)
+        self.0.receive(from, timeout)
     }
 }
 
@@ -286,11 +286,11 @@ fn a_rank_that_idles_waits_for_what_follows_a_trial() {
     );
     let record = record.expect("measured");
     let trial = record.cells[0].trial();
-    let patience = Patience::with(trial, 1, Duration::from_secs(60));
+    let timeouts = Timeouts::of(trial, 1, Duration::from_secs(60));
     // 12 MiB are written out and read back after a trial.
-    assert_eq!(patience.settling, Duration::from_secs(66));
+    assert_eq!(timeouts.settling, Duration::from_secs(66));
     // The answer of rank 0 may be twice as long in coming as a rank below it.
-    let steps = [patience.carrying, patience.settling].map(|time| time * 2);
+    let steps = [timeouts.carrying, timeouts.settling].map(|time| time * 2);
     let noted = noted.lock().expect("no panic");
     let trials = noted.windows(2).filter(|two| *two == steps).count();
     assert_eq!(trials, record.samples.len(), "{noted:?}");

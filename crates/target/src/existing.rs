@@ -153,7 +153,7 @@ fn check_locks(file: &File, found: &Found) -> Result<()> {
         flock == Err(Errno::WOULDBLOCK) || is_file && record_lock_of_others(file)
     };
     // udev locks a device while it looks at what has changed there.
-    let deadline = Instant::now() + users::PATIENCE;
+    let deadline = Instant::now() + users::TIMEOUT;
     while is_locked() {
         if Instant::now() >= deadline {
             return Err(refused(found, "another process holds a lock on it").hint(

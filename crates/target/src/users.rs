@@ -35,7 +35,7 @@ use inventory::Inventory;
 use openers::{How, Look, Unseen, Wanted};
 
 /// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two looks: there is no event to wait for.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
@@ -121,7 +121,7 @@ impl Users {
     /// # Errors
     /// Of kind refused: by whom, along which chain, and what to do; or what cannot be looked at.
     pub(super) fn check_device(&mut self, found: &Found, number: Number) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.look_at_device(number) {
                 Err(refusal) if refusal.passing && Instant::now() < deadline => {}

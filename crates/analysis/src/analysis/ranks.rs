@@ -23,7 +23,7 @@ pub struct CellRanks {
     /// The longest time from the first start of a rank to the last one, ns.
     pub start_skew_ns: u64,
     /// What each rank did, in the order of ranks.
-    pub by_rank: Vec<RankCourse>,
+    pub by_rank: Vec<RankThroughput>,
     /// What each client did, in the order of their first ranks; none in files from before this was kept.
     pub clients: Vec<ClientAnalysis>,
 }
@@ -47,7 +47,7 @@ pub struct ClientAnalysis {
 
 /// What one rank did in the trials of a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RankCourse {
+pub struct RankThroughput {
     /// The rank.
     pub rank: u32,
     /// Its host, as the run file numbers them.
@@ -58,7 +58,7 @@ pub struct RankCourse {
     pub trials: Vec<(u32, f64)>,
 }
 
-impl RankCourse {
+impl RankThroughput {
     /// The median of its throughput, MB/s.
     pub fn median(&self) -> Option<f64> {
         let values: Vec<f64> = self.trials.iter().map(|(_, value)| *value).collect();
@@ -98,22 +98,22 @@ impl<'a> PartsByRank<'a> {
         trials: &[&Sample],
     ) -> Option<CellRanks> {
         let ok = || trials.iter().filter(|sample| sample.ok);
-        let mut courses: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+        let mut by_number: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
         for sample in ok() {
             for part in self.parts.get(&sample.id).into_iter().flatten() {
                 let bytes = part.read_bytes + part.write_bytes + part.trim_bytes;
                 let value = rate(bytes, part.elapsed_ns);
-                courses
+                by_number
                     .entry(part.id.rank)
                     .or_default()
                     .push((sample.block, value));
             }
         }
-        let by_rank: Vec<RankCourse> = courses
+        let by_rank: Vec<RankThroughput> = by_number
             .into_iter()
             .map(|(rank, trials)| {
                 let place = self.ranks.iter().find(|row| row.id == rank);
-                RankCourse {
+                RankThroughput {
                     rank,
                     host: place.map_or(0, |row| row.host),
                     host_name: place.map_or_else(String::new, |row| row.name.clone()),
@@ -121,7 +121,7 @@ impl<'a> PartsByRank<'a> {
                 }
             })
             .collect();
-        let mut hosts: Vec<u32> = by_rank.iter().map(|course| course.host).collect();
+        let mut hosts: Vec<u32> = by_rank.iter().map(|series| series.host).collect();
         hosts.sort_unstable();
         hosts.dedup();
         let together = || ok().filter_map(|sample| Some((sample, sample.together?)));
@@ -158,7 +158,7 @@ impl<'a> PartsByRank<'a> {
         context: &Context,
         cell: &Cell,
         trials: &[&Sample],
-        by_rank: &[RankCourse],
+        by_rank: &[RankThroughput],
     ) -> Vec<ClientAnalysis> {
         let mut clients: BTreeMap<u32, Vec<&Sample>> = BTreeMap::new();
         for own in trials
@@ -169,8 +169,8 @@ impl<'a> PartsByRank<'a> {
                 clients.entry(sample.client).or_default().push(sample);
             }
         }
-        let place = |rank: u32| by_rank.iter().find(|course| course.rank == rank);
-        let host = |rank: u32| place(rank).map_or(0, |course| course.host);
+        let place = |rank: u32| by_rank.iter().find(|series| series.rank == rank);
+        let host = |rank: u32| place(rank).map_or(0, |series| series.host);
         let all: Vec<u32> = clients.keys().copied().collect();
         let is_alone = |rank: u32| {
             all.iter()
@@ -179,10 +179,10 @@ impl<'a> PartsByRank<'a> {
                 == 1
         };
         let analyse = |(rank, samples): (u32, Vec<&Sample>)| {
-            let name = place(rank).map_or("", |course| &*course.host_name);
+            let name = place(rank).map_or("", |series| &*series.host_name);
             let (name, ranks) = match is_alone(rank) {
                 true => {
-                    let own = by_rank.iter().filter(|course| course.host == host(rank));
+                    let own = by_rank.iter().filter(|series| series.host == host(rank));
                     (name.to_owned(), own.count())
                 }
                 false => (format!("rank {rank} on {name}"), 1),

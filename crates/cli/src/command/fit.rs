@@ -14,15 +14,15 @@ use iolab_spec::Result;
 use iolab_spec::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
+use crate::builtin::Builtin;
 use crate::changes::new_seed;
 use crate::exit::{Outcome, answered, with_kept};
-use crate::kind::Kind;
 use crate::output::{self, Results, note};
 use crate::workspace::{Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
-    Kind::Requirement.check(&options.requirement)?;
+    Builtin::Requirement.check(&options.requirement)?;
     let mut requirement = Requirement::find(&options.requirement)?;
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;

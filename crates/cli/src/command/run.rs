@@ -17,11 +17,11 @@ use iolab_spec::{Error, Result};
 use iolab_target::Need;
 
 use crate::arguments::Run;
+use crate::builtin::Builtin;
 use crate::changes::Asked;
 use crate::command::{read_run, slo};
 use crate::dry_run;
 use crate::exit::{Failure, Outcome, answered, with_kept};
-use crate::kind::Kind;
 use crate::output::{self, Results, note};
 use crate::workspace::{Workspace, make_folder};
 
@@ -148,7 +148,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
         }
         (file.experiment, file.target)
     } else {
-        Kind::Experiment.check(&options.experiment)?;
+        Builtin::Experiment.check(&options.experiment)?;
         (Experiment::find(&options.experiment)?, None)
     };
     Ok(match options.targets.is_empty() {

@@ -12,8 +12,8 @@ use iolab_plan::suite::BUILTIN_SUITES;
 use iolab_spec::Result;
 
 use crate::arguments::{Show, ShowFormat};
+use crate::builtin::{Builtin, unknown_name};
 use crate::exit::Outcome;
-use crate::kind::{Kind, unknown_name};
 use crate::output::{harmless, open};
 
 /// Writes the definition to stdout.
@@ -49,7 +49,7 @@ fn experiment(name: &str) -> Result<Experiment> {
     match JobFile::is_one(Path::new(name)) {
         true => Ok(JobFile::read(Path::new(name), None)?.experiment),
         false => {
-            Kind::Experiment.check(name)?;
+            Builtin::Experiment.check(name)?;
             Experiment::find(name)
         }
     }

@@ -16,11 +16,11 @@ use iolab_spec::{Error, Result};
 use iolab_target::Consent;
 
 use crate::arguments::Study;
+use crate::builtin::Builtin;
 use crate::changes::Asked;
 use crate::command::{read_run, report};
 use crate::dry_run;
 use crate::exit::{Outcome, with_kept};
-use crate::kind::Kind;
 use crate::output::{self, Results, note};
 use crate::workspace::{Workspace, make_folder};
 
@@ -28,9 +28,9 @@ use crate::workspace::{Workspace, make_folder};
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
     if let Some(target) = options.target.to_str() {
-        Kind::Target.check(target)?;
+        Builtin::Target.check(target)?;
     }
-    Kind::Suite.check(&options.suite)?;
+    Builtin::Suite.check(&options.suite)?;
     let model = Disk::of_target(&options.target)?;
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;

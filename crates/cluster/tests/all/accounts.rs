@@ -72,7 +72,7 @@ fn reading(host: usize, own: &Accounts) -> Counters {
 
 /// What the root gets of a trial by the ranks of a roster, each of which is a client by itself.
 fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> Deed {
-    let patience = Duration::from_secs(10);
+    let timeout = Duration::from_secs(10);
     let hosts: Vec<usize> = ranks.iter().map(|(host, _)| *host).collect();
     let clients: Vec<usize> = (0..ranks.len()).collect();
     let all: Vec<_> = ranks.iter().map(|(host, own)| (*host, own)).collect();
@@ -101,7 +101,7 @@ fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> Deed {
     let part = |link: Thread, rank: usize| {
         let own = roster.contains(&rank).then(|| deed(rank));
         // Two children each: sums are joined on the way.
-        Team::new(link, 2).gather(own, patience)
+        Team::new(link, 2).gather(own, timeout)
     };
     let part = &part;
     thread::scope(|scope| {

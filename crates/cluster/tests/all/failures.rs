@@ -13,7 +13,7 @@ use iolab_cluster::wire::{Reader, Writer};
 
 use crate::support::{Delays, together};
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 fn delays() -> Delays {
     Delays {
@@ -38,8 +38,8 @@ fn every_rank_gives_up_on_one_that_falls_silent() {
                         return seat.fall_silent();
                     }
                     let mut team = Team::new(seat, 3);
-                    let result = team.barrier(PATIENCE);
-                    let in_time = team.patience_in_all(PATIENCE) * 2;
+                    let result = team.barrier(TIMEOUT);
+                    let in_time = team.timeout_in_all(TIMEOUT) * 2;
                     let took = team.link().true_ns();
                     let result = (rank, result, took, in_time.as_nanos() as i64);
                     results.lock().expect("no panic").push(result);
@@ -66,8 +66,8 @@ fn every_rank_gives_up_on_one_that_falls_silent() {
 fn those_whose_way_to_the_root_is_whole_learn_who_is_lost() {
     let habits = Habits {
         rounds: 2,
-        patience: PATIENCE,
-        trial: PATIENCE,
+        timeout: TIMEOUT,
+        trial: TIMEOUT,
     };
     let clocks = [Skew::default(); 12];
     let silent = 2;
@@ -100,16 +100,16 @@ fn those_whose_way_to_the_root_is_whole_learn_who_is_lost() {
 fn the_root_names_the_rank_whose_clock_jumped() {
     let results = together(&[Skew::default(); 9], delays(), 2, |mut team| {
         let is_jumper = team.link().rank() == 7;
-        team.synchronise(4, PATIENCE)?;
+        team.synchronise(4, TIMEOUT)?;
         if is_jumper {
             team.link().jump(3_000_000_000);
         }
         team.link().work(1_000_000_000);
-        team.barrier(PATIENCE)?;
-        team.synchronise(4, PATIENCE)?;
+        team.barrier(TIMEOUT)?;
+        team.synchronise(4, TIMEOUT)?;
         let now = team.link().now_ns();
         let activity = Activity::of([(now, now + 1)].into_iter()).expect("a worker");
-        team.gather(Dated(activity), PATIENCE).map(|_| ())
+        team.gather(Dated(activity), TIMEOUT).map(|_| ())
     });
     let jumped = Err(Lost {
         rank: 7,
@@ -148,8 +148,8 @@ impl Gathered for Dated {
 fn every_rank_learns_which_one_cannot_start() {
     let habits = Habits {
         rounds: 2,
-        patience: PATIENCE,
-        trial: PATIENCE,
+        timeout: TIMEOUT,
+        trial: TIMEOUT,
     };
     let results = together(&[Skew::default(); 20], delays(), 3, |mut team| {
         let ready = match team.link().rank() {
@@ -172,9 +172,9 @@ fn every_rank_learns_which_one_cannot_start() {
 fn what_cannot_be_read_names_its_sender() {
     let results = together(&[Skew::default(); 2], delays(), 2, |mut team| {
         if team.is_root() {
-            return team.barrier(PATIENCE);
+            return team.barrier(TIMEOUT);
         }
-        team.link().send(0, &[99, 1, 2], PATIENCE)
+        team.link().send(0, &[99, 1, 2], TIMEOUT)
     });
     let garbled = Lost {
         rank: 1,

@@ -1,7 +1,7 @@
 //! What a trial did, on its way up the tree.
 
 use iolab_cluster::accounts::{Adds, Shares};
-use iolab_cluster::clock::{Exchange, Moment, OtherClock};
+use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::team::Gathered;
 use iolab_cluster::wire::{Reader, Writer};
@@ -125,8 +125,8 @@ fn deed(rank: u64, first: bool) -> Deed {
         clients: Vec::new(),
         parts: vec![RankPart {
             rank,
-            started: Moment::exactly(5),
-            ended: Moment::exactly(1_005),
+            started: TimeInterval::exactly(5),
+            ended: TimeInterval::exactly(1_005),
             reads: (10 + rank, 4096),
             writes: (0, 0),
             trims: (0, 0),
@@ -288,11 +288,11 @@ fn moments_of_a_rank_are_bounded_by_the_clock_that_sees_them() {
         answered: 300,
     }]);
     let mut deed = deed(0, true);
-    deed.parts[0].started = Moment::exactly(1_000_000);
-    deed.parts[0].ended = Moment::exactly(1_000_050);
+    deed.parts[0].started = TimeInterval::exactly(1_000_000);
+    deed.parts[0].ended = TimeInterval::exactly(1_000_050);
     let seen = deed.seen_through(&clock).expect("steady");
     // Whole ns on both sides.
-    let near = |moment: Moment, from: i64, to: i64| {
+    let near = |moment: TimeInterval, from: i64, to: i64| {
         let (early, late) = (from - moment.earliest, moment.latest - to);
         assert!(
             (0..=3).contains(&early) && (0..=3).contains(&late),

@@ -7,7 +7,7 @@ use iolab_cluster::link::Link;
 use iolab_cluster::span::{Activity, CumulativeBytes};
 use iolab_cluster::team::Gathered;
 use iolab_cluster::tree::Tree;
-use iolab_cluster::trial::{Habits, Halt, Part, Whole};
+use iolab_cluster::trial::{Contribution, Habits, Halt, Whole};
 use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use crate::support::{Delays, scrambled, together};
 
 const HABITS: Habits = Habits {
     rounds: 8,
-    patience: Duration::from_secs(10),
+    timeout: Duration::from_secs(10),
     trial: Duration::from_secs(100),
 };
 
@@ -87,7 +87,7 @@ fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> Whole<T
                 ends.push((link.now_ns(), bytes_each));
             }
             let bytes = bytes_each * ends.len() as u64;
-            let part = Part {
+            let part = Contribution {
                 activity: Activity::of([(begins, link.now_ns())].into_iter()).expect("a worker"),
                 cumulative: CumulativeBytes::new(begins, ends.into_iter()),
                 bytes,

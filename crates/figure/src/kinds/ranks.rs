@@ -141,20 +141,20 @@ fn lines(ranks: &CellRanks) -> Vec<Line> {
         _ => host.to_owned(),
     };
     if ranks.hosts == 1 {
-        let line = |course: &iolab_analysis::analysis::RankCourse| Line {
-            name: name(&course.host_name, course.rank),
-            values: course.trials.clone(),
+        let line = |series: &iolab_analysis::analysis::RankThroughput| Line {
+            name: name(&series.host_name, series.rank),
+            values: series.trials.clone(),
         };
         return ranks.by_rank.iter().map(line).collect();
     }
-    let mut hosts: Vec<u32> = ranks.by_rank.iter().map(|course| course.host).collect();
+    let mut hosts: Vec<u32> = ranks.by_rank.iter().map(|series| series.host).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let of_host = |host: u32| {
         let own: Vec<_> = ranks.by_rank.iter().filter(|c| c.host == host).collect();
         let first = own.first()?;
         let value = |place: usize| {
-            let values = own.iter().filter_map(|course| course.trials.get(place));
+            let values = own.iter().filter_map(|series| series.trials.get(place));
             median(&values.map(|(_, value)| *value).collect::<Vec<f64>>())
         };
         let values = first.trials.iter().enumerate();

@@ -16,7 +16,7 @@ use super::inventory::Inventory;
 use super::lease::{self, Others};
 use super::openers::{self, Wanted};
 use super::{
-    Checked, Found, Number, PATIENCE, PAUSE, SEE_DEVICES, SEE_OPENERS, Users, errno, in_layer,
+    Checked, Found, Number, PAUSE, SEE_DEVICES, SEE_OPENERS, TIMEOUT, Users, errno, in_layer,
     lasting, opened, passing, refused, signature,
 };
 
@@ -31,7 +31,7 @@ impl Users {
             .try_clone()
             .map(File::from)
             .map_err(|error| errno::on_path("hold", &found.path, errno::of_std(&error)))?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.look_at_file(&handle) {
                 Err(refusal) if refusal.passing && Instant::now() < deadline => {}

@@ -21,9 +21,9 @@ pub fn plan(seed: u64, kinds: &[Format]) -> Plan {
         kinds,
     };
     let steps = 6 + draw.below(13);
-    let mut tries = 0;
-    while draw.plan.steps.len() < steps as usize && tries < 400 {
-        tries += 1;
+    let mut attempts = 0;
+    while draw.plan.steps.len() < steps as usize && attempts < 400 {
+        attempts += 1;
         if let Some(step) = draw.step() {
             draw.plan.push(step);
         }

@@ -14,7 +14,7 @@ const REQUESTS: u64 = 25;
 
 /// How long a rank may take for each step of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// To prepare it.
     pub preparing: Duration,
     /// To carry it out.
@@ -28,9 +28,9 @@ pub fn moving(bytes: u64, answer: Duration) -> Duration {
     answer + Duration::from_secs(bytes / BYTES)
 }
 
-impl Patience {
-    /// That with a trial by so many ranks, where a rank that has nothing to move answers within `answer`.
-    pub fn with(trial: &TrialSpec, ranks: usize, answer: Duration) -> Self {
+impl Timeouts {
+    /// Those of a trial by so many ranks, where a rank that has nothing to move answers within `answer`.
+    pub fn of(trial: &TrialSpec, ranks: usize, answer: Duration) -> Self {
         let ranks = ranks as u64;
         let moving = |bytes| moving(bytes, answer);
         // What each rank does with all of a region that they share.
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn what_only_reads_for_a_time_is_soon_missed() {
-        let patience = Patience::with(&timed(), 4, ANSWER);
+        let timeouts = Timeouts::of(&timed(), 4, ANSWER);
         assert_eq!(
-            (patience.carrying, patience.settling),
+            (timeouts.carrying, timeouts.settling),
             (seconds(70), ANSWER)
         );
     }
@@ -121,16 +121,16 @@ mod tests {
             sync: SyncPolicy::None,
             ..timed()
         };
-        let patience = Patience::with(&writes, 4, ANSWER);
+        let timeouts = Timeouts::of(&writes, 4, ANSWER);
         // At 150 MB/s; within the span too, as a writer waits where too many pages are dirty.
         let disk = seconds(50_000 / 150);
-        assert!(patience.settling > disk, "{patience:?}");
-        assert!(patience.carrying > seconds(10) + disk, "{patience:?}");
+        assert!(timeouts.settling > disk, "{timeouts:?}");
+        assert!(timeouts.carrying > seconds(10) + disk, "{timeouts:?}");
         let direct = TrialSpec {
             cache: CacheState::Direct,
             ..writes
         };
-        assert_eq!(Patience::with(&direct, 4, ANSWER).settling, ANSWER);
+        assert_eq!(Timeouts::of(&direct, 4, ANSWER).settling, ANSWER);
     }
 
     #[test]
@@ -141,14 +141,14 @@ mod tests {
             ..timed()
         };
         let disk = seconds(200_000 / 150);
-        assert!(Patience::with(&verified, 2, ANSWER).settling > disk);
+        assert!(Timeouts::of(&verified, 2, ANSWER).settling > disk);
         let trimmed = |ranks| {
             let trial = TrialSpec {
                 read_percent: 0,
                 trim_percent: 100,
                 ..timed()
             };
-            Patience::with(&trial, ranks, ANSWER).settling
+            Timeouts::of(&trial, ranks, ANSWER).settling
         };
         // Each rank fills all of it.
         assert!(trimmed(1) > disk && trimmed(4) > disk * 4);
@@ -165,7 +165,7 @@ mod tests {
                 },
                 ..timed()
             };
-            Patience::with(&trial, 1, ANSWER).carrying
+            Timeouts::of(&trial, 1, ANSWER).carrying
         };
         assert_eq!(of(1 << 20), seconds(60 + 256));
         assert_eq!(of(4096), seconds(60 + (1 << 18) / 25));
@@ -182,7 +182,7 @@ mod tests {
                 },
                 ..timed()
             };
-            Patience::with(&trial, 1, ANSWER).carrying
+            Timeouts::of(&trial, 1, ANSWER).carrying
         };
         assert_eq!(of(100_000, 100_000), seconds(60 + 4000));
         assert_eq!(of(1, 1000), seconds(60 + 1000));
@@ -201,7 +201,7 @@ mod tests {
             ..timed()
         };
         // 100 requests of each of 10 workers.
-        let patience = Patience::with(&trial, 2, ANSWER);
-        assert_eq!(patience.carrying, seconds(60 + 1000 / 25 + 50 * 3));
+        let timeouts = Timeouts::of(&trial, 2, ANSWER);
+        assert_eq!(timeouts.carrying, seconds(60 + 1000 / 25 + 50 * 3));
     }
 }

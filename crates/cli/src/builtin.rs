@@ -10,14 +10,14 @@ use iolab_spec::{Error, Result};
 
 /// What `iolab study`, `run` and `fit` take by name, and what all of them measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Builtin {
     Suite,
     Experiment,
     Requirement,
     Target,
 }
 
-impl Kind {
+impl Builtin {
     fn of(name: &str) -> Option<Self> {
         let is_in = |names: &[(&str, &str)]| names.iter().any(|(known, _)| *known == name);
         if is_in(BUILTIN) {
