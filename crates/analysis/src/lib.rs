@@ -1,4 +1,9 @@
 //! iolab-analysis: cells, curves, time and comparisons: numbers, pure functions of a record.
+//!
+//! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each, `gate.rs` a new
+//! run against earlier ones, `history.rs` runs over time, `bends.rs` where a curve bends, `glance.rs` the numbers that
+//! are compared most, `outline.rs` a run as one small curve, `fitness.rs` whether service levels hold, `slo.rs` the
+//! search for the greatest rate at which they do.
 
 pub mod analysed;
 pub mod analysis;

@@ -1,4 +1,7 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
+//!
+//! Files to begin with: `arguments.rs`, `command/` one file per command, `workspace.rs` target, clock and stop flag of
+//! a session.
 
 mod arguments;
 mod builtin;

@@ -3,6 +3,14 @@
 //!
 //! Nothing here does I/O or starts trials. [`link::Link`] is what a transport offers; [`virtual_network`] is one whose
 //! time is computed, for tests and for estimates of cost.
+//!
+//! Files to begin with: `link.rs` what a transport offers, `tree.rs`, `greeting.rs` which ranks there are, and of which
+//! build, `team.rs` what goes down and up, `clock.rs` the clock of another rank, `span.rs` activity and throughput
+//! within bounds, `trial.rs` one trial by all ranks, `order.rs` what the root has the others do, `timeouts.rs` when a
+//! rank counts as lost, `outcome.rs` outcomes on their way to the root, `client.rs` what ranks that share a page cache
+//! did together, `accounts.rs` which ranks read the same account of a device, `shift.rs` whose part a rank reads,
+//! `launch.rs` whether mpirun or srun started several processes, `mpi.rs` the transport that ships, `in_process.rs` one
+//! between threads, `virtual_network.rs` one in virtual time.
 
 pub mod accounts;
 pub mod client;

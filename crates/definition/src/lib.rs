@@ -3,6 +3,9 @@
 //! A [`Definition`] says what a modelled disk is made of, in TOML; [`catalogue`] holds those that come with iolab; [`disksim`]
 //! reads parameter files of DiskSim. `iolab-model` computes the disks. It is optimised for millions of requests; a definition is
 //! read a few times in a run, and apart from it is compiled in little time.
+//!
+//! Files to begin with: `definition.rs` what is read and written, `parts.rs`, `disk.rs` and `ssd.rs` what it is made
+//! of, `catalogue.rs` those in `models/*.toml`, `disksim/` parameter files of DiskSim.
 
 pub mod catalogue;
 mod definition;

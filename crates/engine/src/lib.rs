@@ -1,4 +1,34 @@
 //! iolab-engine: issues storage I/O and times it. Knows nothing of experiments.
+//!
+//! Files to begin with: `trial.rs` prepares and starts together (`trial/stage.rs` the life of one worker), `worker.rs`
+//! the hot loop (`worker/open.rs` at a given rate), `request.rs` the interface of all backends, `backend.rs` which
+//! there are (`backend/` one file per mechanism), `simulation.rs` a trial in virtual time against a disk that is
+//! computed, `verify/` reading back.
+//!
+//! **One backend interface.** A backend takes requests (`queue`) and returns completions (`complete`: submit what is
+//! queued, wait for at least so many): the shape of io_uring and libaio. A synchronous backend has depth 1 and does the
+//! call inside `complete`, or at once (`transfer`) where requests are not timed. Short transfers, `fsync` after each
+//! write, errors and retries are handled once, in the worker. The worker is generic over the backend and over whether
+//! requests are timed: each combination is a separate loop without a virtual call.
+//!
+//! **Memory of requests.** Each buffer has one `Slot`, a value that cannot be copied and without which no code touches
+//! the buffer. It goes to the backend with the request and returns with the completion. Buffers are unmapped when all
+//! slots are back; after a failure of the mechanism itself the worker waits up to a second (`settle`), and where a slot
+//! stays away the mapping stays too, since the kernel may still write into it.
+//!
+//! **The hot loop** allocates nothing, locks nothing, formats nothing, and calls the kernel only for the I/O. Slots,
+//! completion list and histograms have their final size before the clock starts. What one stamp for two purposes hides
+//! is part of `floor_ns`, which every run stores. Each worker has a descriptor table of its own
+//! (`unshare(CLONE_FILES)`), which saves an atomic reference count per call. Intervals of a series are differences of
+//! tallies: the loop compares its stamp with the nearer of deadline and end of interval. The open loop is a separate
+//! loop around the same pieces.
+//!
+//! **Offsets.** `rand` is a keyed permutation with cycle walking: no table, each block once per pass. `zipf` draws a
+//! rank by rejection-inversion and scatters ranks with the same permutation. Formulas and sources are in
+//! docs/METHODS.md.
+//!
+//! A signal only raises a flag, which the loops read between completions. Everything unwinds in the ordinary way, and
+//! dropping the target removes the scratch file.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 

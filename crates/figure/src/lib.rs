@@ -7,6 +7,9 @@
 //! each mark a `<g class="mark">` with `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and
 //! `data-verdict` (each where it is known) and its words as `<title>`. The unit of values is `data-unit` of the
 //! `<svg>`. [`style`] gives the colours as custom properties.
+//!
+//! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to
+//! a scene, `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `card.rs` the picture for previews of links.
 
 pub mod card;
 mod data;

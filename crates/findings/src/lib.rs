@@ -1,4 +1,8 @@
 //! iolab-findings: what was found, in plain sentences: one rule, one function, from the analysis alone.
+//!
+//! Files to begin with: `rule.rs` what a rule is, `lib.rs` the topics in their order, one file a topic with its rules
+//! and functions, `digest.rs` what several runs mean for a decision (`trust.rs` how far to trust them, `digest/`
+//! findings by weight, merged).
 
 pub mod across;
 mod agreement;

@@ -1,4 +1,6 @@
 //! iolab-machine: What this computer, its file system and its device are, and what to expect of them
+//!
+//! Files to begin with: `capture.rs` the environment, `doctor.rs` with one rule a function in `doctor/rules/`.
 
 pub mod capture;
 pub mod cgroup;

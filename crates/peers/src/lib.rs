@@ -2,6 +2,10 @@
 //!
 //! Their trials lie in the same blocks, on the same target, behind the same preparation, and the kernel's counters are
 //! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
+//!
+//! Files to begin with: `lib.rs` the trait `Peer`, which peers are installed, and their trials; `fio/command.rs` and
+//! `iozone/command.rs` a cell as a command line, `fio/job.rs` a job file as an experiment, `fio/write.rs` an experiment
+//! as a job file, `fio/import.rs` and `iozone/import.rs` reports of earlier runs.
 
 mod adapt;
 pub mod fio;

@@ -1,4 +1,8 @@
 //! iolab-plan: Experiments, suites and the plan of their cells, without I/O
+//!
+//! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (the `Plan`: expanded once, fitted to a target once),
+//! `blocks.rs` randomised blocks; `requirement.rs` what a purpose asks of storage; `experiments/*.toml`,
+//! `suites/*.toml` and `requirements/*.toml`, found by the build.
 
 pub mod blocks;
 pub mod cells;

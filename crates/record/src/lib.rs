@@ -1,5 +1,9 @@
 //! What a run file holds, as plain values: the common ground of the writer (runner), the
 //! reader (analysis) and everything that prints.
+//!
+//! Files to begin with: `lib.rs` the values, `sample.rs` what a trial yielded, `column.rs` and `tables/` the column
+//! table: schema, reader, writer, exports and docs/RUNFILE.md follow from it; `environment/keys.rs` the environment's
+//! keys.
 
 pub mod column;
 pub mod diagnosis;

@@ -1,4 +1,8 @@
 //! iolab-report: tables, charts and exports of run files. Reads; never runs I/O.
+//!
+//! Files to begin with: `table.rs`, `report.rs` one document for HTML, Markdown, LaTeX, `formats.rs` what can be
+//! exported, `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a
+//! picture.
 
 pub mod across;
 pub mod benchstat;

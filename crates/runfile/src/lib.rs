@@ -3,6 +3,9 @@
 //! While a run is measured the file is in WAL mode and readers may look on. When the run ends,
 //! whatever the reason, everything is brought into the one plain file. A process that is killed
 //! leaves `FILE-wal` beside it; both together are complete, and reading them is enough.
+//!
+//! Files to begin with: `lib.rs`, `create.rs` a new file is there whole or not at all, `guard.rs` a stranger's file
+//! runs nothing, `read.rs`, `upgrade.rs`, `numbers.rs` text files with one number per line.
 
 mod before_5;
 mod create;

@@ -3,6 +3,8 @@
 //! A request is computed in the model's virtual time when it arrives, and answered when the clock reaches the time of its
 //! completion. [`Playback`] is that computation, without a clock; a timer thread carries it out. [`Tally`] says how late
 //! the answers were.
+//!
+//! Files to begin with: `timer.rs` answers on time, `disk.rs` the file system.
 
 mod content;
 mod disk;

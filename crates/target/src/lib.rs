@@ -1,4 +1,7 @@
 //! iolab-target: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
+//!
+//! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `users/` who
+//! else uses storage, `signature/` what it holds, `size.rs` and `space.rs` how much; all checks are in docs/SAFETY.md.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
