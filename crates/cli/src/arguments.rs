@@ -10,11 +10,14 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use iolab_report::formats::ExportFormat;
 use iolab_spec::foreign::unknown_option;
+use iolab_spec::names::nearest;
 use iolab_spec::response::Metric;
 use iolab_spec::units::parse_share;
+
+use crate::builtin::Builtin;
 
 pub(crate) use self::comparing::{
     BetterName, Compare, CompareFormat, Gate, GateFormat, History, HistoryFormat, TestName,
@@ -88,7 +91,7 @@ impl Arguments {
     /// Reads the command line. What is wrong with it clap prints, and ends the program.
     ///
     /// # Errors
-    /// Of kind usage: an option that other tools have, with iolab's way.
+    /// Of kind usage: an option that other tools have, with iolab's way; what is built in, but no command.
     pub(crate) fn read(is_silent: bool) -> iolab_spec::Result<Self> {
         Self::try_parse().or_else(|mut error| {
             // No value of iolab begins with a dash: not the tip to pass the option as one.
@@ -97,6 +100,7 @@ impl Arguments {
             {
                 error.remove(ContextKind::Suggested);
             }
+            answer_unknown_command(&mut error)?;
             let known_elsewhere = match error.get(ContextKind::InvalidArg) {
                 Some(ContextValue::String(option))
                     if error.kind() == ErrorKind::UnknownArgument =>
@@ -111,6 +115,26 @@ impl Arguments {
             }
         })
     }
+}
+
+/// Answers a command that does not exist: by the one that takes this name, or by the nearest where clap has none to offer,
+/// which sees no likeness between `rnu` and `run`.
+fn answer_unknown_command(error: &mut clap::Error) -> iolab_spec::Result<()> {
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
+        return Ok(());
+    };
+    Builtin::Command.check(name)?;
+    let command = Arguments::command();
+    let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();
+    let near = nearest(name, &known).into_iter().map(str::to_owned);
+    let near: Vec<String> = near.collect();
+    if !near.is_empty() && error.get(ContextKind::SuggestedSubcommand).is_none() {
+        error.insert(
+            ContextKind::SuggestedSubcommand,
+            ContextValue::Strings(near),
+        );
+    }
+    Ok(())
 }
 
 #[derive(Debug, Subcommand)]

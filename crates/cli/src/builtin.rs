@@ -15,6 +15,7 @@ pub(crate) enum Builtin {
     Experiment,
     Requirement,
     Target,
+    Command,
 }
 
 impl Builtin {
@@ -37,6 +38,7 @@ impl Builtin {
             Self::Experiment => "an experiment",
             Self::Requirement => "a requirement",
             Self::Target => "a target",
+            Self::Command => "a command",
         }
     }
 
@@ -46,6 +48,7 @@ impl Builtin {
             Self::Experiment => format!("iolab run {name}"),
             Self::Requirement => format!("iolab fit {name}"),
             Self::Target => format!("iolab study {name}"),
+            Self::Command => format!("iolab {name}"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Names that are in no table, and what was probably meant.
 
 use crate::Error;
-use strsim::levenshtein;
+use strsim::osa_distance;
 
 /// The error for a name that is in no table, with the nearest known names.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
@@ -22,7 +22,7 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     let lower = name.to_lowercase();
     let mut near: Vec<(usize, &str)> = known
         .iter()
-        .map(|candidate| (levenshtein(&lower, candidate), *candidate))
+        .map(|candidate| (osa_distance(&lower, candidate), *candidate))
         .filter(|(far, candidate)| {
             *far <= candidate.len().div_ceil(3) || (name.len() > 2 && candidate.contains(&lower))
         })
@@ -42,6 +42,8 @@ mod tests {
         assert_eq!(nearest("patern", &known)[0], "pattern");
         assert_eq!(nearest("thread", &known)[0], "threads");
         assert_eq!(nearest("percent", &known)[0], "read_percent");
+        // Two neighbours in the wrong order are one slip.
+        assert_eq!(nearest("sb", &known)[0], "bs");
         assert!(nearest("zzzzzz", &known).is_empty());
         assert!(nearest(&"x".repeat(1 << 20), &known).is_empty());
     }

@@ -20,6 +20,8 @@ fn a_typo_names_the_nearest() {
         "{}",
         done.stderr
     );
+    let done = run(folder.path(), &["rnu"]).expect(2);
+    assert!(done.stderr.contains("exists: 'run'"), "{}", done.stderr);
     let done = run(folder.path(), &["run", "read-size", "--set", "bz=4k"]).expect(2);
     assert!(done.stderr.contains("bz"), "{}", done.stderr);
     // The message names what was typed.
@@ -36,6 +38,7 @@ fn a_name_of_another_kind_names_its_command() {
     let folder = folder();
     for (arguments, command) in [
         (&["run", "etcd"][..], "iolab fit etcd"),
+        (&["read-size"], "iolab run read-size"),
         (&["run", "micro"], "iolab study --suite micro"),
         (&["fit", "read-size"], "iolab run read-size"),
         (&["study", "read-size"], "iolab run read-size"),
