@@ -13,6 +13,7 @@ mod launcher;
 mod output;
 mod progress;
 mod stop;
+mod usage;
 mod workspace;
 
 use std::panic::resume_unwind;
