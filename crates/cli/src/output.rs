@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
@@ -234,6 +235,58 @@ pub(crate) fn create(path: &Path) -> Result<File> {
                 .hint("name a file in a folder that can be written"),
         ),
     }
+}
+
+/// Refuses to replace anything but a figure: a link, a device, a file with several names or with other content is somebody's,
+/// and would be written through.
+///
+/// # Errors
+/// Of kind refused, with what it is.
+pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
+    let Ok(there) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    let what = if !there.is_file() {
+        "is no regular file"
+    } else if there.nlink() > 1 {
+        "has several names (hard links)"
+    } else if !is_figure(path) {
+        "is no figure"
+    } else {
+        return Ok(());
+    };
+    let refused = format!("{} {what}: --force replaces figures only", path.display());
+    Err(Error::refused(refused).hint("choose another name with -o"))
+}
+
+/// Whether a file begins as an SVG, PNG or PDF. An empty one holds nothing.
+fn is_figure(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut first));
+    let begins = |with: &&[u8]| first.starts_with(with);
+    let figures: [&[u8]; 4] = [b"<svg", b"<?xml", b"\x89PNG\r\n\x1a\n", b"%PDF-"];
+    read.is_ok() && (first.is_empty() || figures.iter().any(begins))
+}
+
+/// Writes a figure in place of an older one, whole or not at all: nothing is written through what bears the name.
+///
+/// # Errors
+/// As [`check_replaceable`]; when it cannot be written.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Outcome {
+    check_replaceable(path)?;
+    let beside = path.with_file_name(format!(".iolab-figure-{}", std::process::id()));
+    let mut to = open(Some(&beside))?;
+    to.write_all(bytes)?;
+    to.flush()?;
+    if let Err(error) = std::fs::rename(&beside, path) {
+        // This process made it a moment ago.
+        let _ = std::fs::remove_file(&beside);
+        let cannot = format!("cannot replace {}: {error}", path.display());
+        return Err(Error::usage(cannot)
+            .hint("name a file in a folder that can be written")
+            .into());
+    }
+    Ok(())
 }
 
 /// Standard output of a command that measures. A reader that goes away, or a disk that is full, ends no measurement: what

@@ -87,7 +87,7 @@ pub(crate) struct Plot {
     /// Height on paper; default: from the width
     #[arg(long, value_name = "LENGTH", value_parser = parse_length)]
     pub(crate) height: Option<f64>,
-    /// Replace an existing figure
+    /// Replace an existing figure, and nothing else
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -31,8 +31,12 @@ enum Format {
 pub(crate) fn plot(options: &Plot) -> Outcome {
     let format = format(&options.output)?;
     // Before the work is done: a name that is taken would waste it.
-    if !options.force && !is_stdout(&options.output) && options.output.exists() {
-        return Err(output::exists(&options.output).into());
+    if !is_stdout(&options.output) {
+        if options.force {
+            output::check_replaceable(&options.output)?;
+        } else if options.output.symlink_metadata().is_ok() {
+            return Err(output::exists(&options.output).into());
+        }
     }
     let figure = figure(options)?;
     let bytes = match format {
@@ -154,14 +158,7 @@ fn wanted(options: &Plot) -> Options {
 
 fn write(options: &Plot, bytes: &[u8]) -> Outcome {
     if options.force && !is_stdout(&options.output) {
-        return std::fs::write(&options.output, bytes).map_err(|error| {
-            Error::usage(format!(
-                "cannot write {}: {error}",
-                options.output.display()
-            ))
-            .hint("name a file in a folder that can be written")
-            .into()
-        });
+        return output::replace(&options.output, bytes);
     }
     let path = (!is_stdout(&options.output)).then_some(&*options.output);
     let mut to = output::open(path)?;

@@ -1,6 +1,10 @@
 //! `plot`: figures in files, and what a careless user gets.
 
-use crate::support::{TINY, folder, run};
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::support::{TINY, entries, folder, run, run_tiny};
 
 #[test]
 fn a_run_becomes_a_figure_in_every_format() {
@@ -47,12 +51,52 @@ fn nothing_is_overwritten(folder: &std::path::Path) {
         refused.stderr
     );
     assert_eq!(std::fs::read(folder.join("mine.svg")).unwrap(), b"mine");
-    run(folder, &["plot", "r.iolab", "-o", "mine.svg", "--force"]).expect(0);
-    assert!(
-        std::fs::read(folder.join("mine.svg"))
-            .unwrap()
-            .starts_with(b"<svg")
-    );
+    let figure = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    for older in ["", "<svg>older</svg>"] {
+        std::fs::write(folder.join("older.svg"), older).unwrap();
+        run(folder, &["plot", "r.iolab", "-o", "older.svg", "--force"]).expect(0);
+        assert!(figure("older.svg").starts_with(b"<svg xmlns"));
+    }
+    run(folder, &["plot", "r.iolab", "-o", "new.svg", "--force"]).expect(0);
+    assert_eq!(figure("new.svg"), figure("older.svg"));
+}
+
+/// `--force` is consent to replace a figure, and to nothing else.
+#[test]
+fn only_a_figure_is_replaced() {
+    let folder = folder();
+    run_tiny(
+        folder.path(),
+        "read-random",
+        &["--set", "bs=4k", "-o", "r.iolab"],
+    )
+    .expect(0);
+    let at = |name: &str| folder.path().join(name);
+    let run_file = std::fs::read(at("r.iolab")).unwrap();
+    std::fs::write(at("mine.svg"), "mine").unwrap();
+    std::fs::write(at("figure"), "<svg>").unwrap();
+    std::fs::copy(at("r.iolab"), at("input.svg")).unwrap();
+    std::fs::hard_link(at("figure"), at("linked.svg")).unwrap();
+    symlink(at("figure"), at("link.svg")).unwrap();
+    symlink(at("nothing"), at("dangling.svg")).unwrap();
+    std::fs::create_dir(at("folder.svg")).unwrap();
+    mknodat(CWD, at("fifo.svg"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let before = entries(folder.path());
+    for (name, what) in [
+        ("mine.svg", "is no figure"),
+        ("input.svg", "is no figure"),
+        ("linked.svg", "has several names"),
+        ("link.svg", "is no regular file"),
+        ("dangling.svg", "is no regular file"),
+        ("folder.svg", "is no regular file"),
+        ("fifo.svg", "is no regular file"),
+    ] {
+        let done = run(folder.path(), &["plot", "r.iolab", "-o", name, "--force"]).expect(3);
+        assert!(done.stderr.contains(what), "{name}: {}", done.stderr);
+    }
+    assert_eq!(entries(folder.path()), before);
+    assert_eq!(std::fs::read(at("figure")).unwrap(), b"<svg>");
+    assert_eq!(std::fs::read(at("input.svg")).unwrap(), run_file);
 }
 
 fn nonsense_is_refused(folder: &std::path::Path) {
