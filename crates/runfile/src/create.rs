@@ -10,7 +10,7 @@ use iolab_spec::{Error, Result};
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 
 use super::fault::file_fault;
-use super::opening::beside;
+use super::opening::{SIDE_FILES, beside};
 
 /// Ending of run files' names.
 const EXTENSION: &str = "iolab";
@@ -137,12 +137,9 @@ fn taken(path: &Path) -> Error {
     }
 }
 
-/// The files that SQLite reads together with a database: the log and the journal of a process that was killed.
+/// The files that SQLite takes for parts of a database.
 fn companions(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let path = path.to_owned();
-    ["-wal", "-journal"]
-        .map(move |suffix| beside(&path, suffix))
-        .into_iter()
+    SIDE_FILES.into_iter().map(|ending| beside(path, ending))
 }
 
 fn without_companions(path: &Path) -> io::Result<()> {

@@ -43,7 +43,7 @@ use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
     RunRecord, RunStatus, SCHEMA_VERSION, Sample, Series,
 };
-use opening::{beside, check_identity, check_regular, open_to_read};
+use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files, open_to_read};
 pub use place::check_place;
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
 
@@ -115,6 +115,7 @@ impl RunFile {
     /// Opens the file, and gives the version of its schema.
     fn open_to_write(path: &Path) -> Result<(Self, i64)> {
         check_regular(path)?;
+        check_side_files(path)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -441,9 +442,9 @@ fn not_encoded(why: String) -> Error {
 /// # Errors
 /// As [`read`]; also when it cannot be written, or is being written.
 pub fn settle(path: &Path) -> Result<()> {
-    if ["-wal", "-shm"]
+    if SIDE_FILES
         .iter()
-        .any(|suffix| beside(path, suffix).exists())
+        .any(|ending| beside(path, ending).exists())
     {
         // Dropping it does the rest.
         drop(RunFile::open_to_write(path)?);

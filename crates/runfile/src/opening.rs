@@ -1,6 +1,9 @@
 //! Opening a run file that may be anybody's: what it is is looked at before anything is read of it.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolab_record::SCHEMA_VERSION;
@@ -13,6 +16,7 @@ use super::{guard, schema};
 /// Opens the file, and gives the version of its schema.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
     check_regular(path)?;
+    check_side_files(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(path, flags).and_then(look);
     let connection = match opened {
@@ -84,6 +88,49 @@ pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64
         return Err(damaged(path, verdict));
     }
     Ok(version)
+}
+
+/// Endings of the names of what SQLite keeps beside a database: its log, the journal and the index of the log.
+pub(super) const SIDE_FILES: [&str; 3] = ["-wal", "-journal", "-shm"];
+
+/// Refuses files beside a run file that no process which wrote it has left: SQLite opens, changes and removes them by their
+/// names alone.
+///
+/// # Errors
+/// Of kind refused, with what stands there.
+pub(super) fn check_side_files(path: &Path) -> Result<()> {
+    for ending in SIDE_FILES {
+        let name = beside(path, ending);
+        let Ok(there) = name.symlink_metadata() else {
+            continue;
+        };
+        if !there.is_file() || there.nlink() > 1 || !is_sqlites(&name, ending) {
+            return Err(Error::refused(format!(
+                "{} is no remainder of {}, and would be taken for a part of it",
+                name.display(),
+                path.display()
+            ))
+            .hint("move one of the two to another name"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file beside a database begins as SQLite begins it. A power cut leaves zeros.
+fn is_sqlites(name: &Path, ending: &str) -> bool {
+    // https://sqlite.org/fileformat2.html, sections 3 and 4; https://sqlite.org/walformat.html, section 2.
+    const WAL: [u8; 3] = [0x37, 0x7f, 0x06];
+    const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    const SHARED: u32 = 3_007_000;
+    let mut first = Vec::new();
+    let read = File::open(name).and_then(|file| file.take(8).read_to_end(&mut first));
+    let begins = match ending {
+        "-wal" => first.starts_with(&WAL),
+        "-journal" => first.starts_with(&JOURNAL),
+        _ => first.starts_with(&SHARED.to_ne_bytes()),
+    };
+    // What may not be read is not written either, and SQLite says so.
+    read.is_err() || begins || first.iter().all(|byte| *byte == 0)
 }
 
 /// The name of a file that SQLite keeps beside a run file.

@@ -6,8 +6,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
 use crate::support::{
-    Done, TINY, entries, exported, folder, iolab, run, run_tiny, wait_for_samples,
+    Done, TINY, entries, exported, folder, iolab, run, run_tiny, wait_for_samples, with_runs,
 };
 
 /// Trials of [`SLOW`], warm-ups included.
@@ -156,4 +158,50 @@ fn what_is_left_of_another_run_file_is_not_taken_for_a_part_of_this_one() {
         entries(&folder.path().join("iolab-results")),
         ["read-size-2.iolab", "read-size.iolab-journal"]
     );
+}
+
+/// SQLite opens, writes and removes what bears these names: a link would lead it to somebody's data, a FIFO would hold it.
+#[test]
+fn what_stands_beside_a_run_file_and_is_not_its_own_is_left_alone() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    with_runs(folder.path(), &["r.iolab"]);
+    let precious = vec![7; 100_000];
+    for ending in ["-wal", "-journal", "-shm"] {
+        for own in ["r.iolab", "new.iolab"] {
+            let beside = at(&format!("{own}{ending}"));
+            let check = |expected: &str| {
+                let commands: &[&[&str]] = match own {
+                    "r.iolab" => &[&["table", "r.iolab"], &["resume", "r.iolab"]],
+                    _ => &[&["run", "read-size", ".", "--size", "1MiB", "-o", own]],
+                };
+                let before = entries(folder.path());
+                for command in commands {
+                    let done = run(folder.path(), command).expect(3);
+                    assert!(done.stderr.contains(ending), "{expected}: {}", done.stderr);
+                }
+                assert_eq!(entries(folder.path()), before, "{expected}");
+            };
+            fs::write(at("precious"), &precious).unwrap();
+            fs::hard_link(at("precious"), &beside).unwrap();
+            check("a file with another name");
+            fs::remove_file(&beside).unwrap();
+            symlink(at("precious"), &beside).unwrap();
+            check("a link");
+            fs::remove_file(&beside).unwrap();
+            assert_eq!(fs::read(at("precious")).unwrap(), precious);
+            fs::write(&beside, "mine").unwrap();
+            check("a file with other content");
+            assert_eq!(fs::read(&beside).unwrap(), b"mine");
+            fs::remove_file(&beside).unwrap();
+            mknodat(CWD, &beside, FileType::Fifo, Mode::RUSR, 0).unwrap();
+            check("a FIFO");
+            fs::remove_file(&beside).unwrap();
+            fs::create_dir(&beside).unwrap();
+            check("a folder");
+            fs::remove_dir(&beside).unwrap();
+            fs::remove_file(at("precious")).unwrap();
+        }
+    }
+    run(folder.path(), &["table", "r.iolab"]).expect(0);
 }
