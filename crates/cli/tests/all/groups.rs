@@ -401,6 +401,10 @@ fn what_cannot_be_used_at_once_is_refused() {
             &["run", "read-size", "file", "link", "--together"][..],
             "are the same",
         ),
+        (
+            &["run", "read-size", "./file", "file", "--together"],
+            "are the same",
+        ),
         (&["run", "read-size", "file", "--together"], "1 target"),
         (&["run", "read-size", "file", "--striped"], "1 target"),
         (

@@ -104,15 +104,15 @@ fn check_apart(opened: &[(PathBuf, Target)]) -> Result<()> {
             .iter()
             .find(|(_, other)| other.is_same(target));
         if let Some((other, _)) = same {
-            return Err(Error::usage(format!(
-                "{} and {} are the same",
-                other.display(),
-                named.display()
-            ))
-            .hint("name each file or device once"));
+            return Err(same_twice(other, named));
         }
     }
     Ok(())
+}
+
+fn same_twice(one: &Path, other: &Path) -> Error {
+    let same = format!("{} and {} are the same", one.display(), other.display());
+    Error::usage(same).hint("name each file or device once")
 }
 
 /// The path from the root on.
@@ -231,18 +231,24 @@ pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<
     experiment.check()
 }
 
-/// Refuses to use fewer than two targets at once.
+/// Refuses to use fewer than two targets at once, or one twice.
 fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
-    match given.len() {
-        0 | 1 => Err(Error::usage(format!(
+    if given.len() < 2 {
+        return Err(Error::usage(format!(
             "{option} with {}",
             counted(given.len() as u64, "target")
         ))
         .hint(format!(
             "name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb"
-        ))),
-        _ => Ok(()),
+        )));
     }
+    for (number, path) in given.iter().enumerate() {
+        let mut before = given[..number].iter();
+        if let Some(other) = before.find(|other| full(other) == full(path)) {
+            return Err(same_twice(other, path));
+        }
+    }
+    Ok(())
 }
 
 /// Each name alone, then the first two, the first three, and so on, without all of them.
