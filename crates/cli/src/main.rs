@@ -51,6 +51,9 @@ fn work() -> ExitCode {
             .hint("raise the limit of memory: ulimit -v unlimited")
             .into()));
     }
+    if let Err(error) = stop::outlive_file_limit() {
+        return exit::code_of(Err(error.into()));
+    }
     let is_silent = launcher::is_silent();
     let command = match arguments::Arguments::read(is_silent) {
         Ok(arguments) => arguments.command,

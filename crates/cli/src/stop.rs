@@ -31,9 +31,8 @@ const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
 /// A flag that every signal raises that would end the process. A second signal finds it raised and changes
 /// nothing: the trial in flight ends, the run file is closed, the scratch file removed.
 ///
-/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. SIGXFSZ is caught so that a write
-/// beyond the limit on file sizes fails with an error instead of killing the process; SIGPIPE is ignored by the Rust
-/// runtime already.
+/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. For SIGXFSZ see
+/// [`outlive_file_limit`]; SIGPIPE is ignored by the Rust runtime already.
 ///
 /// # Errors
 /// When the system refuses the handlers.
@@ -62,10 +61,17 @@ fn catch_all(register: &dyn Fn(c_int) -> io::Result<SigId>) -> Result<()> {
     for signal in REAL_TIME.filter(heeded) {
         let _ = register(signal);
     }
-    caught(
-        SIGXFSZ,
-        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))),
-    )
+    Ok(())
+}
+
+/// Has a write beyond the limit on file sizes (`ulimit -f`) fail with an error instead of killing the process, which would
+/// leave half of a file behind.
+///
+/// # Errors
+/// When the system refuses the handler.
+pub(crate) fn outlive_file_limit() -> Result<()> {
+    let unused = Arc::new(AtomicBool::new(false));
+    caught(SIGXFSZ, flag::register(SIGXFSZ, unused))
 }
 
 fn caught(signal: c_int, registered: io::Result<SigId>) -> Result<()> {

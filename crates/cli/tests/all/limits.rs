@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
-use crate::support::{Done, entries, exported, folder, iolab, run, wait_for_samples};
+use crate::support::{Done, entries, exported, folder, iolab, run, wait_for_samples, with_runs};
 
 const FILE: &str = "r.iolab";
 /// Many short trials of the smallest kind, on a scratch file in `data`.
@@ -161,6 +161,22 @@ fn few_open_files() {
 fn little_room_for_files() {
     // In blocks of 512 bytes: less than the scratch file, then less than the run file.
     assert_eq!(below_each("-f", &[1, 100, 2000], &[]), 0);
+}
+
+#[test]
+fn what_is_written_of_a_run_has_little_room() {
+    let folder = folder();
+    with_runs(folder.path(), &[FILE]);
+    for (command, output) in [
+        (&["export", FILE, "--format", "csv"][..], "x.csv"),
+        (&["plot", FILE], "x.pdf"),
+        (&["report", FILE], "x.html"),
+    ] {
+        let arguments = [command, &["-o", output]].concat();
+        let done = limited(folder.path(), "-f", 1, &arguments).expect(1);
+        assert!(done.stderr.contains("File too large"), "{}", done.stderr);
+        assert_eq!(entries(folder.path()), [FILE]);
+    }
 }
 
 #[test]
