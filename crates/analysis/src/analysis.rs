@@ -17,7 +17,7 @@ pub use disturbance::{CellDisturbance, Group, Split};
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_spec::response::Response;
-pub use mix::{DirectionSummary, Mix};
+pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::CellRate;
 pub use served::Served;
@@ -361,9 +361,9 @@ impl Context {
             response,
             series_tests: series_tests(&measured),
             values: measured,
-            latency: quantiles(&ok, |s| s.main_direction().waited()),
-            sync: quantiles(&ok, |s| s.sync_latency),
-            mix: Mix::of(cell, &ok),
+            latency: quantiles(&ok, |s| s.main_operation().waited()),
+            sync: quantiles(&ok, |s| s.operations.sync.latency),
+            mix: mix::mix(cell, &ok),
             tail: summarise(&ok, tail),
             tails: Tails {
                 p90: of(Response::P90),
@@ -392,7 +392,7 @@ impl Context {
 
 /// The 99th percentile of a trial's latency over its median; `None` with too few requests.
 fn tail(sample: &Sample) -> Option<f64> {
-    let direction = sample.main_direction();
+    let direction = sample.main_operation();
     let latency = direction.waited()?;
     (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
         .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)

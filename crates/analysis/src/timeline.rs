@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use iolab_stats::Lasting;
 
-use iolab_record::{Cell, Done, Interval, RunRecord, Series};
+use iolab_record::{Cell, Interval, Moved, PerOperation, RunRecord, Series};
 
 /// Fewest trials or intervals that two levels can be reported in.
 const VALUES_MIN: usize = 8;
@@ -54,7 +54,7 @@ pub struct Moment {
     /// Bytes that the trials had written at its start.
     pub written_bytes: u64,
     /// What was done in it.
-    pub done: Done,
+    pub done: PerOperation<Moved>,
 }
 
 impl Moment {
@@ -85,12 +85,7 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
         let whole = [Interval {
             start_ns: 0,
             length_ns: sample.elapsed_ns,
-            done: Done {
-                read_requests: sample.reads.requests,
-                read_bytes: sample.reads.bytes,
-                write_requests: sample.writes.requests,
-                write_bytes: sample.writes.bytes,
-            },
+            done: sample.operations.moved(),
         }];
         let intervals = known.get(&sample.id).map(|s| s.intervals.as_slice());
         for interval in intervals.unwrap_or(&whole) {
@@ -103,7 +98,7 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
                 written_bytes,
                 done: interval.done,
             });
-            written_bytes = written_bytes.saturating_add(interval.done.write_bytes);
+            written_bytes = written_bytes.saturating_add(interval.done.write.bytes);
         }
         start_ns = start_ns.saturating_add(sample.elapsed_ns);
     }

@@ -25,9 +25,10 @@ use iolab_spec::counters::{
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_spec::medium::Medium;
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::outcome::{Ended, Outcome, Tally};
 use iolab_spec::region::{Extents, Region, Residency};
-use iolab_spec::series::{Done, INTERVAL_NS, Interval, Series};
+use iolab_spec::series::{INTERVAL_NS, Interval, Series};
 
 const HABITS: Habits = Habits {
     rounds: 8,
@@ -129,12 +130,6 @@ impl Gathered for Yield {
 /// A trial of 10,000 reads, without a rate: every counter and all that is seen of the region has a value.
 fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
     const REQUESTS: u64 = 10_000;
-    let reads = Tally {
-        requests: REQUESTS,
-        bytes: BYTES,
-        latency: latencies(rank),
-        ..Tally::default()
-    };
     let seen = Residency {
         looked_bytes: BYTES,
         resident_bytes: BYTES / 7,
@@ -151,14 +146,18 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
     let interval = |number: u64| Interval {
         start_ns: number * INTERVAL_NS,
         length_ns: INTERVAL_NS,
-        done: Done {
-            read_requests: REQUESTS / 10,
-            read_bytes: BYTES / 10,
-            ..Done::default()
-        },
+        done: reads(REQUESTS / 10, BYTES / 10),
     };
     let outcome = Outcome {
-        reads,
+        operations: PerOperation {
+            read: Tally {
+                requests: REQUESTS,
+                bytes: BYTES,
+                latency: latencies(rank),
+                ..Tally::default()
+            },
+            ..PerOperation::default()
+        },
         ended: Ended::Time,
         elapsed_ns: ends.abs_diff(begins),
         all_active_ns: ends.abs_diff(begins),
@@ -219,10 +218,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
             rank,
             started: TimeInterval::exactly(begins),
             ended: TimeInterval::exactly(ends),
-            reads: (REQUESTS, BYTES),
-            writes: (0, 0),
-            trims: (0, 0),
-            syncs: 0,
+            done: reads(REQUESTS, BYTES),
             errors: 0,
         }],
     };
@@ -230,6 +226,13 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
     let client = deed.client(rank as usize, Medium::Elsewhere, SharedAccounts::default());
     deed.clients.push(client);
     deed
+}
+
+fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
+    PerOperation {
+        read: Moved { requests, bytes },
+        ..PerOperation::default()
+    }
 }
 
 /// 10,000 requests of about 100 us with a tail.

@@ -2,8 +2,9 @@
 
 use iolab_spec::counters::{Counters, SharedAccounts};
 use iolab_spec::medium::Medium;
+use iolab_spec::operation::PerOperation;
 use iolab_spec::region::Region;
-use iolab_spec::summary::{Direction, LatencySummary};
+use iolab_spec::summary::{LatencySummary, OperationSummary};
 
 use crate::wire::{Reader, Wire, Writer, wired};
 
@@ -17,16 +18,8 @@ pub struct Client {
     pub medium: Medium,
     /// Bytes that its ranks look at.
     pub region_bytes: u64,
-    /// Reads.
-    pub reads: Direction,
-    /// Writes.
-    pub writes: Direction,
-    /// Trims.
-    pub trims: Direction,
-    /// Syncs.
-    pub syncs: u64,
-    /// Service times of the syncs that followed writes. `None` without any.
-    pub sync_latency: Option<LatencySummary>,
+    /// What they did, by operation.
+    pub operations: PerOperation<OperationSummary>,
     /// Requests that failed.
     pub errors: u64,
     /// What was counted.
@@ -45,10 +38,9 @@ pub fn members<T: PartialEq>(of_ranks: &[T], roster: &[usize], rank: usize) -> V
 
 wired! {
     Client {
-        rank, medium, region_bytes, reads, writes, trims, syncs, sync_latency, errors, counters, shared,
-        region,
+        rank, medium, region_bytes, operations, errors, counters, shared, region,
     }
-    Direction { requests, bytes, short_transfers, latency, response, lateness }
+    OperationSummary { requests, bytes, short_transfers, latency, response, lateness }
     LatencySummary { mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns }
 }
 

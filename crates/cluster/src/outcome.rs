@@ -9,16 +9,16 @@ use iolab_spec::counters::{
 };
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::LatencyHistogram;
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::outcome::{
     Effective, Ended, FailedRank, Failure, Outcome, RateReport, Tally, Waits,
 };
 use iolab_spec::region::{Extents, Region, Residency};
 use iolab_spec::request_sizes::RequestSizes;
-use iolab_spec::series::{Done, Interval, Series};
+use iolab_spec::series::{Interval, Series};
 use iolab_spec::verify::{FaultKind, Faults, Verified};
 
 use iolab_spec::medium::Medium;
-use iolab_spec::summary::{Direction, LatencySummary};
 
 use crate::accounts::{self, Adds, Shares};
 use crate::client::Client;
@@ -36,14 +36,8 @@ pub struct RankPart {
     pub started: TimeInterval,
     /// Its last worker's end.
     pub ended: TimeInterval,
-    /// Requests and bytes read.
-    pub reads: (u64, u64),
-    /// Requests and bytes written.
-    pub writes: (u64, u64),
-    /// Requests and bytes trimmed.
-    pub trims: (u64, u64),
-    /// Syncs.
-    pub syncs: u64,
+    /// What it completed.
+    pub done: PerOperation<Moved>,
     /// Requests that failed.
     pub errors: u64,
 }
@@ -73,11 +67,7 @@ impl Deed {
             rank: rank as u64,
             medium,
             region_bytes: self.region_bytes,
-            reads: Direction::of(&outcome.reads),
-            writes: Direction::of(&outcome.writes),
-            trims: Direction::of(&outcome.trims),
-            syncs: outcome.syncs,
-            sync_latency: LatencySummary::of(&outcome.sync_latency),
+            operations: PerOperation::of(&outcome.operations),
             errors: outcome.errors,
             counters: outcome.counters,
             shared,
@@ -151,11 +141,7 @@ impl Gathered for Deed {
 /// Both together, without what the kernel counted and what was seen of the region.
 fn joined(a: Outcome, b: Outcome) -> Outcome {
     Outcome {
-        reads: tally(a.reads, b.reads),
-        writes: tally(a.writes, b.writes),
-        trims: tally(a.trims, b.trims),
-        syncs: a.syncs + b.syncs,
-        sync_latency: merged(a.sync_latency, &b.sync_latency),
+        operations: a.operations.zip(b.operations, tally),
         errors: a.errors + b.errors,
         failure: a.failure.or(b.failure),
         ended: match rank(a.ended) >= rank(b.ended) {
@@ -320,11 +306,7 @@ fn verified(a: Verified, b: Verified) -> Verified {
 }
 
 fn write_outcome(outcome: &Outcome, to: &mut Writer) {
-    for tally in [&outcome.reads, &outcome.writes, &outcome.trims] {
-        tally.write(to);
-    }
-    outcome.syncs.write(to);
-    histogram::write(&outcome.sync_latency, to);
+    outcome.operations.write(to);
     outcome.errors.write(to);
     let failure = match &outcome.failure {
         Some(Failure::Rank(failed)) => Some(failed.clone()),
@@ -354,11 +336,7 @@ fn write_outcome(outcome: &Outcome, to: &mut Writer) {
 
 fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
     Some(Outcome {
-        reads: Wire::read(from)?,
-        writes: Wire::read(from)?,
-        trims: Wire::read(from)?,
-        syncs: Wire::read(from)?,
-        sync_latency: histogram::read(from)?,
+        operations: Wire::read(from)?,
         errors: Wire::read(from)?,
         failure: Option::<FailedRank>::read(from)?.map(Failure::Rank),
         ended: ended(from.number()?)?,
@@ -389,7 +367,7 @@ fn parsed<T: std::str::FromStr>(from: &mut Reader<'_>, none: T) -> Option<T> {
 }
 
 wired! {
-    RankPart { rank, started, ended, reads, writes, trims, syncs, errors }
+    RankPart { rank, started, ended, done, errors }
     TimeInterval { earliest, latest }
     FailedRank { place, message, remedy }
     Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes }
@@ -408,8 +386,20 @@ wired! {
     RateReport { rate_wanted, rate_achieved, backlog_max, backlog_end }
     Series { intervals }
     Interval { start_ns, length_ns, done }
-    Done { read_requests, read_bytes, write_requests, write_bytes }
+    Moved { requests, bytes }
     Faults { blocks, first_offset }
+}
+
+/// Values of all operations in the order of [`Operation::ALL`].
+impl<T: Wire> Wire for PerOperation<T> {
+    fn write(&self, to: &mut Writer) {
+        self.iter().for_each(|(_, value)| value.write(to));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let values = PerOperation::from_fn(|_| T::read(from));
+        values.transposed()
+    }
 }
 
 impl Wire for Verified {

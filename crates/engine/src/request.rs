@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::buffer::Slot;
+use iolab_spec::operation::Operation;
 use iolab_spec::outcome::Effective;
 use iolab_spec::trial::SyncCall;
 
@@ -26,6 +27,16 @@ impl Action {
     #[inline(always)]
     pub(crate) fn is_sync(self) -> bool {
         matches!(self, Action::Fsync | Action::Fdatasync)
+    }
+
+    /// The operation that is done when this is: a sync is the end of the write that it follows.
+    #[inline(always)]
+    pub(crate) fn completes(self) -> Operation {
+        match self {
+            Action::Read => Operation::Read,
+            Action::Write | Action::Fsync | Action::Fdatasync => Operation::Write,
+            Action::Trim => Operation::Trim,
+        }
     }
 }
 

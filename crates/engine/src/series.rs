@@ -3,8 +3,9 @@
 //! A worker's hot loop only compares a stamp that it has anyway with the end of the interval; what was done since
 //! the last such end is then the difference of its tallies. So the sums over a series are the tallies, exactly.
 
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::series::together;
-use iolab_spec::series::{Done, INTERVALS_MAX, Interval, Series};
+use iolab_spec::series::{INTERVALS_MAX, Interval, Series};
 
 use iolab_observe::clock::Clock;
 
@@ -28,11 +29,11 @@ pub(crate) struct Recorder {
     width: u64,
     /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is reported.
     interval_ns: u64,
-    slots: Vec<Done>,
+    slots: Vec<PerOperation<Moved>>,
     /// The interval under way.
     current: usize,
     /// What the intervals hold so far.
-    counted: Done,
+    counted: PerOperation<Moved>,
     /// From the start to the end, ticks; known at the end.
     span: u64,
 }
@@ -42,7 +43,7 @@ impl Recorder {
     pub(crate) fn new(clock: &Clock, interval_ns: u64) -> Self {
         let mut slots = Vec::with_capacity(INTERVALS_MAX);
         // Written to, and not only reserved: the first use inside the timed span would fault.
-        slots.resize(INTERVALS_MAX, Done::default());
+        slots.resize(INTERVALS_MAX, PerOperation::default());
         Self {
             start: 0,
             lead: 0,
@@ -50,7 +51,7 @@ impl Recorder {
             interval_ns,
             slots,
             current: 0,
-            counted: Done::default(),
+            counted: PerOperation::default(),
             span: 0,
         }
     }
@@ -68,7 +69,7 @@ impl Recorder {
 
     /// Notes that by `now` so much was done in all, and enters the interval that holds this stamp; gives its end. What
     /// completed at `now` itself must not be among it yet.
-    pub(crate) fn turn_to(&mut self, now: u64, done: Done) -> u64 {
+    pub(crate) fn turn_to(&mut self, now: u64, done: PerOperation<Moved>) -> u64 {
         let slot = &mut self.slots[self.current];
         *slot = slot.plus(done.since(self.counted));
         self.counted = done;
@@ -81,7 +82,7 @@ impl Recorder {
     }
 
     /// Notes all that was done when the last request was completed.
-    pub(crate) fn finish(&mut self, now: u64, done: Done) {
+    pub(crate) fn finish(&mut self, now: u64, done: PerOperation<Moved>) {
         self.turn_to(now, done);
         self.span = now.saturating_sub(self.start);
     }
@@ -97,7 +98,7 @@ impl Recorder {
         for slot in 0..half {
             self.slots[slot] = self.slots[2 * slot].plus(self.slots[2 * slot + 1]);
         }
-        self.slots[half..].fill(Done::default());
+        self.slots[half..].fill(PerOperation::default());
         self.current /= 2;
         self.width = self.width.saturating_mul(2);
         self.interval_ns = self.interval_ns.saturating_mul(2);
@@ -155,11 +156,13 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn reads(requests: u64) -> Done {
-        Done {
-            read_requests: requests,
-            read_bytes: requests * 4096,
-            ..Done::default()
+    fn reads(requests: u64) -> PerOperation<Moved> {
+        PerOperation {
+            read: Moved {
+                requests,
+                bytes: requests * 4096,
+            },
+            ..PerOperation::default()
         }
     }
 
@@ -181,7 +184,7 @@ mod tests {
 
     fn requests(series: &Series) -> Vec<u64> {
         let intervals = series.intervals.iter();
-        intervals.map(|i| i.done.read_requests).collect()
+        intervals.map(|i| i.done.read.requests).collect()
     }
 
     #[test]

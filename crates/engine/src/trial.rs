@@ -176,7 +176,9 @@ impl<'a> Side<'a> {
             let parts = files.parts().iter();
             pay_sync(parts.map(|part| (part.target(), part.range())), outcome);
         }
-        if outcome.trims.requests > 0 && matches!(outcome.ended, Ended::Done | Ended::Time) {
+        if outcome.operations.trim.requests > 0
+            && matches!(outcome.ended, Ended::Done | Ended::Time)
+        {
             // Later trials find a file without holes, as earlier ones did.
             for part in files.parts() {
                 let (target, range) = (part.target(), part.range());

@@ -24,6 +24,7 @@ use crate::counters::{process_io_of, resource_use};
 use crate::observation::Observation;
 use crate::page_cache;
 use iolab_spec::counters::{Counters, ResourceUse};
+use iolab_spec::operation::PerOperation;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally};
 use iolab_spec::trial::TrialSpec;
 use iolab_spec::{Error, Result};
@@ -242,10 +243,13 @@ fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
         None => "the program's I/O account cannot be read: its reads are not known".to_owned(),
     };
     Outcome {
-        reads: Tally {
-            requests,
-            bytes,
-            ..Tally::default()
+        operations: PerOperation {
+            read: Tally {
+                requests,
+                bytes,
+                ..Tally::default()
+            },
+            ..PerOperation::default()
         },
         errors: u64::from(failure.is_some()),
         failure,

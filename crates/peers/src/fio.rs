@@ -12,7 +12,8 @@ use std::path::PathBuf;
 
 use iolab_spec::Error;
 use iolab_spec::Result;
-use iolab_spec::outcome::Outcome;
+use iolab_spec::operation::PerOperation;
+use iolab_spec::outcome::{Outcome, Tally};
 use iolab_spec::trial::TrialSpec;
 
 use super::{Line, Need, Peer, Results};
@@ -89,17 +90,23 @@ fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
             "it ended within a millisecond, which is fio's unit of time: give the trial more bytes or time",
         ));
     }
-    for (direction, tally) in [
-        (&job.read, &mut outcome.reads),
-        (&job.write, &mut outcome.writes),
-    ] {
-        tally.requests = direction.total_ios;
-        tally.bytes = direction.io_bytes;
-        tally.short_transfers = direction.short_ios;
-        tally.latency = Direction::times(direction).histogram();
-    }
-    outcome.syncs = job.sync.count();
-    outcome.sync_latency = job.sync.lat_ns.histogram();
+    let tally = |direction: &Direction| Tally {
+        requests: direction.total_ios,
+        bytes: direction.io_bytes,
+        short_transfers: direction.short_ios,
+        latency: direction.times().histogram(),
+        waits: None,
+    };
+    outcome.operations = PerOperation {
+        read: tally(&job.read),
+        write: tally(&job.write),
+        sync: Tally {
+            requests: job.sync.count(),
+            latency: job.sync.lat_ns.histogram(),
+            ..Tally::default()
+        },
+        trim: tally(&job.trim),
+    };
     outcome.elapsed_ns = job.elapsed_ns();
     // The workers' own, as iolab's: without the start of the program.
     outcome.counters.usage.user_ns = job.cpu_ns(job.usr_cpu);

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use iolab_spec::Error;
 use iolab_spec::Result;
 use iolab_spec::counters::Counters;
+use iolab_spec::operation::PerOperation;
 use iolab_spec::outcome::{Outcome, Tally};
 use iolab_spec::trial::{Pattern, TrialSpec};
 
@@ -82,17 +83,13 @@ fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> 
     let done = Tally {
         requests: spec.region / spec.bs,
         bytes: spec.region,
-        ..outcome.writes.clone()
+        ..Tally::default()
     };
-    let none = Tally {
-        requests: 0,
-        bytes: 0,
-        ..outcome.writes.clone()
-    };
-    (outcome.reads, outcome.writes) = match row.test.writes() {
-        true => (none, done),
-        false => (done, none),
-    };
+    outcome.operations = PerOperation::default();
+    match row.test.writes() {
+        true => outcome.operations.write = done,
+        false => outcome.operations.read = done,
+    }
     outcome.elapsed_ns = (spec.region as f64 * 1e9 / row.bytes_per_s) as u64;
     Ok(())
 }

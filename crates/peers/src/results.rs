@@ -2,7 +2,7 @@
 
 use iolab_spec::histogram::LatencyHistogram;
 
-use iolab_record::{Direction, LatencyOf, LatencySummary};
+use iolab_record::{LatencyOf, OperationSummary, PerOperation};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::tool::Tool;
 
@@ -28,20 +28,14 @@ pub struct Entry {
     pub cell: CellSpec,
     /// Whether it is the first of two like it, which is left out of the summary.
     pub warmup: bool,
-    /// What it read.
-    pub reads: Direction,
-    /// What it wrote.
-    pub writes: Direction,
+    /// What it did, by operation.
+    pub operations: PerOperation<OperationSummary>,
     /// From its start to its end, ns.
     pub elapsed_ns: u64,
     /// CPU time in user mode, ns.
     pub user_ns: u64,
     /// CPU time in the kernel, ns.
     pub system_ns: u64,
-    /// `fsync` and `fdatasync` calls.
-    pub syncs: u64,
-    /// Times of the syncs, where they are reported.
-    pub sync_latency: Option<LatencySummary>,
     /// Why it is of no use.
     pub failure: Option<String>,
     /// What it was called with.

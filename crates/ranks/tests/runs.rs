@@ -138,18 +138,18 @@ fn ranks_together_move_every_byte_of_the_region_once() {
         for sample in &record.samples {
             let cell = &record.cells[sample.cell as usize];
             assert_eq!(
-                sample.reads.bytes,
+                sample.operations.read.bytes,
                 cell.trial().region,
                 "{count} ranks, {sets:?}"
             );
             assert!(sample.ok && sample.elapsed_ns > 0);
             let parts = record.parts.iter().filter(|part| part.sample == sample.id);
-            let bytes: Vec<u64> = parts.map(|part| part.read_bytes).collect();
+            let bytes: Vec<u64> = parts.map(|part| part.done.read.bytes).collect();
             match count {
                 1 => assert!(bytes.is_empty()),
                 _ => assert_eq!(bytes.len(), count),
             }
-            assert!(count == 1 || bytes.iter().sum::<u64>() == sample.reads.bytes);
+            assert!(count == 1 || bytes.iter().sum::<u64>() == sample.operations.read.bytes);
             let own = record.client_samples.iter().filter(|c| c.id == sample.id);
             let own: Vec<&Sample> = own.collect();
             if count == 1 {
@@ -158,7 +158,7 @@ fn ranks_together_move_every_byte_of_the_region_once() {
             }
             // Threads of one process are on one host: a client that did and saw all of it.
             let [client] = own[..] else { panic!("{own:?}") };
-            assert_eq!(client.reads, sample.reads);
+            assert_eq!(client.operations.read, sample.operations.read);
             assert_eq!(
                 (client.counters, client.region),
                 (sample.counters, sample.region)
@@ -354,7 +354,7 @@ fn ranks_are_a_factor_and_those_that_idle_have_no_part() {
     for sample in &record.samples {
         let cell = &record.cells[sample.cell as usize];
         let wanted: u32 = cell.levels[0].parse().expect("a number");
-        assert_eq!(sample.reads.bytes, 1 << 20, "ranks={wanted}");
+        assert_eq!(sample.operations.read.bytes, 1 << 20, "ranks={wanted}");
         let parts = record.parts.iter().filter(|part| part.sample == sample.id);
         let ranks: Vec<u32> = parts.map(|part| part.id.rank).collect();
         // All run on one host, whose ranks are taken in their order.
@@ -386,10 +386,8 @@ fn a_rank_reads_what_the_next_one_wrote() {
     // 16 blocks are shared by 3 ranks: 6, 5 and 5. Who reads the part of the next one has its number of blocks.
     for sample in &record.samples {
         let parts = record.parts.iter().filter(|part| part.sample == sample.id);
-        let blocks: Vec<u64> = parts
-            .map(|part| (part.read_bytes + part.write_bytes) >> 16)
-            .collect();
-        let writes = sample.writes.bytes > 0;
+        let blocks: Vec<u64> = parts.map(|part| part.done.bytes() >> 16).collect();
+        let writes = sample.operations.write.bytes > 0;
         assert_eq!(blocks, if writes { [6, 5, 5] } else { [5, 5, 6] });
     }
 }
@@ -418,7 +416,7 @@ fn a_rank_has_a_target_of_its_own() {
     );
     for sample in &record.samples {
         let parts = record.parts.iter().filter(|part| part.sample == sample.id);
-        assert_eq!((sample.writes.bytes, parts.count()), (1 << 20, 3));
+        assert_eq!((sample.operations.write.bytes, parts.count()), (1 << 20, 3));
     }
     for rank in 0..3 {
         assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
@@ -427,7 +425,7 @@ fn a_rank_has_a_target_of_its_own() {
     let clients = record
         .client_samples
         .iter()
-        .map(|own| (own.client, own.writes.bytes));
+        .map(|own| (own.client, own.operations.write.bytes));
     let clients: Vec<_> = clients.take(3).collect();
     assert_eq!(clients, [(0, 6 << 16), (1, 5 << 16), (2, 5 << 16)]);
     // All lie in one file system: the account of its device, where it has one, is stored with the first client.
@@ -471,7 +469,10 @@ fn ranks_see_one_store_under_paths_of_their_own() {
     assert!(others.iter().all(Result::is_ok), "{others:?}");
     assert_eq!(names(&store), [""; 0]);
     for sample in &record.samples {
-        assert_eq!(sample.reads.bytes + sample.writes.bytes, 1 << 20);
+        assert_eq!(
+            sample.operations.read.bytes + sample.operations.write.bytes,
+            1 << 20
+        );
         let own = record.client_samples.iter().filter(|c| c.id == sample.id);
         assert_eq!(own.map(|c| c.client).collect::<Vec<_>>(), [0, 1]);
     }

@@ -21,12 +21,13 @@ pub use iolab_spec::counters::{
     ResourceUse,
 };
 pub use iolab_spec::cpus::Cpus;
+pub use iolab_spec::operation::{Moved, Operation, PerOperation};
 pub use iolab_spec::outcome::{Effective, RateReport, RingFlag};
 pub use iolab_spec::region::Region;
 pub use iolab_spec::region::{Extents, Residency};
 pub use iolab_spec::request_sizes::{RequestSizes, SizeCount};
-pub use iolab_spec::series::{Done, Interval, Series};
-pub use iolab_spec::summary::{Direction, LatencySummary};
+pub use iolab_spec::series::{Interval, Series};
+pub use iolab_spec::summary::{LatencySummary, OperationSummary};
 pub use iolab_spec::trial::Arrivals;
 pub use iolab_spec::verify::{FaultKind, Faults, Verified};
 
@@ -45,7 +46,7 @@ pub use sample::{
 };
 pub use tables::{FurtherTarget, Group, Rank};
 pub use words::{
-    ClockDomain, Ended, EndedBy, EventKind, Operation, RequestTime, RunStatus, ServedBy, TargetKind,
+    ClockDomain, Ended, EndedBy, EventKind, RequestTime, RunStatus, ServedBy, TargetKind,
 };
 
 /// Schema version this build writes; a file with a greater one is refused.

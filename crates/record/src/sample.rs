@@ -6,12 +6,13 @@ use iolab_spec::counters::{Counters, SharedAccounts};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::medium::Medium;
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::outcome::{Effective, RateReport};
 use iolab_spec::region::Region;
 use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::response::Response;
 use iolab_spec::series::Series;
-use iolab_spec::summary::{Direction, LatencySummary};
+use iolab_spec::summary::{LatencySummary, OperationSummary};
 use iolab_spec::verify::Verified;
 
 use crate::{Ended, Operation, RequestTime, Verdict};
@@ -42,22 +43,14 @@ pub struct Sample {
     pub ok: bool,
     /// RFC 3339, UTC.
     pub started_utc: String,
-    /// Reads.
-    pub reads: Direction,
-    /// Writes.
-    pub writes: Direction,
-    /// Requests that took data away instead of writing any.
-    pub trims: Direction,
+    /// What was done, by operation.
+    pub operations: PerOperation<OperationSummary>,
     /// How many requests of each size were issued, where sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
     /// Requests that could not be carried out without waiting, and were made again; `None` where none was tried so.
     pub waited: Option<u64>,
     /// The CPUs that threads were seen on; none where it was not looked.
     pub cpus_used: Cpus,
-    /// `fsync` and `fdatasync` calls.
-    pub syncs: u64,
-    /// Service times of the syncs that followed writes. `None` without any.
-    pub sync_latency: Option<LatencySummary>,
     /// Requests that failed.
     pub errors: u64,
     /// First failure in words.
@@ -109,14 +102,10 @@ impl Default for Sample {
             warmup: false,
             ok: false,
             started_utc: String::new(),
-            reads: Direction::default(),
-            writes: Direction::default(),
-            trims: Direction::default(),
+            operations: PerOperation::default(),
             request_sizes: RequestSizes::default(),
             waited: None,
             cpus_used: Cpus::default(),
-            syncs: 0,
-            sync_latency: None,
             errors: 0,
             failure: None,
             ended: Ended::default(),
@@ -160,22 +149,8 @@ pub struct Part {
     pub start_ns: u64,
     /// Its first worker's start to its last worker's end, ns.
     pub elapsed_ns: u64,
-    /// Reads completed.
-    pub read_requests: u64,
-    /// Writes completed.
-    pub write_requests: u64,
-    /// Syncs completed.
-    pub sync_requests: u64,
-    /// Trims completed.
-    pub trim_requests: u64,
-    /// Operations on files and directories.
-    pub metadata_requests: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Bytes given back.
-    pub trim_bytes: u64,
+    /// What it completed.
+    pub done: PerOperation<Moved>,
     /// Requests that failed.
     pub errors: u64,
 }
@@ -288,9 +263,9 @@ impl Sample {
 
     /// A quantile of what was waited for, ns; `None` where there are too few requests for it.
     fn quantile_ns(&self, response: Response, of: fn(LatencySummary) -> u64) -> Option<f64> {
-        let direction = self.main_direction();
-        let enough = direction.requests >= response.requests_min();
-        enough.then(|| Some(of(direction.waited()?) as f64))?
+        let operation = self.main_operation();
+        let enough = operation.requests >= response.requests_min();
+        enough.then(|| Some(of(operation.waited()?) as f64))?
     }
 
     /// CPU time per request, ns; `None` without requests, and where no CPU time was counted at all, as in some trials of
@@ -323,14 +298,14 @@ impl Sample {
         self.ok && !self.warmup
     }
 
-    /// Requests completed: reads, writes and trims.
+    /// Requests completed, without syncs.
     pub fn requests(&self) -> u64 {
-        self.reads.requests + self.writes.requests + self.trims.requests
+        self.operations.moved().requests()
     }
 
-    /// Bytes read, written and trimmed.
+    /// Bytes moved by all requests.
     pub fn bytes(&self) -> u64 {
-        self.reads.bytes + self.writes.bytes + self.trims.bytes
+        self.operations.moved().bytes()
     }
 
     /// Throughput in MB/s (10^6 bytes per second) over the full span.
@@ -348,15 +323,16 @@ impl Sample {
         self.counters.usage.user_ns + self.counters.usage.system_ns
     }
 
-    /// What most requests do; of those with as many, reads before writes and these before trims.
-    pub fn main_direction(&self) -> &Direction {
-        let other = match self.writes.requests >= self.trims.requests {
-            true => &self.writes,
-            false => &self.trims,
-        };
-        match self.reads.requests >= other.requests {
-            true => &self.reads,
-            false => other,
-        }
+    /// What most requests do; of operations with as many, the first.
+    pub fn main_operation(&self) -> &OperationSummary {
+        let requests = self.operations.iter();
+        let (_, main) = requests
+            .filter(|(operation, _)| operation.is_request())
+            .reduce(|main, other| match other.1.requests > main.1.requests {
+                true => other,
+                false => main,
+            })
+            .expect("there are operations that are requests");
+        main
     }
 }

@@ -403,30 +403,46 @@ pub static CELL_GROUP: LazyLock<Table<Group>> = LazyLock::new(|| {
 pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
     const REQUESTS: &str = "requests completed, by what they do";
     const BYTES: &str = "bytes that they read, wrote or gave back";
+    let done = Operation::ALL.iter().flat_map(|operation| match operation {
+        Operation::Read => vec![
+            whole!("read_requests", Part, done.read.requests as u64).doc(REQUESTS),
+            whole!("read_bytes", Part, done.read.bytes as u64).doc(BYTES),
+        ],
+        Operation::Write => vec![
+            whole!("write_requests", Part, done.write.requests as u64).doc(REQUESTS),
+            whole!("write_bytes", Part, done.write.bytes as u64).doc(BYTES),
+        ],
+        Operation::Sync => {
+            vec![whole!("sync_requests", Part, done.sync.requests as u64).doc(REQUESTS)]
+        }
+        Operation::Trim => vec![
+            whole!("trim_requests", Part, done.trim.requests as u64).doc(REQUESTS),
+            whole!("trim_bytes", Part, done.trim.bytes as u64).doc(BYTES),
+        ],
+    });
+    let done = done.collect();
     Table {
         name: "part",
         doc: "one row per part of a sample, where it has several: what a group did on a rank, to a target",
         exported: false,
-        columns: vec![
-            whole!("sample_id", Part, sample as i64).doc("the sample"),
-            whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none"),
-            whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans"),
-            whole!("target_id", Part, id.target as u32).doc("the target; 0 is that of table `run`"),
-            whole!("start_ns", Part, start_ns as u64)
-                .doc("its first worker's start, from that of the sample"),
-            whole!("elapsed_ns", Part, elapsed_ns as u64)
-                .doc("its first worker's start to its last worker's end"),
-            whole!("read_requests", Part, read_requests as u64).doc(REQUESTS),
-            whole!("write_requests", Part, write_requests as u64).doc(REQUESTS),
-            whole!("sync_requests", Part, sync_requests as u64).doc(REQUESTS),
-            whole!("trim_requests", Part, trim_requests as u64).doc(REQUESTS),
-            whole!("metadata_requests", Part, metadata_requests as u64).doc(REQUESTS),
-            whole!("read_bytes", Part, read_bytes as u64).doc(BYTES),
-            whole!("write_bytes", Part, write_bytes as u64).doc(BYTES),
-            whole!("trim_bytes", Part, trim_bytes as u64).doc(BYTES),
-            whole!("errors", Part, errors as u64).doc("requests that failed"),
+        columns: [
+            vec![
+                whole!("sample_id", Part, sample as i64).doc("the sample"),
+                whole!("group_id", Part, id.group as u32)
+                    .doc("the group; 0 where the cell has none"),
+                whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans"),
+                whole!("target_id", Part, id.target as u32)
+                    .doc("the target; 0 is that of table `run`"),
+                whole!("start_ns", Part, start_ns as u64)
+                    .doc("its first worker's start, from that of the sample"),
+                whole!("elapsed_ns", Part, elapsed_ns as u64)
+                    .doc("its first worker's start to its last worker's end"),
+            ],
+            done,
+            vec![whole!("errors", Part, errors as u64).doc("requests that failed")],
         ]
         .into_iter()
+        .flatten()
         .map(|column| column.since(5))
         .collect(),
         constraints: &[
@@ -496,6 +512,7 @@ pub struct IntervalRow {
 pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
     const REQUESTS: &str = "requests completed in it";
     const BYTES: &str = "bytes transferred in it";
+    const TRIMS: &str = "trims completed in it, and the bytes that they covered";
     macro_rules! count {
         ($name:literal, $($field:ident).+) => {
             Column::number(
@@ -505,32 +522,64 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
             )
         };
     }
+    let done = Operation::ALL.iter().flat_map(|operation| match operation {
+        Operation::Read => vec![
+            count!("read_requests", done.read.requests).doc(REQUESTS),
+            count!("read_bytes", done.read.bytes).doc(BYTES),
+        ],
+        Operation::Write => vec![
+            count!("write_requests", done.write.requests).doc(REQUESTS),
+            count!("write_bytes", done.write.bytes).doc(BYTES),
+        ],
+        Operation::Sync => vec![
+            count!("sync_requests", done.sync.requests)
+                .null(Null::Free)
+                .since(LATER)
+                .doc("`fsync` and `fdatasync` calls completed in it, without the final one"),
+        ],
+        Operation::Trim => vec![
+            count!("trim_requests", done.trim.requests)
+                .null(Null::Free)
+                .since(LATER)
+                .doc(TRIMS),
+            count!("trim_bytes", done.trim.bytes)
+                .null(Null::Free)
+                .since(LATER)
+                .doc(TRIMS),
+        ],
+    });
+    let done = done.collect();
     Table {
         name: "series",
         doc: "one row per interval of a sample",
         exported: true,
-        columns: vec![
-            whole!("sample_id", IntervalRow, sample as i64)
-                .hidden()
-                .doc("the sample"),
-            count!("start_ns", start_ns)
-                .doc("from the start of the timed span; with `sample_id` the key"),
-            count!("length_ns", length_ns)
-                .between(1, super::column::COUNT_MAX)
-                .doc("of the interval"),
-            count!("read_requests", done.read_requests).doc(REQUESTS),
-            count!("read_bytes", done.read_bytes).doc(BYTES),
-            count!("write_requests", done.write_requests).doc(REQUESTS),
-            count!("write_bytes", done.write_bytes).doc(BYTES),
-            Column::real(
-                "throughput_mb_s",
-                |row: &IntervalRow| Some(row.interval.throughput_mb_s()),
-                |_, _| (),
-            )
-            .derived(),
+        columns: [
+            vec![
+                whole!("sample_id", IntervalRow, sample as i64)
+                    .hidden()
+                    .doc("the sample"),
+                count!("start_ns", start_ns)
+                    .doc("from the start of the timed span; with `sample_id` the key"),
+                count!("length_ns", length_ns)
+                    .between(1, super::column::COUNT_MAX)
+                    .doc("of the interval"),
+            ],
+            done,
+            vec![
+                Column::real(
+                    "throughput_mb_s",
+                    |row: &IntervalRow| Some(row.interval.throughput_mb_s()),
+                    |_, _| (),
+                )
+                .derived(),
+            ],
         ]
         .into_iter()
-        .map(|column| column.since(4))
+        .flatten()
+        .map(|column| match column.since {
+            LATER => column,
+            _ => column.since(4),
+        })
         .collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, start_ns)",

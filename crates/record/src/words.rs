@@ -119,24 +119,6 @@ named! {
 }
 
 named! {
-    /// What a request does.
-    #[derive(Default, PartialOrd, Ord)]
-    pub enum Operation: "operation" {
-        /// Reads.
-        #[default]
-        Read = "read",
-        /// Writes.
-        Write = "write",
-        /// Makes durable what was written.
-        Sync = "sync",
-        /// Gives blocks back.
-        Trim = "trim",
-        /// Makes, opens, names or removes files.
-        Metadata = "metadata",
-    }
-}
-
-named! {
     /// Which time of a request is meant.
     #[derive(Default, PartialOrd, Ord)]
     pub enum RequestTime: "quantity" {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 pub use folder::{CellFile, files};
 use hdrhistogram::Histogram;
 use iolab_analysis::latencies::CellLatencies;
-use iolab_record::{Cell, Direction, LatencyOf, Operation, Run, RunRecord, Sample};
+use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
 use iolab_spec::trial::{CacheState, Content, Pattern, SyncPolicy};
 use serde_json::{Map, Value, json};
 
@@ -59,23 +59,22 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
         .max(1);
     let percent = |part: u64| part as f64 * 100.0 / worked_ns as f64;
     let latency = |operation| latencies.get(&(cell.id, LatencyOf::service(operation)));
-    let times: Vec<&Histogram<u64>> = [Operation::Read, Operation::Write, Operation::Trim]
-        .into_iter()
-        .filter_map(latency)
-        .collect();
+    let of = |operation| direction(&samples, elapsed_ns, operation, latency(operation));
+    let requests = Operation::ALL.iter().copied().filter(|o| o.is_request());
+    let times: Vec<&Histogram<u64>> = requests.filter_map(latency).collect();
     Some(json!({
         "jobname": name(record, cell),
         "groupid": group as u64 * 10_000 + cell.id.unsigned_abs(),
         "error": 0,
         "elapsed": elapsed_ns / 1_000_000_000,
         "job options": options(cell),
-        "read": direction(&samples, elapsed_ns, |s| &s.reads, latency(Operation::Read)),
-        "write": direction(&samples, elapsed_ns, |s| &s.writes, latency(Operation::Write)),
-        "trim": match sum(|s| s.trims.requests) {
-            0 => direction(&[], 0, |s| &s.trims, None),
-            _ => direction(&samples, elapsed_ns, |s| &s.trims, latency(Operation::Trim)),
+        "read": of(Operation::Read),
+        "write": of(Operation::Write),
+        "trim": match sum(|s| s.operations.trim.requests) {
+            0 => direction(&[], 0, Operation::Trim, None),
+            _ => of(Operation::Trim),
         },
-        "sync": {"total_ios": sum(|s| s.syncs), "lat_ns": latency_of(latency(Operation::Sync))},
+        "sync": {"total_ios": sum(|s| s.operations.sync.requests), "lat_ns": latency_of(latency(Operation::Sync))},
         "job_runtime": worked_ns / 1_000_000,
         "usr_cpu": percent(sum(|s| s.counters.usage.user_ns)),
         "sys_cpu": percent(sum(|s| s.counters.usage.system_ns)),
@@ -168,13 +167,13 @@ fn options(cell: &Cell) -> Map<String, Value> {
 fn direction(
     samples: &[&Sample],
     elapsed_ns: u64,
-    of: impl Fn(&Sample) -> &Direction,
+    operation: Operation,
     times: Option<&Histogram<u64>>,
 ) -> Value {
-    let sum = |what: fn(&Direction) -> u64| {
+    let sum = |what: fn(&OperationSummary) -> u64| {
         samples
             .iter()
-            .map(|s| what(of(s)))
+            .map(|s| what(&s.operations[operation]))
             .fold(0, u64::saturating_add)
     };
     let (bytes, requests) = (sum(|d| d.bytes), sum(|d| d.requests));
@@ -186,8 +185,8 @@ fn direction(
     let latency = latency_of(times);
     // A direction that nothing was asked of has no rates, as in fio.
     let rated = if requests > 0 { samples } else { &[] };
-    let rates = |what: fn(&Direction) -> f64| -> Vec<f64> {
-        let rate = |s: &&Sample| what(of(s)) * 1e9 / s.elapsed_ns.max(1) as f64;
+    let rates = |what: fn(&OperationSummary) -> f64| -> Vec<f64> {
+        let rate = |s: &&Sample| what(&s.operations[operation]) * 1e9 / s.elapsed_ns.max(1) as f64;
         rated.iter().map(rate).collect()
     };
     let (iops, kib) = (

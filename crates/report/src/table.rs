@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, DirectionSummary, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, OperationNumbers, Response};
 use iolab_record::EndedBy;
+use iolab_record::Operation;
 use iolab_record::RunStatus;
 use iolab_spec::quantity::{counted, digits, format_ns, format_percent, significant};
 use iolab_spec::tool::Tool;
@@ -316,27 +317,21 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     columns
 }
 
-/// Throughput or IOPS and latency of reads and of writes, where cells do both.
+/// Throughput or IOPS and latency of each operation, where cells make requests of several.
 fn mix_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
-    if rows.iter().all(|row| row.cell.mix.is_none()) {
-        return columns;
-    }
     let iops = analysis.response == Response::Iops;
     let unit = if iops { "IOPS" } else { "MB/s" };
-    for name in ["read", "write"] {
+    for operation in Operation::ALL {
+        let numbers = |c: &'_ CellAnalysis| c.mix.as_ref()?[*operation].clone();
+        if rows.iter().all(|row| numbers(row.cell).is_none()) {
+            continue;
+        }
         let column =
-            |heading: &str, dispensable, value: &dyn Fn(&DirectionSummary) -> Option<String>| {
-                let of = |c: &CellAnalysis| {
-                    let mix = c.mix.as_ref()?;
-                    value(if name == "read" {
-                        &mix.reads
-                    } else {
-                        &mix.writes
-                    })
-                };
+            |heading: &str, dispensable, value: &dyn Fn(&OperationNumbers) -> Option<String>| {
+                let of = |c: &CellAnalysis| value(&numbers(c)?);
                 let values = rows.iter().map(|row| of(row.cell).unwrap_or_else(none));
-                Column::new(format!("{name} {heading}"), dispensable, values)
+                Column::new(format!("{operation} {heading}"), dispensable, values)
             };
         columns.extend([
             column(unit, 1, &|part| {

@@ -22,7 +22,8 @@ use std::time::Duration;
 
 use iolab_record::environment::KEYS;
 use iolab_record::{
-    Done, EventKind, Interval, Operation, RequestTime, SampleLatency, SampleSeries, TargetKind,
+    EventKind, Interval, Moved, Operation, PerOperation, RequestTime, SampleLatency, SampleSeries,
+    TargetKind,
 };
 use iolab_spec::settings::{CellSpec, SETTINGS};
 use opening::immutable_uri;
@@ -95,11 +96,23 @@ fn series() -> Series {
     let interval = |start_ns, length_ns, requests| Interval {
         start_ns,
         length_ns,
-        done: Done {
-            read_requests: requests,
-            read_bytes: 4096 * requests,
-            write_requests: 2 * requests,
-            write_bytes: 8192 * requests,
+        done: PerOperation {
+            read: Moved {
+                requests,
+                bytes: 4096 * requests,
+            },
+            write: Moved {
+                requests: 2 * requests,
+                bytes: 8192 * requests,
+            },
+            sync: Moved {
+                requests: 3 * requests,
+                bytes: 0,
+            },
+            trim: Moved {
+                requests: 4 * requests,
+                bytes: 16_384 * requests,
+            },
         },
     };
     let intervals = vec![

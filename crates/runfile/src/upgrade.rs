@@ -7,8 +7,8 @@ use iolab_spec::Result;
 use rusqlite::Connection;
 
 use super::fault::fault;
-use super::{before_5, guard, rows, schema, write_plan};
-use iolab_record::tables::{EVENT, SAMPLE};
+use super::{UPGRADED_FROM, before_5, guard, rows, schema, write_plan};
+use iolab_record::tables::{EVENT, SAMPLE, SERIES};
 use iolab_record::{RunRecord, SCHEMA_VERSION};
 
 /// The tables of version 4; what refers to others first.
@@ -49,8 +49,15 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
         rows::insert(&transaction, path, &EVENT, event, false)?;
     }
     before_5::copy_latencies(&transaction).map_err(wrong)?;
+    let kept = SERIES
+        .stored()
+        .filter(|column| column.since <= UPGRADED_FROM);
+    let kept: Vec<&str> = kept.map(|column| column.name).collect();
+    let kept = kept.join(", ");
     transaction
-        .execute_batch("INSERT INTO series SELECT * FROM old_series")
+        .execute_batch(&format!(
+            "INSERT INTO series ({kept}) SELECT {kept} FROM old_series"
+        ))
         .map_err(wrong)?;
     for table in TABLES {
         let drop = format!("DROP TABLE old_{table}");

@@ -18,6 +18,7 @@ pub mod linkage;
 pub mod medium;
 mod named;
 pub mod names;
+pub mod operation;
 pub mod outcome;
 pub mod plain;
 pub mod quantity;

@@ -6,22 +6,23 @@ use crate::counters::Counters;
 use crate::cpus::Cpus;
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::named::named;
+use crate::operation::{Moved, PerOperation};
 pub use crate::region::Region;
 use crate::request_sizes::RequestSizes;
 use crate::series::Series;
 use crate::verify::{FaultyData, Verified};
 
-/// Requests of one direction.
+/// Requests of one operation.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// Requests completed without error.
+    /// Requests completed without error. Of syncs every `fsync` and `fdatasync` call, the final one included.
     pub requests: u64,
-    /// Bytes transferred by them.
+    /// Bytes transferred by them; 0 of syncs.
     pub bytes: u64,
     /// Times the kernel transferred less than asked and the request was continued.
     pub short_transfers: u64,
     /// Service time of every completed request, ns; empty when the trial did not record it. Where a sync follows a
-    /// write (policies `each` and `fdatasync`), the write's includes it.
+    /// write (policies `each` and `fdatasync`), the write's includes it; of syncs only of those.
     pub latency: LatencyHistogram,
     /// What a rate shows of these requests; `None` in the closed loop.
     pub waits: Option<Waits>,
@@ -37,6 +38,17 @@ impl Default for Tally {
             latency: new_latency_histogram(),
             waits: None,
         }
+    }
+}
+
+impl PerOperation<Tally> {
+    /// Requests and bytes alone.
+    #[inline]
+    pub fn moved(&self) -> PerOperation<Moved> {
+        self.as_ref().map(|tally| Moved {
+            requests: tally.requests,
+            bytes: tally.bytes,
+        })
     }
 }
 
@@ -190,16 +202,8 @@ pub struct Effective {
 /// What one trial did.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Reads.
-    pub reads: Tally,
-    /// Writes.
-    pub writes: Tally,
-    /// Requests that took data away instead of writing any.
-    pub trims: Tally,
-    /// `fsync` and `fdatasync` calls.
-    pub syncs: u64,
-    /// Service time of every sync that followed a write, ns; empty when the trial did not record it.
-    pub sync_latency: LatencyHistogram,
+    /// What was done, by operation.
+    pub operations: PerOperation<Tally>,
     /// Requests that failed; 1 for a program that did.
     pub errors: u64,
     /// The first failure.
@@ -254,11 +258,7 @@ pub struct GroupOutcome {
 impl Default for Outcome {
     fn default() -> Self {
         Self {
-            reads: Tally::default(),
-            writes: Tally::default(),
-            trims: Tally::default(),
-            syncs: 0,
-            sync_latency: new_latency_histogram(),
+            operations: PerOperation::default(),
             errors: 0,
             failure: None,
             ended: Ended::Done,
@@ -282,13 +282,13 @@ impl Default for Outcome {
 }
 
 impl Outcome {
-    /// Requests completed: reads, writes and trims.
+    /// Requests completed, without syncs.
     pub fn requests(&self) -> u64 {
-        self.reads.requests + self.writes.requests + self.trims.requests
+        self.operations.moved().requests()
     }
 
-    /// Bytes read, written and trimmed.
+    /// Bytes moved by all requests.
     pub fn bytes(&self) -> u64 {
-        self.reads.bytes + self.writes.bytes + self.trims.bytes
+        self.operations.moved().bytes()
     }
 }

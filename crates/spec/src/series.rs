@@ -1,63 +1,12 @@
 //! What a trial did over time: requests and bytes per interval of the timed span.
 
-use crate::outcome::Tally;
+use crate::operation::{Moved, PerOperation};
 
 /// Length of an interval as long as a trial is not too long for it, ns.
 pub const INTERVAL_NS: u64 = 100_000_000;
 
 /// Most intervals of a trial: where more would be needed, they get twice as long.
 pub const INTERVALS_MAX: usize = 4096;
-
-/// Requests and bytes of both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
-    /// Reads completed.
-    pub read_requests: u64,
-    /// Bytes read, also by requests that were never completed in full.
-    pub read_bytes: u64,
-    /// Writes and trims completed; under the sync policy `each` with their `fsync`.
-    pub write_requests: u64,
-    /// Bytes written, also by requests that were never completed in full.
-    pub write_bytes: u64,
-}
-
-impl Done {
-    /// What the tallies hold; trims count with the writes.
-    pub fn of(reads: &Tally, writes: &Tally, trims: &Tally) -> Self {
-        Self {
-            read_requests: reads.requests,
-            read_bytes: reads.bytes,
-            write_requests: writes.requests + trims.requests,
-            write_bytes: writes.bytes + trims.bytes,
-        }
-    }
-
-    /// Both together. Sums beyond 2^64 stay there.
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            read_requests: self.read_requests.saturating_add(other.read_requests),
-            read_bytes: self.read_bytes.saturating_add(other.read_bytes),
-            write_requests: self.write_requests.saturating_add(other.write_requests),
-            write_bytes: self.write_bytes.saturating_add(other.write_bytes),
-        }
-    }
-
-    /// What came to an earlier state to make it this one.
-    #[must_use]
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            read_requests: self.read_requests - earlier.read_requests,
-            read_bytes: self.read_bytes - earlier.read_bytes,
-            write_requests: self.write_requests - earlier.write_requests,
-            write_bytes: self.write_bytes - earlier.write_bytes,
-        }
-    }
-
-    /// Bytes of both directions.
-    pub fn bytes(&self) -> u64 {
-        self.read_bytes.saturating_add(self.write_bytes)
-    }
-}
 
 /// One interval of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,7 +16,7 @@ pub struct Interval {
     /// Its length, ns.
     pub length_ns: u64,
     /// What was completed within it.
-    pub done: Done,
+    pub done: PerOperation<Moved>,
 }
 
 impl Interval {
@@ -76,7 +25,7 @@ impl Interval {
         self.start_ns.saturating_add(self.length_ns)
     }
 
-    /// Throughput of both directions together, MB/s (10^6 bytes per second).
+    /// Throughput of all operations together, MB/s (10^6 bytes per second).
     pub fn throughput_mb_s(&self) -> f64 {
         self.done.bytes() as f64 * 1e3 / self.length_ns.max(1) as f64
     }
@@ -96,10 +45,12 @@ pub struct Series {
 
 impl Series {
     /// What all intervals hold together.
-    pub fn total(&self) -> Done {
+    pub fn total(&self) -> PerOperation<Moved> {
         self.intervals
             .iter()
-            .fold(Done::default(), |sum, interval| sum.plus(interval.done))
+            .fold(PerOperation::default(), |sum, interval| {
+                sum.plus(interval.done)
+            })
     }
 
     /// The same in intervals of at least this length: as many neighbours as that takes are taken together, and a rest shorter than
@@ -154,9 +105,12 @@ mod tests {
                 let interval = Interval {
                     start_ns,
                     length_ns: *length_ns,
-                    done: Done {
-                        read_requests: 1,
-                        ..Done::default()
+                    done: PerOperation {
+                        read: Moved {
+                            requests: 1,
+                            bytes: 0,
+                        },
+                        ..PerOperation::default()
                     },
                 };
                 start_ns += length_ns;

@@ -3,12 +3,13 @@
 pub use iolab_latency::LatencySummary;
 
 use crate::histogram::LatencyHistogram;
+use crate::operation::{Moved, PerOperation};
 use crate::outcome::{Tally, Waits};
 
-/// Requests of one direction in a sample.
+/// Requests of one operation in a sample.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Direction {
-    /// Requests completed.
+pub struct OperationSummary {
+    /// Requests completed; of syncs every `fsync` and `fdatasync` call, the final one included.
     pub requests: u64,
     /// Bytes transferred.
     pub bytes: u64,
@@ -22,7 +23,7 @@ pub struct Direction {
     pub lateness: Option<LatencySummary>,
 }
 
-impl Direction {
+impl OperationSummary {
     /// What was counted.
     pub fn of(tally: &Tally) -> Self {
         let waits = |of: fn(&Waits) -> &LatencyHistogram| {
@@ -43,5 +44,20 @@ impl Direction {
     /// their service time.
     pub fn waited(&self) -> Option<LatencySummary> {
         self.response.or(self.latency)
+    }
+}
+
+impl PerOperation<OperationSummary> {
+    /// What was counted.
+    pub fn of(tallies: &PerOperation<Tally>) -> Self {
+        tallies.as_ref().map(OperationSummary::of)
+    }
+
+    /// Requests and bytes alone.
+    pub fn moved(&self) -> PerOperation<Moved> {
+        self.as_ref().map(|summary| Moved {
+            requests: summary.requests,
+            bytes: summary.bytes,
+        })
     }
 }

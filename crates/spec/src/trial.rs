@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::cpus::{Cpus, Placement};
 use crate::error::{Error, Result};
 use crate::named::named;
+use crate::operation::Operation;
 use crate::series::INTERVAL_NS;
 
 mod check;
@@ -411,6 +412,16 @@ impl TrialSpec {
     /// Whether any request of this trial reads.
     pub fn reads(&self) -> bool {
         self.read_percent > 0
+    }
+
+    /// Whether it makes requests of this operation.
+    pub fn requests(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::Read => self.reads(),
+            Operation::Write => self.writes_data(),
+            Operation::Trim => self.trims(),
+            Operation::Sync => false,
+        }
     }
 
     /// Whether anything but the pass over its region ends it.

@@ -44,7 +44,7 @@ impl Concurrency {
             && cell.trial().cache == CacheState::Direct
             && cell.trial().backend != Backend::Null
             && !trials.is_empty();
-        let mean = |s: &Sample| s.main_direction().latency.map(|l| l.mean_ns);
+        let mean = |s: &Sample| s.main_operation().latency.map(|l| l.mean_ns);
         judged.then(|| Self {
             asked: cell.trial().in_flight(),
             outstanding: median_of(trials, |s| Some(s.iops() * mean(s)? / 1e9)),

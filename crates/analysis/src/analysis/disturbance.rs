@@ -219,7 +219,8 @@ fn slept_ns(sample: &Sample) -> u64 {
 fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let device = sample.counters.device?;
     let ours = sample.counters.process_io?;
-    let written = if sample.writes.bytes == 0 || cell.trial().cache == CacheState::Direct {
+    let written = if sample.operations.write.bytes == 0 || cell.trial().cache == CacheState::Direct
+    {
         ours.write_bytes
     } else {
         // What was dirtied, less what is still to be written.
@@ -230,8 +231,8 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
             .saturating_sub(after)
     };
     let made_durable = match cell.trial().sync {
-        sync if sync.is_in_write() => sample.writes.requests,
-        _ => sample.syncs,
+        sync if sync.is_in_write() => sample.operations.write.requests,
+        _ => sample.operations.sync.requests,
     };
     let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
     let beyond = device.read_bytes.saturating_sub(ours.read_bytes)
@@ -247,7 +248,7 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 /// bytes in memory says nothing of it.
 fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let fetched = sample.counters.process_io?.read_bytes;
-    let asked = sample.reads.bytes;
+    let asked = sample.operations.read.bytes;
     (cell.trial().cache != CacheState::Direct && asked > 0 && fetched > asked)
         .then_some((fetched as f64, asked as f64))
 }
@@ -256,7 +257,7 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 /// where the requests did not reach the device, so that all that is counted is of other processes.
 pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
-    let journals = sample.writes.requests > 0 && cell.trial().sync.is_per_write();
+    let journals = sample.operations.write.requests > 0 && cell.trial().sync.is_per_write();
     let undisturbed =
         others(cell, sample).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
     let ios = (device.read_ios + device.write_ios) as f64;

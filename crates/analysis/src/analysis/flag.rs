@@ -181,7 +181,7 @@ flags! {
     /// The kernel cut transfers short.
     ShortTransfers = "short transfers",
         None,
-        |seen| seen.ok.iter().any(|s| s.reads.short_transfers + s.writes.short_transfers > 0);
+        |seen| seen.ok.iter().any(|s| s.operations.iter().any(|(_, done)| done.short_transfers > 0));
 }
 
 impl fmt::Display for Flag {

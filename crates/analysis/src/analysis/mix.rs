@@ -1,22 +1,16 @@
-//! Reads and writes of a cell that does both.
+//! The operations of a cell that makes requests of several.
 
 use iolab_stats::Summary;
 
 use super::{Latency, quantiles, summarise};
-use iolab_record::{Cell, Direction, Sample};
+use iolab_record::{Cell, Operation, OperationSummary, PerOperation, Sample};
 
-/// The two directions of a mix.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Mix {
-    /// The reads.
-    pub reads: DirectionSummary,
-    /// The writes.
-    pub writes: DirectionSummary,
-}
+/// The operations of a mix; `None` for those that it does not ask for.
+pub type Mix = PerOperation<Option<OperationNumbers>>;
 
-/// One direction, over the measured trials; `None` without requests.
+/// Requests of one operation, over the measured trials; `None` without requests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DirectionSummary {
+pub struct OperationNumbers {
     /// MB/s.
     pub throughput: Option<Summary>,
     /// Requests per second.
@@ -25,27 +19,27 @@ pub struct DirectionSummary {
     pub latency: Option<Latency>,
 }
 
-impl Mix {
-    /// Of the measured trials of a cell; `None` where it only reads or only writes.
-    pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
-        let trial = cell.trial();
-        let both = trial.reads() && trial.writes() && !cell.spec.runs_program();
-        both.then(|| Self {
-            reads: DirectionSummary::of(trials, |sample| &sample.reads),
-            writes: DirectionSummary::of(trials, |sample| &sample.writes),
-        })
-    }
+/// The mix of the measured trials of a cell; `None` where its requests are all alike.
+pub(super) fn mix(cell: &Cell, trials: &[&Sample]) -> Option<Mix> {
+    let trial = cell.trial();
+    let asked = |operation: &&Operation| trial.requests(**operation);
+    let several = Operation::ALL.iter().filter(asked).count() > 1 && !cell.spec.runs_program();
+    let of = |operation| {
+        let numbers = || OperationNumbers::of(trials, |sample| &sample.operations[operation]);
+        trial.requests(operation).then(numbers)
+    };
+    several.then(|| Mix::from_fn(of))
 }
 
-impl DirectionSummary {
-    fn of(trials: &[&Sample], direction: fn(&Sample) -> &Direction) -> Self {
+impl OperationNumbers {
+    fn of(trials: &[&Sample], summary: impl Fn(&Sample) -> &OperationSummary) -> Self {
         let per_ns = |amount: u64, sample: &Sample| {
             (amount > 0 && sample.elapsed_ns > 0).then(|| amount as f64 / sample.elapsed_ns as f64)
         };
         Self {
-            throughput: summarise(trials, |s| Some(per_ns(direction(s).bytes, s)? * 1e3)),
-            iops: summarise(trials, |s| Some(per_ns(direction(s).requests, s)? * 1e9)),
-            latency: quantiles(trials, |s| direction(s).waited()),
+            throughput: summarise(trials, |s| Some(per_ns(summary(s).bytes, s)? * 1e3)),
+            iops: summarise(trials, |s| Some(per_ns(summary(s).requests, s)? * 1e9)),
+            latency: quantiles(trials, |s| summary(s).waited()),
         }
     }
 }

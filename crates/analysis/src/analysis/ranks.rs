@@ -101,7 +101,7 @@ impl<'a> PartsByRank<'a> {
         let mut by_number: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
         for sample in ok() {
             for part in self.parts.get(&sample.id).into_iter().flatten() {
-                let bytes = part.read_bytes + part.write_bytes + part.trim_bytes;
+                let bytes = part.done.bytes();
                 let value = rate(bytes, part.elapsed_ns);
                 by_number
                     .entry(part.id.rank)
@@ -199,7 +199,7 @@ impl<'a> PartsByRank<'a> {
                 cell: context.cell(cell, &samples, None),
                 latencies: samples
                     .iter()
-                    .filter_map(|sample| Some((sample.block, sample.main_direction().waited()?)))
+                    .filter_map(|sample| Some((sample.block, sample.main_operation().waited()?)))
                     .collect(),
                 cached: samples
                     .iter()

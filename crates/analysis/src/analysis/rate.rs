@@ -47,8 +47,8 @@ impl CellRate {
                     !reached && !is_held(*made, rate_report.backlog_end, threads)
                 })
                 .count(),
-            service: quantiles(trials, |s| s.main_direction().latency),
-            lateness: quantiles(trials, |s| s.main_direction().lateness),
+            service: quantiles(trials, |s| s.main_operation().latency),
+            lateness: quantiles(trials, |s| s.main_operation().lateness),
         })
     }
 }

@@ -113,7 +113,10 @@ fn answered_elsewhere((cell, samples, _): &Measured<'_>) -> Option<String> {
         ));
     }
     let share = |sample: &&Sample| {
-        let (writes, syncs) = (sample.writes.latency?, sample.sync_latency?);
+        let (writes, syncs) = (
+            sample.operations.write.latency?,
+            sample.operations.sync.latency?,
+        );
         // The median write holds a sync where every write has one.
         let alone = match trial.sync_every {
             1 => writes.p50_ns.saturating_sub(syncs.p50_ns),
@@ -144,7 +147,9 @@ fn no_flush(cells: &[Measured<'_>]) -> Option<String> {
     });
     let syncs = never
         .flat_map(|(_, samples, _)| samples)
-        .fold(0_u64, |sum, sample| sum.saturating_add(sample.syncs));
+        .fold(0_u64, |sum, sample| {
+            sum.saturating_add(sample.operations.sync.requests)
+        });
     (syncs > 0).then(|| {
         format!("the device has a volatile write cache, and none of {syncs} syncs flushed it")
     })
@@ -153,7 +158,7 @@ fn no_flush(cells: &[Measured<'_>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_record::{Counters, Direction, LatencySummary};
+    use iolab_record::{Counters, LatencySummary, OperationSummary, PerOperation};
     use iolab_spec::counters::DeviceStat;
     use iolab_spec::settings::{CellSpec, Setting};
 
@@ -170,18 +175,20 @@ mod tests {
     }
 
     fn sample(served_by: ServedBy, reason: &str, write_us: f64, sync_us: f64) -> Sample {
-        let times = |us: f64| LatencySummary {
-            p50_ns: (us * 1e3) as u64,
-            ..LatencySummary::default()
+        let done = |us: f64| OperationSummary {
+            requests: 100,
+            latency: Some(LatencySummary {
+                p50_ns: (us * 1e3) as u64,
+                ..LatencySummary::default()
+            }),
+            ..OperationSummary::default()
         };
         Sample {
-            writes: Direction {
-                requests: 100,
-                latency: Some(times(write_us + sync_us)),
-                ..Direction::default()
+            operations: PerOperation {
+                write: done(write_us + sync_us),
+                sync: done(sync_us),
+                ..PerOperation::default()
             },
-            syncs: 100,
-            sync_latency: Some(times(sync_us)),
             verdict: Verdict {
                 served_by,
                 device_fraction: None,

@@ -187,9 +187,9 @@ impl Trial<'_> {
     fn requests(&self, of: Requests) -> u64 {
         match of {
             Requests::All => self.sample.requests(),
-            Requests::Reads => self.sample.reads.requests,
-            Requests::Writes => self.sample.writes.requests,
-            Requests::Syncs => self.sample.syncs,
+            Requests::Reads => self.sample.operations.read.requests,
+            Requests::Writes => self.sample.operations.write.requests,
+            Requests::Syncs => self.sample.operations.sync.requests,
         }
     }
 
@@ -197,8 +197,12 @@ impl Trial<'_> {
     fn rate(&self, level: &Level) -> f64 {
         let amount = match (level.quantity, level.of) {
             (Quantity::Throughput, Requests::All) => self.sample.bytes() as f64 / 1e6,
-            (Quantity::Throughput, Requests::Reads) => self.sample.reads.bytes as f64 / 1e6,
-            (Quantity::Throughput, Requests::Writes) => self.sample.writes.bytes as f64 / 1e6,
+            (Quantity::Throughput, Requests::Reads) => {
+                self.sample.operations.read.bytes as f64 / 1e6
+            }
+            (Quantity::Throughput, Requests::Writes) => {
+                self.sample.operations.write.bytes as f64 / 1e6
+            }
             (Quantity::Throughput, Requests::Syncs) => 0.0,
             (_, of) => self.requests(of) as f64,
         };
@@ -428,12 +432,11 @@ mod tests {
         for (ms, count) in times {
             histogram.saturating_record_n((ms * 1e6) as u64, *count);
         }
-        let requests = times.iter().map(|(_, count)| count).sum();
-        let sample = Sample {
-            syncs: requests,
+        let mut sample = Sample {
             elapsed_ns: 1_000_000_000,
             ..sample.clone()
         };
+        sample.operations.sync.requests = times.iter().map(|(_, count)| count).sum();
         Trial {
             sample: Box::leak(Box::new(sample)),
             times: vec![(LatencyOf::service(Operation::Sync), histogram)],

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
 use iolab_record::environment::Environment;
-use iolab_record::{Direction, Residency, RunRecord, ServedBy};
+use iolab_record::{OperationSummary, Residency, RunRecord, ServedBy};
 use iolab_spec::trial::CacheState;
 
 use crate::synthetic::{add_cell, add_trial, around, record, serve};
@@ -93,7 +93,7 @@ fn the_response_is_the_one_the_experiment_names() {
 fn latency_is_summarised_over_trials_and_the_greatest_is_kept() {
     let mut record = one_cell(&around(100.0));
     let slow = add_trial(&mut record, 0, 100.0, false);
-    slow.reads.latency.as_mut().unwrap().max_ns = 123_456_789;
+    slow.operations.read.latency.as_mut().unwrap().max_ns = 123_456_789;
     let latency = only_cell(&record).latency.unwrap();
     assert_eq!(latency.max_ns, 123_456_789.0);
     assert!((latency.p50_ns - 40_960.0).abs() < 50.0);
@@ -194,7 +194,7 @@ fn many_threads_on_few_cpus_are_short_of_cpu() {
 #[test]
 fn short_transfers_are_flagged() {
     let mut record = one_cell(&around(100.0));
-    record.samples[2].reads.short_transfers = 1;
+    record.samples[2].operations.read.short_transfers = 1;
     assert_eq!(only_cell(&record).flags, [Flag::ShortTransfers]);
 }
 
@@ -210,7 +210,7 @@ fn trials_without_requests_do_not_upset_it() {
     let mut record = one_cell(&[]);
     for _ in 0..7 {
         let sample = add_trial(&mut record, 0, 100.0, false);
-        sample.reads = Direction::default();
+        sample.operations.read = OperationSummary::default();
         sample.elapsed_ns = 0;
     }
     let cell = only_cell(&record);

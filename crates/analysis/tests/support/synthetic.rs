@@ -4,9 +4,10 @@
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
-    Cell, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, EndedBy,
-    ExperimentRecord, LatencySummary, Part, PartId, ProcessIo, Rank, RateReport, Region,
-    ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind, Together, Verdict,
+    Cell, ClockDomain, Counters, DeviceStat, Effective, Ended, EndedBy, ExperimentRecord,
+    LatencySummary, Moved, Operation, OperationSummary, Part, PartId, PerOperation, ProcessIo,
+    Rank, RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
+    Together, Verdict,
 };
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
@@ -95,7 +96,7 @@ pub(crate) fn add_trial(
     let bytes = requests * c.trial().bs;
     let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
     let p50 = elapsed_ns * u64::from(c.trial().threads) / requests;
-    let direction = Direction {
+    let done = OperationSummary {
         requests,
         bytes,
         short_transfers: 0,
@@ -110,11 +111,11 @@ pub(crate) fn add_trial(
         response: None,
         lateness: None,
     };
-    let (reads, writes) = if c.trial().read_percent == 100 {
-        (direction, Direction::default())
-    } else {
-        (Direction::default(), direction)
-    };
+    let mut operations = PerOperation::default();
+    operations[match c.trial().read_percent {
+        100 => Operation::Read,
+        _ => Operation::Write,
+    }] = done;
     let sample = Sample {
         group: 0,
         client: 0,
@@ -131,10 +132,7 @@ pub(crate) fn add_trial(
         warmup,
         ok: true,
         started_utc: "2026-01-02T03:04:05Z".to_owned(),
-        reads,
-        writes,
-        syncs: 0,
-        sync_latency: None,
+        operations,
         errors: 0,
         failure: None,
         ended: Ended::Done,
@@ -172,7 +170,6 @@ pub(crate) fn add_trial(
         region: Region::default(),
         rate_report: None,
         verified: None,
-        trims: Default::default(),
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,
@@ -199,9 +196,9 @@ pub(crate) fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: 
             backlog_max: left + 1,
             backlog_end: left,
         });
-        for direction in [&mut sample.reads, &mut sample.writes] {
-            direction.response = direction.latency.map(|service| times(service, 1.5));
-            direction.lateness = direction.latency.map(|service| times(service, 0.5));
+        for done in sample.operations.as_mut().into_values() {
+            done.response = done.latency.map(|service| times(service, 1.5));
+            done.lateness = done.latency.map(|service| times(service, 0.5));
         }
     }
 }
@@ -265,7 +262,7 @@ pub(crate) fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
     let slowest = speeds.iter().copied().fold(f64::INFINITY, f64::min);
     let fastest = speeds.iter().copied().fold(0.0, f64::max);
     for sample in &mut record.samples {
-        let each = sample.reads.bytes / speeds.len() as u64;
+        let each = sample.operations.read.bytes / speeds.len() as u64;
         let elapsed = sample.elapsed_ns as f64;
         let active = elapsed * slowest / fastest;
         let mut moved = 0.0;
@@ -279,7 +276,13 @@ pub(crate) fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
                     ..PartId::default()
                 },
                 elapsed_ns: own as u64,
-                read_bytes: each,
+                done: PerOperation {
+                    read: Moved {
+                        bytes: each,
+                        ..Moved::default()
+                    },
+                    ..PerOperation::default()
+                },
                 ..Part::default()
             });
         }
@@ -291,8 +294,8 @@ pub(crate) fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
                     elapsed_ns: (elapsed * slowest / speed) as u64,
                     ..sample.clone()
                 };
-                own.reads.bytes = each;
-                own.reads.requests /= speeds.len() as u64;
+                own.operations.read.bytes = each;
+                own.operations.read.requests /= speeds.len() as u64;
                 own
             }));
         sample.all_active_ns = active as u64;

@@ -11,11 +11,12 @@ use iolab_spec::counters::{
 use iolab_spec::cpus::Cpus;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::medium::Medium;
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
 use iolab_spec::region::{Region, Residency};
 use iolab_spec::request_sizes::{RequestSizes, SizeCount};
-use iolab_spec::series::{Done, Interval, Series};
-use iolab_spec::summary::{Direction, LatencySummary};
+use iolab_spec::series::{Interval, Series};
+use iolab_spec::summary::{LatencySummary, OperationSummary};
 use iolab_spec::verify::{FaultKind, Verified};
 
 /// Of a rank all of whose accounts an earlier one reads.
@@ -25,6 +26,13 @@ const READ_BY_ANOTHER: Shares = Shares {
     disks: Adds::Nothing,
     nfs: Adds::Nothing,
 };
+
+fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
+    PerOperation {
+        read: Moved { requests, bytes },
+        ..PerOperation::default()
+    }
+}
 
 /// What rank `rank` did: everything has a value, and differs between ranks. `first` says whether it is the first to read its
 /// accounts.
@@ -48,11 +56,7 @@ fn deed(rank: u64, first: bool) -> Deed {
     let interval = |number: u64| Interval {
         start_ns: 100 * number,
         length_ns: 100,
-        done: Done {
-            read_requests: rank + 1,
-            read_bytes: 4096,
-            ..Done::default()
-        },
+        done: reads(rank + 1, 4096),
     };
     let seen = Residency {
         looked_bytes: 1 << 20,
@@ -60,11 +64,16 @@ fn deed(rank: u64, first: bool) -> Deed {
         ..Residency::default()
     };
     let outcome = Outcome {
-        reads: tally.clone(),
-        writes: tally.clone(),
-        trims: Tally::default(),
-        syncs: rank,
-        sync_latency: latency,
+        operations: PerOperation {
+            read: tally.clone(),
+            write: tally,
+            sync: Tally {
+                requests: rank,
+                latency,
+                ..Tally::default()
+            },
+            trim: Tally::default(),
+        },
         errors: rank,
         failure: (rank == 1).then(|| {
             Failure::Rank(FailedRank {
@@ -127,10 +136,13 @@ fn deed(rank: u64, first: bool) -> Deed {
             rank,
             started: TimeInterval::exactly(5),
             ended: TimeInterval::exactly(1_005),
-            reads: (10 + rank, 4096),
-            writes: (0, 0),
-            trims: (0, 0),
-            syncs: rank,
+            done: PerOperation {
+                sync: Moved {
+                    requests: rank,
+                    bytes: 0,
+                },
+                ..reads(10 + rank, 4096)
+            },
             errors: 0,
         }],
     }
@@ -176,7 +188,7 @@ fn what_is_sent_is_what_arrives() {
         let arrived = sent(&deed);
         assert!(message(&arrived) == message(&deed), "rank {rank}");
         let (there, here) = (&arrived.outcome, &deed.outcome);
-        assert_eq!(there.reads.latency, here.reads.latency);
+        assert_eq!(there.operations.read.latency, here.operations.read.latency);
         assert_eq!(there.failure, here.failure);
         assert_eq!((there.counters, there.region), (here.counters, here.region));
         assert_eq!(
@@ -186,7 +198,10 @@ fn what_is_sent_is_what_arrives() {
         assert_eq!(arrived.parts, deed.parts);
         assert_eq!(arrived.clients, deed.clients);
         let client = &arrived.clients[0];
-        assert_eq!(client.reads, Direction::of(&here.reads));
+        assert_eq!(
+            client.operations.read,
+            OperationSummary::of(&here.operations.read)
+        );
         assert_eq!(
             (client.counters, client.region),
             (here.counters, here.region)
@@ -202,12 +217,12 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     let backwards = c.clone().join(sent(&b)).join(sent(&a));
     let whole = a.join(sent(&b)).join(sent(&c));
     let outcome = &whole.outcome;
-    assert_eq!(outcome.reads.requests, 33);
-    assert_eq!(outcome.reads.bytes, 33 * 4096);
-    assert_eq!(outcome.reads.latency.len(), 33);
-    let waits = outcome.writes.waits.as_ref().expect("at a rate");
+    assert_eq!(outcome.operations.read.requests, 33);
+    assert_eq!(outcome.operations.read.bytes, 33 * 4096);
+    assert_eq!(outcome.operations.read.latency.len(), 33);
+    let waits = outcome.operations.write.waits.as_ref().expect("at a rate");
     assert_eq!((waits.response.len(), waits.lateness.len()), (33, 33));
-    assert_eq!(outcome.sync_latency.len(), 33);
+    assert_eq!(outcome.operations.sync.latency.len(), 33);
     // They end with their syncs, each when it is done.
     assert_eq!((outcome.end_sync_ns, outcome.paused_ns), (20, 3));
     assert_eq!(outcome.counters.device.map(|d| d.read_bytes), Some(14));
@@ -231,7 +246,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
         .series
         .intervals
         .iter()
-        .map(|interval| interval.done.read_requests)
+        .map(|interval| interval.done.read.requests)
         .collect();
     assert_eq!(requests, [6, 5, 3]);
     assert_eq!(outcome.waited, Some(3));
@@ -252,10 +267,7 @@ fn intervals_of_two_ranks_are_added_up_in_the_longer_ones() {
         let interval = |number| Interval {
             start_ns: length_ns * number,
             length_ns,
-            done: Done {
-                read_requests: number + 1,
-                ..Done::default()
-            },
+            done: reads(number + 1, 0),
         };
         deed.outcome.series.intervals = (0..count).map(interval).collect();
         deed
@@ -271,7 +283,7 @@ fn intervals_of_two_ranks_are_added_up_in_the_longer_ones() {
                 (
                     interval.start_ns,
                     interval.length_ns,
-                    interval.done.read_requests,
+                    interval.done.read.requests,
                 )
             })
             .collect();
@@ -309,13 +321,13 @@ fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
     let mut latency = new_latency_histogram();
     for deed in &all {
         latency
-            .add(&deed.outcome.reads.latency)
+            .add(&deed.outcome.operations.read.latency)
             .expect("the same bounds");
     }
     let whole = all.into_iter().reduce(Deed::join).expect("three");
     let client = whole.client(0, Medium::Storage, SharedAccounts::default());
-    assert_eq!(client.reads.latency, LatencySummary::of(&latency));
-    assert_eq!(client.reads.requests, latency.len());
+    assert_eq!(client.operations.read.latency, LatencySummary::of(&latency));
+    assert_eq!(client.operations.read.requests, latency.len());
     // The device of the host counts once, what each process was counted for is added.
     let counters = client.counters;
     assert_eq!(counters.device.map(|device| device.read_bytes), Some(7));

@@ -95,14 +95,17 @@ fn the_closed_loop_keeps_threads_times_depth_outstanding() {
         };
         let outcome = carry_out(&spec, &mut Fixed::new(servers, 50 * US, 0));
         let at_once = u64::from(threads * depth);
-        assert_eq!((outcome.reads.requests, outcome.ended), (240, Ended::Done));
-        assert_eq!(outcome.reads.bytes, 240 * 4096);
+        assert_eq!(
+            (outcome.operations.read.requests, outcome.ended),
+            (240, Ended::Done)
+        );
+        assert_eq!(outcome.operations.read.bytes, 240 * 4096);
         assert_eq!(
             outcome.elapsed_ns,
             240 * 50 * US / at_once.min(servers as u64)
         );
         // Little's law, to the three digits of the histogram.
-        let mean = outcome.reads.latency.mean() * 240.0 / outcome.elapsed_ns as f64;
+        let mean = outcome.operations.read.latency.mean() * 240.0 / outcome.elapsed_ns as f64;
         let steady = at_once as f64;
         assert!(
             (mean / steady - 1.0).abs() < 0.03,
@@ -115,7 +118,7 @@ fn the_closed_loop_keeps_threads_times_depth_outstanding() {
 fn each_block_comes_once_per_pass_and_bounds_hold() {
     let mut disk = Fixed::new(1, 10 * US, 0);
     let one_pass = carry_out(&spec(Limit::default()), &mut disk);
-    assert_eq!(one_pass.reads.requests, 256);
+    assert_eq!(one_pass.operations.read.requests, 256);
     let mut blocks: Vec<Ask> = disk.asked.iter().map(|(_, ask)| *ask).collect();
     blocks.sort_by_key(|ask| match ask {
         Ask::Read { offset, .. } => *offset,
@@ -125,9 +128,12 @@ fn each_block_comes_once_per_pass_and_bounds_hold() {
     assert_eq!(blocks.len(), 256);
     let timed = carry_out(&spec(time(95)), &mut Fixed::new(1, 10 * US, 0));
     // What is in flight when the time is up is completed and counted.
-    assert_eq!((timed.reads.requests, timed.ended), (10, Ended::Time));
+    assert_eq!(
+        (timed.operations.read.requests, timed.ended),
+        (10, Ended::Time)
+    );
     assert_eq!(timed.elapsed_ns, 100 * US);
-    assert_eq!(timed.series.total().read_requests, 10);
+    assert_eq!(timed.series.total().read.requests, 10);
 }
 
 #[test]
@@ -140,8 +146,10 @@ fn a_batch_waits_for_its_completions() {
     };
     let outcome = carry_out(&spec, &mut Fixed::new(1, 10 * US, 0));
     // Four requests one after the other are taken together, when the last is done.
-    let near = |ns: u64| outcome.reads.latency.equivalent(ns, 40 * US);
-    assert!(near(outcome.reads.latency.min()) && near(outcome.reads.latency.max()));
+    let near = |ns: u64| outcome.operations.read.latency.equivalent(ns, 40 * US);
+    assert!(
+        near(outcome.operations.read.latency.min()) && near(outcome.operations.read.latency.max())
+    );
 }
 
 #[test]
@@ -157,9 +165,9 @@ fn sync_policies_flush_when_they_say() {
         let flushes = disk.asked.iter().filter(|(_, ask)| *ask == Ask::Flush);
         (
             flushes.count(),
-            outcome.syncs,
+            outcome.operations.sync.requests,
             outcome.elapsed_ns / US,
-            outcome.writes.latency.max() / US,
+            outcome.operations.write.latency.max() / US,
             outcome.end_sync_ns / US,
         )
     };
@@ -181,8 +189,13 @@ fn at_a_rate_response_time_counts_from_the_intended_start() {
     };
     // One request every 100 us, 10 us each: nothing waits.
     let easy = carry_out(&at(10_000, time(10_000)), &mut Fixed::new(1, 10 * US, 0));
-    let waits = easy.reads.waits.as_ref().expect("recorded at a rate");
-    assert_eq!(easy.reads.requests, 100);
+    let waits = easy
+        .operations
+        .read
+        .waits
+        .as_ref()
+        .expect("recorded at a rate");
+    assert_eq!(easy.operations.read.requests, 100);
     assert_eq!((waits.response.max() / US, waits.lateness.max()), (10, 0));
     let rate_report = easy.rate_report.expect("at a rate");
     assert_eq!(
@@ -197,8 +210,8 @@ fn at_a_rate_response_time_counts_from_the_intended_start() {
         (990..=1000).contains(&rate_report.backlog_end),
         "{rate_report:?}"
     );
-    let waits = hard.reads.waits.expect("recorded at a rate");
-    assert!(waits.response.max() > 4_900 * US && hard.reads.latency.max() < 45 * US);
+    let waits = hard.operations.read.waits.expect("recorded at a rate");
+    assert!(waits.response.max() > 4_900 * US && hard.operations.read.latency.max() < 45 * US);
 }
 
 #[test]
@@ -291,7 +304,7 @@ fn requests_of_several_sizes_ask_for_their_bytes() {
         _ => 0,
     };
     let asked: u64 = disk.asked.iter().map(bytes).sum();
-    assert_eq!(outcome.reads.bytes, asked);
+    assert_eq!(outcome.operations.read.bytes, asked);
     assert!((1 << 20..(1 << 20) + 65_536).contains(&asked));
     assert_eq!(outcome.request_sizes.counts().len(), 2);
 }
@@ -321,14 +334,20 @@ fn groups_share_a_disk_that_is_computed() {
     };
     let groups = [group(1, reader, false), group(2, writer, false)];
     let outcome = together(&groups, &mut Fixed::new(1, 100 * US, 0));
-    assert_eq!((outcome.reads.requests, outcome.writes.requests), (10, 10));
+    assert_eq!(
+        (
+            outcome.operations.read.requests,
+            outcome.operations.write.requests
+        ),
+        (10, 10)
+    );
     assert_eq!(outcome.elapsed_ns, 2000 * US);
     let [reads, writes] = outcome.groups.as_slice() else {
         panic!("two groups");
     };
     assert_eq!(reads.outcome.elapsed_ns, 1900 * US);
     assert_eq!(writes.outcome.elapsed_ns, 2000 * US);
-    assert_eq!(reads.outcome.reads.latency.len(), 10);
+    assert_eq!(reads.outcome.operations.read.latency.len(), 10);
 }
 
 #[test]
@@ -359,7 +378,7 @@ fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
     assert_eq!(reader.outcome.elapsed_ns, 1000 * US);
     assert_eq!(rated.outcome.ended, Ended::Time);
     // At 100, 300, 500, 700 and 900 us.
-    assert_eq!(rated.outcome.writes.requests, 5);
+    assert_eq!(rated.outcome.operations.write.requests, 5);
     assert_eq!((late.group, late.start_ns), (4, 300 * US));
     assert_eq!(late.outcome.elapsed_ns, 200 * US);
     let again = together(&groups, &mut Fixed::new(8, 100 * US, 0));
@@ -381,8 +400,11 @@ fn a_group_ends_the_trial_in_virtual_time_too() {
     };
     let groups = [group(1, first, false), group(2, endless, false)];
     let outcome = together(&groups, &mut Fixed::new(8, 100 * US, 0));
-    assert_eq!(outcome.groups[0].outcome.reads.requests, 10);
+    assert_eq!(outcome.groups[0].outcome.operations.read.requests, 10);
     let other = &outcome.groups[1].outcome;
     assert_eq!(other.ended, Ended::Time);
-    assert!((10..=11).contains(&other.reads.requests), "{other:?}");
+    assert!(
+        (10..=11).contains(&other.operations.read.requests),
+        "{other:?}"
+    );
 }

@@ -6,8 +6,8 @@ use crate::worker::open::Open;
 use crate::worker::{Following, Requests, Timing, Varied, WorkerOutcome};
 use iolab_observe::clock::Clock;
 use iolab_pattern::quota;
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::outcome::{Effective, Ended};
-use iolab_spec::series::Done;
 use iolab_spec::trial::{SyncPolicy, TrialSpec};
 
 /// The request of a slot.
@@ -274,9 +274,8 @@ impl<'a> Worker<'a> {
         u64::from(self.id) << 32 | u64::from(slot)
     }
 
-    fn done(&self) -> Done {
-        let outcome = &self.outcome;
-        Done::of(&outcome.reads, &outcome.writes, &outcome.trims)
+    fn done(&self) -> PerOperation<Moved> {
+        self.outcome.operations.moved()
     }
 
     fn end_with(&mut self, why: Ended) {
@@ -317,10 +316,7 @@ impl<'a> Worker<'a> {
             started,
             ..
         } = self.issued[slot as usize];
-        let tally = match action {
-            Action::Read => &mut self.outcome.reads,
-            _ => &mut self.outcome.writes,
-        };
+        let tally = &mut self.outcome.operations[action.completes()];
         let is_sync = action.is_sync();
         if !is_sync {
             tally.bytes += bytes;
@@ -338,10 +334,14 @@ impl<'a> Worker<'a> {
             tally.latency.saturating_record(now - started);
         }
         if is_sync {
-            self.outcome.syncs += 1;
+            self.outcome.operations.sync.requests += 1;
             let started = self.following.started[slot as usize];
             if self.timed {
-                self.outcome.sync_latency.saturating_record(now - started);
+                self.outcome
+                    .operations
+                    .sync
+                    .latency
+                    .saturating_record(now - started);
             }
         }
         if let Some(open) = &mut self.open {
@@ -390,7 +390,7 @@ impl<'a> Worker<'a> {
         let done = self.done();
         self.outcome.series.finish(now, done);
         self.state = State::Over;
-        if self.sync == SyncPolicy::End && self.outcome.writes.requests > 0 {
+        if self.sync == SyncPolicy::End && self.outcome.operations.write.requests > 0 {
             self.state = State::Syncing;
             self.issued[0].action = Action::Fsync;
             self.free.retain(|slot| *slot != 0);
@@ -402,7 +402,7 @@ impl<'a> Worker<'a> {
     fn synced(&mut self, now: u64) {
         self.outcome.end_sync_ns = now - self.outcome.end;
         self.outcome.end = now;
-        self.outcome.syncs += 1;
+        self.outcome.operations.sync.requests += 1;
         self.state = State::Over;
     }
 }

@@ -23,14 +23,18 @@ pub(super) fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
         SyncPolicy::None => true,
         // The writes of a worker since its last sync.
         _ if spec.sync_every > 1 => {
-            let synced = outcome.syncs.saturating_mul(u64::from(spec.sync_every));
-            synced < outcome.writes.requests
+            let synced = outcome
+                .operations
+                .sync
+                .requests
+                .saturating_mul(u64::from(spec.sync_every));
+            synced < outcome.operations.write.requests
         }
         _ => false,
     };
     spec.cache != CacheState::Direct
         && unsynced
-        && outcome.writes.bytes > 0
+        && outcome.operations.write.bytes > 0
         && matches!(outcome.ended, Ended::Done | Ended::Time)
 }
 

@@ -10,6 +10,7 @@ use super::merge::graver;
 use super::{Beside, Side, carry_out, merge, signed, sum};
 use iolab_observe::clock::Clock;
 use iolab_spec::group::GroupTrial;
+use iolab_spec::operation::Operation;
 use iolab_spec::outcome::{Ended, GroupOutcome, Outcome, Tally};
 use iolab_spec::trial::CacheState;
 use iolab_spec::verify::Verified;
@@ -121,10 +122,9 @@ pub(crate) fn together(outcome: &mut Outcome, groups: &[GroupOutcome]) {
         outcome.rate_report = None;
     }
     let closed = |tally: &Tally| tally.requests > 0 && tally.waits.is_none();
-    if parts().any(|part| closed(&part.reads)) {
-        outcome.reads.waits = None;
-    }
-    if parts().any(|part| closed(&part.writes)) {
-        outcome.writes.waits = None;
+    for operation in Operation::ALL {
+        if parts().any(|part| closed(&part.operations[*operation])) {
+            outcome.operations[*operation].waits = None;
+        }
     }
 }

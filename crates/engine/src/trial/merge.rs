@@ -45,10 +45,8 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
             ProcessIo::plus,
         );
         counters.usage = counters.usage.plus(worker.thread.usage);
-        add(&mut merged.reads, &worker.reads);
-        add(&mut merged.writes, &worker.writes);
-        add(&mut merged.trims, &worker.trims);
-        merged.syncs += worker.syncs;
+        let (sums, parts) = (merged.operations.as_mut(), worker.operations.as_ref());
+        sums.zip(parts, add);
         merged.paused_ns += worker.paused_ns;
         merged.waited = match (merged.waited, worker.waited) {
             (Some(sum), Some(part)) => Some(sum + part),
@@ -58,7 +56,6 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
             merged.cpus_used = merged.cpus_used.plus(&seen.cpus());
         }
         merged.request_sizes = merged.request_sizes.plus(worker.sizes.clone());
-        add_histogram(&mut merged.sync_latency, &worker.sync_latency);
         merged.errors += worker.errors;
         let failure = || worker.failure.clone().map(Failure::Request);
         merged.failure = merged.failure.or_else(failure);

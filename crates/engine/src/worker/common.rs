@@ -11,8 +11,8 @@ use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::Signer;
 use iolab_observe::clock::Clock;
 use iolab_pattern::{derive, quota};
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::outcome::{Effective, Ended, FailedRequest, Tally};
-use iolab_spec::series::Done;
 use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
 
 /// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
@@ -132,9 +132,9 @@ impl<'a> Common<'a> {
     #[inline(always)]
     pub(super) fn tally<R: Requests>(&mut self, action: Action) -> &mut Tally {
         match action {
-            Action::Read => &mut self.outcome.reads,
-            Action::Trim if R::VARIED => &mut self.outcome.trims,
-            _ => &mut self.outcome.writes,
+            Action::Read => &mut self.outcome.operations.read,
+            Action::Trim if R::VARIED => &mut self.outcome.operations.trim,
+            _ => &mut self.outcome.operations.write,
         }
     }
     /// What is not a whole transfer: short ones go on, a write is followed by its sync where the policy says so, errors
@@ -149,11 +149,12 @@ impl<'a> Common<'a> {
     ) -> Option<Slot> {
         let mut request = self.issued[slot.index() as usize].request;
         if request.action.is_sync() && result == 0 {
-            self.outcome.syncs += 1;
+            let syncs = &mut self.outcome.operations.sync;
+            syncs.requests += 1;
             if timed {
                 let started = self.following.started[slot.index() as usize];
                 let latency_ns = self.clock.ns_between(started, now);
-                self.outcome.sync_latency.saturating_record(latency_ns);
+                syncs.latency.saturating_record(latency_ns);
             }
             return Some(slot);
         }
@@ -250,8 +251,7 @@ impl<'a> Common<'a> {
     }
 
     /// What was done so far.
-    pub(super) fn done(&self) -> Done {
-        let outcome = &self.outcome;
-        Done::of(&outcome.reads, &outcome.writes, &outcome.trims)
+    pub(super) fn done(&self) -> PerOperation<Moved> {
+        self.outcome.operations.moved()
     }
 }

@@ -20,6 +20,7 @@ use crate::request::{Action, Backend, Completion, SystemFailure};
 use crate::schedule::Schedule;
 use iolab_observe::clock::Clock;
 use iolab_spec::histogram::new_latency_histogram;
+use iolab_spec::operation::PerOperation;
 use iolab_spec::outcome::{Ended, RateReport, Waits};
 use iolab_spec::trial::{Rate, TrialSpec};
 
@@ -36,9 +37,7 @@ pub(crate) struct Open<'a> {
     start: u64,
     /// Intended start of the request in each slot, a stamp.
     intended: Vec<u64>,
-    reads: Option<Waits>,
-    writes: Option<Waits>,
-    trims: Option<Waits>,
+    waits: PerOperation<Option<Waits>>,
     issued: u64,
     backlog_max: u64,
     /// Set when the time is up or the last request was issued.
@@ -69,9 +68,13 @@ impl<'a> Open<'a> {
             workers: spec.workers(),
             start: 0,
             intended: vec![0; spec.depth as usize],
-            reads: waits(spec.reads()),
-            writes: waits(spec.writes()),
-            trims: waits(spec.trims()),
+            waits: PerOperation {
+                read: waits(spec.reads()),
+                write: waits(spec.writes()),
+                // A sync starts when its write is done, not at a time that was intended.
+                sync: None,
+                trim: waits(spec.trims()),
+            },
             issued: 0,
             backlog_max: 0,
             closed: None,
@@ -135,9 +138,10 @@ impl<'a> Open<'a> {
     pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
         let closing = self.close(at);
         outcome.rate_report = Some(self.rate_report(closing));
-        outcome.reads.waits = self.reads.take();
-        outcome.writes.waits = self.writes.take();
-        outcome.trims.waits = self.trims.take();
+        let tallies = outcome.operations.as_mut();
+        tallies.zip(self.waits.as_mut(), |tally, waits| {
+            tally.waits = waits.take();
+        });
     }
 
     fn rate_report(&self, closing: Closing) -> RateReport {
@@ -167,12 +171,7 @@ impl Timing for Open<'_> {
     #[inline(always)]
     fn completed(&mut self, slot: u32, action: Action, started: u64, now: u64) {
         let intended = self.intended[slot as usize];
-        let waits = match action {
-            Action::Read => &mut self.reads,
-            Action::Trim => &mut self.trims,
-            Action::Write | Action::Fsync | Action::Fdatasync => &mut self.writes,
-        };
-        if let Some(waits) = waits {
+        if let Some(waits) = &mut self.waits[action.completes()] {
             let response_ns = self.clock.ns_between(intended, now);
             waits.response.saturating_record(response_ns);
             let lateness_ns = self.clock.ns_between(intended, started);

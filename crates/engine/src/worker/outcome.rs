@@ -6,7 +6,8 @@ use crate::series::Recorder;
 use crate::verify::Signed;
 use iolab_observe::clock::Clock;
 use iolab_spec::counters::{Counters, Hardware};
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram, unused_latency_histogram};
+use iolab_spec::histogram::{new_latency_histogram, unused_latency_histogram};
+use iolab_spec::operation::PerOperation;
 use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
 use iolab_spec::request_sizes::RequestSizes;
 use iolab_spec::trial::TrialSpec;
@@ -14,11 +15,7 @@ use iolab_spec::trial::TrialSpec;
 /// What one worker did.
 #[derive(Debug)]
 pub(crate) struct WorkerOutcome {
-    pub(crate) reads: Tally,
-    pub(crate) writes: Tally,
-    pub(crate) trims: Tally,
-    pub(crate) syncs: u64,
-    pub(crate) sync_latency: LatencyHistogram,
+    pub(crate) operations: PerOperation<Tally>,
     pub(crate) errors: u64,
     pub(crate) failure: Option<FailedRequest>,
     pub(crate) ended: Ended,
@@ -57,23 +54,23 @@ impl WorkerOutcome {
         clock: &Clock,
         effective: Effective,
     ) -> Self {
-        let histogram = |used| match used && timed {
-            true => new_latency_histogram(),
-            false => unused_latency_histogram(),
-        };
         let tally = |used| Tally {
             requests: 0,
             bytes: 0,
             short_transfers: 0,
-            latency: histogram(used),
+            latency: match used && timed {
+                true => new_latency_histogram(),
+                false => unused_latency_histogram(),
+            },
             waits: None,
         };
         Self {
-            reads: tally(spec.reads()),
-            writes: tally(spec.writes()),
-            trims: tally(spec.trims()),
-            syncs: 0,
-            sync_latency: histogram(spec.sync.follows_writes()),
+            operations: PerOperation {
+                read: tally(spec.reads()),
+                write: tally(spec.writes()),
+                sync: tally(spec.sync.follows_writes()),
+                trim: tally(spec.trims()),
+            },
             errors: 0,
             failure: None,
             ended: Ended::Done,

@@ -66,7 +66,7 @@ impl Common<'_> {
         self.outcome.waited = backend.waited();
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
         let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
-        if self.syncs_at_end && self.outcome.writes.requests > 0 && whole {
+        if self.syncs_at_end && self.outcome.operations.write.requests > 0 && whole {
             self.final_sync(backend, &mut done);
         }
     }
@@ -97,7 +97,7 @@ impl Common<'_> {
                     errno: -result as i32,
                 });
             }
-            self.outcome.syncs += 1;
+            self.outcome.operations.sync.requests += 1;
         }
     }
 }

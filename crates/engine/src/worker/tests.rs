@@ -118,7 +118,7 @@ fn what_is_in_flight_when_the_mechanism_fails_is_waited_for_and_does_not_count()
             let failure = outcome.failure.expect("a failure");
             let expected = ("io_uring_enter", libc::ENXIO);
             assert_eq!((failure.syscall, failure.errno), expected);
-            assert_eq!(outcome.reads.requests, 3);
+            assert_eq!(outcome.operations.read.requests, 3);
             assert_eq!(buffers.home().len(), DEPTH as usize - keeps);
         }
     }

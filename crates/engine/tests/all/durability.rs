@@ -70,7 +70,10 @@ fn any_size_can_be_written_through_the_page_cache() {
     ] {
         let outcome = run(&log(sync)).expect("runs");
         assert_eq!(
-            (outcome.writes.requests, outcome.writes.bytes),
+            (
+                outcome.operations.write.requests,
+                outcome.operations.write.bytes
+            ),
             (64, REGION)
         );
         assert_eq!(outcome.ended, Ended::Done);
@@ -88,10 +91,16 @@ fn a_sync_follows_every_so_many_writes() {
                     ..log(sync)
                 };
                 let outcome = run(&spec).expect("runs");
-                assert_eq!((outcome.syncs, outcome.writes.requests), (syncs, 64));
-                assert_eq!(outcome.writes.bytes, REGION);
+                assert_eq!(
+                    (
+                        outcome.operations.sync.requests,
+                        outcome.operations.write.requests
+                    ),
+                    (syncs, 64)
+                );
+                assert_eq!(outcome.operations.write.bytes, REGION);
                 let timed = if latency { syncs } else { 0 };
-                assert_eq!(outcome.sync_latency.len(), timed);
+                assert_eq!(outcome.operations.sync.latency.len(), timed);
                 // What no sync followed is written out before the next trial.
                 let is_left = syncs * u64::from(every) < 64;
                 assert_eq!(outcome.region.owed_sync_ns.is_some(), is_left);
@@ -108,13 +117,16 @@ fn syncs_are_counted_per_thread() {
         ..log(SyncPolicy::Fdatasync)
     };
     // Each of four threads has 16 writes.
-    assert_eq!(run(&spec).expect("runs").syncs, 12);
+    assert_eq!(run(&spec).expect("runs").operations.sync.requests, 12);
 }
 
 #[test]
 fn the_time_of_a_write_holds_that_of_its_sync() {
     let outcome = run(&log(SyncPolicy::Fdatasync)).expect("runs");
-    let (writes, syncs) = (&outcome.writes.latency, &outcome.sync_latency);
+    let (writes, syncs) = (
+        &outcome.operations.write.latency,
+        &outcome.operations.sync.latency,
+    );
     assert_eq!((writes.len(), syncs.len()), (64, 64));
     assert!(writes.mean() > syncs.mean() && writes.min() >= syncs.min());
 }
@@ -145,7 +157,13 @@ fn a_new_file_is_filled_once() {
                     Err(error) => panic!("{error}"),
                 };
                 assert_eq!(outcome.ended, Ended::Done);
-                assert_eq!((outcome.writes.bytes, outcome.syncs), (REGION, 64));
+                assert_eq!(
+                    (
+                        outcome.operations.write.bytes,
+                        outcome.operations.sync.requests
+                    ),
+                    (REGION, 64)
+                );
             }
         }
     }

@@ -1,13 +1,16 @@
 //! Trials of several groups, on a real file system.
 
+#![allow(clippy::print_stderr, reason = "what is skipped says why")]
+
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::trial;
+use iolab_engine::{flags, trial};
 use iolab_observe::counters::{FileRange, residency};
 use iolab_observe::page_cache;
 use iolab_spec::group::GroupSpec;
+use iolab_spec::operation::Operation;
 use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::{Backend, CacheState, Layout, Limit, Pattern, Rate, TrialSpec};
@@ -74,16 +77,19 @@ fn groups_are_counted_apart_and_together() {
         panic!("two groups");
     };
     assert_eq!((reads.group, writes.group), (1, 2));
-    assert_eq!(reads.outcome.reads.requests, 300);
-    assert_eq!(reads.outcome.writes.requests, 0);
-    assert_eq!(writes.outcome.writes.bytes, 20 * (64 << 10));
-    assert_eq!(outcome.reads.requests, 300);
-    assert_eq!(outcome.writes.bytes, writes.outcome.writes.bytes);
+    assert_eq!(reads.outcome.operations.read.requests, 300);
+    assert_eq!(reads.outcome.operations.write.requests, 0);
+    assert_eq!(writes.outcome.operations.write.bytes, 20 * (64 << 10));
+    assert_eq!(outcome.operations.read.requests, 300);
+    assert_eq!(
+        outcome.operations.write.bytes,
+        writes.outcome.operations.write.bytes
+    );
     assert_eq!(
         outcome.bytes(),
         reads.outcome.bytes() + writes.outcome.bytes()
     );
-    assert_eq!(reads.outcome.reads.latency.len(), 300);
+    assert_eq!(reads.outcome.operations.read.latency.len(), 300);
     assert!(reads.outcome.rate_report.is_none() && writes.outcome.rate_report.is_some());
     // A rate that only one of them has is none of all.
     assert!(outcome.rate_report.is_none());
@@ -92,13 +98,38 @@ fn groups_are_counted_apart_and_together() {
         .series
         .intervals
         .iter()
-        .map(|i| i.done.write_bytes)
+        .map(|i| i.done.write.bytes)
         .sum();
-    assert_eq!(series, outcome.writes.bytes);
+    assert_eq!(series, outcome.operations.write.bytes);
     // The account of a thread is its own: the reader's has none of the writer's bytes.
     if let Some(io) = reads.outcome.counters.process_io {
         assert!(io.wchar < BS, "{io:?}");
         assert!(io.rchar >= 300 * BS, "{io:?}");
+    }
+}
+
+#[test]
+fn waits_that_only_one_group_has_are_none_of_all() {
+    let (_folder, target) = scratch(SIZE);
+    if let Err(error) = flags::trims(&target) {
+        return eprintln!("skipped: {error}");
+    }
+    let of = |rate| TrialSpec {
+        rate,
+        pattern: Pattern::Rand,
+        trim_percent: 50,
+        limit: requests(200),
+        ..spec(40)
+    };
+    let (paced, unpaced) = (of(Some(Rate::Requests(20_000))), of(None));
+    let outcome = run(&cell(vec![paced, unpaced]), &target);
+    let [paced, unpaced] = outcome.groups.as_slice() else {
+        panic!("two groups");
+    };
+    for operation in [Operation::Read, Operation::Write, Operation::Trim] {
+        let waits = |outcome: &Outcome| outcome.operations[operation].waits.is_some();
+        let in_turn = [&paced.outcome, &unpaced.outcome, &outcome].map(waits);
+        assert_eq!(in_turn, [true, false, false], "{operation}");
     }
 }
 
@@ -133,7 +164,7 @@ fn a_group_without_a_bound_ends_with_the_others() {
             .iter()
             .all(|group| group.outcome.ended == Ended::Time)
     );
-    assert!(outcome.groups[1].outcome.writes.requests > 0);
+    assert!(outcome.groups[1].outcome.operations.write.requests > 0);
 }
 
 #[test]
@@ -156,7 +187,7 @@ fn a_delayed_group_starts_later() {
         .series
         .intervals
         .iter()
-        .map(|i| i.done.read_requests)
+        .map(|i| i.done.read.requests)
         .sum();
     assert_eq!(in_series, 20);
 }
@@ -187,11 +218,11 @@ fn the_first_group_that_ends_the_trial_ends_it() {
     let [ender, endless, never] = outcome.groups.as_slice() else {
         panic!("three groups");
     };
-    assert_eq!(ender.outcome.writes.requests, 50);
+    assert_eq!(ender.outcome.operations.write.requests, 50);
     assert_eq!(ender.outcome.ended, Ended::Done);
     assert_eq!(endless.outcome.ended, Ended::Time);
     assert_eq!(never.outcome.ended, Ended::Time);
-    assert!(endless.outcome.reads.requests > 0);
+    assert!(endless.outcome.operations.read.requests > 0);
 }
 
 #[test]
@@ -216,8 +247,8 @@ fn groups_keep_the_proportion_of_their_flows() {
     let [one, three, _] = outcome.groups.as_slice() else {
         panic!("three groups");
     };
-    assert_eq!(one.outcome.reads.requests, 1000);
-    let others = three.outcome.reads.requests;
+    assert_eq!(one.outcome.operations.read.requests, 1000);
+    let others = three.outcome.operations.read.requests;
     assert!((2900..=3100).contains(&others), "{others} for 1000");
 }
 
@@ -307,7 +338,7 @@ proptest! {
             let own = &outcome.groups[number].outcome;
             let verified = own.verified.expect("it was read back");
             prop_assert_eq!(verified.faulty_blocks(), 0);
-            prop_assert!(verified.blocks <= own.writes.requests);
+            prop_assert!(verified.blocks <= own.operations.write.requests);
             sum += verified.blocks;
         }
         prop_assert_eq!(outcome.verified.expect("of all").blocks, sum);

@@ -97,7 +97,7 @@ fn each_worker_writes_every_block_of_its_own_file() {
         let outcome = run(&spec, &target).expect("runs");
         assert_eq!(outcome.ended, Ended::Done);
         assert_eq!(
-            outcome.writes.bytes, SIZE,
+            outcome.operations.write.bytes, SIZE,
             "one pass over all files together"
         );
         // 256 blocks over three workers: 86, 85 and 85; the first file is large enough for a single worker.
@@ -136,7 +136,7 @@ fn every_layout_reads_each_block_once_whoever_has_the_descriptor() {
                 let what = format!("{name} {layout} {descriptors}");
                 match run(&spec, &target) {
                     Ok(outcome) => {
-                        assert_eq!(outcome.reads.bytes, SIZE, "{what}");
+                        assert_eq!(outcome.operations.read.bytes, SIZE, "{what}");
                         assert_eq!(outcome.errors, 0, "{what}: {:?}", outcome.failure);
                     }
                     Err(error) => {
@@ -192,7 +192,7 @@ fn writes_start_on_fresh_files_and_reads_on_the_filled_one() {
         for _ in 0..2 {
             let outcome = run(&spec, &target).expect("runs");
             assert_eq!(
-                (outcome.writes.bytes, outcome.errors),
+                (outcome.operations.write.bytes, outcome.errors),
                 (SIZE, 0),
                 "{layout}"
             );

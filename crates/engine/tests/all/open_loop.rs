@@ -63,7 +63,7 @@ fn every_backend_makes_each_request_and_times_it_three_ways() {
                 let what = format!("{} {} {arrivals} {threads}", spec.backend, spec.cache);
                 assert_eq!((outcome.requests(), outcome.errors), (600, 0), "{what}");
                 assert_eq!(outcome.ended, Ended::Done, "{what}");
-                for tally in [&outcome.reads, &outcome.writes] {
+                for tally in [&outcome.operations.read, &outcome.operations.write] {
                     let Some(waits) = &tally.waits else {
                         assert_eq!((tally.requests, read_percent), (0, 100), "{what}");
                         continue;
@@ -147,7 +147,10 @@ fn a_seed_gives_the_same_requests_whether_there_is_a_rate_or_not() {
             ..TrialSpec::default()
         };
         let outcome = run(&spec, &target).expect("runs");
-        (outcome.reads.requests, outcome.writes.bytes)
+        (
+            outcome.operations.read.requests,
+            outcome.operations.write.bytes,
+        )
     };
     assert_eq!(written(None), written(Some(Rate::Requests(100_000))));
 }
@@ -165,7 +168,13 @@ fn the_final_sync_stays_part_of_the_trial() {
         ..TrialSpec::default()
     };
     let outcome = run(&spec, &target).expect("runs");
-    assert_eq!((outcome.syncs, outcome.writes.requests), (1, 50));
+    assert_eq!(
+        (
+            outcome.operations.sync.requests,
+            outcome.operations.write.requests
+        ),
+        (1, 50)
+    );
     assert!(outcome.end_sync_ns > 0);
 }
 

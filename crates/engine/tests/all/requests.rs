@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use iolab_engine::trial;
+use iolab_engine::{flags, trial};
 use iolab_spec::cpus::Cpus;
 use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::trial::{
-    Advice, Backend, CacheState, IoPriority, Layout, Limit, Pattern, Rate, TrialSpec, TrimBy,
+    Advice, Backend, CacheState, IoPriority, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
+    TrimBy,
 };
 use iolab_target::{Beside, Consent, Need, Size, Target};
 
-use crate::files::{clock, folder, scratch};
+use crate::files::{self, clock, folder, requests, scratch};
 
 const REGION: u64 = 4 << 20;
 
@@ -65,7 +66,10 @@ fn requests_of_several_sizes_are_counted_by_size_and_by_bytes() {
             assert_eq!(outcome.ended, Ended::Done);
             assert_eq!(outcome.requests(), 2000);
             let counts = outcome.request_sizes.counts();
-            for (reads, tally) in [(true, &outcome.reads), (false, &outcome.writes)] {
+            for (reads, tally) in [
+                (true, &outcome.operations.read),
+                (false, &outcome.operations.write),
+            ] {
                 let of = counts.iter().filter(|count| count.reads == reads);
                 let (requests, bytes) = of.fold((0, 0), |(requests, bytes), count| {
                     (
@@ -195,8 +199,8 @@ proptest! {
                 eprintln!("skipped: {:?}", failure);
                 return Ok(());
             }
-            prop_assert_eq!(outcome.trims.requests, 2 * blocks);
-            prop_assert_eq!((outcome.trims.bytes, outcome.writes.requests), (2 * blocks * bs, 0));
+            prop_assert_eq!(outcome.operations.trim.requests, 2 * blocks);
+            prop_assert_eq!((outcome.operations.trim.bytes, outcome.operations.write.requests), (2 * blocks * bs, 0));
             prop_assert_eq!(data.len() as u64, bytes);
             let inside = offset as usize..(offset + region) as usize;
             prop_assert!(data[..inside.start].iter().all(|byte| *byte == 1));
@@ -230,7 +234,8 @@ fn trims_are_counted_apart_and_the_file_is_filled_again() {
         other => panic!("{other:?}"),
     };
     assert_eq!(outcome.requests(), 1000);
-    for tally in [&outcome.reads, &outcome.writes, &outcome.trims] {
+    let operations = &outcome.operations;
+    for tally in [&operations.read, &operations.write, &operations.trim] {
         assert!(tally.requests > 0);
         assert_eq!(tally.latency.len(), tally.requests);
         assert_eq!(tally.bytes, tally.requests * 4096);
@@ -245,6 +250,29 @@ fn trims_are_counted_apart_and_the_file_is_filled_again() {
     }
 }
 
+#[test]
+fn intervals_hold_what_every_operation_did() {
+    let (_folder, target) = scratch(REGION);
+    if let Err(error) = flags::trims(&target) {
+        return eprintln!("skipped: {error}");
+    }
+    for rate in [None, Some(Rate::Requests(20_000))] {
+        let spec = TrialSpec {
+            rate,
+            pattern: Pattern::Rand,
+            read_percent: 40,
+            trim_percent: 50,
+            sync: SyncPolicy::Each,
+            limit: requests(200),
+            ..spec()
+        };
+        let outcome = files::run(&spec, &target).expect("runs");
+        let done = outcome.operations.moved();
+        assert!(done.iter().all(|(_, moved)| moved.requests > 0), "{done:?}");
+        assert_eq!(outcome.series.total(), done);
+    }
+}
+
 /// Writes a file of so many blocks once, and gives its blocks of 4 KiB.
 fn written(spec: &TrialSpec, blocks: usize) -> Vec<Vec<u8>> {
     let spec = TrialSpec {
@@ -256,7 +284,7 @@ fn written(spec: &TrialSpec, blocks: usize) -> Vec<Vec<u8>> {
         ..spec.clone()
     };
     let (outcome, data) = on_ones(&spec, blocks * 4096).expect("nothing special is asked");
-    assert_eq!(outcome.writes.bytes, blocks as u64 * 4096);
+    assert_eq!(outcome.operations.write.bytes, blocks as u64 * 4096);
     data.chunks(4096).map(<[u8]>::to_vec).collect()
 }
 
@@ -328,7 +356,7 @@ fn dontcache_leaves_nothing_in_the_page_cache() {
         let (Some(plain), Some(flagged)) = (tried(&plain), tried(&flagged)) else {
             continue;
         };
-        assert_eq!(flagged.reads.bytes, REGION);
+        assert_eq!(flagged.operations.read.bytes, REGION);
         let held = |outcome: &Outcome| outcome.region.after.map(|after| after.resident_bytes);
         if let (Some(plain), Some(flagged)) = (held(&plain), held(&flagged)) {
             assert!(
@@ -348,11 +376,11 @@ fn requests_that_would_wait_are_counted_and_made_again() {
         ..spec()
     };
     if let Some(outcome) = tried(&hot) {
-        assert_eq!(outcome.reads.bytes, REGION);
+        assert_eq!(outcome.operations.read.bytes, REGION);
         assert!(
             outcome
                 .waited
-                .is_some_and(|waited| waited <= outcome.reads.requests)
+                .is_some_and(|waited| waited <= outcome.operations.read.requests)
         );
     }
     let cold = TrialSpec {
@@ -360,7 +388,7 @@ fn requests_that_would_wait_are_counted_and_made_again() {
         ..hot
     };
     if let Some(outcome) = tried(&cold) {
-        assert_eq!(outcome.reads.bytes, REGION);
+        assert_eq!(outcome.operations.read.bytes, REGION);
         let before = outcome
             .region
             .before

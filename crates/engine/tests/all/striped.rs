@@ -46,10 +46,13 @@ fn check(spec: &TrialSpec, piece: u64, rows: u64) -> Result<()> {
     };
     let outcome = run(&spec, &targets)?;
     assert_eq!(outcome.failure, None, "{spec:?}");
-    assert_eq!(outcome.writes.bytes, spec.region, "{spec:?}");
+    assert_eq!(outcome.operations.write.bytes, spec.region, "{spec:?}");
     if spec.sync == SyncPolicy::End {
         let of_each = u64::from(spec.threads) * TARGETS as u64;
-        assert_eq!(outcome.syncs, of_each, "one for each target");
+        assert_eq!(
+            outcome.operations.sync.requests, of_each,
+            "one for each target"
+        );
     }
     if spec.verify {
         let verified = outcome.verified.expect("read back");

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use iolab_engine::trial;
 use iolab_spec::counters::{Hardware, NoHardware};
+use iolab_spec::operation::Moved;
 use iolab_spec::outcome::{Ended, Failure, Outcome};
 use iolab_spec::series::Interval;
 use iolab_spec::trial::{
@@ -33,16 +34,12 @@ fn spec() -> TrialSpec {
 fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     let outcome = files::run(spec, target)?;
     // Whatever a trial met with: its intervals hold what it did, no more and no less.
-    let total = outcome.series.total();
-    let (reads, writes) = (&outcome.reads, &outcome.writes);
-    assert_eq!(
-        (total.read_requests, total.read_bytes),
-        (reads.requests, reads.bytes)
-    );
-    assert_eq!(
-        (total.write_requests, total.write_bytes),
-        (writes.requests, writes.bytes)
-    );
+    let mut done = outcome.operations.moved();
+    if spec.sync == SyncPolicy::End {
+        // Its syncs follow the last interval.
+        done.sync = Moved::default();
+    }
+    assert_eq!(outcome.series.total(), done);
     let end_ns = outcome.series.intervals.last().map(Interval::end_ns);
     assert!(
         end_ns.expect("an interval") <= outcome.elapsed_ns,
@@ -110,15 +107,23 @@ fn one_pass_of_every_backend_is_counted_exactly() {
             };
             let outcome = run(&spec, &target).expect("it ran before");
             let what = format!("{} {} {pattern}", spec.backend, spec.cache);
-            assert_eq!(outcome.reads.requests, SIZE / BLOCK, "{what}");
-            assert_eq!(outcome.reads.bytes, SIZE, "{what}");
-            assert_eq!(outcome.reads.latency.len(), SIZE / BLOCK, "{what}");
-            assert_eq!((outcome.writes.requests, outcome.errors), (0, 0), "{what}");
+            assert_eq!(outcome.operations.read.requests, SIZE / BLOCK, "{what}");
+            assert_eq!(outcome.operations.read.bytes, SIZE, "{what}");
+            assert_eq!(
+                outcome.operations.read.latency.len(),
+                SIZE / BLOCK,
+                "{what}"
+            );
+            assert_eq!(
+                (outcome.operations.write.requests, outcome.errors),
+                (0, 0),
+                "{what}"
+            );
             assert_eq!(outcome.ended, Ended::Done, "{what}");
             assert!(outcome.all_active_ns <= outcome.elapsed_ns, "{what}");
             // The histogram keeps three digits: its greatest value is up to 0.1 % above the true one.
             assert!(
-                outcome.reads.latency.max() <= outcome.elapsed_ns / 999 * 1000 + 1000,
+                outcome.operations.read.latency.max() <= outcome.elapsed_ns / 999 * 1000 + 1000,
                 "{what}"
             );
         }
@@ -149,7 +154,11 @@ fn every_backend_writes_each_block_once_and_all_different() {
             let before = beginnings(&target);
             let outcome = run(&spec, &target).expect("it ran before");
             let what = format!("{} {} {pattern} {bs}", spec.backend, spec.cache);
-            assert_eq!((outcome.writes.bytes, outcome.errors), (SIZE, 0), "{what}");
+            assert_eq!(
+                (outcome.operations.write.bytes, outcome.errors),
+                (SIZE, 0),
+                "{what}"
+            );
             for (index, block) in blocks(&target).iter().enumerate() {
                 assert_eq!(stamped_offset(block), index as u64 * BLOCK, "{what}");
             }
@@ -223,22 +232,40 @@ fn sync_policies_count_their_syncs() {
         };
         for sync in [SyncPolicy::Each, SyncPolicy::Fdatasync] {
             let each = with(sync).expect("runs");
-            assert_eq!((each.syncs, each.writes.requests), (40, 40));
-            assert_eq!(each.writes.bytes, 40 * BLOCK);
-            assert_eq!(each.writes.latency.len(), 40);
-            assert_eq!(each.sync_latency.len(), 40);
+            assert_eq!(
+                (
+                    each.operations.sync.requests,
+                    each.operations.write.requests
+                ),
+                (40, 40)
+            );
+            assert_eq!(each.operations.write.bytes, 40 * BLOCK);
+            assert_eq!(each.operations.write.latency.len(), 40);
+            assert_eq!(each.operations.sync.latency.len(), 40);
             // A write's time holds that of its sync.
-            assert!(each.sync_latency.max() <= each.writes.latency.max());
+            assert!(each.operations.sync.latency.max() <= each.operations.write.latency.max());
         }
         let end = with(SyncPolicy::End).expect("runs");
-        assert_eq!(end.syncs, 2, "{}", spec.backend);
+        assert_eq!(end.operations.sync.requests, 2, "{}", spec.backend);
         assert!(end.end_sync_ns > 0 && end.end_sync_ns <= end.elapsed_ns);
         let none = with(SyncPolicy::None).expect("runs");
-        assert_eq!((none.syncs, none.sync_latency.len()), (0, 0));
+        assert_eq!(
+            (
+                none.operations.sync.requests,
+                none.operations.sync.latency.len()
+            ),
+            (0, 0)
+        );
         for sync in [SyncPolicy::Osync, SyncPolicy::Odsync, SyncPolicy::RwfDsync] {
             let takes_flags = spec.backend.takes_write_flags();
             match with(sync) {
-                Ok(outcome) => assert_eq!((outcome.writes.requests, outcome.syncs), (40, 0)),
+                Ok(outcome) => assert_eq!(
+                    (
+                        outcome.operations.write.requests,
+                        outcome.operations.sync.requests
+                    ),
+                    (40, 0)
+                ),
                 Err(error) => assert!(
                     spec.backend == Backend::Mmap || sync == SyncPolicy::RwfDsync && !takes_flags,
                     "{error}"
@@ -258,10 +285,13 @@ fn mixed_trials_count_both_directions() {
     };
     let outcome = run(&spec, &target).expect("runs");
     assert_eq!(outcome.requests(), 2000);
-    let reads = outcome.reads.requests;
+    let reads = outcome.operations.read.requests;
     assert!((1200..=1600).contains(&reads), "{reads}");
-    assert_eq!(outcome.reads.latency.len(), reads);
-    assert_eq!(outcome.writes.bytes, outcome.writes.requests * BLOCK);
+    assert_eq!(outcome.operations.read.latency.len(), reads);
+    assert_eq!(
+        outcome.operations.write.bytes,
+        outcome.operations.write.requests * BLOCK
+    );
 }
 
 #[test]
@@ -346,7 +376,11 @@ fn a_file_that_shrinks_is_a_counted_error() {
         let Some(Failure::Request(failure)) = outcome.failure else {
             panic!("{backend}: {:?}", outcome.failure);
         };
-        let got = (failure.offset, failure.errno, outcome.reads.short_transfers);
+        let got = (
+            failure.offset,
+            failure.errno,
+            outcome.operations.read.short_transfers,
+        );
         // The first 100 bytes were there: a short read, continued, and then the end of the file. In a mapping
         // the kernel fills such a page with zeros, and the next one fails.
         let expected = match backend {
@@ -354,8 +388,12 @@ fn a_file_that_shrinks_is_a_counted_error() {
             _ => (SIZE / 2 + 100, 0, 1),
         };
         assert_eq!(got, expected, "{backend}");
-        let recorded = if latency { outcome.reads.requests } else { 0 };
-        assert_eq!(outcome.reads.latency.len(), recorded);
+        let recorded = if latency {
+            outcome.operations.read.requests
+        } else {
+            0
+        };
+        assert_eq!(outcome.operations.read.latency.len(), recorded);
     }
 }
 
@@ -468,8 +506,15 @@ fn untimed_trials_do_the_same_and_record_no_latency() {
             let what = format!("{} {} {read_percent}", spec.backend, spec.cache);
             assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0), "{what}");
             assert_eq!(outcome.requests(), SIZE / BLOCK, "{what}");
-            assert!(outcome.reads.latency.is_empty() && outcome.writes.latency.is_empty());
-            assert_eq!(outcome.syncs > 0, read_percent < 100, "{what}");
+            assert!(
+                outcome.operations.read.latency.is_empty()
+                    && outcome.operations.write.latency.is_empty()
+            );
+            assert_eq!(
+                outcome.operations.sync.requests > 0,
+                read_percent < 100,
+                "{what}"
+            );
             assert!(
                 outcome.elapsed_ns > 0 && outcome.all_active_ns <= outcome.elapsed_ns,
                 "{what}"
@@ -490,8 +535,14 @@ fn untimed_writes_are_followed_by_their_sync() {
             ..spec
         };
         let outcome = run(&spec, &target).expect("runs");
-        assert_eq!((outcome.syncs, outcome.writes.requests), (20, 20));
-        assert_eq!(outcome.writes.bytes, 20 * BLOCK);
+        assert_eq!(
+            (
+                outcome.operations.sync.requests,
+                outcome.operations.write.requests
+            ),
+            (20, 20)
+        );
+        assert_eq!(outcome.operations.write.bytes, 20 * BLOCK);
     }
 }
 
@@ -513,7 +564,10 @@ fn untimed_trials_keep_their_bounds() {
     let timed = run(&untimed(time), &target).expect("runs");
     assert_eq!(timed.ended, Ended::Time);
     assert!(timed.elapsed_ns >= 50_000_000);
-    assert_eq!(timed.reads.bytes, timed.reads.requests * 8);
+    assert_eq!(
+        timed.operations.read.bytes,
+        timed.operations.read.requests * 8
+    );
     let counted = run(&untimed(requests(12_345)), &target).expect("runs");
     assert_eq!((counted.requests(), counted.ended), (12_345, Ended::Done));
     let raised = AtomicBool::new(true);

@@ -129,7 +129,10 @@ fn reads_between_the_writes_do_not_matter() {
     };
     let outcome = run(&spec, &target).expect("it runs");
     let verified = outcome.verified.expect("it was read back");
-    assert_eq!(verified.blocks, outcome.writes.requests, "one pass");
+    assert_eq!(
+        verified.blocks, outcome.operations.write.requests,
+        "one pass"
+    );
     assert!(verified.blocks < SIZE / BS);
     assert_eq!(outcome.failure, None);
 }
@@ -169,8 +172,14 @@ fn reading_back_is_no_part_of_what_is_measured() {
     let (_folder, target) = scratch(SIZE);
     let outcome = run(&writes(), &target).expect("it runs");
     assert_eq!(outcome.ended, Ended::Done);
-    assert_eq!((outcome.reads.requests, outcome.reads.bytes), (0, 0));
-    assert_eq!(outcome.writes.bytes, SIZE);
+    assert_eq!(
+        (
+            outcome.operations.read.requests,
+            outcome.operations.read.bytes
+        ),
+        (0, 0)
+    );
+    assert_eq!(outcome.operations.write.bytes, SIZE);
     let without = run(
         &TrialSpec {
             verify: false,

@@ -3,12 +3,13 @@
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_record::{
-    LatencyOf, Operation, PartId, RunRecord, SampleLatency, SampleSeries, ServedBy,
+    LatencyOf, Moved, Operation, PartId, PerOperation, RunRecord, SampleLatency, SampleSeries,
+    ServedBy,
 };
 use iolab_spec::Result;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::response::Response;
-use iolab_spec::series::{Done, Interval, Series};
+use iolab_spec::series::{Interval, Series};
 
 use super::synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
 use crate::{Figure, FigureKind, Options, Reference, Run, draw};
@@ -117,7 +118,11 @@ pub(super) fn programs() -> RunRecord {
 fn latencies(record: &RunRecord) -> CellLatencies {
     let of = |sample: &iolab_record::Sample| {
         let mut histogram = new_latency_histogram();
-        let median = sample.reads.latency.map_or(1, |latency| latency.p50_ns);
+        let median = sample
+            .operations
+            .read
+            .latency
+            .map_or(1, |latency| latency.p50_ns);
         for i in 1..=1000u64 {
             histogram.saturating_record(
                 median / 2 + median * i / 1000 + median * i.saturating_sub(980) / 2,
@@ -142,11 +147,14 @@ fn series(record: &RunRecord) -> Vec<SampleSeries> {
                 .map(|i| Interval {
                     start_ns: i * 100_000_000,
                     length_ns: 100_000_000,
-                    done: Done {
-                        read_bytes: (sample.throughput_mb_s() * 1e5) as u64
-                            * if i < 8 { 1 } else { 2 }
-                            / 2,
-                        ..Done::default()
+                    done: PerOperation {
+                        read: Moved {
+                            bytes: (sample.throughput_mb_s() * 1e5) as u64
+                                * if i < 8 { 1 } else { 2 }
+                                / 2,
+                            ..Moved::default()
+                        },
+                        ..PerOperation::default()
                     },
                 })
                 .collect(),

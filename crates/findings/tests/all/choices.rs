@@ -174,7 +174,7 @@ fn a_count_that_does_not_vary_does_not_scale() {
 fn the_tail_is_told_of_the_worst_and_the_best() {
     let mut record = size_curve("x", &[("4KiB", 40.0), ("8KiB", 80.0)]);
     for sample in record.samples.iter_mut().filter(|s| s.cell == 1) {
-        let latency = sample.reads.latency.as_mut().unwrap();
+        let latency = sample.operations.read.latency.as_mut().unwrap();
         latency.p99_ns = latency.p50_ns * 20;
     }
     let found = text(&tail(&analyse(&record)));
@@ -190,7 +190,7 @@ fn the_tail_is_told_of_the_worst_and_the_best() {
 fn few_requests_have_no_tail() {
     let mut record = size_curve("x", &[("4KiB", 40.0), ("8KiB", 80.0)]);
     for sample in &mut record.samples {
-        sample.reads.requests = 367;
+        sample.operations.read.requests = 367;
     }
     assert!(tail(&analyse(&record)).is_empty());
     let found = text(&tail_unknown(&analyse(&record)));

@@ -31,10 +31,13 @@ fn in_flight(record: &mut RunRecord, cell: i64, requests: f64) {
         // Long enough for milliseconds to tell.
         let scale = 1_000_000_000 / sample.elapsed_ns.max(1) + 1;
         sample.elapsed_ns *= scale;
-        sample.reads.requests *= scale;
-        sample.reads.bytes *= scale;
+        sample.operations.read.requests *= scale;
+        sample.operations.read.bytes *= scale;
         let elapsed_ms = sample.elapsed_ns as f64 / 1e6;
-        let (requests_done, bytes) = (sample.reads.requests, sample.reads.bytes);
+        let (requests_done, bytes) = (
+            sample.operations.read.requests,
+            sample.operations.read.bytes,
+        );
         let device = sample.counters.device.as_mut().expect("counted");
         device.read_ios = requests_done;
         device.read_bytes = bytes;

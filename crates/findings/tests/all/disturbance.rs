@@ -103,8 +103,8 @@ fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
     record.cells[0].spec.trial.cache = CacheState::Cold;
     record.cells[0].spec.trial.sync = sync.parse().expect("a value");
     for sample in &mut record.samples {
-        sample.writes = std::mem::take(&mut sample.reads);
-        let bytes = sample.writes.bytes;
+        sample.operations.write = std::mem::take(&mut sample.operations.read);
+        let bytes = sample.operations.write.bytes;
         let io = sample.counters.process_io.as_mut().expect("there");
         (io.read_bytes, io.write_bytes) = (0, bytes);
         let device = sample.counters.device.as_mut().expect("there");
@@ -149,7 +149,7 @@ fn the_journal_of_durable_writes_is_not_others_traffic() {
         let mut record = one_cell(|_, _| {});
         buffered_writes(&mut record, sync, 0.0);
         for sample in &mut record.samples {
-            sample.syncs = syncs;
+            sample.operations.sync.requests = syncs;
             sample.counters.device.as_mut().expect("there").write_bytes += 12_000 * 1000;
         }
         assert_eq!(only_cell(&record).disturbance.others, Some(0.0), "{sync}");
@@ -160,7 +160,7 @@ fn the_journal_of_durable_writes_is_not_others_traffic() {
 fn reading_ahead_is_told() {
     let with = |cache: &str, ratio: f64| {
         let mut record = one_cell(|_, sample| {
-            let fetched = (sample.reads.bytes as f64 * ratio) as u64;
+            let fetched = (sample.operations.read.bytes as f64 * ratio) as u64;
             sample
                 .counters
                 .process_io
@@ -265,7 +265,7 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
     });
     for sample in &mut large.samples {
         let times = |bytes: &mut u64| *bytes *= 64;
-        times(&mut sample.reads.bytes);
+        times(&mut sample.operations.read.bytes);
         let (device, ours) = (&mut sample.counters.device, &mut sample.counters.process_io);
         times(&mut device.as_mut().expect("there").read_bytes);
         times(&mut ours.as_mut().expect("there").read_bytes);
@@ -394,7 +394,7 @@ proptest! {
             sample.region.owed_sync_ns = Some(n(8));
             sample.region.extents = Some(Extents { looked_bytes: n(9), hole_bytes: n(10), unwritten_bytes: Some(n(11)) });
             if write {
-                sample.writes = std::mem::take(&mut sample.reads);
+                sample.operations.write = std::mem::take(&mut sample.operations.read);
             }
         });
         record.cells[0].spec.trial.cache = [CacheState::Direct, CacheState::Cold, CacheState::Hot][cache];

@@ -277,7 +277,7 @@ fn requests_that_are_too_few_for_a_quantile_are_not_called_trials() {
     let mut record = bent();
     record.experiment.response = Response::P99;
     for sample in &mut record.samples {
-        sample.reads.requests = 100;
+        sample.operations.read.requests = 100;
     }
     let analysis = analyse(&record);
     let found = text(&below_precision(&analysis));

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::timeline::{moments, profile};
 use iolab_findings::{Finding, level_over_run, level_within_trials};
-use iolab_record::{Done, Interval, RunRecord, SampleSeries, Series};
+use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_spec::trial::Rate;
 
 use crate::synthetic::{add_cell, add_trial, record};
@@ -37,10 +37,12 @@ fn over_time(record: &mut RunRecord, sample: usize, bytes: &[u64]) {
     let intervals = bytes.iter().zip(0..).map(|(bytes, i)| Interval {
         start_ns: i * 100 * MS,
         length_ns: 100 * MS,
-        done: Done {
-            write_requests: bytes >> 20,
-            write_bytes: *bytes,
-            ..Done::default()
+        done: PerOperation {
+            write: Moved {
+                requests: bytes >> 20,
+                bytes: *bytes,
+            },
+            ..PerOperation::default()
         },
     });
     let series = Series {
@@ -48,7 +50,7 @@ fn over_time(record: &mut RunRecord, sample: usize, bytes: &[u64]) {
     };
     let sample = &mut record.samples[sample];
     sample.elapsed_ns = bytes.len() as u64 * 100 * MS;
-    sample.writes.bytes = bytes.iter().sum();
+    sample.operations.write.bytes = bytes.iter().sum();
     record.series.push(SampleSeries {
         sample: sample.id,
         series,
@@ -115,7 +117,7 @@ fn the_place_is_found_within_a_trial() {
     }
     let analysis = analyse(&record);
     let shift = &analysis.timeline.over_run[0];
-    let warmup = record.samples[0].writes.bytes;
+    let warmup = record.samples[0].operations.write.bytes;
     assert_eq!(shift.written_bytes, warmup + 58 * fast);
     assert_eq!(shift.after_ns, record.samples[0].elapsed_ns + 5800 * MS);
 }
@@ -214,7 +216,7 @@ fn the_run_over_time_has_every_interval_in_its_place() {
     over_time(&mut record, 1, &[30 << 20, 10 << 20]);
     let moments = moments(&record);
     let before = &record.samples[0];
-    let bytes = before.writes.bytes;
+    let bytes = before.operations.write.bytes;
     // The warm-up has no series: it is one moment.
     assert_eq!(moments.len(), 4);
     assert_eq!((moments[0].start_ns, moments[0].written_bytes), (0, 0));

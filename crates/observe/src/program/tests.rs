@@ -73,7 +73,7 @@ fn one_that_succeeds_is_timed() {
     assert_eq!((outcome.ended, outcome.errors), (Ended::Done, 0));
     assert!(outcome.failure.is_none());
     assert!(outcome.elapsed_ns > 0);
-    assert!(outcome.reads.latency.is_empty());
+    assert!(outcome.operations.read.latency.is_empty());
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn what_it_read_and_used_is_its_own() {
         (SIZE..SIZE + 65_536).contains(&account.rchar),
         "{account:?}"
     );
-    assert_eq!(outcome.reads.bytes, account.rchar);
-    assert_eq!(outcome.reads.requests, account.syscr);
-    assert_eq!(outcome.writes.requests, 0);
+    assert_eq!(outcome.operations.read.bytes, account.rchar);
+    assert_eq!(outcome.operations.read.requests, account.syscr);
+    assert_eq!(outcome.operations.write.requests, 0);
     let faults = outcome.counters.usage.minor_faults;
     assert!((1..4000).contains(&faults), "{faults}, {}", ours.len());
 }
@@ -107,7 +107,11 @@ fn the_reads_of_children_it_waits_for_count_too() {
     let outcome =
         run_once(&program("sh", &["-c", "cat \"$0\"; true", path]), &target).expect("runs");
     if outcome.counters.process_io.is_some() {
-        assert!(outcome.reads.bytes >= SIZE, "{:?}", outcome.counters);
+        assert!(
+            outcome.operations.read.bytes >= SIZE,
+            "{:?}",
+            outcome.counters
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use super::FIO;
 use super::options::{Options, cell_of};
 use super::report::{self, Job, Report};
 use crate::{Entry, Results};
-use iolab_record::{Direction, LatencyOf, Operation};
+use iolab_record::{LatencyOf, OperationSummary, PerOperation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
@@ -94,18 +94,24 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
         cell.trial.limit.bytes = None;
     }
     let mut histograms: Vec<(LatencyOf, LatencyHistogram)> = Vec::new();
-    let reads = direction(jobs, |job| &job.read);
-    let writes = direction(jobs, |job| &job.write);
-    for (operation, (_, histogram)) in [(Operation::Read, &reads), (Operation::Write, &writes)] {
+    let sum = |of: fn(&Job) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
+    let syncs = report::Latency::together(jobs.iter().map(|job| &job.sync.lat_ns));
+    let of_syncs = OperationSummary {
+        requests: sum(|job| job.sync.count()),
+        latency: syncs.summary(),
+        ..OperationSummary::default()
+    };
+    let done = PerOperation {
+        read: direction(jobs, |job| &job.read),
+        write: direction(jobs, |job| &job.write),
+        sync: (of_syncs, syncs.histogram()),
+        trim: direction(jobs, |job| &job.trim),
+    };
+    for (operation, (_, histogram)) in done.iter() {
         if !histogram.is_empty() {
             histograms.push((LatencyOf::service(operation), histogram.clone()));
         }
     }
-    let syncs = report::Latency::together(jobs.iter().map(|job| &job.sync.lat_ns));
-    if !syncs.histogram().is_empty() {
-        histograms.push((LatencyOf::service(Operation::Sync), syncs.histogram()));
-    }
-    let sum = |of: fn(&Job) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
     let command: Vec<String> = options
         .iter()
         .map(|(name, value)| format!("--{name}={value}"))
@@ -114,13 +120,10 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
     Ok(Entry {
         cell,
         warmup: false,
-        reads: reads.0,
-        writes: writes.0,
+        operations: done.map(|(summary, _)| summary),
         elapsed_ns: jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0),
         user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
-        syncs: sum(|job| job.sync.count()),
-        sync_latency: syncs.summary(),
         failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
         command: format!("job '{name}': {}", command.join(" ")),
         histograms,
@@ -131,18 +134,18 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
 fn direction(
     jobs: &[&Job],
     of: impl Fn(&Job) -> &report::Direction,
-) -> (Direction, LatencyHistogram) {
+) -> (OperationSummary, LatencyHistogram) {
     let all: Vec<&report::Direction> = jobs.iter().map(|job| of(job)).collect();
     let sum = |of: fn(&report::Direction) -> u64| {
         all.iter().map(|one| of(one)).fold(0, u64::saturating_add)
     };
     let times = report::Latency::together(all.iter().map(|one| one.times()));
-    let summed = Direction {
+    let summed = OperationSummary {
         requests: sum(|one| one.total_ios),
         bytes: sum(|one| one.io_bytes),
         short_transfers: sum(|one| one.short_ios),
         latency: times.summary(),
-        ..Direction::default()
+        ..OperationSummary::default()
     };
     (summed, times.histogram())
 }

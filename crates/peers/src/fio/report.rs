@@ -60,13 +60,16 @@ pub struct Job {
     pub read: Direction,
     /// Writes.
     pub write: Direction,
+    /// Trims.
+    #[serde(default)]
+    pub trim: Direction,
     /// `fsync` calls.
     #[serde(default)]
     pub sync: Syncs,
 }
 
 /// Requests of one direction.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 pub struct Direction {
     /// Bytes transferred.
     pub io_bytes: u64,

@@ -6,7 +6,7 @@ use iolab_spec::trial::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialS
 use super::IOZONE;
 use super::report::{Report, Row, Test};
 use crate::{Entry, Results};
-use iolab_record::Direction;
+use iolab_record::{OperationSummary, PerOperation};
 use iolab_spec::settings::CellSpec;
 
 /// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
@@ -40,15 +40,16 @@ fn entry(report: &Report, row: &Row) -> Entry {
         .file_bytes
         .saturating_mul(u64::from(row.threads))
         .min(1 << 60);
-    let done = Direction {
+    let done = OperationSummary {
         requests: bytes / row.record_bytes,
         bytes,
-        ..Direction::default()
+        ..OperationSummary::default()
     };
-    let (reads, writes) = match row.test.writes() {
-        true => (Direction::default(), done),
-        false => (done, Direction::default()),
-    };
+    let mut operations = PerOperation::default();
+    match row.test.writes() {
+        true => operations.write = done,
+        false => operations.read = done,
+    }
     let again = match row.test {
         Test::Write => Some(Test::Rewrite),
         Test::Read => Some(Test::Reread),
@@ -61,13 +62,10 @@ fn entry(report: &Report, row: &Row) -> Entry {
     Entry {
         cell: cell(report, row, bytes),
         warmup: report.rows.iter().any(|other| like(&other)),
-        reads,
-        writes,
+        operations,
         elapsed_ns: (bytes as f64 * 1e9 / row.bytes_per_s).min((1u64 << 60) as f64) as u64,
         user_ns: 0,
         system_ns: 0,
-        syncs: 0,
-        sync_latency: None,
         failure: None,
         command: report.command.clone(),
         histograms: Vec::new(),

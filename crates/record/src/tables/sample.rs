@@ -7,7 +7,8 @@ use iolab_spec::verify::Faults;
 use super::{text, word};
 use crate::column::{Column, LATER, Null, Table};
 use crate::{
-    Cpus, Ended, Hardware, LatencySummary, NoHardware, RateReport, RequestSizes, Sample, ServedBy,
+    Cpus, Ended, Hardware, LatencySummary, NoHardware, Operation, RateReport, RequestSizes, Sample,
+    ServedBy,
 };
 
 type Columns = Vec<Column<Sample>>;
@@ -79,10 +80,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
     columns: [
         place(),
         timing(),
-        reads(),
-        writes(),
-        syncs(),
-        trims(),
+        operations(),
         sizes(),
         rate_report(),
         process(),
@@ -149,9 +147,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         columns: [
             key,
             timing(),
-            reads(),
-            writes(),
-            syncs(),
+            operations(),
             rate_report(),
             process(),
             hardware(),
@@ -187,7 +183,11 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
             elapsed_ns,
             "its first worker's start to its last worker's end"
         ),
-        plain!("syncs", syncs, "`fsync` and `fdatasync` calls"),
+        plain!(
+            "syncs",
+            operations.sync.requests,
+            "`fsync` and `fdatasync` calls"
+        ),
         plain!("errors", errors, "requests that failed"),
     ];
     Table {
@@ -196,10 +196,7 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         exported: false,
         columns: [
             key,
-            reads(),
-            writes(),
-            syncs(),
-            trims(),
+            operations(),
             process(),
             device(),
             bottom(),
@@ -324,7 +321,11 @@ fn timing() -> Columns {
         .null(Null::Account)
         .doc("time-stamp counter against CLOCK_MONOTONIC_RAW over the trial"),
         plain!("seed", seed, "seed of the trial").any(),
-        plain!("syncs", syncs, "`fsync` and `fdatasync` calls"),
+        plain!(
+            "syncs",
+            operations.sync.requests,
+            "`fsync` and `fdatasync` calls"
+        ),
         plain!("errors", errors, "requests that failed"),
         text!("failure", Sample, failure?).doc("the first of them in words"),
     ]
@@ -347,43 +348,69 @@ fn together() -> Columns {
     columns.map(|column| column.since(LATER).hidden()).into()
 }
 
+/// What was done, by operation.
+fn operations() -> Columns {
+    let of = |operation: &Operation| match operation {
+        Operation::Read => reads(),
+        Operation::Write => writes(),
+        Operation::Sync => syncs(),
+        Operation::Trim => trims(),
+    };
+    Operation::ALL.iter().flat_map(of).collect()
+}
+
 fn reads() -> Columns {
     let mut columns = vec![
-        plain!("read_requests", reads.requests, REQUESTS),
-        plain!("read_bytes", reads.bytes, BYTES),
-        plain!("read_short_transfers", reads.short_transfers, SHORT),
+        plain!("read_requests", operations.read.requests, REQUESTS),
+        plain!("read_bytes", operations.read.bytes, BYTES),
+        plain!(
+            "read_short_transfers",
+            operations.read.short_transfers,
+            SHORT
+        ),
     ];
-    columns.extend(latency!("read_latency", reads.latency, SERVICE));
-    columns.extend(latency!("read_response", reads.response, RESPONSE).map(|c| c.since(3)));
-    columns.extend(latency!("read_lateness", reads.lateness, LATENESS).map(|c| c.since(3)));
+    columns.extend(latency!("read_latency", operations.read.latency, SERVICE));
+    columns
+        .extend(latency!("read_response", operations.read.response, RESPONSE).map(|c| c.since(3)));
+    columns
+        .extend(latency!("read_lateness", operations.read.lateness, LATENESS).map(|c| c.since(3)));
     columns
 }
 
 fn writes() -> Columns {
     let mut columns = vec![
-        plain!("write_requests", writes.requests, REQUESTS),
-        plain!("write_bytes", writes.bytes, BYTES),
-        plain!("write_short_transfers", writes.short_transfers, SHORT),
+        plain!("write_requests", operations.write.requests, REQUESTS),
+        plain!("write_bytes", operations.write.bytes, BYTES),
+        plain!(
+            "write_short_transfers",
+            operations.write.short_transfers,
+            SHORT
+        ),
     ];
-    columns.extend(latency!("write_latency", writes.latency, SERVICE));
-    columns.extend(latency!("write_response", writes.response, RESPONSE).map(|c| c.since(3)));
-    columns.extend(latency!("write_lateness", writes.lateness, LATENESS).map(|c| c.since(3)));
+    columns.extend(latency!("write_latency", operations.write.latency, SERVICE));
+    columns.extend(
+        latency!("write_response", operations.write.response, RESPONSE).map(|c| c.since(3)),
+    );
+    columns.extend(
+        latency!("write_lateness", operations.write.lateness, LATENESS).map(|c| c.since(3)),
+    );
     columns
 }
 
+/// How often there were any stands in the column `syncs`.
 fn syncs() -> Columns {
-    latency!("sync_latency", sync_latency, SYNC)
+    latency!("sync_latency", operations.sync.latency, SYNC)
         .map(|c| c.since(LATER))
         .into()
 }
 
 fn trims() -> Columns {
-    const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput, IOPS and the series";
+    const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput and IOPS";
     let mut columns = vec![
-        plain!("trim_requests", trims.requests, TRIMS).null(Null::Free),
-        plain!("trim_bytes", trims.bytes, TRIMS).null(Null::Free),
+        plain!("trim_requests", operations.trim.requests, TRIMS).null(Null::Free),
+        plain!("trim_bytes", operations.trim.bytes, TRIMS).null(Null::Free),
     ];
-    columns.extend(latency!("trim_latency", trims.latency, SERVICE));
+    columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
     columns.into_iter().map(|c| c.since(LATER)).collect()
 }
 

@@ -54,7 +54,7 @@ fn run(record: &RunRecord) -> Value {
 }
 
 fn row(sample: &Sample) -> Value {
-    let latency = sample.main_direction().waited();
+    let latency = sample.main_operation().waited();
     json!([
         sample.cell,
         sample.id,

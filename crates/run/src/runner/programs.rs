@@ -268,7 +268,7 @@ mod tests {
             let outcome = programs.run(&cell.spec, &clock, &stop).expect("runs");
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
             if outcome.counters.process_io.is_some() {
-                let read = outcome.reads.bytes;
+                let read = outcome.operations.read.bytes;
                 let size = cell.spec.trial.region;
                 assert!((size..size + 65_536).contains(&read), "{read} of {size}");
             }

@@ -12,10 +12,7 @@ use rustix::io::Errno;
 
 use super::faulty;
 use crate::evidence::{Facts, Origin, computed, judge};
-use iolab_record::{
-    ClientPart, Direction, LatencyOf, LatencySummary, Operation, PartId, RequestTime, Sample,
-    Verdict,
-};
+use iolab_record::{ClientPart, LatencyOf, PartId, PerOperation, RequestTime, Sample, Verdict};
 use iolab_spec::medium::Medium;
 use iolab_spec::settings::CellSpec;
 use iolab_spec::units::format_duration;
@@ -71,8 +68,8 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
         does_io: spec.backend != Backend::Null,
         medium,
         direct: spec.cache == CacheState::Direct,
-        read_bytes: sample.reads.bytes,
-        write_bytes: sample.writes.bytes,
+        read_bytes: sample.operations.read.bytes,
+        write_bytes: sample.operations.write.bytes,
         counters: &sample.counters,
         region_bytes,
         region: &sample.region,
@@ -143,14 +140,10 @@ pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> V
 /// What an outcome says of what was done.
 fn did(outcome: &Outcome) -> Sample {
     Sample {
-        reads: Direction::of(&outcome.reads),
-        writes: Direction::of(&outcome.writes),
-        trims: Direction::of(&outcome.trims),
+        operations: PerOperation::of(&outcome.operations),
         request_sizes: outcome.request_sizes.clone(),
         waited: outcome.waited,
         cpus_used: outcome.cpus_used.clone(),
-        syncs: outcome.syncs,
-        sync_latency: LatencySummary::of(&outcome.sync_latency),
         errors: outcome.errors,
         failure: outcome.failure.as_ref().map(describe),
         ended: match outcome.ended {
@@ -173,11 +166,7 @@ fn did(outcome: &Outcome) -> Sample {
 /// Every histogram of a trial, and what it is of.
 pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram)> {
     let mut all = Vec::new();
-    for (operation, tally) in [
-        (Operation::Read, &outcome.reads),
-        (Operation::Write, &outcome.writes),
-        (Operation::Trim, &outcome.trims),
-    ] {
+    for (operation, tally) in outcome.operations.iter() {
         let of = |quantity| LatencyOf {
             operation,
             quantity,
@@ -188,7 +177,6 @@ pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram
             all.push((of(RequestTime::Lateness), &waits.lateness));
         }
     }
-    all.push((LatencyOf::service(Operation::Sync), &outcome.sync_latency));
     all
 }
 

@@ -160,12 +160,25 @@ fn what_came_within_the_version_may_be_missing() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");
     let before = read(&path).unwrap();
-    for (table, column) in later(&CELL).into_iter().chain(later(&SAMPLE)) {
+    for (table, column) in [later(&CELL), later(&SAMPLE), later(&SERIES)].concat() {
         alter(&path, &format!("ALTER TABLE {table} DROP COLUMN {column}"));
     }
     let after = read(&path).unwrap();
     assert!(before.cells[0].trial().noatime);
     assert!(!after.cells[0].trial().noatime);
     assert_eq!(after.cells[0].trial().bs, before.cells[0].trial().bs);
-    assert_eq!(after.samples[0].reads, before.samples[0].reads);
+    assert_eq!(
+        after.samples[0].operations.read,
+        before.samples[0].operations.read
+    );
+    let [was, is] = [&before, &after].map(|record| record.series[0].series.total());
+    assert!(was.sync.requests > 0 && was.trim.requests > 0);
+    assert_eq!(
+        is,
+        PerOperation {
+            sync: Moved::default(),
+            trim: Moved::default(),
+            ..was
+        }
+    );
 }

@@ -1,8 +1,8 @@
 //! How much room rows take that a run across hosts has many of.
 
 use iolab_record::{
-    Bottom, Counters, DeviceStat, Direction, Extents, LatencySummary, Pressure, ProcessIo, Region,
-    Residency, ResourceUse, ServedBy, Verdict,
+    Bottom, Counters, DeviceStat, Extents, LatencySummary, OperationSummary, PerOperation,
+    Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, Verdict,
 };
 
 use super::*;
@@ -46,11 +46,14 @@ fn reads(client: u32) -> Sample {
         client,
         start_ns: 1_234_567 + own,
         elapsed_ns: 1_000_123_456 + own,
-        reads: Direction {
-            requests: 10_000 + own,
-            bytes: 655_360_000 + 65_536 * own,
-            latency: Some(latency),
-            ..Direction::default()
+        operations: PerOperation {
+            read: OperationSummary {
+                requests: 10_000 + own,
+                bytes: 655_360_000 + 65_536 * own,
+                latency: Some(latency),
+                ..OperationSummary::default()
+            },
+            ..PerOperation::default()
         },
         counters: Counters {
             usage: ResourceUse {

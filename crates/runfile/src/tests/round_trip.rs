@@ -112,14 +112,13 @@ fn a_sample_may_have_parts_with_latencies_of_every_kind() {
         id,
         start_ns: number,
         elapsed_ns: number + 10,
-        read_requests: number + 20,
-        write_requests: number + 30,
-        sync_requests: number + 40,
-        trim_requests: number + 50,
-        metadata_requests: number + 60,
-        read_bytes: number + 70,
-        write_bytes: number + 80,
-        trim_bytes: number + 90,
+        done: PerOperation::from_fn(|operation| Moved {
+            requests: number + 20 + operation as u64,
+            bytes: match operation {
+                Operation::Sync => 0,
+                _ => number + 70 + operation as u64,
+            },
+        }),
         errors: number + 100,
     };
     let parts: Vec<Part> = (0..).zip(ids).map(part).collect();
@@ -139,12 +138,8 @@ fn a_sample_may_have_parts_with_latencies_of_every_kind() {
         (
             (sample.id, sample.client, sample.start_ns, sample.elapsed_ns),
             (sample.cell, sample.block, sample.ok),
-            (
-                sample.reads.clone(),
-                sample.writes.clone(),
-                sample.trims.clone(),
-            ),
-            (sample.sync_latency, sample.region, sample.verdict.clone()),
+            sample.operations.clone(),
+            (sample.region, sample.verdict.clone()),
             iolab_record::Counters {
                 hardware: iolab_record::Hardware::default(),
                 ..sample.counters
@@ -247,8 +242,11 @@ fn what_groups_are_asked_and_did_comes_back() {
     assert_eq!(found.iter().map(|s| s.group).collect::<Vec<_>>(), [1, 3]);
     for (found, own) in found.iter().zip(&own) {
         assert_eq!(
-            (found.reads.clone(), found.writes.clone()),
-            (own.reads.clone(), own.writes.clone())
+            (
+                found.operations.read.clone(),
+                found.operations.write.clone()
+            ),
+            (own.operations.read.clone(), own.operations.write.clone())
         );
         assert_eq!(
             (found.rate_report, found.verified, found.start_ns),

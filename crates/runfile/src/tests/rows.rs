@@ -6,9 +6,10 @@ use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
 
 use iolab_record::{
-    Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Direction, Effective, Ended, Extents,
-    Faults, Hardware, HardwareEvents, LatencySummary, NfsIo, Pressure, ProcessIo, RateReport,
-    Region, Residency, ResourceUse, RingFlag, ServedBy, TargetKind, Together, Verdict, Verified,
+    Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Effective, Ended, Extents, Faults,
+    Hardware, HardwareEvents, LatencySummary, NfsIo, OperationSummary, PerOperation, Pressure,
+    ProcessIo, RateReport, Region, Residency, ResourceUse, RingFlag, ServedBy, TargetKind,
+    Together, Verdict, Verified,
 };
 use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
@@ -118,37 +119,42 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         warmup: block == 0,
         ok: true,
         started_utc: BEGAN.to_owned(),
-        reads: Direction {
-            requests: 1001,
-            bytes: 1002,
-            short_transfers: 1003,
-            latency: Some(latency(1010)),
-            response: Some(latency(1020)),
-            lateness: Some(latency(1030)),
+        operations: PerOperation {
+            read: OperationSummary {
+                requests: 1001,
+                bytes: 1002,
+                short_transfers: 1003,
+                latency: Some(latency(1010)),
+                response: Some(latency(1020)),
+                lateness: Some(latency(1030)),
+            },
+            write: OperationSummary {
+                requests: 2001,
+                bytes: 2002,
+                short_transfers: 2003,
+                latency: Some(latency(2010)),
+                response: Some(latency(2020)),
+                lateness: Some(latency(2030)),
+            },
+            sync: OperationSummary {
+                requests: 1,
+                latency: Some(latency(2040)),
+                ..OperationSummary::default()
+            },
+            trim: OperationSummary {
+                requests: 31,
+                bytes: 32,
+                latency: Some(LatencySummary {
+                    mean_ns: 33.5,
+                    p50_ns: 34,
+                    p90_ns: 35,
+                    p99_ns: 36,
+                    p999_ns: 37,
+                    max_ns: 38,
+                }),
+                ..OperationSummary::default()
+            },
         },
-        trims: Direction {
-            requests: 31,
-            bytes: 32,
-            latency: Some(LatencySummary {
-                mean_ns: 33.5,
-                p50_ns: 34,
-                p90_ns: 35,
-                p99_ns: 36,
-                p999_ns: 37,
-                max_ns: 38,
-            }),
-            ..Direction::default()
-        },
-        writes: Direction {
-            requests: 2001,
-            bytes: 2002,
-            short_transfers: 2003,
-            latency: Some(latency(2010)),
-            response: Some(latency(2020)),
-            lateness: Some(latency(2030)),
-        },
-        syncs: 1,
-        sync_latency: Some(latency(2040)),
         errors: 2,
         failure: None,
         ended: Ended::Time,
@@ -276,16 +282,20 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
 
 /// What a failed trial without any account looks like.
 pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
+    let whole = sample_row(cell, block);
     Sample {
         ok: false,
-        reads: Direction::default(),
+        operations: PerOperation {
+            read: OperationSummary::default(),
+            trim: OperationSummary::default(),
+            ..whole.operations
+        },
         failure: Some("pwrite of 4096 bytes at offset 0 failed".to_owned()),
         ended: Ended::Failed,
         counters: Counters::default(),
         region: Region::default(),
         rate_report: None,
         verified: None,
-        trims: Direction::default(),
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,
@@ -295,7 +305,7 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
             reason: "nothing was transferred".to_owned(),
         },
         together: None,
-        ..sample_row(cell, block)
+        ..whole
     }
 }
 

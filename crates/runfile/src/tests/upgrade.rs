@@ -131,14 +131,14 @@ fn a_file_before_version_4_is_read_but_not_gone_on_with() {
         assert_eq!(before.cells.len(), after.cells.len());
         for (was, is) in before.samples.iter().zip(&after.samples) {
             assert_eq!(
-                (is.reads.latency, is.counters.usage),
-                (was.reads.latency, was.counters.usage)
+                (is.operations.read.latency, is.counters.usage),
+                (was.operations.read.latency, was.counters.usage)
             );
             let cell = &after.cells[is.cell as usize];
             assert_eq!(cell.spec.tool, Tool::IOLAB);
             assert_eq!(is.verified, None);
             if version < 3 {
-                assert_eq!((is.reads.response, is.rate_report), (None, None));
+                assert_eq!((is.operations.read.response, is.rate_report), (None, None));
                 assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
             } else {
                 assert_eq!((is.region, is.rate_report), (was.region, was.rate_report));

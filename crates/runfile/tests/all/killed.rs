@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{
-    Cell, Direction, Effective, Ended, ExperimentRecord, Run, RunStatus, Sample, ServedBy, Verdict,
+    Cell, Effective, Ended, ExperimentRecord, OperationSummary, PerOperation, Run, RunStatus,
+    Sample, ServedBy, Verdict,
 };
 use iolab_record::{ClockDomain, LatencyOf, Operation, TargetKind};
 use iolab_runfile::{RunFile, read, read_latency};
@@ -132,15 +133,14 @@ fn sample(block: u32) -> Sample {
         warmup: false,
         ok: true,
         started_utc: String::new(),
-        reads: Direction {
-            requests: 1,
-            bytes: 4096,
-            ..Direction::default()
+        operations: PerOperation {
+            read: OperationSummary {
+                requests: 1,
+                bytes: 4096,
+                ..OperationSummary::default()
+            },
+            ..PerOperation::default()
         },
-        writes: Direction::default(),
-        trims: Direction::default(),
-        syncs: 0,
-        sync_latency: None,
         errors: 0,
         failure: None,
         ended: Ended::Done,

@@ -138,18 +138,18 @@ fn a_stall_shows_in_every_request_that_it_delays() {
         };
         // 200 ms after 300 of 1000 requests.
         let closed = run(&with(None), Stalling::new(300, 200), false);
-        assert_eq!(closed.reads.latency.len(), 1000);
-        assert_eq!(longer_than(&closed.reads.latency, 200 * MS), 1);
+        assert_eq!(closed.operations.read.latency.len(), 1000);
+        assert_eq!(longer_than(&closed.operations.read.latency, 200 * MS), 1);
         assert!(
-            longer_than(&closed.reads.latency, 50 * MS) < 10,
+            longer_than(&closed.operations.read.latency, 50 * MS) < 10,
             "the closed loop's 99th percentile knows nothing of it"
         );
-        assert!(closed.reads.waits.is_none() && closed.rate_report.is_none());
+        assert!(closed.operations.read.waits.is_none() && closed.rate_report.is_none());
 
         let open = run(&with(Some(2000)), Stalling::new(300, 200), false);
-        assert_eq!(open.reads.latency.len(), 1000);
-        assert_eq!(longer_than(&open.reads.latency, 200 * MS), 1);
-        let waits = open.reads.waits.expect("open loop");
+        assert_eq!(open.operations.read.latency.len(), 1000);
+        assert_eq!(longer_than(&open.operations.read.latency, 200 * MS), 1);
+        let waits = open.operations.read.waits.expect("open loop");
         assert_eq!((waits.response.len(), waits.lateness.len()), (1000, 1000));
         // About 400 were due within the stall, three quarters of them 50 ms and more before its end.
         let delayed = longer_than(&waits.response, 50 * MS);
@@ -171,10 +171,10 @@ fn a_stall_shows_in_the_intervals_of_either_loop() {
             ..spec(rate, time(800))
         };
         let outcome = run(&spec, Stalling::new(300, 450), false);
-        let done = outcome.reads.requests;
+        let done = outcome.operations.read.requests;
         let series = crate::series::merged(std::iter::once(outcome.series), &clock);
-        assert_eq!(series.total().read_requests, done);
-        let counts = series.intervals.iter().map(|i| i.done.read_requests);
+        assert_eq!(series.total().read.requests, done);
+        let counts = series.intervals.iter().map(|i| i.done.read.requests);
         let counts: Vec<u64> = counts.collect();
         assert!(counts[0] >= 300, "{counts:?}");
         // The stall lasts 450 ms: three intervals at least lie in it as a whole.
@@ -194,7 +194,7 @@ fn no_request_is_made_before_its_time() {
     let clock = Clock::calibrate();
     // The last of them is due 99.5 ms after the start.
     assert!(clock.ns_between(outcome.start, outcome.end) >= 99 * MS);
-    assert_eq!(outcome.reads.requests, 100);
+    assert_eq!(outcome.operations.read.requests, 100);
     let rate_report = outcome.rate_report.expect("open loop");
     assert!(rate_report.rate_achieved < 1010.0, "{rate_report:?}");
     assert!((rate_report.rate_wanted - 1000.0).abs() < 1e-9);
@@ -209,14 +209,14 @@ fn response_time_counts_from_the_intended_start_in_all_slots() {
             ..spec(Some(1000), requests(200))
         };
         let outcome = run(&spec, Slow::new(5), false);
-        let waits = outcome.reads.waits.expect("open loop");
-        assert_eq!(outcome.reads.latency.len(), 200);
+        let waits = outcome.operations.read.waits.expect("open loop");
+        assert_eq!(outcome.operations.read.latency.len(), 200);
         // The histogram keeps three digits.
-        let service = outcome.reads.latency.min();
+        let service = outcome.operations.read.latency.min();
         assert!(service >= 4_990_000, "{service}");
         assert!(waits.response.min() >= 4_990_000);
-        assert!(waits.response.mean() >= outcome.reads.latency.mean() * 0.999);
-        let sum = outcome.reads.latency.mean() + waits.lateness.mean();
+        assert!(waits.response.mean() >= outcome.operations.read.latency.mean() * 0.999);
+        let sum = outcome.operations.read.latency.mean() + waits.lateness.mean();
         assert!((waits.response.mean() / sum - 1.0).abs() < 0.01);
     }
 }
@@ -231,7 +231,11 @@ fn a_rate_that_storage_cannot_hold_leaves_a_backlog() {
         // At most one request in 20 ms and slot, of 400 that are due.
         let outcome = run(&spec, Slow::new(20), false);
         assert_eq!(outcome.ended, Ended::Time);
-        assert!(outcome.reads.requests <= most, "{}", outcome.reads.requests);
+        assert!(
+            outcome.operations.read.requests <= most,
+            "{}",
+            outcome.operations.read.requests
+        );
         let rate_report = outcome.rate_report.expect("open loop");
         assert!(
             rate_report.rate_achieved <= most as f64 * 5.0,
@@ -245,7 +249,10 @@ fn a_rate_that_storage_cannot_hold_leaves_a_backlog() {
 #[test]
 fn the_rate_that_is_missed_shows_where_requests_are_counted_too() {
     let outcome = run(&spec(Some(1000), requests(20)), Slow::new(10), false);
-    assert_eq!((outcome.ended, outcome.reads.requests), (Ended::Done, 20));
+    assert_eq!(
+        (outcome.ended, outcome.operations.read.requests),
+        (Ended::Done, 20)
+    );
     let rate_report = outcome.rate_report.expect("open loop");
     // The last of them starts after 190 ms at the earliest, when 190 were due.
     assert!(rate_report.backlog_end >= 160, "{rate_report:?}");
@@ -258,7 +265,7 @@ fn what_is_a_little_late_when_the_time_is_up_is_made_up_for() {
     let outcome = run(&spec(Some(1000), time(1000)), Stalling::new(989, 15), false);
     assert_eq!(outcome.ended, Ended::Time);
     let (made, rate_report) = (
-        outcome.reads.requests,
+        outcome.operations.read.requests,
         outcome.rate_report.expect("open loop"),
     );
     // Where this machine itself lagged behind by more than that, the backlog says so.
@@ -272,7 +279,10 @@ fn what_is_a_little_late_when_the_time_is_up_is_made_up_for() {
 #[test]
 fn far_starts_are_waited_for_no_longer_than_the_trial_lasts() {
     let outcome = run(&spec(Some(1), time(30)), Stalling::new(9999, 0), false);
-    assert_eq!((outcome.ended, outcome.reads.requests), (Ended::Time, 0));
+    assert_eq!(
+        (outcome.ended, outcome.operations.read.requests),
+        (Ended::Time, 0)
+    );
     let rate_report = outcome.rate_report.expect("open loop");
     assert_eq!((rate_report.backlog_max, rate_report.backlog_end), (0, 0));
     let stopped = run(&spec(Some(1), time(60_000)), Stalling::new(9999, 0), true);
@@ -287,9 +297,9 @@ fn writes_have_waits_of_their_own_and_include_their_fsync() {
         ..spec(Some(100_000), requests(400))
     };
     let outcome = run(&mixed, Stalling::new(9999, 0), false);
-    let (reads, writes) = (outcome.reads, outcome.writes);
+    let (reads, writes) = (outcome.operations.read, outcome.operations.write);
     assert_eq!(reads.requests + writes.requests, 400);
-    assert_eq!(outcome.syncs, writes.requests);
+    assert_eq!(outcome.operations.sync.requests, writes.requests);
     for tally in [reads, writes] {
         let waits = tally.waits.expect("open loop");
         assert_eq!(waits.response.len(), tally.requests);
@@ -297,7 +307,7 @@ fn writes_have_waits_of_their_own_and_include_their_fsync() {
     }
     let reads = spec(Some(100_000), requests(10));
     let reads_only = run(&reads, Stalling::new(9999, 0), false);
-    assert!(reads_only.writes.waits.is_none());
+    assert!(reads_only.operations.write.waits.is_none());
 }
 
 #[test]

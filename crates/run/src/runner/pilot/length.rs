@@ -62,7 +62,7 @@ impl Profile {
             .filter(|_| outcome.ended == Ended::Time)?;
         let in_flight = u64::from(cell.trial.threads) * u64::from(cell.trial.depth);
         let total = outcome.series.total();
-        let requests = total.read_requests + total.write_requests;
+        let requests = total.requests();
         // Requests are all of one size, or mixed at random: their number tells throughput too.
         let whole = requests as f64 / outcome.elapsed_ns.max(1) as f64;
         let beginning = |part: u64| {
@@ -70,7 +70,7 @@ impl Profile {
             let within = outcome.series.intervals.iter();
             let done: u64 = within
                 .take_while(|interval| interval.end_ns() <= length)
-                .map(|interval| interval.done.read_requests + interval.done.write_requests)
+                .map(|interval| interval.done.requests())
                 .sum();
             // Those in flight at its end are on average half done.
             let done =

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::medium::Medium;
+use iolab_spec::operation::PerOperation;
 use iolab_spec::outcome::{Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally};
 use iolab_spec::trial::TrialSpec;
 
@@ -98,9 +99,10 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
         }
     };
     Outcome {
-        reads: tally(100),
-        writes: tally(0),
-        trims: tally(0),
+        operations: PerOperation {
+            read: tally(100),
+            ..PerOperation::default()
+        },
         elapsed_ns,
         all_active_ns: elapsed_ns,
         ..Outcome::default()

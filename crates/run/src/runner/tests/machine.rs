@@ -9,12 +9,13 @@ use iolab_spec::counters::{
     ResourceUse,
 };
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_spec::operation::{Moved, PerOperation};
 use iolab_spec::outcome::{
     Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, RateReport, Region, RingFlag,
     Tally, Waits,
 };
 use iolab_spec::region::{Extents, Residency};
-use iolab_spec::series::{Done, Interval, Series};
+use iolab_spec::series::{Interval, Series};
 use iolab_spec::trial::{Backend, BufferInit, CacheState, Pattern, Rate, SyncPolicy, TrialSpec};
 use iolab_spec::verify::Verified;
 
@@ -194,25 +195,28 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
         (requests as f64 * 1e9 / per_second) as u64 + if cell.runs_program() { 900_000 } else { 0 };
     let reads = (requests * u64::from(spec.read_percent)).div_ceil(100);
     let tail = draws.uniform() * 8.0;
-    let (reads, writes) = (
-        tally(reads, spec, ns, tail),
-        tally(requests - reads, spec, ns * 1.3, tail),
-    );
+    let writes = requests - reads;
     let end_sync_ns = if spec.sync == SyncPolicy::End && spec.writes() {
         3_000_000
     } else {
         0
     };
-    let counters = counters(cell, &reads, &writes, elapsed_ns, &mut draws);
+    let operations = PerOperation {
+        read: tally(reads, spec, ns, tail),
+        write: tally(writes, spec, ns * 1.3, tail),
+        // The files that are stored have no service times of syncs.
+        sync: Tally {
+            requests: match spec.sync {
+                SyncPolicy::Each => writes,
+                _ => u64::from(end_sync_ns > 0),
+            },
+            ..Tally::default()
+        },
+        trim: Tally::default(),
+    };
+    let counters = counters(cell, &operations, elapsed_ns, &mut draws);
     let fails = cell.tool.name() == "fio" && spec.bs == 1 << 20 && spec.seed.is_multiple_of(3);
     Outcome {
-        // The files that are stored have none.
-        sync_latency: new_latency_histogram(),
-        syncs: if spec.sync == SyncPolicy::Each {
-            writes.requests
-        } else {
-            u64::from(end_sync_ns > 0)
-        },
         errors: u64::from(fails),
         failure: fails.then(|| {
             Failure::Program(FailedProgram {
@@ -229,13 +233,6 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
         elapsed_ns: elapsed_ns + end_sync_ns,
         all_active_ns: elapsed_ns * 97 / 100,
         end_sync_ns,
-        trims: Tally {
-            requests: 0,
-            bytes: 0,
-            short_transfers: 0,
-            latency: new_latency_histogram(),
-            waits: None,
-        },
         paused_ns: 0,
         request_sizes: Default::default(),
         cpus_used: Default::default(),
@@ -270,17 +267,16 @@ pub(super) fn outcome(cell: &CellSpec) -> Outcome {
         series: if cell.runs_program() {
             Series::default()
         } else {
-            series(&reads, &writes, elapsed_ns)
+            series(&operations, elapsed_ns)
         },
         groups: Vec::new(),
         verified: spec.verify.then(|| Verified {
-            blocks: writes.requests,
-            bytes: writes.bytes,
+            blocks: operations.write.requests,
+            bytes: operations.write.bytes,
             cached_bytes: Some(0),
             ..Verified::default()
         }),
-        reads,
-        writes,
+        operations,
     }
 }
 
@@ -296,12 +292,12 @@ fn note(cell: &CellSpec) -> String {
 
 fn counters(
     cell: &CellSpec,
-    reads: &Tally,
-    writes: &Tally,
+    operations: &PerOperation<Tally>,
     elapsed_ns: u64,
     draws: &mut Draws,
 ) -> Counters {
     let spec = &cell.trial;
+    let (reads, writes) = (&operations.read, &operations.write);
     let requests = reads.requests + writes.requests;
     let share = match spec.cache {
         CacheState::Direct => 1.0,
@@ -391,19 +387,22 @@ fn region(spec: &TrialSpec, draws: &mut Draws) -> Region {
 }
 
 /// The tallies spread evenly over intervals.
-fn series(reads: &Tally, writes: &Tally, elapsed_ns: u64) -> Series {
+fn series(operations: &PerOperation<Tally>, elapsed_ns: u64) -> Series {
     let count = elapsed_ns.div_ceil(INTERVAL_NS).clamp(1, 40);
     let length_ns = (elapsed_ns / count).max(1);
+    let done = PerOperation {
+        // The intervals of the files that are stored hold no syncs.
+        sync: Moved::default(),
+        ..operations.moved()
+    };
     let part = |total: u64, i: u64| total * (i + 1) / count - total * i / count;
     let intervals = (0..count).map(|i| Interval {
         start_ns: i * length_ns,
         length_ns,
-        done: Done {
-            read_requests: part(reads.requests, i),
-            read_bytes: part(reads.bytes, i),
-            write_requests: part(writes.requests, i),
-            write_bytes: part(writes.bytes, i),
-        },
+        done: done.map(|all| Moved {
+            requests: part(all.requests, i),
+            bytes: part(all.bytes, i),
+        }),
     });
     Series {
         intervals: intervals.collect(),

@@ -1,0 +1,201 @@
+//! What requests do, and a value for each of it: what handles one operation handles all, or does not compile.
+
+use std::ops::{Index, IndexMut};
+
+use crate::named::named;
+
+/// Defines [`Operation`] and [`PerOperation`] from one list.
+macro_rules! operations {
+    ($($(#[doc = $doc:literal])* $([$default:ident])? $operation:ident = $name:literal in $field:ident,)+) => {
+        named! {
+            /// What requests do.
+            #[derive(Default, PartialOrd, Ord)]
+            pub enum Operation: "operation" {
+                $($(#[doc = $doc])* $(#[$default])? $operation = $name,)+
+            }
+        }
+
+        /// A value for each operation.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct PerOperation<T> {
+            $($(#[doc = $doc])* pub $field: T,)+
+        }
+
+        impl<T> PerOperation<T> {
+            /// The value that `of` has for each operation.
+            pub fn from_fn(mut of: impl FnMut(Operation) -> T) -> Self {
+                Self { $($field: of(Operation::$operation),)+ }
+            }
+
+            /// What `of` makes of each value.
+            pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> PerOperation<U> {
+                PerOperation { $($field: of(self.$field),)+ }
+            }
+
+            /// What `with` makes of each value and that of `other` for the same operation.
+            pub fn zip<U, V>(
+                self,
+                other: PerOperation<U>,
+                mut with: impl FnMut(T, U) -> V,
+            ) -> PerOperation<V> {
+                PerOperation { $($field: with(self.$field, other.$field),)+ }
+            }
+
+            /// References to the values.
+            pub fn as_ref(&self) -> PerOperation<&T> {
+                PerOperation { $($field: &self.$field,)+ }
+            }
+
+            /// References to the values, which can be changed.
+            pub fn as_mut(&mut self) -> PerOperation<&mut T> {
+                PerOperation { $($field: &mut self.$field,)+ }
+            }
+
+            /// The values in the order of [`Operation::ALL`].
+            pub fn into_values(self) -> impl Iterator<Item = T> {
+                [$(self.$field),+].into_iter()
+            }
+
+            /// Each operation with its value, in the order of [`Operation::ALL`].
+            pub fn iter(&self) -> impl Iterator<Item = (Operation, &T)> {
+                [$((Operation::$operation, &self.$field)),+].into_iter()
+            }
+        }
+
+        impl<T> PerOperation<Option<T>> {
+            /// The values, where every operation has one.
+            pub fn transposed(self) -> Option<PerOperation<T>> {
+                Some(PerOperation { $($field: self.$field?,)+ })
+            }
+        }
+
+        impl<T> Index<Operation> for PerOperation<T> {
+            type Output = T;
+
+            fn index(&self, operation: Operation) -> &T {
+                match operation {
+                    $(Operation::$operation => &self.$field,)+
+                }
+            }
+        }
+
+        impl<T> IndexMut<Operation> for PerOperation<T> {
+            fn index_mut(&mut self, operation: Operation) -> &mut T {
+                match operation {
+                    $(Operation::$operation => &mut self.$field,)+
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    /// Reads.
+    [default] Read = "read" in read,
+    /// Writes.
+    Write = "write" in write,
+    /// Makes durable what was written.
+    Sync = "sync" in sync,
+    /// Gives blocks back.
+    Trim = "trim" in trim,
+}
+
+impl Operation {
+    /// Whether it is a request of the workload: a sync follows requests, and is counted apart from them.
+    pub fn is_request(self) -> bool {
+        match self {
+            Self::Read | Self::Write | Self::Trim => true,
+            Self::Sync => false,
+        }
+    }
+}
+
+/// Requests completed, and the bytes that they moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// Requests completed.
+    pub requests: u64,
+    /// Bytes moved, also by requests that were never completed in full.
+    pub bytes: u64,
+}
+
+impl PerOperation<Moved> {
+    /// Both together. Sums beyond 2^64 stay there.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.zip(other, |a, b| Moved {
+            requests: a.requests.saturating_add(b.requests),
+            bytes: a.bytes.saturating_add(b.bytes),
+        })
+    }
+
+    /// What came to an earlier state to make it this one.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        self.zip(earlier, |now, then| Moved {
+            requests: now.requests - then.requests,
+            bytes: now.bytes - then.bytes,
+        })
+    }
+
+    /// Bytes of all operations.
+    pub fn bytes(&self) -> u64 {
+        self.into_values()
+            .fold(0, |sum, moved| sum.saturating_add(moved.bytes))
+    }
+
+    /// Requests of the workload, without syncs.
+    pub fn requests(&self) -> u64 {
+        self.iter()
+            .filter(|(operation, _)| operation.is_request())
+            .fold(0, |sum, (_, moved)| sum.saturating_add(moved.requests))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_a_value_leads_to_that_of_the_operation() {
+        let mut each = PerOperation::from_fn(|operation| operation);
+        let listed: Vec<_> = each
+            .iter()
+            .map(|(operation, own)| (operation, *own))
+            .collect();
+        let all: Vec<_> = Operation::ALL.iter().map(|own| (*own, *own)).collect();
+        assert_eq!(listed, all);
+        assert!(each.into_values().eq(Operation::ALL.iter().copied()));
+        for operation in Operation::ALL {
+            assert_eq!(each[*operation], *operation);
+            assert_eq!(&mut each[*operation], operation);
+        }
+        let pairs = each.zip(each, |a, b| a == b);
+        assert!(pairs.into_values().all(|same| same));
+    }
+
+    #[test]
+    fn without_one_value_there_are_not_all() {
+        let whole = PerOperation::from_fn(Some);
+        assert!(
+            whole
+                .transposed()
+                .is_some_and(|all| all.trim == Operation::Trim)
+        );
+        for missing in Operation::ALL {
+            let mut others = whole;
+            others[*missing] = None;
+            assert_eq!(others.transposed(), None, "{missing}");
+        }
+    }
+
+    #[test]
+    fn syncs_are_no_requests_of_the_workload() {
+        let one = PerOperation::from_fn(|_| Moved {
+            requests: 1,
+            bytes: 10,
+        });
+        assert_eq!((one.requests(), one.bytes()), (3, 40));
+        assert_eq!(one.plus(one).since(one), one);
+    }
+}
