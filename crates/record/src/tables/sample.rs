@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use iolab_spec::verify::Faults;
 
 use super::{text, word};
-use crate::column::{Column, LATER, Null, Table};
+use crate::column::{Column, Null, Table};
 use crate::{
     Cpus, Ended, Hardware, LatencySummary, NoHardware, Operation, RateReport, RequestSizes, Sample,
     ServedBy,
@@ -157,7 +157,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         .into_iter()
         .flatten()
         .filter(|column| !OF_TRIAL.contains(&column.name))
-        .map(|column| column.since(LATER))
+        .map(|column| column.since(6))
         .collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, group_id)",
@@ -208,7 +208,7 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         ]
         .into_iter()
         .flatten()
-        .map(|column| column.since(LATER))
+        .map(|column| column.since(6))
         .collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, rank_id)",
@@ -253,7 +253,6 @@ fn place() -> Columns {
             |s, n| s.visit = n as u32,
         )
         .between(0, u32::MAX.into())
-        .since(5)
         .hidden()
         .doc("which visit of the block to the cell, from 0. There is one `ok` sample at most per cell, block and visit"),
         Column::number(
@@ -307,7 +306,7 @@ fn timing() -> Columns {
             "time in pauses (`thinktime`, `bursts`), summed over all threads"
         )
         .null(Null::Free)
-        .since(LATER),
+        .since(6),
         plain!(
             "wall_ns",
             wall_ns,
@@ -345,7 +344,7 @@ fn together() -> Columns {
         of!("all_active_least_bytes", together => all_active_least_bytes, ALL),
         of!("all_active_most_bytes", together => all_active_most_bytes, ALL),
     ];
-    columns.map(|column| column.since(LATER).hidden()).into()
+    columns.map(|column| column.since(6).hidden()).into()
 }
 
 /// What was done, by operation.
@@ -370,10 +369,16 @@ fn reads() -> Columns {
         ),
     ];
     columns.extend(latency!("read_latency", operations.read.latency, SERVICE));
-    columns
-        .extend(latency!("read_response", operations.read.response, RESPONSE).map(|c| c.since(3)));
-    columns
-        .extend(latency!("read_lateness", operations.read.lateness, LATENESS).map(|c| c.since(3)));
+    columns.extend(latency!(
+        "read_response",
+        operations.read.response,
+        RESPONSE
+    ));
+    columns.extend(latency!(
+        "read_lateness",
+        operations.read.lateness,
+        LATENESS
+    ));
     columns
 }
 
@@ -388,19 +393,23 @@ fn writes() -> Columns {
         ),
     ];
     columns.extend(latency!("write_latency", operations.write.latency, SERVICE));
-    columns.extend(
-        latency!("write_response", operations.write.response, RESPONSE).map(|c| c.since(3)),
-    );
-    columns.extend(
-        latency!("write_lateness", operations.write.lateness, LATENESS).map(|c| c.since(3)),
-    );
+    columns.extend(latency!(
+        "write_response",
+        operations.write.response,
+        RESPONSE
+    ));
+    columns.extend(latency!(
+        "write_lateness",
+        operations.write.lateness,
+        LATENESS
+    ));
     columns
 }
 
 /// How often there were any stands in the column `syncs`.
 fn syncs() -> Columns {
     latency!("sync_latency", operations.sync.latency, SYNC)
-        .map(|c| c.since(LATER))
+        .map(|c| c.since(6))
         .into()
 }
 
@@ -411,7 +420,7 @@ fn trims() -> Columns {
         plain!("trim_bytes", operations.trim.bytes, TRIMS).null(Null::Free),
     ];
     columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
-    columns.into_iter().map(|c| c.since(LATER)).collect()
+    columns.into_iter().map(|c| c.since(6)).collect()
 }
 
 fn sizes() -> Columns {
@@ -426,7 +435,7 @@ fn sizes() -> Columns {
             |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok(),
         )
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .doc("requests by direction and size, if `bs_mix` is set: `read 4096 601,read 65536 299`; NULL otherwise"),
     ]
 }
@@ -438,7 +447,7 @@ fn cpus() -> Columns {
             waited,
             "requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`"
         )
-        .since(LATER),
+        .since(6),
         Column::text(
             "cpus_used",
             |s: &Sample| {
@@ -448,7 +457,7 @@ fn cpus() -> Columns {
             |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok(),
         )
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled"),
     ]
 }
@@ -464,7 +473,6 @@ fn rate_report() -> Columns {
         )
         .within(0.0, f64::MAX)
         .null(Null::Account)
-        .since(3)
         .doc(RATES),
         Column::real(
             "rate_achieved",
@@ -473,10 +481,9 @@ fn rate_report() -> Columns {
         )
         .within(0.0, f64::MAX)
         .null(Null::Account)
-        .since(3)
         .doc(RATES),
-        of!("backlog_max", rate_report => backlog_max, BACKLOG).since(3),
-        of!("backlog_end", rate_report => backlog_end, BACKLOG).since(3),
+        of!("backlog_max", rate_report => backlog_max, BACKLOG),
+        of!("backlog_end", rate_report => backlog_end, BACKLOG),
     ]
 }
 
@@ -525,7 +532,7 @@ fn verified() -> Columns {
     columns.extend(fault!("stale_blocks", "stale_first_offset", 2));
     columns.extend(fault!("torn_blocks", "torn_first_offset", 3));
     columns.extend(fault!("lost_blocks", "lost_first_offset", 4));
-    columns.into_iter().map(|column| column.since(4)).collect()
+    columns
 }
 
 fn effective() -> Columns {
@@ -560,7 +567,7 @@ fn effective() -> Columns {
         text!("note", Sample, effective.note)
             .doc("why something asked for was not in force, or not counted"),
     ];
-    let stored = columns.map(|column| column.since(5).hidden());
+    let stored = columns.map(|column| column.hidden());
     let mut columns = vec![
         Column::text(
             "hardware_missing",
@@ -574,7 +581,6 @@ fn effective() -> Columns {
             },
         )
         .null(Null::Free)
-        .since(2)
         .one_of(NoHardware::NAMES)
         .doc("why no events were counted; NULL when they were"),
         Column::text(
