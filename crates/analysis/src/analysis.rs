@@ -12,7 +12,7 @@ mod served;
 mod verified;
 
 pub use ceiling::Efficiency;
-pub use concurrency::{Basis, Concurrency};
+pub use concurrency::{Concurrency, Relief, Shortfall};
 pub use disturbance::{CellDisturbance, Group, Split};
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;

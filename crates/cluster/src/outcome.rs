@@ -148,6 +148,7 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
             true => a.ended,
             false => b.ended,
         },
+        in_flight: both(a.in_flight, b.in_flight, |a, b| a + b),
         end_sync_ns: a.end_sync_ns.max(b.end_sync_ns),
         paused_ns: a.paused_ns + b.paused_ns,
         rate_report: either(a.rate_report, b.rate_report, RateReport::plus),
@@ -323,6 +324,7 @@ fn write_outcome(outcome: &Outcome, to: &mut Writer) {
     ] {
         time.write(to);
     }
+    outcome.in_flight.write(to);
     outcome.clock_drift_ppm.write(to);
     outcome.counters.write(to);
     outcome.region.write(to);
@@ -344,6 +346,7 @@ fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
         all_active_ns: Wire::read(from)?,
         end_sync_ns: Wire::read(from)?,
         paused_ns: Wire::read(from)?,
+        in_flight: Wire::read(from)?,
         clock_drift_ppm: Wire::read(from)?,
         counters: Wire::read(from)?,
         region: Wire::read(from)?,

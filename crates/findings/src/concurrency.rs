@@ -1,14 +1,16 @@
 //! Requests that were asked to be served at once, and were not.
 
 use super::{Finding, Rule, Says, cells_of, within};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
+use iolab_analysis::analysis::{
+    Analysis, CellAnalysis, Concurrency, Flag, Relief, Response, Shortfall,
+};
 use iolab_plan::cells::label;
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::trial::{Backend, Descriptors};
 
 pub(crate) const SERIALISED: Rule = Rule::result(
     "serialised",
-    "how many requests were in service at once, by Little's law from the sum of their times",
+    "the requests in flight, by Little's law, and those at the device, by its counters",
 );
 pub(crate) const EXCEEDS_CEILING: Rule = Rule::doubt(
     "exceeds-ceiling",
@@ -16,54 +18,95 @@ pub(crate) const EXCEEDS_CEILING: Rule = Rule::doubt(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(serialised), Says::OfCells(exceeds_ceiling)];
+pub(crate) const SAYS: &[Says] = &[Says::OfCells(concurrency), Says::OfCells(exceeds_ceiling)];
 
-/// What can make threads wait for each other, and the level that takes it away.
-const REMEDIES: [(&str, &str, &str); 3] = [
-    ("layout", "private", "a lock of the file that they share"),
-    (
-        "descriptors",
-        "private",
-        "the descriptor that they share, with its one position",
-    ),
-    ("backend", "psync", "the seek before each transfer"),
-];
-/// A sibling that is this many times as fast shows what the threads waited for.
-const FASTER: f64 = 1.5;
+/// Cells with fewer requests in flight than asked for, and cells whose requests waited for each other before the device.
+pub fn concurrency(analysis: &Analysis) -> Vec<Finding> {
+    let few = too_few(
+        analysis,
+        Shortfall::Issued,
+        |c| c.in_flight,
+        |cell, n| {
+            let asked = cell.cell.trial().in_flight();
+            format!(
+                "{} of {asked} requests in flight. {}",
+                significant(n),
+                why_few(cell)
+            )
+        },
+    );
+    let serialised = too_few(analysis, Shortfall::ReachedDevice, reached, |cell, n| {
+        let asked = cell.cell.trial().in_flight();
+        format!(
+            "{} of {asked} requests at the device. {}",
+            significant(n),
+            why_serialised(analysis, cell)
+        )
+    });
+    [few, serialised].into_iter().flatten().collect()
+}
 
-/// Cells whose requests were served one after the other, and what the evidence names as the cause.
-pub fn serialised(analysis: &Analysis) -> Vec<Finding> {
-    let flagged = analysis
-        .cells
-        .iter()
-        .filter(|c| c.flags.contains(&Flag::Serialised));
-    let share = |cell: &CellAnalysis| {
+/// What shows how few requests reached the device at once.
+fn reached(concurrency: Concurrency) -> Option<f64> {
+    concurrency.at_device.or(concurrency.served)
+}
+
+/// The sentence about the cells with a shortfall; `of` is what there was too little of, and `words` says it of the worst cell.
+fn too_few(
+    analysis: &Analysis,
+    shortfall: Shortfall,
+    of: fn(Concurrency) -> Option<f64>,
+    words: impl Fn(&CellAnalysis, f64) -> String,
+) -> Option<Finding> {
+    let short = analysis.cells.iter().filter_map(|cell| {
         let concurrency = cell.concurrency?;
-        Some(concurrency.achieved?.0 / concurrency.asked as f64)
-    };
-    let mut cells: Vec<&CellAnalysis> = flagged.collect();
-    cells.sort_by(|a, b| share(a).unwrap_or(1.0).total_cmp(&share(b).unwrap_or(1.0)));
-    let Some((worst, concurrency)) = cells.first().and_then(|c| Some((c, c.concurrency?))) else {
-        return Vec::new();
-    };
+        let n = of(concurrency)?;
+        let share = n / concurrency.asked as f64;
+        (concurrency.shortfall == Some(shortfall)).then_some((cell, n, share))
+    });
+    let short: Vec<(&CellAnalysis, f64, f64)> = short.collect();
+    let (worst, n, _) = short.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
     let place = match analysis.factors.is_empty() {
         true => String::new(),
         false => format!(" at {}", label(&analysis.factors, &worst.cell.levels)),
     };
-    let achieved = concurrency.achieved.map_or(0.0, |(n, _)| n);
     let text = format!(
-        "Concurrency was lower than requested in {}; lowest{place}: {} of {} requests in flight. {}",
-        within(cells.len(), analysis),
-        significant(achieved),
-        concurrency.asked,
-        cause(analysis, worst),
+        "Concurrency was lower than requested in {}; lowest{place}: {}",
+        within(short.len(), analysis),
+        words(worst, *n),
     );
-    SERIALISED.one(text)
+    Some(Finding {
+        rule: SERIALISED,
+        text,
+    })
+}
+
+/// Why the threads had fewer requests in flight than they were to have.
+fn why_few(cell: &CellAnalysis) -> String {
+    let trial = cell.cell.trial();
+    let blocks = trial.region / trial.bs.max(1);
+    match blocks < trial.in_flight() {
+        true => format!(
+            "The region holds {blocks} requests of this size: a larger region (--size) or fewer threads times depth."
+        ),
+        false => "The threads did not issue them in time, or the trials had too few requests: increase --time."
+            .to_owned(),
+    }
 }
 
 /// What the evidence says of the cause.
-fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
-    if let Some((factor, level, what, iops)) = sibling(analysis, cell) {
+fn why_serialised(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    if let Some(Relief {
+        factor,
+        level,
+        iops,
+    }) = cell.concurrency.and_then(|c| c.relief)
+    {
+        let what = match factor {
+            "layout" => "a lock of the file that they share",
+            "descriptors" => "the descriptor that they share, with its one position",
+            _ => "the seek before each transfer",
+        };
         return format!(
             "The threads wait for {what}: with {factor}={level} the same threads reach {} IOPS.",
             significant(iops)
@@ -77,11 +120,9 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
         return "The CPUs were the limit (see the flags): more threads cannot help there."
             .to_owned();
     }
-    let concurrency = cell.concurrency;
-    if let Some((in_flight, most)) = concurrency
-        .and_then(|c| c.in_flight)
-        .zip(analysis.requests_max)
-        && in_flight > 0.8 * most
+    let at_device = cell.concurrency.and_then(|c| c.at_device);
+    if let Some((at_device, most)) = at_device.zip(analysis.requests_max)
+        && at_device > 0.8 * most
     {
         return format!(
             "The queue of the device holds {} requests at most (nr_requests), and was full.",
@@ -91,29 +132,8 @@ fn cause(analysis: &Analysis, cell: &CellAnalysis) -> String {
     if trial.writes() && trial.sync.is_per_write() {
         return "Each write waits until it is durable; file systems and devices do that one write at a time.".to_owned();
     }
-    if concurrency.is_some_and(|c| c.in_flight.is_some()) {
-        return "They waited before they reached the device; 'iolab run why-serialised' isolates the cause.".to_owned();
-    }
-    "The evidence does not show whether they waited for something or the storage was at its limit; 'iolab run why-serialised' isolates the cause.".to_owned()
-}
-
-/// A cell that differs in one suspect alone and is much faster: the factor, its level, the suspect, and its IOPS.
-fn sibling(
-    analysis: &Analysis,
-    cell: &CellAnalysis,
-) -> Option<(&'static str, &'static str, &'static str, f64)> {
-    let own = cell.iops?.median;
-    REMEDIES.into_iter().find_map(|(factor, level, what)| {
-        let place = analysis.factors.iter().position(|name| name == factor)?;
-        let mut levels = cell.cell.levels.clone();
-        if *levels.get(place)? == level {
-            return None;
-        }
-        levels[place] = level.to_owned();
-        let other = analysis.cells.iter().find(|c| c.cell.levels == levels)?;
-        let iops = other.iops?.median;
-        (iops > FASTER * own).then_some((factor, level, what, iops))
-    })
+    "They waited before they reached the device; 'iolab run why-serialised' isolates the cause."
+        .to_owned()
 }
 
 /// Cells above a ceiling for which the evidence has no reason.

@@ -61,6 +61,8 @@ pub struct Sample {
     pub elapsed_ns: u64,
     /// Span with every worker active, ns.
     pub all_active_ns: u64,
+    /// Requests in flight on average while every worker was active; `None` where that was not recorded.
+    pub in_flight: Option<f64>,
     /// Final `fsync`, ns.
     pub end_sync_ns: u64,
     /// Time in which threads paused (think time, bursts), all of them together, ns.
@@ -111,6 +113,7 @@ impl Default for Sample {
             ended: Ended::default(),
             elapsed_ns: 0,
             all_active_ns: 0,
+            in_flight: None,
             end_sync_ns: 0,
             paused_ns: 0,
             wall_ns: 0,

@@ -326,16 +326,10 @@ fn cell_row(analysis: &Analysis, cell: &CellAnalysis, group: Option<&String>) ->
     let at_once = cell.concurrency;
     let efficiency = cell.efficiency;
     row.extend([
-        field("concurrency_asked", at_once.map(|c| c.asked)),
-        field(
-            "concurrency_outstanding_median",
-            at_once.and_then(|c| c.outstanding),
-        ),
-        field("device_in_flight_median", at_once.and_then(|c| c.in_flight)),
-        field(
-            "concurrency_achieved",
-            at_once.and_then(|c| c.achieved).map(|(n, _)| n),
-        ),
+        field("in_flight_asked", at_once.map(|c| c.asked)),
+        field("in_flight_median", at_once.and_then(|c| c.in_flight)),
+        field("device_in_flight_median", at_once.and_then(|c| c.at_device)),
+        field("iops_over_one_in_flight", at_once.and_then(|c| c.served)),
         field("ceiling", efficiency.map(|e| e.ceiling)),
         field(
             "ceiling_unit",

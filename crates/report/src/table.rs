@@ -362,7 +362,16 @@ fn grid_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
             let iops = |c: &CellAnalysis| c.iops.map_or_else(none, |i| significant(i.median));
             columns.push(column("IOPS", 3, &iops));
         }
-        columns.push(column("at once", 5, &at_once));
+        let short = |row: &Row<'_>| {
+            let known = row
+                .cell
+                .concurrency
+                .and_then(|c| Some((c.in_flight?, c.asked)));
+            known.is_some_and(|(in_flight, asked)| in_flight < IN_FLIGHT_TOLD * asked as f64)
+        };
+        if rows.iter().any(short) {
+            columns.push(column("in flight", 5, &in_flight));
+        }
     }
     if analysis.cells.iter().any(|c| c.efficiency.is_some()) {
         columns.push(column("ceiling", 4, &|c| {
@@ -375,13 +384,14 @@ fn grid_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
     columns
 }
 
-/// Requests in service at once, of those that were asked for: `3.9 of 8`.
-fn at_once(cell: &CellAnalysis) -> String {
-    let known = cell
-        .concurrency
-        .and_then(|c| Some((c.achieved?.0, c.asked)));
-    known.map_or_else(none, |(achieved, asked)| {
-        format!("{} of {asked}", digits(achieved, 2))
+/// Requests in flight are shown where a cell has less than this share of those asked for.
+const IN_FLIGHT_TOLD: f64 = 0.9;
+
+/// Requests in flight, of those that were asked for: `3.9 of 8`.
+fn in_flight(cell: &CellAnalysis) -> String {
+    let known = cell.concurrency.and_then(|c| Some((c.in_flight?, c.asked)));
+    known.map_or_else(none, |(in_flight, asked)| {
+        format!("{} of {asked}", digits(in_flight, 2))
     })
 }
 

@@ -215,6 +215,9 @@ pub struct Outcome {
     pub elapsed_ns: u64,
     /// The span in which every worker was active, ns.
     pub all_active_ns: u64,
+    /// Requests in flight on average while every worker was active, by Little's law (J. D. C. Little, Operations Research 9 (1961)
+    /// 383-387): the times of each worker's requests over its span, added up. `None` where times were not recorded.
+    pub in_flight: Option<f64>,
     /// The part of `elapsed_ns` that the final `fsync` of policy `end` took (longest worker), ns.
     pub end_sync_ns: u64,
     /// Time in which workers paused (think time, bursts), all of them together, ns; part of `elapsed_ns`.
@@ -264,6 +267,7 @@ impl Default for Outcome {
             ended: Ended::Done,
             elapsed_ns: 0,
             all_active_ns: 0,
+            in_flight: None,
             end_sync_ns: 0,
             paused_ns: 0,
             clock_drift_ppm: 0.0,

@@ -1,62 +1,92 @@
-//! How many requests were in service at once, beside how many were asked for. METHODS.md has the rules.
+//! How many requests were in flight, beside how many were asked for. METHODS.md has the rules.
 
 use super::{CellAnalysis, disturbance, median_of};
 use iolab_record::{Cell, Sample};
 use iolab_spec::trial::{Backend, CacheState};
 
-/// A cell is serialised when less than this share of the requests asked for was in service at once.
+/// Fewer than this share of the requests asked for is too few.
 const SHARE_MIN: f64 = 0.5;
-/// Fewest requests at once that are judged where no cell shows what one alone does.
+/// Fewest requests asked for that are judged where no cell shows what one alone does.
 const ASKED_MIN: u64 = 4;
 /// What a lone request spends outside the device may raise the estimate by this factor at most.
 const OUTSIDE_MAX: f64 = 4.0;
 
-/// What an achieved concurrency was derived from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// The time that requests were in flight at the device, over the time of the trials.
-    Device,
-    /// Requests per second times the service time of a request that is alone.
-    Alone,
-}
-
-/// Requests at once, in a cell of direct I/O without a rate.
+/// Requests in flight, in a cell of direct I/O without a rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Concurrency {
     /// Asked for: threads times depth.
     pub asked: u64,
-    /// Waiting or in service, seen from the threads: requests per second times mean service time (Little's law).
-    pub outstanding: Option<f64>,
-    /// In flight at the device, in requests of this cell's size; `None` where others' requests cannot be distinguished from ours.
+    /// In flight, seen from the threads, while all of them are active (Little's law). A request that waits for a lock is in flight.
     pub in_flight: Option<f64>,
-    /// In service, at most what was asked for; `None` where nothing tells.
-    pub achieved: Option<(f64, Basis)>,
-    /// Whether they were not in service at once although asked to be.
-    pub serialised: bool,
+    /// In flight at the device, in requests of this cell's size; `None` where others' requests cannot be distinguished from ours.
+    pub at_device: Option<f64>,
+    /// Served at once (the utilisation law): requests per second over those of the cell with one request at a time.
+    pub served: Option<f64>,
+    /// The setting without which the threads did not wait for each other, where the run shows one.
+    pub relief: Option<Relief>,
+    /// What was less than half of what was asked for.
+    pub shortfall: Option<Shortfall>,
+}
+
+/// Another cell of the run, in which as many requests were asked for and which is much faster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Relief {
+    /// The one factor in which it differs, which says what the threads share.
+    pub factor: &'static str,
+    /// Its level there.
+    pub level: &'static str,
+    /// Its requests per second.
+    pub iops: f64,
+}
+
+/// Factors that say what threads share, and the level at which they share nothing.
+const RELIEFS: [(&str, &str); 3] = [
+    ("layout", "private"),
+    ("descriptors", "private"),
+    ("backend", "psync"),
+];
+/// A cell that is this many times as fast shows what the threads waited for.
+const RELIEF_MIN: f64 = 1.5;
+
+/// Where requests that were asked for at once were not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortfall {
+    /// The threads had fewer in flight: the trials had no more.
+    Issued,
+    /// The threads had them in flight, and they waited before the device.
+    ReachedDevice,
 }
 
 impl Concurrency {
-    /// What the trials of one cell tell by themselves; `None` for programs, groups, rates, and what goes through the page cache.
+    /// What the trials of one cell tell by themselves; `None` for programs, groups, rates, pauses, and what goes through the page
+    /// cache.
     pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
         let judged = !cell.spec.runs_program()
             && !cell.spec.has_groups()
             && cell.trial().rate.is_none()
             && cell.trial().cache == CacheState::Direct
             && cell.trial().backend != Backend::Null
+            && trials.iter().all(|trial| trial.paused_ns == 0)
             && !trials.is_empty();
-        let mean = |s: &Sample| s.main_operation().latency.map(|l| l.mean_ns);
         judged.then(|| Self {
             asked: cell.trial().in_flight(),
-            outstanding: median_of(trials, |s| Some(s.iops() * mean(s)? / 1e9)),
-            in_flight: median_of(trials, |s| in_flight(cell, s)),
-            achieved: None,
-            serialised: false,
+            in_flight: median_of(trials, in_flight),
+            at_device: median_of(trials, |s| at_device(cell, s)),
+            served: None,
+            relief: None,
+            shortfall: None,
         })
     }
 }
 
+/// Requests in flight on average over one trial. Where their times are known in all only, Little's law over all of the trial.
+fn in_flight(sample: &Sample) -> Option<f64> {
+    let over_all = || Some(sample.iops() * sample.main_operation().latency?.mean_ns / 1e9);
+    sample.in_flight.or_else(over_all)
+}
+
 /// Requests of this cell in flight at the device, on average over one trial (Documentation/block/stat.rst: time_in_queue).
-fn in_flight(cell: &Cell, sample: &Sample) -> Option<f64> {
+fn at_device(cell: &Cell, sample: &Sample) -> Option<f64> {
     let pieces = disturbance::ios_per_request(cell, sample)?;
     let queue_ms = sample.counters.device?.queue_ms?;
     let elapsed_ms = sample.elapsed_ns as f64 / 1e6;
@@ -68,11 +98,9 @@ pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
     let judged: Vec<Option<Concurrency>> = cells
         .iter()
         .map(|cell| {
-            Some(achieved(
-                cell,
-                cell.concurrency?,
-                lone(cells, cell, factors),
-            ))
+            let lone = lone(cells, cell, factors);
+            let relief = relief(cells, cell, factors);
+            Some(compared(cell, cell.concurrency?, lone, relief))
         })
         .collect();
     for (cell, concurrency) in cells.iter_mut().zip(judged) {
@@ -97,31 +125,55 @@ fn lone<'a>(
         .find(|cell| cell.concurrency.is_some_and(|c| c.asked == 1) && others(cell) == wanted)
 }
 
-fn achieved(
+/// A cell that differs in what the threads share alone, and is much faster.
+fn relief(cells: &[CellAnalysis], of: &CellAnalysis, factors: &[String]) -> Option<Relief> {
+    let own = of.iops?.median;
+    RELIEFS.into_iter().find_map(|(factor, level)| {
+        let place = factors.iter().position(|name| name == factor)?;
+        let mut levels = of.cell.levels.clone();
+        if *levels.get(place)? == level {
+            return None;
+        }
+        levels[place] = level.to_owned();
+        let other = cells.iter().find(|c| c.cell.levels == levels)?;
+        let iops = other.iops?.median;
+        (iops > RELIEF_MIN * own).then_some(Relief {
+            factor,
+            level,
+            iops,
+        })
+    })
+}
+
+fn compared(
     cell: &CellAnalysis,
     concurrency: Concurrency,
     lone: Option<&CellAnalysis>,
+    relief: Option<Relief>,
 ) -> Concurrency {
     let asked = concurrency.asked as f64;
+    let too_few = |n: f64| n < SHARE_MIN * asked;
     let alone = lone
         .and_then(|lone| lone.concurrency)
-        .and_then(|c| c.in_flight);
+        .and_then(|c| c.at_device);
     let outside = alone.map_or(1.0, |share| (1.0 / share).clamp(1.0, OUTSIDE_MAX));
-    let by_device = concurrency.in_flight.map(|n| (n * outside, Basis::Device));
-    let by_rate = cell.iops.zip(lone.and_then(|lone| lone.iops));
+    let rates = cell.iops.zip(lone.and_then(|lone| lone.iops));
     // One request at a time is in service all the time, so that its rate is the inverse of its time.
-    let by_alone = by_rate.map(|(all, one)| (all.median / one.median, Basis::Alone));
-    let best = [by_device, by_alone]
-        .into_iter()
-        .flatten()
-        .filter(|(n, _)| n.is_finite())
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    let enough = lone.is_some() || concurrency.asked >= ASKED_MIN;
+    let served = rates.map(|(all, one)| all.median / one.median);
+    let judged = concurrency.asked > 1 && (lone.is_some() || concurrency.asked >= ASKED_MIN);
+    let not_issued = concurrency.in_flight.is_some_and(too_few);
+    // Where as many were served as that, they were not waiting.
+    let waited = served.is_none_or(too_few)
+        && (relief.is_some() || concurrency.at_device.is_some_and(|n| too_few(n * outside)));
     Concurrency {
-        achieved: best.map(|(n, basis)| (n.min(asked), basis)),
-        serialised: concurrency.asked > 1
-            && enough
-            && best.is_some_and(|(n, _)| n < SHARE_MIN * asked),
+        served: served.filter(|n| n.is_finite()),
+        relief,
+        shortfall: match (not_issued, waited) {
+            _ if !judged => None,
+            (true, _) => Some(Shortfall::Issued),
+            (false, true) => Some(Shortfall::ReachedDevice),
+            (false, false) => None,
+        },
         ..concurrency
     }
 }

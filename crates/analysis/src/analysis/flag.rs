@@ -5,7 +5,7 @@ use std::fmt;
 use iolab_record::{Sample, ServedBy};
 use iolab_spec::trial::CacheState;
 
-use super::{CellAnalysis, Context, is_peer, median_of, per_request};
+use super::{CellAnalysis, Context, Shortfall, is_peer, median_of, per_request};
 
 /// Share of the CPU time that may be spent in waiting for the next period of a quota.
 const QUOTA_WAIT_MAX: f64 = 0.01;
@@ -154,10 +154,14 @@ flags! {
     RateNotHeld = "rate not held",
         Some(Caution::new(11, "rate not held")),
         |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
-    /// Fewer than half of the requests asked for at once were in service at once.
+    /// Fewer than half of the requests asked for at once were in flight.
+    FewInFlight = "few in flight",
+        None,
+        |seen| seen.cell.concurrency.is_some_and(|c| c.shortfall == Some(Shortfall::Issued));
+    /// Fewer than half of the requests asked for at once reached the device at once.
     Serialised = "serialised",
         None,
-        |seen| seen.cell.concurrency.is_some_and(|c| c.serialised);
+        |seen| seen.cell.concurrency.is_some_and(|c| c.shortfall == Some(Shortfall::ReachedDevice));
     /// Above a ceiling, without a reason for it.
     ExceedsCeiling = "exceeds ceiling",
         Some(Caution::new(6, "values above a ceiling")),

@@ -139,6 +139,7 @@ pub(crate) fn add_trial(
         ended: Ended::Done,
         elapsed_ns,
         all_active_ns: elapsed_ns,
+        in_flight: None,
         together: None,
         end_sync_ns: 0,
         paused_ns: 0,

@@ -89,6 +89,7 @@ fn deed(rank: u64, first: bool) -> Deed {
         },
         elapsed_ns: 1_000 + rank,
         all_active_ns: 900,
+        in_flight: Some(rank as f64),
         end_sync_ns: 10 * rank,
         paused_ns: rank,
         clock_drift_ppm: 0.5,

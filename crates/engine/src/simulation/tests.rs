@@ -111,6 +111,8 @@ fn the_closed_loop_keeps_threads_times_depth_outstanding() {
             (mean / steady - 1.0).abs() < 0.03,
             "{mean} of {steady} in flight"
         );
+        let in_flight = outcome.in_flight.expect("timed");
+        assert!((in_flight / steady - 1.0).abs() < 0.03, "{in_flight}");
     }
 }
 

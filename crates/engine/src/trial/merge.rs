@@ -34,6 +34,7 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let (mut first_start, mut last_start) = (u64::MAX, 0);
     let (mut first_end, mut last_end) = (u64::MAX, 0);
     let mut hardware: Option<Hardware> = None;
+    let mut in_flight = Some(0.0);
     let mut pieces: Option<Pieces> = None;
     for worker in workers {
         hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
@@ -63,6 +64,9 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
         merged.effective = worker.effective.clone();
         merged.rate_report = both(merged.rate_report, worker.rate_report, RateReport::plus);
+        in_flight = in_flight
+            .zip(own_in_flight(worker, clock))
+            .map(|(sum, own)| sum + own);
         first_start = first_start.min(worker.start);
         last_start = last_start.max(worker.start);
         first_end = first_end.min(worker.end);
@@ -70,9 +74,25 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     }
     merged.counters.hardware = hardware.unwrap_or_default();
     merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
+    merged.in_flight = in_flight;
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged
+}
+
+/// Requests that a worker had in flight on average; `None` where it did not record their times.
+fn own_in_flight(worker: &WorkerOutcome, clock: &Clock) -> Option<f64> {
+    let span_ns = clock
+        .ns_between(worker.start, worker.end)
+        .checked_sub(worker.end_sync_ns)?;
+    let mut time_ns = 0.0;
+    for (_, tally) in worker.operations.iter().filter(|(o, _)| o.is_request()) {
+        if tally.latency.len() < tally.requests {
+            return None;
+        }
+        time_ns += tally.latency.mean() * tally.latency.len() as f64;
+    }
+    (span_ns > 0).then(|| time_ns / span_ns as f64)
 }
 
 /// The sum of what is known.

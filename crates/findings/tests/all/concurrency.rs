@@ -1,7 +1,7 @@
 //! Requests at once, and ceilings, from records made up for it.
 
-use iolab_analysis::analysis::{Analysis, Basis, Flag, analyse};
-use iolab_findings::{exceeds_ceiling, serialised};
+use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_findings::{concurrency, exceeds_ceiling};
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
 use iolab_spec::group::GroupSpec;
 use iolab_spec::settings::CellSpec;
@@ -54,30 +54,45 @@ fn flagged(analysis: &Analysis, flag: Flag) -> Vec<usize> {
     cells.map(|(number, _)| number).collect()
 }
 
-/// The study: 8,543 IOPS with 1 thread and with 48.
+/// Requests in flight in every trial of a cell, seen from the threads.
+fn issued(record: &mut RunRecord, cell: i64, requests: f64) {
+    let samples = record.samples.iter_mut().filter(|s| s.cell == cell);
+    samples.for_each(|sample| sample.in_flight = Some(requests));
+}
+
+/// The study: 8,543 IOPS with 1 thread and with 48. Without the device's counters a lock and a device at its limit look alike.
 #[test]
-fn iops_that_do_not_grow_with_threads_are_serialised() {
+fn iops_that_do_not_grow_with_threads_accuse_no_lock_by_themselves() {
     let analysis = analyse(&grid(&[("1", 35.0), ("12", 35.0), ("48", 35.0)]));
-    assert_eq!(flagged(&analysis, Flag::Serialised), [1, 2]);
-    let concurrency = analysis.cells[2].concurrency.expect("direct");
-    let (achieved, basis) = concurrency.achieved.expect("compared");
-    assert!((achieved - 1.0).abs() < 0.01 && basis == Basis::Alone);
-    // The threads themselves see 48 on their way: Little's law over service times tells nothing.
-    assert!(concurrency.outstanding.is_some_and(|n| n > 40.0));
-    let findings = serialised(&analysis);
-    let text = &findings.first().expect("told").text;
-    assert!(
-        text.contains("threads=48") && text.contains("1.00 of 48"),
-        "{text}"
-    );
-    assert!(text.contains("why-serialised"), "{text}");
+    let of = analysis.cells[2].concurrency.expect("direct");
+    assert!(of.served.is_some_and(|n| (n - 1.0).abs() < 0.01), "{of:?}");
+    // The threads themselves see 48 on their way.
+    assert!(of.in_flight.is_some_and(|n| n > 40.0), "{of:?}");
+    assert_eq!(of.shortfall, None);
+    assert!(concurrency(&analysis).is_empty());
 }
 
 #[test]
-fn iops_that_grow_are_not() {
+fn iops_that_grow_are_not_short_of_requests() {
     let analysis = analyse(&grid(&[("1", 35.0), ("2", 66.0), ("8", 200.0)]));
     assert!(flagged(&analysis, Flag::Serialised).is_empty());
-    assert!(serialised(&analysis).is_empty());
+    assert!(concurrency(&analysis).is_empty());
+}
+
+/// 128 requests of 128 MiB were asked for over a region that holds eight.
+#[test]
+fn more_requests_than_the_region_holds_are_not_in_flight() {
+    let mut record = grid(&[("1", 2000.0)]);
+    let trial = &mut record.cells[0].spec.trial;
+    (trial.depth, trial.bs, trial.region) = (128, 128 << 20, 1 << 30);
+    issued(&mut record, 0, 8.0);
+    let analysis = analyse(&record);
+    assert_eq!(flagged(&analysis, Flag::FewInFlight), [0]);
+    let text = &concurrency(&analysis)[0].text;
+    assert!(
+        text.contains("8.00 of 128") && text.contains("holds 8 requests"),
+        "{text}"
+    );
 }
 
 /// A device at its limit that has all requests at once is not to blame on a lock; one that sees a single request is.
@@ -88,17 +103,18 @@ fn the_device_tells_a_limit_from_a_lock() {
     in_flight(&mut limit, 1, 7.8);
     let analysis = analyse(&limit);
     assert!(flagged(&analysis, Flag::Serialised).is_empty());
-    let (achieved, basis) = analysis.cells[1].concurrency.unwrap().achieved.unwrap();
-    assert!(achieved > 7.0 && basis == Basis::Device, "{achieved}");
+    let of = analysis.cells[1].concurrency.expect("direct");
+    assert!(of.at_device.is_some_and(|n| n > 7.0), "{of:?}");
 
     let mut lock = grid(&[("8", 100.0)]);
     in_flight(&mut lock, 0, 0.9);
+    issued(&mut lock, 0, 8.0);
     let analysis = analyse(&lock);
     assert_eq!(flagged(&analysis, Flag::Serialised), [0]);
+    let text = &concurrency(&analysis)[0].text;
     assert!(
-        serialised(&analysis)[0]
-            .text
-            .contains("waited before they reached the device")
+        text.contains("waited before they reached the device"),
+        "{text}"
     );
 }
 
@@ -114,9 +130,12 @@ fn a_sibling_names_the_lock() {
         let (layout, threads) = (format!("layout={layout}"), format!("threads={threads}"));
         add_cell(&mut record, &["bs=4KiB", &layout, &threads], &[mb_s; 6]);
     }
+    for cell in 0..4 {
+        issued(&mut record, cell, [1.0, 8.0, 1.0, 8.0][cell as usize]);
+    }
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis, Flag::Serialised), [1]);
-    let text = &serialised(&analysis)[0].text;
+    let text = &concurrency(&analysis)[0].text;
     assert!(
         text.contains("a lock of the file") && text.contains("layout=private"),
         "{text}"

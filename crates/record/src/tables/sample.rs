@@ -295,6 +295,15 @@ fn timing() -> Columns {
             all_active_ns,
             "span in which every worker was active"
         ),
+        Column::real(
+            "in_flight",
+            |s: &Sample| s.in_flight,
+            |s, n| s.in_flight = Some(n),
+        )
+        .within(0.0, f64::MAX)
+        .null(Null::Free)
+        .since(6)
+        .doc("requests in flight on average while every worker was active: the times of a worker's requests over its span, added up; NULL where times were not recorded"),
         plain!(
             "end_sync_ns",
             end_sync_ns,

@@ -154,6 +154,7 @@ fn did(outcome: &Outcome) -> Sample {
         },
         elapsed_ns: outcome.elapsed_ns,
         all_active_ns: outcome.all_active_ns,
+        in_flight: outcome.in_flight,
         end_sync_ns: outcome.end_sync_ns,
         paused_ns: outcome.paused_ns,
         rate_report: outcome.rate_report,

@@ -161,6 +161,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         ended: Ended::Time,
         elapsed_ns: 3001,
         all_active_ns: 3002,
+        in_flight: Some(3.5),
         end_sync_ns: 3003,
         paused_ns: 3005,
         request_sizes: "read 4096 601,write 65536 299".parse().unwrap(),

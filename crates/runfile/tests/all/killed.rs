@@ -147,6 +147,7 @@ fn sample(block: u32) -> Sample {
         ended: Ended::Done,
         elapsed_ns: 1000,
         all_active_ns: 1000,
+        in_flight: None,
         together: None,
         end_sync_ns: 0,
         paused_ns: 0,
