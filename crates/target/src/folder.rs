@@ -1,4 +1,4 @@
-//! Scratch files of exact sizes in one directory, for programs that read a file to its end.
+//! Scratch files of exact sizes for programs that read a file to its end, in a private folder in one directory.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -7,14 +7,17 @@ use rustix::fs::FileType;
 
 use iolab_spec::{Error, Result};
 
+use super::lend::{self, Lent};
+use super::private::Private;
 use super::scratch::{self, FOOTER_LEN, Scratch};
 use super::{Size, Target, check_stores, lookup, space, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
 pub struct Folder {
-    // Declared before the marker, which is dropped last: as long as it is there, the next run knows what a killed one left.
+    // Dropped in this order: as long as the marker is there, the next run knows what a killed one left.
     files: Vec<Target>,
+    private: Private,
     marker: Target,
 }
 
@@ -22,8 +25,8 @@ impl Folder {
     /// Makes a file for each size in the directory PATH; they are empty until [`Folder::fill`] has filled them.
     ///
     /// # Errors
-    /// Of kind usage when PATH is no directory, or longer than programs can open, or a size is 0 or more than a file can have; of kind refused when all
-    /// files together would crowd the file system.
+    /// Of kind usage when PATH is no directory, or a size is 0 or more than a file can have; of kind refused when all files
+    /// together would crowd the file system, or programs cannot be given them.
     pub fn open(path: &Path, sizes: &[u64]) -> Result<Self> {
         let found = lookup::find(path)?;
         if found.file_type() != FileType::Directory {
@@ -35,6 +38,7 @@ impl Folder {
         }
         check_stores(&found)?;
         users::check_directory(&found)?;
+        lend::check()?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir);
@@ -47,16 +51,17 @@ impl Folder {
             )),
         }
         let (scratch, file) = Scratch::create(found.handle, &dir, 0)?;
+        let private = scratch.folder()?;
         let files = sizes
             .iter()
             .map(|bytes| {
-                let (scratch, file) = scratch.beside(*bytes)?;
-                let file = Target::of_scratch(scratch, file, *bytes, Vec::new());
-                file.path_for_programs().map(|_| file)
+                let (scratch, file) = Scratch::within(&private, *bytes)?;
+                Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
             })
             .collect::<Result<_>>()?;
         Ok(Self {
             files,
+            private,
             marker: Target::of_scratch(scratch, file, 0, notes).with_memory_note(),
         })
     }
@@ -69,6 +74,29 @@ impl Folder {
     /// The file of this size.
     pub fn file(&self, bytes: u64) -> Option<&Target> {
         self.files.iter().find(|file| file.size() == bytes)
+    }
+
+    /// Gives the file of this size to a program, by a name in the private folder: many programs do nothing with what is not a
+    /// regular file by `lstat`, as a descriptor in `/proc` is not.
+    ///
+    /// # Errors
+    /// Of kind usage when there is none; of kind refused where other processes cannot open the descriptors of this one.
+    pub fn lend(&self, bytes: u64) -> Result<Lent> {
+        self.file(bytes).ok_or_else(|| {
+            Error::usage(format!("there is no file of {bytes} bytes for programs"))
+        })?;
+        let private = &self.private;
+        Lent::of_name(private.dir(), private.path(), &scratch::name_within(bytes))
+    }
+
+    /// Removes what programs have made beside the files, so that the next one finds what the first one found.
+    pub fn sweep(&self) {
+        let own: Vec<String> = self
+            .files
+            .iter()
+            .map(|file| scratch::name_within(file.size()))
+            .collect();
+        self.private.sweep(&own);
     }
 
     /// Bytes of all files together.
@@ -94,9 +122,11 @@ impl Folder {
     ///
     /// # Errors
     /// When another process replaced one of them by now, or it cannot be removed; the others are removed all the same.
-    pub fn remove(self) -> Result<()> {
-        let removed = self.files.into_iter().map(Target::remove);
+    pub fn remove(mut self) -> Result<()> {
+        self.sweep();
+        let removed = self.files.drain(..).map(Target::remove);
         let removed = removed.fold(Ok(()), Result::and);
+        let removed = removed.and(self.private.remove());
         removed.and(self.marker.remove())
     }
 }

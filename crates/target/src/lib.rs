@@ -23,6 +23,7 @@ mod errno;
 mod existing;
 mod fill;
 mod folder;
+mod lend;
 mod lookup;
 pub mod meminfo;
 pub mod memory_limits;
@@ -31,6 +32,7 @@ mod mounts;
 mod need;
 mod open;
 mod overlay;
+mod private;
 pub mod procfs;
 mod scratch;
 mod signature;
@@ -43,6 +45,7 @@ mod users;
 
 pub use beside::{Beside, PrivateFiles};
 pub use folder::Folder;
+pub use lend::Lent;
 use lookup::Found;
 pub use mode::OpenMode;
 use mounts::Mount;
@@ -52,9 +55,6 @@ pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
 pub use space::{Demand, check_together, free};
 pub use stack::{Stack, device_under};
-
-/// Bytes of a path with the NUL at its end that system calls take (limits.h).
-const PATH_MAX: usize = 4096;
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,27 +188,6 @@ impl Target {
             (TargetKind::Scratch, Some(folder)) => folder,
             _ => &self.path,
         }
-    }
-
-    /// The path as other programs take it: from the root on, so that no name can be taken for an option.
-    ///
-    /// # Errors
-    /// Of kind usage when it is longer than any program can open.
-    pub fn path_for_programs(&self) -> Result<PathBuf> {
-        let path = std::path::absolute(&self.path).map_err(|error| {
-            Error::usage(format!("the working directory has no path: {error}"))
-                .hint("work in a directory with a shorter path")
-        })?;
-        let length = path.as_os_str().len();
-        if length < PATH_MAX {
-            return Ok(path);
-        }
-        Err(Error::usage(format!(
-            "the path of {} has {length} bytes from the root on, and programs open paths of up to {} bytes",
-            self.path.display(),
-            PATH_MAX - 1
-        ))
-        .hint("give a directory with a shorter path"))
     }
 
     /// What it is.
@@ -365,16 +344,21 @@ impl Target {
     /// Of kind refused when it is to be written but was opened for reading; of kind usage when
     /// the target does not support direct I/O.
     pub fn reopen(&self, mode: OpenMode) -> Result<File> {
-        if mode.write && !self.writable {
+        self.check_rights(mode.write)?;
+        // No O_EXCL: on a block device the claim is held by the main descriptor.
+        lookup::open_same(&self.file, &self.path, mode.flags())
+            .map_err(|errno| mode.refused(&self.path, errno))
+    }
+
+    fn check_rights(&self, write: bool) -> Result<()> {
+        if write && !self.writable {
             return Err(Error::refused(format!(
                 "refusing to write to {}: it was opened for reading only",
                 self.path.display()
             ))
             .hint("a workload that writes has to say so before the target is opened"));
         }
-        // No O_EXCL: on a block device the claim is held by the main descriptor.
-        lookup::open_same(&self.file, &self.path, mode.flags())
-            .map_err(|errno| mode.refused(&self.path, errno))
+        Ok(())
     }
 
     /// The main descriptor (buffered).

@@ -39,6 +39,8 @@ pub struct Need {
     pub consent: Consent,
     /// What is needed beside it; only a directory can offer that.
     pub beside: Beside,
+    /// Whether other programs are given it.
+    pub lends: bool,
 }
 
 impl Need {
@@ -49,6 +51,7 @@ impl Need {
             write: false,
             consent: Consent::No,
             beside: Beside::default(),
+            lends: false,
         }
     }
 

@@ -10,7 +10,9 @@ use iolab_spec::{Error, Result};
 use super::lookup::{self, Found};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
-use super::{Need, Size, Target, TargetKind, check_stores, errno, existing, users, wrong_kind};
+use super::{
+    Need, Size, Target, TargetKind, check_stores, errno, existing, lend, users, wrong_kind,
+};
 
 /// What a path names, checked as far as it can be before anything is made.
 struct Prepared {
@@ -21,6 +23,9 @@ struct Prepared {
 impl Prepared {
     fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
         need.size.check()?;
+        if need.lends {
+            lend::check()?;
+        }
         let found = lookup::find(path)?;
         let mut notes = Vec::new();
         if let Some(link) = &found.link {

@@ -4,9 +4,9 @@
 //! anybody else's file. A run holds an exclusive `flock` as long as it lives, so a lock that can
 //! be had means that the run is dead.
 //!
-//! Other files belong to it, and are left-overs when it is one: those of programs, which read a file to its end and must
-//! not meet a footer, those that a worker has for itself, and fresh ones. They have exactly the size asked for and bear its
-//! name, a dot and their size; where sizes are not unique, a dot and a number behind it.
+//! Other files belong to it, and are left-overs when it is one: those that a worker has for itself, and fresh ones. They have
+//! exactly the size asked for and bear its name, a dot, their size, a dot and a number. Those of programs, which read a file to
+//! its end and must not meet a footer, lie in a folder of their own beside it (`private.rs`) and are named by their size.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,6 +23,7 @@ use iolab_spec::{Error, Result};
 
 use super::errno;
 use super::lookup::same_inode;
+use super::private::{self, Private};
 use super::size::{check_process_limit, human};
 
 /// Bytes after the usable region.
@@ -100,8 +101,7 @@ impl Scratch {
         memory_limits::check(0)?;
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
-            let handle = rustix::io::fcntl_dupfd_cloexec(&dir, 0)
-                .map_err(|errno| errno::on_path("hold", dir_path, errno))?;
+            let handle = hold(&dir, dir_path)?;
             let flags =
                 OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mode = Mode::from_raw_mode(MODE);
@@ -137,37 +137,51 @@ impl Scratch {
         .hint("another program interferes there; choose another directory"))
     }
 
-    /// Creates a file that belongs to this one, for exactly `bytes` bytes, which no other has; it is still empty.
+    /// Makes the folder for files of programs.
+    ///
+    /// # Errors
+    /// As [`Private::create`].
+    pub(super) fn folder(&self) -> Result<Private> {
+        let parent = self.path.parent().unwrap_or(Path::new(""));
+        Private::create(
+            hold(&self.dir, parent)?,
+            parent,
+            &self.name,
+            self.stat.st_uid,
+        )
+    }
+
+    /// Creates a file of programs in that folder, for exactly `bytes` bytes, which no other has; it is still empty.
     ///
     /// # Errors
     /// When the file cannot be made or cannot have that size.
-    pub(super) fn beside(&self, bytes: u64) -> Result<(Self, File)> {
-        self.named_beside(format!("{}.{bytes}", self.name), bytes)
+    pub(super) fn within(folder: &Private, bytes: u64) -> Result<(Self, File)> {
+        Self::new_file(folder.dir(), folder.path(), name_within(bytes), bytes)
     }
 
-    /// As [`Scratch::beside`], of a size that others may have too.
+    /// Creates a file that belongs to this one, for exactly `bytes` bytes; it is still empty.
     ///
     /// # Errors
     /// When the file cannot be made or cannot have that size.
     pub(super) fn numbered_beside(&self, bytes: u64) -> Result<(Self, File)> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        self.named_beside(format!("{}.{bytes}.{number}", self.name), bytes)
+        let parent = self.path.parent().unwrap_or(Path::new(""));
+        let name = format!("{}.{bytes}.{number}", self.name);
+        Self::new_file(&self.dir, parent, name, bytes)
     }
 
-    fn named_beside(&self, name: String, bytes: u64) -> Result<(Self, File)> {
+    fn new_file(dir: &OwnedFd, parent: &Path, name: String, bytes: u64) -> Result<(Self, File)> {
         check_process_limit(bytes)?;
-        let path = self.path.with_file_name(&name);
+        let path = parent.join(&name);
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(MODE);
-        let file = rustix::fs::openat(&self.dir, &*name, flags, mode)
+        let file = rustix::fs::openat(dir, &*name, flags, mode)
             .map(File::from)
             .map_err(|errno| errno::on_path("create", &path, errno))?;
         let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
-        let dir = rustix::io::fcntl_dupfd_cloexec(&self.dir, 0)
-            .map_err(|errno| errno::on_path("hold the directory of", &path, errno))?;
         let scratch = Self {
-            dir,
+            dir: hold(dir, parent)?,
             name,
             path,
             stat,
@@ -213,6 +227,15 @@ impl Scratch {
         Ok(())
     }
 
+    /// Whether its path leads to it, in the directory in which it was made.
+    pub(super) fn is_at_its_path(&self) -> bool {
+        let parent = self.path.parent().unwrap_or(Path::new(""));
+        let (Ok(named), Ok(held)) = (rustix::fs::stat(parent), rustix::fs::fstat(&self.dir)) else {
+            return false;
+        };
+        same_inode(&named, &held) && self.name_is_ours()
+    }
+
     fn name_is_ours(&self) -> bool {
         rustix::fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|now| same_inode(&now, &self.stat))
@@ -224,6 +247,11 @@ impl Drop for Scratch {
         // Nothing is left to report to; `Target::remove` is for those who want to know.
         let _ = self.remove();
     }
+}
+
+/// A further descriptor of a directory.
+fn hold(dir: &OwnedFd, path: &Path) -> Result<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(dir, 0).map_err(|errno| errno::on_path("hold", path, errno))
 }
 
 /// A number from the kernel, which needs no `/dev` for it.
@@ -339,9 +367,19 @@ pub(super) fn remove_leftovers_but(dir: impl AsFd, path: &Path, live: &[String])
 /// The size that the name of a file gives that belongs to the scratch file `of`.
 fn size_beside(name: &str, of: &str) -> Option<u64> {
     let rest = name.strip_prefix(of)?.strip_prefix('.')?;
-    let (size, number) = rest.split_once('.').unwrap_or((rest, "0"));
+    let (size, number) = rest.split_once('.')?;
     canonical(number)?;
-    canonical(size).filter(|bytes| *bytes > 0)
+    size_within(size)
+}
+
+/// The name of a file in the folder of programs.
+pub(super) fn name_within(bytes: u64) -> String {
+    bytes.to_string()
+}
+
+/// The size that such a name gives.
+fn size_within(name: &str) -> Option<u64> {
+    canonical(name).filter(|bytes| *bytes > 0)
 }
 
 /// A number as this module writes it.
@@ -380,8 +418,11 @@ fn remove_if_dead(dir: impl AsFd, name: &str, names: &[String]) -> Option<u64> {
         .iter()
         .filter_map(|other| remove_beside(&dir, other, size_beside(other, name)?))
         .sum();
+    let within = private::remove_left(&dir, name, stat.st_uid, |folder, name| {
+        remove_beside(folder, name, size_within(name)?)
+    })?;
     rustix::fs::unlinkat(&dir, name, AtFlags::empty()).ok()?;
-    Some(length + beside)
+    Some(length + beside + within)
 }
 
 /// Removes a file that belongs to a left-over; it may have been killed before it had its full size.
@@ -432,19 +473,20 @@ mod tests {
     #[test]
     fn only_what_bears_its_name_belongs_to_a_file() {
         let of = ".iolab-scratch-0123456789abcdef";
-        for rest in [".4096", ".4096.0", ".4096.17"] {
+        for rest in [".4096.0", ".4096.17"] {
             assert_eq!(size_beside(&format!("{of}{rest}"), of), Some(4096));
         }
         for rest in [
             "",
             ".",
-            ".0",
-            ".01",
-            ".+1",
-            ".-1",
-            ".1x",
-            ".99999999999999999999999",
-            "0.1",
+            ".4096",
+            ".0.0",
+            ".01.0",
+            ".+1.0",
+            ".-1.0",
+            ".1x.0",
+            ".99999999999999999999999.0",
+            "0.1.0",
             ".1.",
             ".1.01",
             ".1.x",
@@ -452,7 +494,10 @@ mod tests {
         ] {
             assert_eq!(size_beside(&format!("{of}{rest}"), of), None, "{rest}");
         }
-        assert_eq!(size_beside(".iolab-scratch-0123456789abcdee.1", of), None);
+        assert_eq!(size_beside(".iolab-scratch-0123456789abcdee.1.0", of), None);
+        for (name, size) in [("1", Some(1)), ("0", None), ("01", None), ("1.zst", None)] {
+            assert_eq!(size_within(name), size, "{name}");
+        }
     }
 
     #[test]

@@ -160,6 +160,7 @@ mod tests {
             write: false,
             consent: Consent::No,
             beside: Default::default(),
+            lends: false,
         };
         let target = Target::open(&path, &need).expect("opened");
         assert!(target.notes().is_empty());

@@ -45,6 +45,7 @@ pub(super) fn need(named: &Path) -> Need {
         write: named.is_dir(),
         consent: Consent::No,
         beside: Default::default(),
+        lends: false,
     }
 }
 
