@@ -102,10 +102,10 @@ impl Target {
         match is_it {
             true => Ok(()),
             false => Err(Error::refused(format!(
-                "{} is no longer what iolab has opened: another process has renamed, replaced, removed or mounted over it or a directory above it",
+                "{} is no longer what iolab has opened: it or a directory above it was renamed, replaced, removed or mounted over",
                 self.path.display()
             ))
-            .hint("nothing but the opened file was read or written; leave the target and its directory alone until the run ends")),
+            .hint("iolab has used the opened file only; no other process, and no program that is timed, may rename or replace the target or its directory during a run")),
         }
     }
 }

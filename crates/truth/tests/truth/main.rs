@@ -17,4 +17,5 @@ mod slo;
 mod speed;
 mod stacks;
 mod stage;
+mod swaps;
 mod verify;
