@@ -145,6 +145,7 @@ fn total(sizes: &[u64]) -> Result<Size> {
 }
 
 #[cfg(test)]
+#[allow(clippy::print_stderr)] // a test that skips says so
 mod tests {
     use std::fs;
 
@@ -191,27 +192,109 @@ mod tests {
         assert_eq!(entries(dir.path()), 0);
     }
 
+    /// Whether the file system knows when files were made; says so where it does not.
+    fn knows_births(folder: &Path) -> bool {
+        let born = fs::metadata(folder).and_then(|data| data.created());
+        born.inspect_err(|error| eprintln!("skipped: {error}"))
+            .is_ok()
+    }
+
+    /// A file that is younger than the folder it is in, by the clock of the file system.
+    fn output(path: &Path) {
+        let born = |path: &Path| fs::metadata(path).and_then(|data| data.created());
+        let folder = born(path.parent().expect("a folder")).expect("a time");
+        loop {
+            fs::write(path, "of a program").expect("written");
+            if born(path).expect("a time") > folder {
+                return;
+            }
+            fs::remove_file(path).expect("removed");
+        }
+    }
+
     #[test]
     fn what_a_killed_run_left_is_removed_by_the_next() {
+        use std::os::unix::fs::DirBuilderExt;
         let dir = tempfile::tempdir().expect("a folder");
+        if !knows_births(dir.path()) {
+            return;
+        }
         let folder = Folder::open(dir.path(), &[100, 200]).expect("made");
         let name = folder.place().path().to_owned();
-        let beside = folder.file(100).expect("there").path().to_owned();
-        let (marker, file) = (fs::read(&name).expect("read"), b"half".to_vec());
+        let within = folder.file(100).expect("there").path().to_owned();
+        let private = within.parent().expect("a folder").to_owned();
+        let marker = fs::read(&name).expect("read");
         drop(folder);
         let leave = |path: &Path, content: &[u8]| {
             use std::os::unix::fs::PermissionsExt;
             fs::write(path, content).expect("written");
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("set");
         };
+        let make = |path: &Path| {
+            fs::DirBuilder::new()
+                .mode(0o700)
+                .create(path)
+                .expect("made")
+        };
         leave(&name, &marker);
-        leave(&beside, &file);
-        let foreign = dir.path().join(".iolab-scratch-0123456789abcdef.100");
-        leave(&foreign, b"of another run");
+        make(&private);
+        leave(&within, b"half");
+        output(&private.join("100.zst"));
+        let foreign = dir.path().join(".iolab-scratch-0123456789abcdef.files");
+        make(&foreign);
+        leave(&foreign.join("100"), b"of another run");
         let folder = Folder::open(dir.path(), &[300]).expect("made");
-        assert!(!name.exists() && !beside.exists());
-        assert!(foreign.exists());
+        assert!(!name.exists() && !private.exists());
+        assert!(foreign.join("100").exists());
         assert!(folder.place().notes()[0].contains("left by a run that was killed"));
+    }
+
+    #[test]
+    fn what_programs_make_beside_their_file_goes_and_what_came_from_elsewhere_stays() {
+        let dir = tempfile::tempdir().expect("a folder");
+        if !knows_births(dir.path()) {
+            return;
+        }
+        let older = dir.path().join("older");
+        fs::write(&older, "of others").expect("written");
+        let folder = Folder::open(dir.path(), &[100]).expect("made");
+        let file = folder.file(100).expect("there").path().to_owned();
+        output(&file.with_extension("zst"));
+        let moved = file.with_file_name("moved");
+        fs::rename(&older, &moved).expect("moved");
+        folder.sweep();
+        assert!(!file.with_extension("zst").exists());
+        assert!(file.exists() && moved.exists());
+        let error = folder.remove().expect_err("not empty");
+        assert!(error.message().contains("iolab has not made"), "{error}");
+        assert_eq!(fs::read(&moved).expect("read"), b"of others");
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_program_is_given_a_regular_file_whatever_the_folder_is_called_by_then() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(dir.path(), &[100]).expect("made");
+        folder
+            .fill(1, &AtomicBool::new(false), &mut |_| {})
+            .expect("filled");
+        let file = folder.file(100).expect("there");
+        let path = file.path().to_owned();
+        let content = fs::read(&path).expect("read");
+        let private = path.parent().expect("a folder");
+        let mode = fs::metadata(private).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::rename(private, dir.path().join("elsewhere")).expect("renamed");
+        fs::create_dir(private).expect("made");
+        fs::write(&path, "of others").expect("written");
+        let lent = folder.lend(100).expect("lent");
+        assert_eq!(lent.shown(), path);
+        assert!(fs::symlink_metadata(lent.given()).expect("there").is_file());
+        assert_eq!(fs::read(lent.given()).expect("read"), content);
+        file.check_path().expect_err("it is elsewhere");
+        folder.remove().expect_err("it is elsewhere");
+        assert_eq!(fs::read_dir(private).expect("there").count(), 1);
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn sweep(dir: &OwnedFd, kept: impl Fn(&str) -> bool) {
     };
     for name in entries(dir).unwrap_or_default() {
         let flags = match birth(dir, &name) {
-            Some((made, _)) if made < born || kept(&name) => continue,
+            Some((made, _)) if made <= born || kept(&name) => continue,
             Some((_, FileType::Directory)) => AtFlags::REMOVEDIR,
             Some((_, FileType::RegularFile | FileType::Symlink)) => AtFlags::empty(),
             _ => continue,
