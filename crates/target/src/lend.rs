@@ -132,7 +132,7 @@ pub(super) fn check() -> Result<()> {
 }
 
 /// The name of a descriptor of this process for other processes.
-fn descriptor(of: impl AsFd) -> Result<String> {
+pub(super) fn descriptor(of: impl AsFd) -> Result<String> {
     let refused = |why: &str| {
         Error::refused(format!(
             "other programs cannot be given iolab's target: they open its descriptor in /proc, and {why}"
