@@ -61,6 +61,11 @@ impl Private {
         &self.dir
     }
 
+    /// The directory that it is in, and its name there.
+    pub(super) fn place(&self) -> (&OwnedFd, &str) {
+        (&self.parent, &self.name)
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -40,6 +40,8 @@ const TRIES: u32 = 8;
 #[derive(Debug)]
 pub(super) struct Scratch {
     dir: OwnedFd,
+    /// The directory in which `dir` was made for it, under this name; `None` where `dir` was there before.
+    above: Option<(OwnedFd, String)>,
     name: String,
     path: PathBuf,
     stat: Stat,
@@ -82,6 +84,7 @@ impl Scratch {
         }
         let scratch = Self {
             dir,
+            above: None,
             name,
             path: path.to_owned(),
             stat,
@@ -118,6 +121,7 @@ impl Scratch {
             let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
             let scratch = Self {
                 dir: handle,
+                above: None,
                 name,
                 path,
                 stat,
@@ -156,7 +160,11 @@ impl Scratch {
     /// # Errors
     /// When the file cannot be made or cannot have that size.
     pub(super) fn within(folder: &Private, bytes: u64) -> Result<(Self, File)> {
-        Self::new_file(folder.dir(), folder.path(), name_within(bytes), bytes)
+        let name = name_within(bytes);
+        let (mut scratch, file) = Self::new_file(folder.dir(), folder.path(), name, bytes)?;
+        let (parent, name) = folder.place();
+        scratch.above = Some((hold(parent, folder.path())?, name.to_owned()));
+        Ok((scratch, file))
     }
 
     /// Creates a file that belongs to this one, for exactly `bytes` bytes; it is still empty.
@@ -182,6 +190,7 @@ impl Scratch {
         let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
         let scratch = Self {
             dir: hold(dir, parent)?,
+            above: None,
             name,
             path,
             stat,
@@ -227,13 +236,23 @@ impl Scratch {
         Ok(())
     }
 
-    /// Whether its path leads to it, in the directory in which it was made.
+    /// Whether its path leads to it, in the directory in which it was made. What iolab has made itself is looked up step by
+    /// step: the path may be longer than a system call takes.
     pub(super) fn is_at_its_path(&self) -> bool {
-        let parent = self.path.parent().unwrap_or(Path::new(""));
-        let (Ok(named), Ok(held)) = (rustix::fs::stat(parent), rustix::fs::fstat(&self.dir)) else {
-            return false;
+        let parent = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
+        let is = |now: std::result::Result<Stat, Errno>, held: &OwnedFd| {
+            let held = rustix::fs::fstat(held);
+            now.is_ok_and(|now| held.is_ok_and(|held| same_inode(&now, &held)))
         };
-        same_inode(&named, &held) && self.name_is_ours()
+        let own = parent(&self.path);
+        let leads_to_dir = match &self.above {
+            None => is(rustix::fs::stat(&own), &self.dir),
+            Some((above, name)) => {
+                let now = rustix::fs::statat(above, &**name, AtFlags::SYMLINK_NOFOLLOW);
+                is(now, &self.dir) && is(rustix::fs::stat(parent(&own)), above)
+            }
+        };
+        leads_to_dir && self.name_is_ours()
     }
 
     fn name_is_ours(&self) -> bool {
