@@ -243,6 +243,14 @@ mod tests {
         let foreign = dir.path().join(".iolab-scratch-0123456789abcdef.files");
         make(&foreign);
         leave(&foreign.join("100"), b"of another run");
+        // What is in it from elsewhere keeps it, and the next run tries again.
+        fs::create_dir(private.join("full")).expect("made");
+        fs::write(private.join("full/file"), "of others").expect("written");
+        let folder = Folder::open(dir.path(), &[300]).expect("made");
+        assert!(name.exists() && private.exists());
+        assert!(folder.place().notes()[0].contains("iolab has not made"));
+        drop(folder);
+        fs::remove_dir_all(private.join("full")).expect("removed");
         let folder = Folder::open(dir.path(), &[300]).expect("made");
         assert!(!name.exists() && !private.exists());
         assert!(foreign.join("100").exists());

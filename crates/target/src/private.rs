@@ -118,25 +118,35 @@ impl Drop for Private {
     }
 }
 
-/// Removes the folder of a left-over, with the files in it for which `remove` does so; the bytes that these had. `None` where
-/// something keeps it.
+/// What became of the folder of a left-over.
+pub(super) enum Left {
+    /// It is gone, or there was none; the files in it had so many bytes.
+    Gone(u64),
+    /// It is there, under this name.
+    Kept(String),
+}
+
+/// Removes the folder of a left-over, with the files in it for which `remove` does so and tells their bytes.
 pub(super) fn remove_left(
     parent: impl AsFd,
     of: &str,
     owner: u32,
     remove: impl Fn(&OwnedFd, &str) -> Option<u64>,
-) -> Option<u64> {
+) -> Left {
     let name = format!("{of}{SUFFIX}");
-    let dir = match open(&parent, &name) {
-        Err(Errno::NOENT) => return Some(0),
-        opened => opened.ok()?,
+    let empty = |dir: OwnedFd| {
+        is_private(&rustix::fs::fstat(&dir).ok()?, owner).then_some(())?;
+        let names = entries(&dir)?;
+        let bytes = names.iter().filter_map(|name| remove(&dir, name)).sum();
+        sweep(&dir, |_| false);
+        rustix::fs::unlinkat(&parent, &*name, AtFlags::REMOVEDIR).ok()?;
+        Some(bytes)
     };
-    is_private(&rustix::fs::fstat(&dir).ok()?, owner).then_some(())?;
-    let names = entries(&dir)?;
-    let bytes = names.iter().filter_map(|name| remove(&dir, name)).sum();
-    sweep(&dir, |_| false);
-    rustix::fs::unlinkat(&parent, &*name, AtFlags::REMOVEDIR).ok()?;
-    Some(bytes)
+    let bytes = match open(&parent, &name) {
+        Err(Errno::NOENT) => Some(0),
+        opened => opened.ok().and_then(empty),
+    };
+    bytes.map_or(Left::Kept(name), Left::Gone)
 }
 
 fn open(parent: impl AsFd, name: &str) -> std::result::Result<OwnedFd, Errno> {

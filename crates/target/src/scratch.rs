@@ -23,7 +23,7 @@ use iolab_spec::{Error, Result};
 
 use super::errno;
 use super::lookup::same_inode;
-use super::private::{self, Private};
+use super::private::{self, Left, Private};
 use super::size::{check_process_limit, human};
 
 /// Bytes after the usable region.
@@ -372,13 +372,16 @@ pub(super) fn remove_leftovers_but(dir: impl AsFd, path: &Path, live: &[String])
     names
         .iter()
         .filter(|name| is_scratch_name(name) && !live.contains(name))
-        .filter_map(|name| {
-            let length = remove_if_dead(&dir, name, &names)?;
-            Some(format!(
+        .filter_map(|name| match remove_if_dead(&dir, name, &names)? {
+            Left::Gone(length) => Some(format!(
                 "removed {}, a scratch file of {} left by a run that was killed",
                 path.join(name).display(),
                 human(length)
-            ))
+            )),
+            Left::Kept(folder) => Some(format!(
+                "{} was left by a run that was killed and holds what iolab has not made; look into it and delete it by hand",
+                path.join(folder).display()
+            )),
         })
         .collect()
 }
@@ -416,8 +419,9 @@ fn is_scratch_name(name: &str) -> bool {
     })
 }
 
-/// Removes one file when it is a left-over, after those of `names` that belong to it; returns the length they had.
-fn remove_if_dead(dir: impl AsFd, name: &str, names: &[String]) -> Option<u64> {
+/// Removes one file when it is a left-over, after those of `names` and the folder that belong to it; tells the length they had.
+/// Where the folder stays, so does the file: a later run tries again.
+fn remove_if_dead(dir: impl AsFd, name: &str, names: &[String]) -> Option<Left> {
     let look = || rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
     let before = look().filter(could_be_ours)?;
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -439,9 +443,12 @@ fn remove_if_dead(dir: impl AsFd, name: &str, names: &[String]) -> Option<u64> {
         .sum();
     let within = private::remove_left(&dir, name, stat.st_uid, |folder, name| {
         remove_beside(folder, name, size_within(name)?)
-    })?;
+    });
+    let Left::Gone(within) = within else {
+        return Some(within);
+    };
     rustix::fs::unlinkat(&dir, name, AtFlags::empty()).ok()?;
-    Some(length + beside + within)
+    Some(Left::Gone(length + beside + within))
 }
 
 /// Removes a file that belongs to a left-over; it may have been killed before it had its full size.

@@ -9,6 +9,7 @@ mod gates;
 mod holes;
 mod hostile;
 mod killed;
+mod lent;
 mod limits;
 mod ranks;
 mod requests;
