@@ -183,7 +183,7 @@ impl Peers {
         if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
             return Some(why.clone());
         }
-        let files = trial::lent(&cell.trial, target);
+        let files = trial::files_of(&cell.trial, target);
         let peer = find(cell.tool).and_then(|peer| Ok((peer, files?)));
         let peer = peer.map_err(|error| in_a_line(&error));
         let why = peer
@@ -213,7 +213,7 @@ impl Peers {
         let peer = installed.find(|found| found.peer.tool() == cell.tool);
         let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
         let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
-        let files = trial::lent(spec, target)?;
+        let files = trial::files_of(spec, target)?;
         check(peer.peer, spec, &files).map_err(unprepared)?;
         let lent = files.iter().map(|(file, _)| file.lend(spec.writes()));
         let arguments = Arguments::naming(lent.collect::<Result<_>>()?, |paths| {
