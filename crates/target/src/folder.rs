@@ -166,22 +166,48 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(dir.path(), &[100, 200]).expect("made");
         let name = folder.place().path().to_owned();
-        let beside = folder.file(100).expect("there").path().to_owned();
-        let (marker, file) = (fs::read(&name).expect("read"), b"half".to_vec());
+        let beside = |bytes| folder.file(bytes).expect("there").path().to_owned();
+        let (listed, replaced) = (beside(100), beside(200));
+        fs::write(&listed, b"half").expect("written");
+        // What the folder removes and takes off its list, as it is now.
+        let kept = |path: &Path| path.with_file_name(format!("{}-kept", path.display()));
+        fs::copy(&name, kept(&name)).expect("copied");
+        fs::hard_link(&listed, kept(&listed)).expect("linked");
         drop(folder);
+        for path in [&name, &listed] {
+            fs::rename(kept(path), path).expect("renamed");
+        }
         let leave = |path: &Path, content: &[u8]| {
             use std::os::unix::fs::PermissionsExt;
             fs::write(path, content).expect("written");
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("set");
         };
-        leave(&name, &marker);
-        leave(&beside, &file);
+        // Perhaps under the inode that was listed.
+        leave(&replaced, b"of somebody");
         let foreign = dir.path().join(".iolab-scratch-0123456789abcdef.100");
         leave(&foreign, b"of another run");
+        let empty = dir.path().join(".iolab-scratch-00000000000000ef");
+        leave(&empty, b"");
+        let under_it = dir.path().join(".iolab-scratch-00000000000000ef.4096");
+        leave(&under_it, b"of somebody");
         let folder = Folder::open(dir.path(), &[300]).expect("made");
-        assert!(!name.exists() && !beside.exists());
-        assert!(foreign.exists());
-        assert!(folder.place().notes()[0].contains("left by a run that was killed"));
+        assert!(!name.exists() && !listed.exists());
+        assert!(
+            [&replaced, &foreign, &empty, &under_it]
+                .iter()
+                .all(|path| path.exists())
+        );
+        let [removed, left] = folder.place().notes() else {
+            panic!("{:?}", folder.place().notes());
+        };
+        assert!(
+            removed.contains("left by a run that was killed"),
+            "{removed}"
+        );
+        assert!(
+            left.contains("left alone") && left.contains("and 1 more"),
+            "{left}"
+        );
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Target {
         check_stores(&found)?;
         users::check_directory(&found)?;
         scratch::check_writable(&found.handle, dir)?;
-        let (scratch, file) = Scratch::join(found.handle, path, share.bytes, share.rank)?;
+        let (scratch, file) = Scratch::join(found.handle, path, share.bytes)?;
         let mut target = Self::of_scratch(scratch, file, share.bytes, Vec::new());
         target.portion = (share.rank.into(), share.ranks.max(1).into());
         target.private = share
@@ -238,6 +238,7 @@ impl Target {
         let beside: u64 = self.private.iter().map(|file| file.size).sum();
         let made = match self.portion {
             (0, _) => self.size + self.fresh + scratch::FOOTER_LEN,
+            _ if beside > 0 => scratch::FOOTER_LEN,
             _ => 0,
         };
         space::demands(scratch.dir(), self.named(), self.size, beside + made)
