@@ -8,7 +8,8 @@ use rustix::fs::FileType;
 use iolab_spec::{Error, Result};
 
 use super::scratch::{self, FOOTER_LEN, Scratch};
-use super::{Size, Target, check_stores, lookup, space, users};
+use super::sources::{Sources, bounded};
+use super::{Size, Target, check_stores, lookup, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
@@ -39,8 +40,12 @@ impl Folder {
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir);
         let total = total(sizes)?;
-        match space::room(&found.handle, &dir)? {
-            Some(room) => drop(total.of_room(room.saturating_sub(FOOTER_LEN), &dir)?),
+        let sources = Sources::of_directory(&found.handle, &dir)?;
+        match sources.room()? {
+            Some((room, by)) => {
+                let fitted = total.of_room(room.saturating_sub(FOOTER_LEN), &dir);
+                fitted.map_err(|error| bounded(error, by, &dir))?;
+            }
             None => notes.push(format!(
                 "the file system of {} does not say how much space is free",
                 dir.display()

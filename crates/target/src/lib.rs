@@ -21,6 +21,7 @@ mod device;
 mod direct;
 mod errno;
 mod existing;
+pub mod fiemap;
 mod fill;
 mod folder;
 mod lookup;
@@ -35,6 +36,7 @@ pub mod procfs;
 mod scratch;
 mod signature;
 mod size;
+mod sources;
 mod space;
 mod stack;
 pub mod sysfs;
@@ -50,7 +52,9 @@ pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
 pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
-pub use space::{Demand, check_together, free};
+use sources::Sources;
+pub use sources::{free, taken};
+pub use space::{Demand, check_together};
 pub use stack::{Stack, device_under};
 
 /// Bytes of a path with the NUL at its end that system calls take (limits.h).
@@ -241,7 +245,7 @@ impl Target {
             _ if beside > 0 => scratch::FOOTER_LEN,
             _ => 0,
         };
-        space::demands(scratch.dir(), self.named(), self.size, beside + made)
+        Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
     }
 
     /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.

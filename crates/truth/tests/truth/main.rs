@@ -14,6 +14,7 @@ mod ranks;
 mod requests;
 mod serve;
 mod slo;
+mod space;
 mod speed;
 mod stacks;
 mod stage;
