@@ -18,4 +18,5 @@ mod space;
 mod speed;
 mod stacks;
 mod stage;
+mod tables;
 mod verify;
