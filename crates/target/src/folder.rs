@@ -10,7 +10,8 @@ use iolab_spec::{Error, Result};
 use super::lend::{self, Lent};
 use super::private::Private;
 use super::scratch::{self, FOOTER_LEN, Scratch};
-use super::{Size, Target, check_stores, lookup, space, users};
+use super::sources::{Sources, bounded};
+use super::{Size, Target, check_stores, lookup, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
@@ -43,8 +44,12 @@ impl Folder {
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir);
         let total = total(sizes)?;
-        match space::room(&found.handle, &dir)? {
-            Some(room) => drop(total.of_room(room.saturating_sub(FOOTER_LEN), &dir)?),
+        let sources = Sources::of_directory(&found.handle, &dir)?;
+        match sources.room()? {
+            Some((room, by)) => {
+                let fitted = total.of_room(room.saturating_sub(FOOTER_LEN), &dir);
+                fitted.map_err(|error| bounded(error, by, &dir))?;
+            }
             None => notes.push(format!(
                 "the file system of {} does not say how much space is free",
                 dir.display()
@@ -55,7 +60,7 @@ impl Folder {
         let files = sizes
             .iter()
             .map(|bytes| {
-                let (scratch, file) = Scratch::within(&private, *bytes)?;
+                let (scratch, file) = scratch.within(&private, *bytes)?;
                 Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
             })
             .collect::<Result<_>>()?;
@@ -214,47 +219,74 @@ mod tests {
 
     #[test]
     fn what_a_killed_run_left_is_removed_by_the_next() {
-        use std::os::unix::fs::DirBuilderExt;
+        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         let dir = tempfile::tempdir().expect("a folder");
         if !knows_births(dir.path()) {
             return;
         }
         let folder = Folder::open(dir.path(), &[100, 200]).expect("made");
         let name = folder.place().path().to_owned();
-        let within = folder.file(100).expect("there").path().to_owned();
-        let private = within.parent().expect("a folder").to_owned();
-        let marker = fs::read(&name).expect("read");
+        let listed = folder.file(100).expect("there").path().to_owned();
+        let private = listed.parent().expect("a folder").to_owned();
+        fs::write(&listed, b"half").expect("written");
+        // What the folder removes and takes off its list, as it is now.
+        let kept = |path: &Path| path.with_file_name(format!("{}-kept", path.display()));
+        let other_main = dir.path().join(".iolab-scratch-00000000000000aa");
+        fs::copy(&name, kept(&name)).expect("copied");
+        fs::copy(&name, &other_main).expect("copied");
+        fs::hard_link(&listed, private.join("kept")).expect("linked");
+        fs::rename(&private, kept(&private)).expect("renamed");
         drop(folder);
+        for path in [&name, &private] {
+            fs::rename(kept(path), path).expect("renamed");
+        }
+        fs::rename(private.join("kept"), &listed).expect("renamed");
+        output(&private.join("100.zst"));
         let leave = |path: &Path, content: &[u8]| {
-            use std::os::unix::fs::PermissionsExt;
             fs::write(path, content).expect("written");
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("set");
         };
-        let make = |path: &Path| {
+        let beside =
+            |main: &str, ending: &str| dir.path().join(format!(".iolab-scratch-{main}{ending}"));
+        let (empty, under_it) = (
+            beside("00000000000000ef", ""),
+            beside("00000000000000ef", ".4096.0"),
+        );
+        leave(&empty, b"");
+        leave(&under_it, b"of somebody");
+        // Of no run, and of one that does not list it.
+        let foreign = ["0123456789abcdef", "00000000000000aa"].map(|main| {
+            let foreign = beside(main, ".files");
             fs::DirBuilder::new()
                 .mode(0o700)
-                .create(path)
-                .expect("made")
-        };
-        leave(&name, &marker);
-        make(&private);
-        leave(&within, b"half");
-        output(&private.join("100.zst"));
-        let foreign = dir.path().join(".iolab-scratch-0123456789abcdef.files");
-        make(&foreign);
-        leave(&foreign.join("100"), b"of another run");
+                .create(&foreign)
+                .expect("made");
+            let file = foreign.join("100");
+            leave(&file, b"of somebody");
+            file
+        });
         // What is in it from elsewhere keeps it, and the next run tries again.
         fs::create_dir(private.join("full")).expect("made");
         fs::write(private.join("full/file"), "of others").expect("written");
         let folder = Folder::open(dir.path(), &[300]).expect("made");
-        assert!(name.exists() && private.exists());
-        assert!(folder.place().notes()[0].contains("iolab has not made"));
+        assert!(name.exists() && private.exists() && !other_main.exists());
+        let is_told = |folder: &Folder, part: &str| {
+            let notes = folder.place().notes();
+            assert!(
+                notes.iter().any(|note| note.contains(part)),
+                "{part}: {notes:?}"
+            );
+        };
+        is_told(&folder, "holds what iolab has not made");
         drop(folder);
         fs::remove_dir_all(private.join("full")).expect("removed");
         let folder = Folder::open(dir.path(), &[300]).expect("made");
         assert!(!name.exists() && !private.exists());
-        assert!(foreign.join("100").exists());
-        assert!(folder.place().notes()[0].contains("left by a run that was killed"));
+        let others = foreign.iter().chain([&empty, &under_it]);
+        assert!(others.clone().all(|path| path.exists()));
+        is_told(&folder, "left by a run that was killed");
+        is_told(&folder, "left alone");
+        is_told(&folder, "and 1 more");
     }
 
     #[test]

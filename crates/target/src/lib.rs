@@ -21,6 +21,7 @@ mod device;
 mod direct;
 mod errno;
 mod existing;
+pub mod fiemap;
 mod fill;
 mod folder;
 mod lend;
@@ -37,6 +38,7 @@ pub mod procfs;
 mod scratch;
 mod signature;
 mod size;
+mod sources;
 mod space;
 mod stack;
 pub mod sysfs;
@@ -53,7 +55,9 @@ pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
 pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
-pub use space::{Demand, check_together, free};
+use sources::Sources;
+pub use sources::{free, taken};
+pub use space::{Demand, check_together};
 pub use stack::{Stack, device_under};
 
 /// What a target is.
@@ -115,7 +119,7 @@ impl Target {
         check_stores(&found)?;
         users::check_directory(&found)?;
         scratch::check_writable(&found.handle, dir)?;
-        let (scratch, file) = Scratch::join(found.handle, path, share.bytes, share.rank)?;
+        let (scratch, file) = Scratch::join(found.handle, path, share.bytes)?;
         let mut target = Self::of_scratch(scratch, file, share.bytes, Vec::new());
         target.portion = (share.rank.into(), share.ranks.max(1).into());
         target.private = share
@@ -217,9 +221,10 @@ impl Target {
         let beside: u64 = self.private.iter().map(|file| file.size).sum();
         let made = match self.portion {
             (0, _) => self.size + self.fresh + scratch::FOOTER_LEN,
+            _ if beside > 0 => scratch::FOOTER_LEN,
             _ => 0,
         };
-        space::demands(scratch.dir(), self.named(), self.size, beside + made)
+        Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
     }
 
     /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.

@@ -1,6 +1,9 @@
 //! What a run needs of its target, and what the user consents to.
 
+use rustix::fs::FileType;
+
 use crate::Beside;
+use crate::lookup::Found;
 
 /// How much of a target is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,17 @@ impl Need {
         Self {
             write: true,
             ..Self::reading(bytes)
+        }
+    }
+}
+
+impl Need {
+    /// Bytes of an existing file or device that it uses.
+    pub(super) fn bytes_of(&self, found: &Found) -> u64 {
+        let wanted = self.size.wanted();
+        match found.file_type() {
+            FileType::RegularFile => wanted.min(u64::try_from(found.stat.st_size).unwrap_or(0)),
+            _ => wanted,
         }
     }
 }

@@ -11,6 +11,7 @@ use iolab_spec::{Error, Result};
 
 use super::errno;
 use super::lookup::same_inode;
+use super::scratch::{Entry, Listed};
 
 /// What follows the name of the scratch file.
 const SUFFIX: &str = ".files";
@@ -24,16 +25,23 @@ pub(super) struct Private {
     path: PathBuf,
     dir: OwnedFd,
     stat: Stat,
+    listed: Option<Listed>,
     removed: bool,
 }
 
 impl Private {
-    /// Makes the folder of the scratch file `of` in the directory `parent`, which has this path; `owner` owns the scratch file.
+    /// Makes the folder of the scratch file `of` in a directory, given with its path; `owner` owns the scratch file, whose
+    /// footer `list` has it enter.
     ///
     /// # Errors
     /// When it cannot be made; of kind refused when another process puts something else in its place.
-    pub(super) fn create(parent: OwnedFd, path: &Path, of: &str, owner: u32) -> Result<Self> {
-        let name = format!("{of}{SUFFIX}");
+    pub(super) fn create(
+        (parent, path): (OwnedFd, &Path),
+        of: &str,
+        owner: u32,
+        list: impl FnOnce(&OwnedFd, &Path) -> Result<Listed>,
+    ) -> Result<Self> {
+        let name = name_of(of);
         let path = path.join(&name);
         rustix::fs::mkdirat(&parent, &*name, Mode::from_raw_mode(MODE))
             .map_err(|errno| errno::on_path("make the directory", &path, errno))?;
@@ -47,14 +55,17 @@ impl Private {
             ))
             .hint("choose a directory that no other user can write to"));
         }
-        Ok(Self {
+        let mut private = Self {
             parent,
             name,
             path,
             dir,
             stat,
+            listed: None,
             removed: false,
-        })
+        };
+        private.listed = Some(list(&private.dir, &private.path)?);
+        Ok(private)
     }
 
     pub(super) fn dir(&self) -> &OwnedFd {
@@ -107,6 +118,9 @@ impl Private {
             Err(errno) => return Err(errno::on_path("remove", &self.path, errno)),
         }
         self.removed = true;
+        if let Some(listed) = self.listed.take() {
+            listed.leave();
+        }
         Ok(())
     }
 }
@@ -120,33 +134,43 @@ impl Drop for Private {
 
 /// What became of the folder of a left-over.
 pub(super) enum Left {
-    /// It is gone, or there was none; the files in it had so many bytes.
+    /// It is gone, or there was none that the left-over lists; the files in it had so many bytes.
     Gone(u64),
-    /// It is there, under this name.
-    Kept(String),
+    /// It is there, with something in it.
+    Kept,
 }
 
-/// Removes the folder of a left-over, with the files in it for which `remove` does so and tells their bytes.
+/// Removes the folder of the left-over `of`, which has to list it, with what was made in it. `remove` does so with the files
+/// that iolab has made, and tells their bytes.
 pub(super) fn remove_left(
     parent: impl AsFd,
     of: &str,
-    owner: u32,
+    listed: &[Entry],
     remove: impl Fn(&OwnedFd, &str) -> Option<u64>,
 ) -> Left {
-    let name = format!("{of}{SUFFIX}");
-    let empty = |dir: OwnedFd| {
-        is_private(&rustix::fs::fstat(&dir).ok()?, owner).then_some(())?;
-        let names = entries(&dir)?;
-        let bytes = names.iter().filter_map(|name| remove(&dir, name)).sum();
-        sweep(&dir, |_| false);
-        rustix::fs::unlinkat(&parent, &*name, AtFlags::REMOVEDIR).ok()?;
-        Some(bytes)
+    let name = name_of(of);
+    let Ok(dir) = open(&parent, &name) else {
+        return Left::Gone(0);
     };
-    let bytes = match open(&parent, &name) {
-        Err(Errno::NOENT) => Some(0),
-        opened => opened.ok().and_then(empty),
-    };
-    bytes.map_or(Left::Kept(name), Left::Gone)
+    let entry = Entry::of(&dir, c"", AtFlags::EMPTY_PATH);
+    let owner = rustix::process::geteuid().as_raw();
+    let is_ours = entry.is_ok_and(|entry| listed.contains(&entry))
+        && rustix::fs::fstat(&dir).is_ok_and(|stat| is_private(&stat, owner));
+    if !is_ours {
+        return Left::Gone(0);
+    }
+    let names = entries(&dir).unwrap_or_default();
+    let bytes = names.iter().filter_map(|name| remove(&dir, name)).sum();
+    sweep(&dir, |_| false);
+    match rustix::fs::unlinkat(&parent, &*name, AtFlags::REMOVEDIR) {
+        Ok(()) => Left::Gone(bytes),
+        Err(_) => Left::Kept,
+    }
+}
+
+/// The name of the folder of a scratch file.
+pub(super) fn name_of(scratch: &str) -> String {
+    format!("{scratch}{SUFFIX}")
 }
 
 fn open(parent: impl AsFd, name: &str) -> std::result::Result<OwnedFd, Errno> {

@@ -21,6 +21,7 @@ const OURS: &[(&str, &str)] = &[
     ("hfsplus", "hfs+"),
     ("squashfs3", "squashfs"),
     ("swsuspend", "swap"),
+    ("DM_snapshot_cow", "snapshot"),
     ("dos", "mbr"),
     ("PMBR", "gpt"),
     ("mac", "apm"),

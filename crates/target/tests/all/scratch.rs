@@ -11,6 +11,9 @@ use iolab_target::TargetKind;
 
 use super::*;
 
+/// Bytes behind the region.
+const FOOTER: u64 = 64 << 10;
+
 #[test]
 fn a_scratch_file_is_private_locked_and_gone_in_the_end() {
     let dir = dir();
@@ -19,7 +22,7 @@ fn a_scratch_file_is_private_locked_and_gone_in_the_end() {
     assert_eq!(target.size(), MIB);
     let meta = fs::symlink_metadata(target.path()).unwrap();
     assert_eq!(meta.mode() & 0o7777, 0o600);
-    assert_eq!(meta.len(), MIB + 4096);
+    assert_eq!(meta.len(), MIB + FOOTER);
     let other = File::open(target.path()).unwrap();
     assert!(matches!(
         other.try_lock(),
@@ -63,11 +66,16 @@ fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
     let empty = file(dir.path(), ".iolab-scratch-00000000000000ab", b"");
     fs::set_permissions(&empty, Permissions::from_mode(0o600)).unwrap();
 
+    let mine = file(dir.path(), ".iolab-scratch-00000000000000ab.4096.0", b"mine");
+    fs::set_permissions(&mine, Permissions::from_mode(0o600)).unwrap();
+
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
-    assert!(!dead.exists() && !empty.exists());
+    assert!(!dead.exists());
+    // A file appears with its footer: an empty one is somebody's, and so is what bears its name.
+    assert!(empty.exists() && mine.exists());
     assert!(live.path().exists());
     let notes = target.notes().join("\n");
-    assert!(notes.contains("00000000000000aa") && notes.contains("00000000000000ab"));
+    assert!(notes.contains("00000000000000aa") && notes.contains("00000000000000ab.4096.0"));
     assert!(!notes.contains(live.path().file_name().unwrap().to_str().unwrap()));
 }
 
@@ -234,7 +242,7 @@ fn a_filled_file_has_no_hole_and_does_not_compress() {
     assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]));
 
     // The footer outlived the fill: this is still a file that the next run knows.
-    assert_eq!(target.file().metadata().unwrap().len(), size + 4096);
+    assert_eq!(target.file().metadata().unwrap().len(), size + FOOTER);
     let mut footer = [0; 5];
     target.file().read_exact_at(&mut footer, size).unwrap();
     assert_eq!(&footer, b"iolab");
