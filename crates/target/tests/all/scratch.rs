@@ -66,7 +66,11 @@ fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
     let empty = file(dir.path(), ".iolab-scratch-00000000000000ab", b"");
     fs::set_permissions(&empty, Permissions::from_mode(0o600)).unwrap();
 
-    let mine = file(dir.path(), ".iolab-scratch-00000000000000ab.4096.0", b"mine");
+    let mine = file(
+        dir.path(),
+        ".iolab-scratch-00000000000000ab.4096.0",
+        b"mine",
+    );
     fs::set_permissions(&mine, Permissions::from_mode(0o600)).unwrap();
 
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
