@@ -1,5 +1,5 @@
-//! A folder of iolab's own beside a scratch file: no other user reaches what is in it, so that a name in it stays the name
-//! of the file that iolab made.
+//! A folder of iolab's own beside a scratch file, in which no other user can change a name: it stays that of the file that
+//! iolab made.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,10 @@ impl Private {
         let dir = open(&parent, &name).map_err(|errno| errno::on_path("open", &path, errno))?;
         let stat = rustix::fs::fstat(&dir).map_err(|e| errno::on_path("look at", &path, e))?;
         let is_empty = entries(&dir).is_some_and(|names| names.is_empty());
-        if !is_private(&stat, owner) || !is_empty {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory
+            || stat.st_uid != owner
+            || !is_empty
+        {
             return Err(Error::refused(format!(
                 "refusing to use {}: another process has put a directory of its own there",
                 path.display()
@@ -64,6 +67,13 @@ impl Private {
             listed: None,
             removed: false,
         };
+        if !is_private(&private.stat) {
+            return Err(Error::refused(format!(
+                "refusing to give programs a file in {}: its file system does not keep other users from changing names in iolab's own directory there",
+                private.path.parent().unwrap_or(Path::new("")).display()
+            ))
+            .hint("choose another directory, run iolab as the user to whom new files there belong, or mount the file system so that only you can write (vfat, exfat, ntfs, cifs: umask=022 or dir_mode=0755)"));
+        }
         private.listed = Some(list(&private.dir, &private.path)?);
         Ok(private)
     }
@@ -153,9 +163,8 @@ pub(super) fn remove_left(
         return Left::Gone(0);
     };
     let entry = Entry::of(&dir, c"", AtFlags::EMPTY_PATH);
-    let owner = rustix::process::geteuid().as_raw();
     let is_ours = entry.is_ok_and(|entry| listed.contains(&entry))
-        && rustix::fs::fstat(&dir).is_ok_and(|stat| is_private(&stat, owner));
+        && rustix::fs::fstat(&dir).is_ok_and(|stat| is_private(&stat));
     if !is_ours {
         return Left::Gone(0);
     }
@@ -178,11 +187,11 @@ fn open(parent: impl AsFd, name: &str) -> std::result::Result<OwnedFd, Errno> {
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
 
-/// Whether it is a folder that nobody but its owner can enter.
-fn is_private(stat: &Stat, owner: u32) -> bool {
+/// Whether it is a folder of this user in which no other one can change names. File systems without permissions let all users read it.
+fn is_private(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-        && stat.st_mode & 0o777 == MODE
-        && stat.st_uid == owner
+        && stat.st_mode & 0o022 == 0
+        && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 /// Removes what was made in a folder since that is there, other than what is `kept`.
