@@ -248,6 +248,15 @@ impl Target {
         Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
     }
 
+    /// Bytes that new files on its file system may take, which leave a reserve to the rest of the system; `None` for devices, and
+    /// where the file system does not say.
+    pub fn room(&self) -> Option<u64> {
+        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
+        let sources = Sources::of_directory(&self.file, self.named());
+        let sources = sources.ok().filter(|_| is_file)?;
+        sources.room().ok()?.map(|(bytes, _)| bytes)
+    }
+
     /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.
     pub fn divide(&mut self, ranks: u32) {
         if self.kind == TargetKind::Scratch {
