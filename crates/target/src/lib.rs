@@ -1,7 +1,8 @@
 //! iolab-target: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
 //!
 //! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `users/` who
-//! else uses storage, `signature/` what it holds, `size.rs` and `space.rs` how much; all checks are in docs/SAFETY.md.
+//! else uses storage, `signature/` what it holds, `size.rs`, `space.rs`
+//! and `sources.rs` how much and where it is taken from; all checks are in docs/SAFETY.md.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
