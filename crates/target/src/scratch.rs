@@ -125,12 +125,20 @@ impl Scratch {
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
             let path = dir_path.join(&name);
+            let hold = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
+            let look = |errno| errno::on_path("look at", &path, errno);
+            // All that can fail is done before it has a name that nobody would remove.
+            let ready = Cell::new(None);
             let made = appear(&dir, &name, &|file| {
                 // Another run may take it for a left-over in the instant before the lock, where it has a name by now.
                 if !lock(file) {
                     return Err(Unmade::Taken);
                 }
-                Ok(footer::mark(file, &path, region)?)
+                footer::mark(file, &path, region)?;
+                let register = Register::new(file.try_clone().map_err(hold)?, region);
+                let stat = rustix::fs::fstat(file).map_err(look)?;
+                ready.set(Some((register, stat)));
+                Ok(())
             });
             let file = match made {
                 Ok(file) => file,
@@ -138,12 +146,14 @@ impl Scratch {
                 Err(Unmade::Refused(errno)) => return Err(cannot_create(dir_path, errno)),
                 Err(Unmade::Failed(error)) => return Err(error),
             };
-            let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
-            let of = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
-            let register = Register::new(file.try_clone().map_err(of)?, region);
+            let Some((register, stat)) = ready.take() else {
+                continue;
+            };
+            if !stands_for(&dir, &name, &stat) {
+                continue;
+            }
             let scratch = Self {
-                dir: rustix::io::fcntl_dupfd_cloexec(&dir, 0)
-                    .map_err(|errno| errno::on_path("hold", dir_path, errno))?,
+                dir,
                 name,
                 path,
                 stat,
@@ -153,9 +163,7 @@ impl Scratch {
                     made: AtomicU64::new(0),
                 },
             };
-            if scratch.name_is_ours() {
-                return Ok((scratch, file));
-            }
+            return Ok((scratch, file));
         }
         Err(Error::failed(format!(
             "cannot create a scratch file in {}: {TRIES} random names were taken or removed at once",
@@ -204,11 +212,14 @@ impl Scratch {
         let name = format!("{}.{}", self.name, ending(made));
         let path = self.path.with_file_name(&name);
         let look = |errno| errno::on_path("look at", &path, errno);
-        let listed = Cell::new(None);
+        let dir = rustix::io::fcntl_dupfd_cloexec(&self.dir, 0)
+            .map_err(|errno| errno::on_path("hold the directory of", &path, errno))?;
+        let (listed, seen) = (Cell::new(None), Cell::new(None));
         let made = appear(&self.dir, &name, &|file| {
             if let Some(before) = listed.take() {
                 register.leave(before);
             }
+            seen.set(Some(rustix::fs::fstat(file).map_err(look)?));
             let entry = Entry::of(file, c"", AtFlags::EMPTY_PATH);
             listed.set(Some(register.enter(entry.map_err(look)?, &self.path)?));
             Ok(())
@@ -219,9 +230,9 @@ impl Scratch {
             Unmade::Refused(errno) => cannot_create(errno),
             Unmade::Failed(error) => error,
         })?;
-        let stat = rustix::fs::fstat(&file).map_err(look)?;
-        let dir = rustix::io::fcntl_dupfd_cloexec(&self.dir, 0)
-            .map_err(|errno| errno::on_path("hold the directory of", &path, errno))?;
+        let (Some(slot), Some(stat)) = (listed.get(), seen.get()) else {
+            return Err(cannot_create(Errno::IO));
+        };
         let scratch = Self {
             dir,
             name,
@@ -230,7 +241,7 @@ impl Scratch {
             removed: false,
             role: Role::Beside {
                 register: Arc::clone(register),
-                slot: listed.get().unwrap_or_default(),
+                slot,
             },
         };
         Ok((scratch, file))
@@ -279,11 +290,6 @@ impl Scratch {
         }
         Ok(())
     }
-
-    fn name_is_ours(&self) -> bool {
-        rustix::fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|now| same_inode(&now, &self.stat))
-    }
 }
 
 impl Drop for Scratch {
@@ -291,6 +297,11 @@ impl Drop for Scratch {
         // Nothing is left to report to; `Target::remove` is for those who want to know.
         let _ = self.remove();
     }
+}
+
+/// Whether a name stands for this inode.
+fn stands_for(dir: &OwnedFd, name: &str, stat: &Stat) -> bool {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| same_inode(&now, stat))
 }
 
 /// Why a file was not made.
@@ -348,9 +359,7 @@ fn prepared_under(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>
         Err(errno) => return Err(Unmade::Refused(errno)),
     };
     prepare(&file).inspect_err(|_| {
-        let own = rustix::fs::fstat(&file);
-        let now = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-        if own.is_ok_and(|own| now.is_ok_and(|now| same_inode(&own, &now))) {
+        if rustix::fs::fstat(&file).is_ok_and(|own| stands_for(dir, name, &own)) {
             // The error that made it useless is the one to tell.
             let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
         }
