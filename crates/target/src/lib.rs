@@ -1,8 +1,8 @@
 //! iolab-target: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
 //!
 //! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `lend.rs` what other
-//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs` and `space.rs` how much; all
-//! checks are in docs/SAFETY.md.
+//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `sources.rs`
+//! how much and where it is taken from; all checks are in docs/SAFETY.md.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
@@ -226,6 +226,15 @@ impl Target {
             _ => 0,
         };
         Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
+    }
+
+    /// Bytes that new files on its file system may take, which leave a reserve to the rest of the system; `None` for devices, and
+    /// where the file system does not say.
+    pub fn room(&self) -> Option<u64> {
+        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
+        let sources = Sources::of_directory(&self.file, self.named());
+        let sources = sources.ok().filter(|_| is_file)?;
+        sources.room().ok()?.map(|(bytes, _)| bytes)
     }
 
     /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.

@@ -62,18 +62,22 @@ impl Prepared {
         })
     }
 
+    fn makes_files(&self) -> bool {
+        self.found.file_type() == FileType::Directory
+    }
+
     /// Space that is taken for it where it is made, or used, as large as is wanted.
     fn demands(&self, need: &Need) -> Result<Vec<Demand>> {
         let Some(sources) = &self.sources else {
             return Ok(Vec::new());
         };
-        let (size, bytes) = match self.found.file_type() {
-            FileType::Directory => {
+        let (size, bytes) = match self.makes_files() {
+            true => {
                 let size = need.size.wanted();
                 let bytes = need.beside.total(size);
                 (size, bytes.saturating_add(scratch::FOOTER_LEN))
             }
-            _ => {
+            false => {
                 let size = need.bytes_of(&self.found);
                 (size, size)
             }
@@ -130,8 +134,11 @@ impl Target {
         let mut demands = demands.collect::<Result<Vec<_>>>()?;
         let shares = space::shares(&demands);
         let mut rooms = Vec::with_capacity(wanted.len());
-        for ((share, demands), (_, need)) in shares.into_iter().zip(&mut demands).zip(wanted) {
-            let can_be_cut = matches!(need.size, Size::AtMost { .. });
+        let wishes = prepared.iter().zip(wanted);
+        for ((share, demands), (prepared, (_, need))) in
+            shares.into_iter().zip(&mut demands).zip(wishes)
+        {
+            let can_be_cut = prepared.makes_files() && matches!(need.size, Size::AtMost { .. });
             let room = share.filter(|_| can_be_cut);
             if let Some(room) = room {
                 demands

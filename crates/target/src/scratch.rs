@@ -140,12 +140,20 @@ impl Scratch {
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
             let path = dir_path.join(&name);
+            let hold = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
+            let look = |errno| errno::on_path("look at", &path, errno);
+            // All that can fail is done before it has a name that nobody would remove.
+            let ready = Cell::new(None);
             let made = appear(&dir, &name, &|file| {
                 // Another run may take it for a left-over in the instant before the lock, where it has a name by now.
                 if !lock(file) {
                     return Err(Unmade::Taken);
                 }
-                Ok(footer::mark(file, &path, region)?)
+                footer::mark(file, &path, region)?;
+                let register = Register::new(file.try_clone().map_err(hold)?, region);
+                let stat = rustix::fs::fstat(file).map_err(look)?;
+                ready.set(Some((register, stat)));
+                Ok(())
             });
             let file = match made {
                 Ok(file) => file,
@@ -153,11 +161,14 @@ impl Scratch {
                 Err(Unmade::Refused(errno)) => return Err(cannot_create(dir_path, errno)),
                 Err(Unmade::Failed(error)) => return Err(error),
             };
-            let stat = rustix::fs::fstat(&file).map_err(|e| errno::on_path("look at", &path, e))?;
-            let of = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
-            let register = Register::new(file.try_clone().map_err(of)?, region);
+            let Some((register, stat)) = ready.take() else {
+                continue;
+            };
+            if !stands_for(&dir, &name, &stat) {
+                continue;
+            }
             let scratch = Self {
-                dir: hold(&dir, dir_path)?,
+                dir,
                 above: None,
                 name,
                 path,
@@ -168,9 +179,7 @@ impl Scratch {
                     made: AtomicU64::new(0),
                 },
             };
-            if scratch.name_is_ours() {
-                return Ok((scratch, file));
-            }
+            return Ok((scratch, file));
         }
         Err(Error::failed(format!(
             "cannot create a scratch file in {}: {TRIES} random names were taken or removed at once",
@@ -205,10 +214,11 @@ impl Scratch {
         let Role::Main { register, .. } = &self.role else {
             return Err(super::no_scratch(&self.path));
         };
+        let (parent, name) = folder.place();
+        let above = (hold(parent, folder.path())?, name.to_owned());
         let place = (folder.dir(), folder.path());
         let (mut scratch, file) = Self::companion(register, place, name_within(bytes), bytes)?;
-        let (parent, name) = folder.place();
-        scratch.above = Some((hold(parent, folder.path())?, name.to_owned()));
+        scratch.above = Some(above);
         Ok((scratch, file))
     }
 
@@ -248,11 +258,13 @@ impl Scratch {
         check_process_limit(bytes)?;
         let path = parent.join(&name);
         let look = |errno| errno::on_path("look at", &path, errno);
-        let listed = Cell::new(None);
+        let held = hold(dir, parent)?;
+        let (listed, seen) = (Cell::new(None), Cell::new(None));
         let made = appear(dir, &name, &|file| {
             if let Some(before) = listed.take() {
                 register.leave(before);
             }
+            seen.set(Some(rustix::fs::fstat(file).map_err(look)?));
             let entry = Entry::of(file, c"", AtFlags::EMPTY_PATH);
             listed.set(Some(register.enter(entry.map_err(look)?, &path)?));
             Ok(())
@@ -263,9 +275,11 @@ impl Scratch {
             Unmade::Refused(errno) => cannot_create(errno),
             Unmade::Failed(error) => error,
         })?;
-        let stat = rustix::fs::fstat(&file).map_err(look)?;
+        let (Some(slot), Some(stat)) = (listed.get(), seen.get()) else {
+            return Err(cannot_create(Errno::IO));
+        };
         let scratch = Self {
-            dir: hold(dir, parent)?,
+            dir: held,
             above: None,
             name,
             path,
@@ -273,7 +287,7 @@ impl Scratch {
             removed: false,
             role: Role::Beside(Listed {
                 register: Arc::clone(register),
-                slot: listed.get().unwrap_or_default(),
+                slot,
             }),
         };
         Ok((scratch, file))
@@ -344,12 +358,7 @@ impl Scratch {
                 is(now, &self.dir) && is(rustix::fs::stat(parent), above)
             }
         };
-        leads_to_dir && self.name_is_ours()
-    }
-
-    fn name_is_ours(&self) -> bool {
-        rustix::fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|now| same_inode(&now, &self.stat))
+        leads_to_dir && stands_for(&self.dir, &self.name, &self.stat)
     }
 }
 
@@ -369,6 +378,11 @@ pub(super) fn name_within(bytes: u64) -> String {
 fn hold(dir: &OwnedFd, path: &Path) -> Result<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(dir, 0)
         .map_err(|errno| errno::on_path("hold the directory of", path, errno))
+}
+
+/// Whether a name stands for this inode.
+fn stands_for(dir: &OwnedFd, name: &str, stat: &Stat) -> bool {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| same_inode(&now, stat))
 }
 
 /// Why a file was not made.
@@ -426,9 +440,7 @@ fn prepared_under(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>
         Err(errno) => return Err(Unmade::Refused(errno)),
     };
     prepare(&file).inspect_err(|_| {
-        let own = rustix::fs::fstat(&file);
-        let now = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-        if own.is_ok_and(|own| now.is_ok_and(|now| same_inode(&own, &now))) {
+        if rustix::fs::fstat(&file).is_ok_and(|own| stands_for(dir, name, &own)) {
             // The error that made it useless is the one to tell.
             let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
         }

@@ -138,6 +138,7 @@ fn space(target: &Target) -> Option<Space> {
     Some(Space {
         total: vfs.f_blocks.saturating_mul(vfs.f_frsize),
         free: vfs.f_bavail.saturating_mul(vfs.f_frsize),
+        room: target.room().unwrap_or(0),
     })
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symli
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
-use iolab_target::TargetKind;
+use iolab_target::{Beside, PrivateFiles, TargetKind};
 
 use super::*;
 
@@ -147,7 +147,7 @@ fn child() {
     let dir = PathBuf::from(std::env::var("IOLAB_TEST_DIR").unwrap());
     match job.as_str() {
         "hold" => {
-            let target = Target::open(&dir, &need(MIB)).unwrap();
+            let target = Target::open(&dir, &with_private_files()).unwrap();
             fill(&target);
             eprintln!("holding");
             std::thread::sleep(std::time::Duration::from_secs(600));
@@ -166,6 +166,22 @@ fn child() {
             assert!(names(&dir).is_empty());
         }
         _ => unreachable!("{job}"),
+    }
+}
+
+/// A scratch file, and one for each of two workers.
+fn with_private_files() -> Need {
+    let private = PrivateFiles {
+        threads: 2,
+        bs: 4096,
+        ranks: 1,
+    };
+    Need {
+        beside: Beside {
+            private: vec![private],
+            fresh: false,
+        },
+        ..need(MIB)
     }
 }
 
@@ -192,20 +208,34 @@ fn the_next_run_cleans_up_after_sigkill() {
             .any(|line| line.contains("holding"))
     );
     // Alive: left alone.
-    drop(Target::open(dir.path(), &need(MIB)).unwrap());
-    assert_eq!(names(dir.path()).len(), 1);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(names(dir.path()).len(), 1);
-    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    let others = Target::open(dir.path(), &need(MIB)).unwrap();
     assert!(
-        target
+        others
             .notes()
             .iter()
-            .any(|note| note.contains("was killed"))
+            .all(|note| !note.contains("left alone"))
     );
+    drop(others);
+    assert_eq!(names(dir.path()).len(), 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(names(dir.path()).len(), 3);
+    // What takes the name of one of them is not a left-over, though it may have its inode.
+    let mine = names(dir.path())
+        .into_iter()
+        .find(|name| name.ends_with(".1"));
+    let mine = dir.path().join(mine.expect("the second worker's"));
+    fs::remove_file(&mine).unwrap();
+    fs::write(&mine, "mine").unwrap();
+    fs::set_permissions(&mine, Permissions::from_mode(0o600)).unwrap();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    for word in ["was killed", "left alone"] {
+        let mut notes = target.notes().iter();
+        assert!(notes.any(|note| note.contains(word)), "{word}");
+    }
     drop(target);
-    assert!(names(dir.path()).is_empty());
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+    assert_eq!(names(dir.path()).len(), 1);
 }
 
 #[test]

@@ -110,6 +110,27 @@ fn holes_are_not_filled_without_room_for_them() {
 }
 
 #[test]
+fn several_files_are_counted_together() {
+    perform("several files", |scene| {
+        let place = image(scene, scene.folder(), "m", EXT4, IMAGE)?;
+        let bytes = (free(&place) / MIB * 3 / 5) * MIB;
+        let [one, other] = ["one", "other"].map(|name| hole(place.join(name), bytes));
+        let (one, other) = (one?, other?);
+        accepted(scene, &one, &["--dry-run"]);
+        let other = other.display().to_string();
+        let done = iolab(scene, &one, &[&other]);
+        assert_eq!(done.code, Some(3), "{}", done.text);
+        assert!(
+            done.text.contains("does not fit into one file system"),
+            "{}",
+            done.text
+        );
+        accepted(scene, &one, &[&other, "--size", "16MiB"]);
+        Ok(())
+    });
+}
+
+#[test]
 fn unwritten_space_is_new_on_a_copy_on_write_file_system_only() {
     for (name, make, moves) in [
         ("ext4", EXT4, false),
